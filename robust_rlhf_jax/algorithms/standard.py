@@ -1,0 +1,60 @@
+"""Plain RLHF: maximum likelihood and least-squares value iteration, the baseline that trusts its data."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.estimators.trimmed_mle import trimmed_mle
+from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax.oracles import LSVI, Oracle
+from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+
+from .solution import Solution
+
+
+class StandardConfig(eqx.Module):
+    """`radius`: bound on ‖θ‖₂, None for √(Hd)."""
+
+    radius: float | Float[Array, ""] | None = None
+
+
+def standard(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    *,
+    oracle: Oracle | None = None,
+    config: StandardConfig | None = None,
+) -> Solution:
+    """Maximum-likelihood reward on all pairs, then `oracle` (default: plain LSVI) on all pairs.
+
+    ε is taken so that all algorithms are called alike, and ignored.
+
+    **Returns:** `Solution` with diagnostics `rank`, `log_likelihood`, `gradient_norm`, `reward_status`,
+    `oracle_status`.
+
+    **Raises:** ValueError for ε outside [0, ½) or malformed or non-finite data.
+    """
+    check_epsilon(epsilon)
+    check_preferences(data)
+    config = StandardConfig() if config is None else config
+    return _run(key, data, LSVI() if oracle is None else oracle, config)
+
+
+@eqx.filter_jit
+def _run(key, data, oracle, config) -> Solution:
+    radius = data.theta_dim**0.5 if config.radius is None else config.radius
+    nothing = jnp.zeros((), data.features.dtype)
+    fit = trimmed_mle(data.differences(), data.labels, nothing, radius=radius, robust_start=False)
+    theta = data.per_step(fit.theta)
+    answer = oracle.solve(oracle.prepare(data, nothing, key=key), theta)
+    diagnostics = {
+        "rank": fit.rank,
+        "log_likelihood": fit.objective,
+        "gradient_norm": fit.gradient_norm,
+        "reward_status": fit.status,
+        "oracle_status": answer.status,
+    }
+    return Solution(answer.policy, theta, answer.value, worst_status(fit.status, answer.status), diagnostics)

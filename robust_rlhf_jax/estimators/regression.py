@@ -1,0 +1,76 @@
+"""Linear regression when an ε-fraction of the rows, covariates and targets, may be arbitrary."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root, relative_tolerance
+from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression
+
+from .moments import robust_covariance
+
+# Rows that the covariate filter removed keep this weight. Where every row of a direction is suspect (a rarely
+# visited state looks exactly like an outlier) the direction stays identified by them; where clean rows cover it
+# too, suspect rows count a thousandth.
+SUSPECT_WEIGHT = 1e-3
+
+
+class RegressionDesign(eqx.Module):
+    """What robust regression needs of its covariates: prepared once, used for any number of targets.
+
+    `phi` [n, d]; `weights` [n]; `gram_root_inverse` [d, d]: (Σ_i w_iφ_iφ_iᵀ)^{-1/2} on the span; `rank`;
+    `second_moment` [d, d]: robust E[φφᵀ]; `multiple`: Huber's clip in standard deviations; `status`.
+    """
+
+    phi: Float[Array, "n d"]
+    weights: Float[Array, " n"]
+    gram_root_inverse: Float[Array, "d d"]
+    rank: Int[Array, ""]
+    second_moment: Float[Array, "d d"]
+    multiple: Float[Array, ""]
+    status: Int[Array, ""]
+
+    def fit(self, targets: Float[Array, " n"]) -> Float[Array, " d"]:
+        """Coefficients for one vector of targets; vmap for many."""
+        return huber_regression(self.phi, targets, self.weights, self.gram_root_inverse, self.multiple)
+
+
+def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
+    """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
+    moments = robust_covariance(phi, epsilon, assume_centered=True)
+    weights = jnp.maximum(moments.weights, SUSPECT_WEIGHT)
+    gram = jnp.matmul(phi.T * weights, phi, precision="highest")
+    # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
+    tolerance = relative_tolerance(phi.dtype, 1)
+    root_inverse, _, rank = pseudo_inverse_root(gram, tolerance)
+    return RegressionDesign(
+        phi, weights, root_inverse, rank, moments.covariance, huber_multiple(epsilon), moments.status
+    )
+
+
+def robust_linear_regression(
+    phi: Float[Array, "n d"], targets: Float[Array, " n"], epsilon: float | Float[Array, ""]
+) -> Float[Array, " d"]:
+    """argmin_w of Σ_i (y_i − φ_iᵀw)², with an ε-fraction of rows arbitrary.
+
+    A degree-2 filter on the covariates, then Huber's residual clipping at 1/√ε standard deviations: the
+    practical stand-in for the regression oracle of R-LSVI (SCRAM; Pensia, Jog & Loh 2020), whose filter-then-
+    robust-loss shape it keeps. At ε = 0 it is least squares with the pseudo-inverse. Use `prepare_design` once
+    and `.fit` many times for several targets.
+
+    **Arguments:** `phi` [n, d], `targets` [n], `epsilon` in [0, ½).
+
+    **Raises:** ValueError for wrong shapes or ε outside [0, ½).
+    """
+    phi, targets = jnp.asarray(phi), jnp.asarray(targets)
+    if phi.ndim != 2 or targets.shape != phi.shape[:1]:
+        raise ValueError(f"phi {phi.shape} must be [n, d] and targets {targets.shape} must be [n].")
+    check_epsilon(epsilon)
+    return _regress(phi, targets, jnp.asarray(epsilon, phi.dtype))
+
+
+@jax.jit
+def _regress(phi, targets, epsilon):
+    return prepare_design(phi, epsilon).fit(targets)

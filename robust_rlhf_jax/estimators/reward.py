@@ -1,0 +1,71 @@
+"""The robust reward estimate that Algorithms 1, 3 and 4 start from: whiten, filter, trim."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .moments import filter_mean, robust_covariance
+from .regression import SUSPECT_WEIGHT
+from .trimmed_mle import TrimmedFit, trimmed_mle
+
+# A difference with more than this share of its length off the identifiable subspace is suspect.
+OFF_SUBSPACE = 1e-2
+
+
+class RewardEstimate(eqx.Module):
+    """θ̂ and what its stages saw.
+
+    `fit`: the trimmed fit (`fit.theta` [k] is the estimate); `survivors` [n]: the filter's weights; `covariance`
+    [k, k] and its `rank`; `suspicion` [n]: squared whitened length of each difference over the rank; `status`.
+    """
+
+    fit: TrimmedFit
+    survivors: Float[Array, " n"]
+    covariance: Float[Array, "k k"]
+    rank: Int[Array, ""]
+    suspicion: Float[Array, " n"]
+    status: Int[Array, ""]
+
+
+def robust_reward(
+    covariance_rows: Float[Array, "m k"],
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: Float[Array, ""],
+    robust_start: bool = True,
+) -> RewardEstimate:
+    """Algorithm 1, first two thirds: Σ̂ from one sample, filter and trimmed likelihood on another.
+
+    Σ̂ = robust second moment of `covariance_rows`; x whitened by it and filtered; Algorithm 2 on x with the
+    filter's weights as capacities. Filtered rows keep a thousandth of their weight, so that a direction which
+    only they cover stays identified. Only the filter sees whitened rows: the likelihood is in terms of x.
+    """
+    moments = robust_covariance(covariance_rows, epsilon, assume_centered=True)
+    # Σ̂ is known to a relative O(ε log 1/ε) only: a filter that asked for more would eat clean rows.
+    slack = -2.0 * epsilon * jnp.log(jnp.maximum(epsilon, 1e-6))
+    filtered = filter_mean(x, epsilon, covariance=moments.covariance, slack=slack)
+    whitened = matmul(x, moments.whitener)
+    off = jnp.sum((x - matmul(whitened, moments.colourer)) ** 2, axis=1)
+    leaks = (off > OFF_SUBSPACE**2 * jnp.sum(x**2, axis=1)) & (epsilon > 0)
+    survivors = jnp.where(leaks, 0.0, filtered.weights)
+    fit = trimmed_mle(
+        x,
+        labels,
+        epsilon,
+        radius=radius,
+        weights=jnp.maximum(survivors, SUSPECT_WEIGHT),
+        robust_start=robust_start,
+    )
+    return RewardEstimate(
+        fit,
+        survivors,
+        moments.covariance,
+        moments.rank,
+        jnp.sum(whitened**2, axis=1) / jnp.maximum(moments.rank, 1),
+        worst_status(moments.status, filtered.status, fit.status),
+    )

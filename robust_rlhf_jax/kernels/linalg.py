@@ -1,0 +1,62 @@
+"""Weighted moments and symmetric linear algebra that name their null space instead of inverting it."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+# TF32 on Ampere and later keeps 10 bits of mantissa: too few for a covariance that is inverted.
+matmul = lambda a, b: jnp.matmul(a, b, precision="highest")  # noqa: E731
+einsum = lambda spec, *xs: jnp.einsum(spec, *xs, precision="highest")  # noqa: E731
+
+
+def weighted_mean(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, " d"]:
+    """Σ_i w_i x_i / Σ_i w_i."""
+    return matmul(weights, x) / jnp.sum(weights)
+
+
+def weighted_second_moment(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
+    """Σ_i w_i x_i x_iᵀ / Σ_i w_i."""
+    return matmul(x.T * weights, x) / jnp.sum(weights)
+
+
+def relative_tolerance(dtype, size: int) -> Float[Array, ""]:
+    """Eigenvalues below this fraction of the largest count as null directions.
+
+    A second moment squares the data's rounding, so the level is `size` times the machine epsilon, times
+    a safety factor that covers the data's own rounding (features are often the result of a matmul).
+    """
+    return jnp.asarray(8.0 * size * jnp.finfo(dtype).eps, dtype)
+
+
+def pseudo_inverse_root(
+    sigma: Float[Array, "d d"], tolerance: Float[Array, ""] | float | None = None
+) -> tuple[Float[Array, "d d"], Float[Array, "d d"], Int[Array, ""]]:
+    """Σ^{-1/2} and Σ^{1/2} on the span of Σ, zero off it, and the rank of that span.
+
+    Directions whose eigenvalue is at most `tolerance` times the largest are null: they are dropped, not
+    inverted. Every difference of trajectory features has H exact null directions (docs/errata.md).
+
+    **Arguments:** `sigma` [d, d], symmetric positive semi-definite.
+
+    **Returns:** (whitener [d, d], colourer [d, d], rank).
+    """
+    values, vectors = jnp.linalg.eigh(sigma)
+    if tolerance is None:
+        tolerance = relative_tolerance(sigma.dtype, sigma.shape[0])
+    keep = values > tolerance * jnp.maximum(values[-1], 0.0)
+    safe = jnp.where(keep, values, 1.0)
+    whitener = matmul(vectors * jnp.where(keep, 1.0 / jnp.sqrt(safe), 0.0), vectors.T)
+    colourer = matmul(vectors * jnp.where(keep, jnp.sqrt(safe), 0.0), vectors.T)
+    return whitener, colourer, jnp.sum(keep)
+
+
+def top_eigenpair(matrix: Float[Array, "d d"]) -> tuple[Float[Array, ""], Float[Array, " d"]]:
+    """Largest eigenvalue of a symmetric matrix and its unit eigenvector, by dense `eigh`."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values[-1], vectors[:, -1]
+
+
+def solve_spd(matrix: Float[Array, "d d"], rhs: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Solve a positive definite system by Cholesky; NaN (never silence) where it is not positive definite."""
+    factor = jnp.linalg.cholesky(matrix)
+    return jax.scipy.linalg.cho_solve((factor, True), rhs)

@@ -1,0 +1,79 @@
+"""Linear regression by fixed-factor reweighting: one Cholesky factor, any number of targets."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .linalg import matmul
+
+HUBER_STEPS = 8
+SCALE_ROUNDS = 3
+
+
+def residual_scale(
+    residuals: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Weighted RMS of the residuals within `multiple` RMS's of zero, by repeated clipping."""
+
+    def clip(_, scale):
+        inside = weights * (jnp.abs(residuals) <= _threshold(multiple, scale))
+        total = jnp.sum(inside)
+        rms = jnp.sqrt(jnp.dot(inside, residuals**2) / jnp.where(total > 0, total, 1.0))
+        return jnp.where(total > 0, rms, scale)
+
+    return jax.lax.fori_loop(0, SCALE_ROUNDS, clip, jnp.asarray(jnp.inf, residuals.dtype))
+
+
+def _threshold(multiple, scale):
+    """multiple·scale, and ∞ (not NaN) where residuals vanish and nothing is to be clipped."""
+    return jnp.where(jnp.isinf(multiple), jnp.inf, multiple * scale)
+
+
+def huber_regression(
+    phi: Float[Array, "n d"],
+    targets: Float[Array, " n"],
+    weights: Float[Array, " n"],
+    gram_root_inverse: Float[Array, "d d"],
+    multiple: Float[Array, ""],
+    steps: int = HUBER_STEPS,
+) -> Float[Array, " d"]:
+    """Weighted least squares with residuals clipped at c = multiple·scale (Huber & Dutter 1974).
+
+    w ← w + G⁺ Σ_i ω_i φ_i ψ(y_i − φ_iᵀw), ψ(r) = r·min(1, c/|r|), with the fixed G = Σ_i ω_iφ_iφ_iᵀ. Each pass is
+    two products with Φ and none with d² columns, so that a batch of targets is two matrix products. `multiple`
+    = ∞ is least squares, reached exactly after the first pass. ω and the clip factors are constants to a
+    derivative: the result is linear in the targets.
+
+    **Arguments:** `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`).
+    """
+
+    def solve(rhs):
+        return matmul(gram_root_inverse, matmul(gram_root_inverse, rhs))
+
+    first = solve(matmul(phi.T, weights * targets))
+    frozen = jax.lax.stop_gradient(targets - matmul(phi, first))
+    clip = _threshold(multiple, residual_scale(frozen, weights, multiple))
+
+    def step(w, _):
+        residuals = targets - matmul(phi, w)
+        size = jnp.abs(jax.lax.stop_gradient(residuals))
+        factor = jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
+        return w + solve(matmul(phi.T, weights * factor * residuals)), None
+
+    return jax.lax.scan(step, first, length=steps)[0]
+
+
+def huber_multiple(epsilon: Float[Array, ""]) -> Float[Array, ""]:
+    """Clip at 1/√ε standard deviations: ∞ at ε = 0, where regression is plain least squares.
+
+    With variance σ² clipping at c costs a bias of at most σ²/c, and an ε-fraction of corrupt targets at most
+    ε·c: c = σ/√ε balances the two, and both are the √ε·σ of the lower bound for bounded variance.
+    """
+    return 1.0 / jnp.sqrt(epsilon)
+
+
+def huber_mean(values: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]):
+    """Huber's location of weighted values: `huber_regression` on a constant."""
+    ones = jnp.ones((values.shape[0], 1), values.dtype)
+    root_inverse = jax.lax.rsqrt(jnp.sum(weights))[None, None]
+    return huber_regression(ones, values, weights, root_inverse, multiple)[0]

@@ -1,0 +1,110 @@
+"""Spectral scores and soft removal: what one step of a robust-mean filter does.
+
+The filters of Diakonikolas, Kamath, Kane, Li, Moitra & Stewart 2017, *Being Robust (in High Dimensions) Can
+Be Practical*, in the soft form of Diakonikolas & Kane 2023, *Algorithmic High-Dimensional Robust Statistics*,
+chapter 2: corrupt points that move the mean by much must also raise the variance in the direction in which
+they move it.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .linalg import einsum, matmul, top_eigenpair, weighted_mean, weighted_second_moment
+from .quantile import upper_threshold
+
+DENSE_EIGH_UP_TO = 256
+POWER_STEPS = 12
+
+
+def _top_by_lobpcg(x, weights):
+    """Largest eigenpair of the weighted second moment without forming it: LOBPCG on three vectors."""
+    total = jnp.sum(weights)
+
+    def apply(block):
+        return matmul(x.T, weights[:, None] * matmul(x, block)) / total
+
+    farthest = x[jnp.argmax(weights * jnp.sum(x**2, axis=1))]
+    guess = jnp.eye(x.shape[1], 3, dtype=x.dtype).at[:, 0].set(farthest)
+    values, vectors, _ = jax.experimental.sparse.linalg.lobpcg_standard(apply, guess, m=50)
+    return values[0], vectors[:, 0]
+
+
+def linear_scores(
+    x: Float[Array, "n d"], weights: Float[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, ""], Float[Array, " d"]]:
+    """τ_i = ⟨v, x_i − μ_w⟩² for the top eigenpair (λ, v) of the weighted covariance.
+
+    **Returns:** (scores [n], λ, μ_w [d]).
+    """
+    mean = weighted_mean(x, weights)
+    centred = x - mean
+    if x.shape[1] <= DENSE_EIGH_UP_TO:
+        value, direction = top_eigenpair(weighted_second_moment(centred, weights))
+    else:
+        value, direction = _top_by_lobpcg(centred, weights)
+    return matmul(centred, direction) ** 2, value, mean
+
+
+def _quadratic_form(y, m):
+    return jnp.sum(matmul(y, m) * y, axis=1)
+
+
+def quadratic_scores(
+    y: Float[Array, "n d"], weights: Float[Array, " n"], steps: int = POWER_STEPS
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """τ_i = ⟨y_iy_iᵀ − S, M⟩² for the top eigenpair (λ, M) of the covariance of the matrices y_iy_iᵀ.
+
+    S is the weighted second moment. The covariance of the d²-vectors is never formed: one application costs
+    n·d², M ↦ Σ_i w_i⟨y_iy_iᵀ − S, M⟩ y_iy_iᵀ / Σ_i w_i. Power iteration starts from the sample that lies
+    farthest out, so that neither the order of the rows nor the basis matters.
+
+    **Returns:** (scores [n], λ = Σ_i w_iτ_i/Σ_i w_i for ‖M‖_F = 1; 2 for standard normal y).
+    """
+    total = jnp.sum(weights)
+
+    def polynomial(m):
+        form = _quadratic_form(y, m)
+        return form - jnp.dot(weights, form) / total
+
+    def normalise(m):
+        norm = jnp.linalg.norm(m)
+        return m / jnp.where(norm > 0, norm, 1.0)
+
+    def power(_, m):
+        return normalise(matmul(y.T * (weights * polynomial(m) / total), y))
+
+    radius = jnp.where(weights > 0, jnp.sum(y**2, axis=1), 0.0)
+    farthest = y[jnp.argmax(radius)]
+    top = jax.lax.fori_loop(0, steps, power, normalise(jnp.outer(farthest, farthest)))
+    scores = polynomial(top) ** 2
+    return scores, jnp.dot(weights, scores) / total
+
+
+def remove_softly(
+    weights: Float[Array, " n"],
+    scores: Float[Array, " n"],
+    suspects: Float[Array, ""],
+    chop: Float[Array, ""],
+    budget: Float[Array, ""],
+) -> Float[Array, " n"]:
+    """Lower the weights of the highest scores: w_i ← w_i·(1 − s·min(τ_i/T, 1)·1[τ_i ≥ L]).
+
+    L is the score above which mass `suspects` lies (εn: there are no more corrupt rows than that), so rows of
+    ordinary score lose nothing. T is the score above which mass `chop` lies: with chop → 0 it is the largest
+    score and one far row costs a whole step; a small positive chop bounds the number of steps by budget/chop
+    whatever the scores look like. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
+    the universal filter for stable sets, with T in place of the maximum.)
+    """
+    lowest = upper_threshold(scores, weights, suspects)
+    threshold = upper_threshold(scores, weights, chop)
+    share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
+    share = jnp.where(scores >= lowest, share, 0.0)
+    removed = jnp.dot(weights, share)
+    scale = jnp.minimum(1.0, budget / jnp.where(removed > 0, removed, 1.0))
+    return weights * (1.0 - scale * share)
+
+
+def gram_per_step(phi: Float[Array, "n h d"], weights: Float[Array, "n h"]) -> Float[Array, "h d d"]:
+    """Σ_i w_ih φ_ih φ_ihᵀ for every step h at once."""
+    return einsum("nhd,nh,nhe->hde", phi, weights, phi)

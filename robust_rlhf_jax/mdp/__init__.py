@@ -1,0 +1,40 @@
+"""Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds."""
+
+from .chain import chain_mdp
+from .gridworld import grid_walls, gridworld
+from .hard_instance import hard_instance
+from .linear_mdp import LinearMDP, check_linear_mdp, uniform_policy
+from .partial_coverage import partial_coverage_mdp
+from .planning import (
+    MixturePolicy,
+    Policy,
+    expected_features,
+    normalised_gap,
+    occupancy,
+    optimal_policy,
+    optimal_state_values,
+    policy_value,
+)
+from .random_mdp import random_linear_mdp
+from .rollouts import rollout
+
+__all__ = [
+    "LinearMDP",
+    "MixturePolicy",
+    "Policy",
+    "chain_mdp",
+    "check_linear_mdp",
+    "expected_features",
+    "grid_walls",
+    "gridworld",
+    "hard_instance",
+    "normalised_gap",
+    "occupancy",
+    "optimal_policy",
+    "optimal_state_values",
+    "partial_coverage_mdp",
+    "policy_value",
+    "random_linear_mdp",
+    "rollout",
+    "uniform_policy",
+]

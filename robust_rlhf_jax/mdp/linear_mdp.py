@@ -1,0 +1,94 @@
+"""The linear Markov decision process (paper: Definition 2.2) and the check that it is one."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.kernels.linalg import einsum
+
+
+class LinearMDP(eqx.Module):
+    """P_h(s'|s,a) = φ(s,a)ᵀμ_h(s') and r_h(s,a) = φ(s,a)ᵀθ_h, episodes of fixed length H.
+
+    | field | paper | shape |
+    |---|---|---|
+    | `features` | φ(s,a) | [S, A, d], ‖φ‖₂ ≤ 1 |
+    | `transition_measures` | **μ**_h(s') | [H, d, S] |
+    | `theta` | θ_h | [H, p], ‖θ_h‖₂ ≤ √p |
+    | `initial_distribution` | ρ | [S] |
+    | `reward_features` | | [S, A, p], or None: the reward is linear in `features` (the paper's setting) |
+    """
+
+    features: Float[Array, "S A d"]
+    transition_measures: Float[Array, "H d S"]
+    theta: Float[Array, "H p"]
+    initial_distribution: Float[Array, " S"]
+    reward_features: Float[Array, "S A p"] | None = None
+
+    @property
+    def horizon(self) -> int:
+        return self.transition_measures.shape[-3]
+
+    @property
+    def n_states(self) -> int:
+        return self.features.shape[-3]
+
+    @property
+    def n_actions(self) -> int:
+        return self.features.shape[-2]
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[-1]
+
+    @property
+    def reward_table(self) -> Float[Array, "S A p"]:
+        """The features that the reward is linear in."""
+        return self.features if self.reward_features is None else self.reward_features
+
+    def rewards(self, theta: Float[Array, "H p"] | None = None) -> Float[Array, "H S A"]:
+        """r_h(s,a) = φ(s,a)ᵀθ_h for the MDP's own θ or another one."""
+        theta = self.theta if theta is None else theta
+        return einsum("sap,hp->hsa", self.reward_table, theta)
+
+
+def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
+    """Check on the host that `mdp` is exactly linear and normalised; return nothing.
+
+    ‖φ(s,a)‖₂ ≤ 1, every P_h(·|s,a) = φ(s,a)ᵀμ_h a distribution, ρ a distribution, ‖θ_h‖₂ ≤ √p. Rows are
+    checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
+
+    **Raises:** ValueError that names the first condition that fails.
+    """
+    phi = np.asarray(mdp.features, np.float64).reshape(-1, mdp.dim)
+    rho = np.asarray(mdp.initial_distribution, np.float64)
+    theta_norms = np.linalg.norm(np.asarray(mdp.theta, np.float64), axis=-1)
+    if np.linalg.norm(phi, axis=1).max() > 1 + tolerance:
+        raise ValueError(f"A feature has norm {np.linalg.norm(phi, axis=1).max():.4g}: scale features to norm ≤ 1.")
+    if theta_norms.max() > np.sqrt(mdp.theta.shape[-1]) + tolerance:
+        raise ValueError(f"A theta_h has norm {theta_norms.max():.4g}: the bound is sqrt(p).")
+    if rho.min() < -tolerance or abs(rho.sum() - 1) > tolerance:
+        raise ValueError("initial_distribution is not a distribution: it must be ≥ 0 and sum to 1.")
+    for h in range(mdp.horizon):
+        _check_transitions(phi, np.asarray(mdp.transition_measures[h], np.float64), h, tolerance)
+
+
+def _check_transitions(phi, measure, h, tolerance, block=4096):
+    if phi.min() >= 0 and measure.min() >= 0:  # mixtures of non-negative measures: only the sums can be wrong
+        lowest, sums = 0.0, phi @ measure.sum(axis=1)
+    else:
+        rows = [phi[i : i + block] @ measure for i in range(0, len(phi), block)]
+        lowest = min(r.min() for r in rows)
+        sums = np.concatenate([r.sum(axis=1) for r in rows])
+    if lowest < -tolerance or np.abs(sums - 1).max() > tolerance:
+        raise ValueError(
+            f"P_{h + 1}(.|s,a) is not a distribution for some (s,a): smallest entry {lowest:.3g}, "
+            f"sums in [{sums.min():.5g}, {sums.max():.5g}]."
+        )
+
+
+def uniform_policy(mdp: LinearMDP) -> Float[Array, "H S A"]:
+    """π_h(a|s) = 1/A."""
+    shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
+    return jnp.full(shape, 1.0 / mdp.n_actions, mdp.features.dtype)

@@ -1,0 +1,106 @@
+"""Exact planning, policy evaluation and occupancy measures by dynamic programming."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
+
+from .linear_mdp import LinearMDP
+
+
+class MixturePolicy(eqx.Module):
+    """Draw k with probability `weights[k]` at the start of an episode, then follow `policies[k]` throughout.
+
+    Not the policy that averages action probabilities: its value is Σ_k weights[k]·V^{π_k}, exactly.
+    """
+
+    policies: Float[Array, "K H S A"]
+    weights: Float[Array, " K"]
+
+
+Policy = Float[Array, "H S A"] | MixturePolicy
+
+
+def _expected_next(mdp, measure, next_value):
+    """E[V(s')|s,a] = φ(s,a)·(μ_h V), without forming the [S·A, S] transition matrix."""
+    return matmul(mdp.features, matmul(measure, next_value))
+
+
+@jax.jit
+def optimal_policy(
+    mdp: LinearMDP, theta: Float[Array, "H p"] | None = None
+) -> tuple[Float[Array, "H S A"], Float[Array, ""]]:
+    """Deterministic optimal policy (one-hot, first best action) and V★(θ) = ρᵀV★_1."""
+
+    def backward(next_value, step):
+        measure, reward = step
+        q = reward + _expected_next(mdp, measure, next_value)
+        return jnp.max(q, axis=-1), jax.nn.one_hot(jnp.argmax(q, axis=-1), mdp.n_actions, dtype=q.dtype)
+
+    first = jnp.zeros(mdp.n_states, mdp.features.dtype)
+    steps = (mdp.transition_measures, mdp.rewards(theta))
+    value, policy = jax.lax.scan(backward, first, steps, reverse=True)
+    return policy, jnp.dot(mdp.initial_distribution, value)
+
+
+def optimal_state_values(mdp: LinearMDP, theta=None) -> Float[Array, "H+1 S"]:
+    """V★_h(s) for h = 1…H+1 (the last row is zero)."""
+
+    def backward(next_value, step):
+        measure, reward = step
+        value = jnp.max(reward + _expected_next(mdp, measure, next_value), axis=-1)
+        return value, value
+
+    first = jnp.zeros(mdp.n_states, mdp.features.dtype)
+    steps = (mdp.transition_measures, mdp.rewards(theta))
+    _, values = jax.lax.scan(backward, first, steps, reverse=True)
+    return jnp.concatenate([values, first[None]])
+
+
+@jax.jit
+def policy_value(
+    mdp: LinearMDP, policy: Policy, theta: Float[Array, "H p"] | None = None
+) -> Float[Array, ""]:
+    """V^π(θ) = ρᵀV^π_1, exactly; for a `MixturePolicy` the weighted mean of its members' values."""
+    if isinstance(policy, MixturePolicy):
+        values = jax.vmap(lambda p: policy_value(mdp, p, theta))(policy.policies)
+        return jnp.dot(policy.weights, values)
+
+    def backward(next_value, step):
+        measure, reward, action_probabilities = step
+        q = reward + _expected_next(mdp, measure, next_value)
+        return jnp.sum(action_probabilities * q, axis=-1), None
+
+    first = jnp.zeros(mdp.n_states, mdp.features.dtype)
+    value, _ = jax.lax.scan(backward, first, (mdp.transition_measures, mdp.rewards(theta), policy), reverse=True)
+    return jnp.dot(mdp.initial_distribution, value)
+
+
+@jax.jit
+def occupancy(mdp: LinearMDP, policy: Policy) -> Float[Array, "H S A"]:
+    """q_h(s,a) = Pr(s_h = s, a_h = a | π): q_1 = π_1ρ, q_{h+1}(s',a') = π_{h+1}(a'|s')·μ_h(s')ᵀΦᵀq_h."""
+    if isinstance(policy, MixturePolicy):
+        return jnp.tensordot(policy.weights, jax.vmap(lambda p: occupancy(mdp, p))(policy.policies), axes=1)
+
+    def forward(state_distribution, step):
+        measure, action_probabilities = step
+        q = state_distribution[:, None] * action_probabilities
+        return matmul(einsum("sa,sad->d", q, mdp.features), measure), q
+
+    _, q = jax.lax.scan(forward, mdp.initial_distribution, (mdp.transition_measures, policy))
+    return q
+
+
+def expected_features(mdp: LinearMDP, policy: Policy) -> Float[Array, "H p"]:
+    """E_π[φ_h] = Φᵀq_h over the reward features: the gradient of V^π(θ) in θ."""
+    return einsum("hsa,sap->hp", occupancy(mdp, policy), mdp.reward_table)
+
+
+@jax.jit
+def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
+    """(V★ − V^π)/(V★ − V_min) under the true reward: 0 for an optimal policy, 1 for the worst one."""
+    _, best = optimal_policy(mdp)
+    worst = -optimal_policy(mdp, -mdp.theta)[1]
+    return (best - policy_value(mdp, policy)) / (best - worst)

@@ -1,0 +1,36 @@
+"""What an oracle is: prepared once per data set, solved for any number of reward parameters."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from robust_rlhf_jax.preferences import PreferenceData
+
+
+class OracleResult(eqx.Module):
+    """Answer of an oracle for one θ.
+
+    `value`: estimate of V★(θ); `policy` [H, S, A]; `status`: a `Status` code; `subgradient` [H, p]: an estimate of
+    a subgradient of V★ at θ, or None.
+    """
+
+    value: Float[Array, ""]
+    policy: Float[Array, "H S A"]
+    status: Int[Array, ""]
+    subgradient: Float[Array, "H p"] | None = None
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """Corruption-robust offline planner (paper: RobRL). Implementations are `eqx.Module`s without overriding.
+
+    `prepare` does whatever depends on the data alone. `solve` is pure, jit-, vmap- and, where the oracle says
+    so, differentiable in `theta` [H, p].
+    """
+
+    def prepare(
+        self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray
+    ) -> Any: ...
+
+    def solve(self, prepared: Any, theta: Float[Array, "H p"]) -> OracleResult: ...

@@ -1,0 +1,22 @@
+"""The oracle that knows the MDP: a reference for the data-driven ones."""
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
+
+from .base import OracleResult
+
+
+class ExactOracle(eqx.Module):
+    """Plans in `mdp` itself; data and ε are ignored. Its subgradient is E_π★[φ] (Danskin)."""
+
+    mdp: LinearMDP
+
+    def prepare(self, data, epsilon, *, key) -> LinearMDP:
+        return self.mdp
+
+    def solve(self, prepared: LinearMDP, theta: Float[Array, "H p"]) -> OracleResult:
+        policy, value = optimal_policy(prepared, theta)
+        return OracleResult(value, policy, Status.CONVERGED.array(), expected_features(prepared, policy))

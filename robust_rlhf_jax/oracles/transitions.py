@@ -1,0 +1,42 @@
+"""The step-h transitions of a preference data set, both trajectories of every pair."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from robust_rlhf_jax.preferences import PreferenceData
+
+
+def transitions_per_step(
+    data: PreferenceData,
+) -> tuple[Float[Array, "H n d"], Int[Array, "H n"]]:
+    """(φ(s_h,a_h) as observed [H, 2N, d], s_{h+1} [H, 2N])."""
+    phi = jnp.moveaxis(data.features, 2, 0).reshape(data.horizon, -1, data.features.shape[-1])
+    following = jnp.moveaxis(data.states[..., 1:], 2, 0).reshape(data.horizon, -1)
+    return phi, following
+
+
+def fresh_folds(
+    key: PRNGKeyArray, data: PreferenceData
+) -> tuple[Float[Array, "H n d"], Int[Array, "H n"]]:
+    """As `transitions_per_step`, with disjoint random pairs for each step: n = 2·(N // H).
+
+    The analysis of R-LSVI asks for independence between steps; it costs a factor H of the data.
+
+    **Raises:** ValueError for fewer pairs than steps.
+    """
+    size = data.n_pairs // data.horizon
+    if size < 1:
+        raise ValueError(f"{data.n_pairs} pairs cannot give {data.horizon} steps a fold each: reuse the data.")
+    order = jax.random.permutation(key, data.n_pairs)[: size * data.horizon].reshape(data.horizon, size)
+    phi, following = transitions_per_step(data)
+    both = jnp.concatenate([2 * order, 2 * order + 1], axis=1)
+    take = jax.vmap(lambda x, rows: x[rows])
+    return take(phi, both), take(following, both)
+
+
+def initial_state_weights(data: PreferenceData) -> Float[Array, " S"]:
+    """Empirical distribution of s_1 over both trajectories."""
+    n_states = data.state_features.shape[0]
+    counts = jnp.zeros(n_states, data.features.dtype).at[data.states[..., 0].reshape(-1)].add(1.0)
+    return counts / (2 * data.n_pairs)

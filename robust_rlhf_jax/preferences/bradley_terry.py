@@ -1,0 +1,74 @@
+"""Preference labels drawn from the Bradley–Terry model (paper: Assumption 2.1)."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import LinearMDP, rollout, uniform_policy
+
+from .data import PreferenceData
+
+
+def sample_preferences(
+    key: PRNGKeyArray,
+    mdp: LinearMDP,
+    n_pairs: int,
+    *,
+    behaviour: tuple[Float[Array, "H S A"], Float[Array, "H S A"]] | None = None,
+    temperature: float | Float[Array, ""] = 1.0,
+) -> PreferenceData:
+    """Roll out pairs τ⁰ ~ μ₀, τ¹ ~ μ₁ and label them with P(o=+1) = σ((r(τ¹) − r(τ⁰))/temperature).
+
+    **Arguments:** `behaviour` (μ₀, μ₁), each [H, S, A]; both uniform by default. `temperature` > 0: the paper's
+    model is 1; towards 0 labels become deterministic and carry no information about the scale of θ
+    (`label_entropy` shows it).
+
+    **Raises:** ValueError for `n_pairs` < 1, a wrong policy shape, or a temperature that is not positive.
+    """
+    if n_pairs < 1:
+        raise ValueError(f"n_pairs={n_pairs}: give 1 or more.")
+    if not isinstance(temperature, jax.core.Tracer) and not float(temperature) > 0:
+        raise ValueError(f"temperature={temperature} must be positive; labels are sampled, never deterministic.")
+    behaviour = (uniform_policy(mdp),) * 2 if behaviour is None else behaviour
+    shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
+    for i, policy in enumerate(behaviour):
+        if policy.shape != shape:
+            raise ValueError(f"behaviour[{i}] has shape {policy.shape}; this MDP needs [H, S, A] = {shape}.")
+    return _sample(key, mdp, behaviour, temperature, n_pairs)
+
+
+@partial(jax.jit, static_argnames="n_pairs")
+def _sample(key, mdp, behaviour, temperature, n_pairs):
+    k0, k1, k_label = jax.random.split(key, 3)
+    rollouts = [rollout(k, mdp, policy, n_pairs) for k, policy in zip((k0, k1), behaviour, strict=True)]
+    states, actions = (jnp.stack(parts, axis=1) for parts in zip(*rollouts, strict=True))
+    features = mdp.features[states[..., :-1], actions]
+    reward = None if mdp.reward_features is None else mdp.reward_features[states[..., :-1], actions]
+    data = PreferenceData(
+        mdp.features, states, actions, features, jnp.ones(n_pairs, features.dtype), mdp.reward_features, reward
+    )
+    chance = preference_probabilities(data, mdp.theta, temperature)
+    labels = jnp.where(jax.random.bernoulli(k_label, chance), 1.0, -1.0).astype(features.dtype)
+    return PreferenceData(
+        mdp.features, states, actions, features, labels, mdp.reward_features, reward, data.stationary
+    )
+
+
+def preference_probabilities(
+    data: PreferenceData, theta: Float[Array, "H p"], temperature: float | Float[Array, ""] = 1.0
+) -> Float[Array, " N"]:
+    """P(o_n = +1) = σ(θ·x_n / temperature)."""
+    return jax.nn.sigmoid(matmul(data.differences(), data.flat(theta)) / temperature)
+
+
+def label_entropy(
+    data: PreferenceData, theta: Float[Array, "H p"], temperature: float | Float[Array, ""] = 1.0
+) -> Float[Array, ""]:
+    """Mean entropy of a label given its pair, in bits: 1 is a coin flip, 0 a deterministic rater."""
+    p = preference_probabilities(data, theta, temperature)
+    tiny = jnp.finfo(p.dtype).tiny
+    q = 1.0 - p
+    return jnp.mean(-p * jnp.log2(jnp.maximum(p, tiny)) - q * jnp.log2(jnp.maximum(q, tiny)))

@@ -1,0 +1,117 @@
+"""The preference data set as a pytree."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+
+class PreferenceData(eqx.Module):
+    """N labelled pairs of trajectories over a table of state-action features.
+
+    | field | shape | meaning |
+    |---|---|---|
+    | `state_features` | [S, A, d] | φ(s,a); next-state features are gathered from it, never stored per sample |
+    | `states` | [N, 2, H+1] int | s_1…s_{H+1} of both trajectories |
+    | `actions` | [N, 2, H] int | |
+    | `features` | [N, 2, H, d] | φ(s_h,a_h) as observed: an attacker may have replaced them |
+    | `labels` | [N] | +1: trajectory 1 is preferred; −1: trajectory 0 |
+    | `reward_table` | [S, A, p] or None | features that the reward is linear in, None: `state_features` |
+    | `reward_features` | [N, 2, H, p] or None | the same as observed, None: `features` |
+    | `stationary` | static bool | one θ for all steps, so that x sums over them |
+
+    Continuous data have one row of `state_features` per distinct state. Trajectory 0 comes first along axis 1.
+    """
+
+    state_features: Float[Array, "S A d"]
+    states: Int[Array, "N 2 H+1"]
+    actions: Int[Array, "N 2 H"]
+    features: Float[Array, "N 2 H d"]
+    labels: Float[Array, " N"]
+    reward_table: Float[Array, "S A p"] | None = None
+    reward_features: Float[Array, "N 2 H p"] | None = None
+    stationary: bool = eqx.field(static=True, default=False)
+
+    @property
+    def n_pairs(self) -> int:
+        return self.labels.shape[-1]
+
+    @property
+    def horizon(self) -> int:
+        return self.actions.shape[-1]
+
+    @property
+    def reward_dim(self) -> int:
+        return self.observed_reward_features.shape[-1]
+
+    @property
+    def theta_dim(self) -> int:
+        """Length of the flat θ: H·p, or p when θ is shared over steps."""
+        return self.reward_dim if self.stationary else self.horizon * self.reward_dim
+
+    @property
+    def observed_reward_features(self) -> Float[Array, "N 2 H p"]:
+        return self.features if self.reward_features is None else self.reward_features
+
+    @property
+    def reward_lookup(self) -> Float[Array, "S A p"]:
+        return self.state_features if self.reward_table is None else self.reward_table
+
+    def differences(self) -> Float[Array, "N k"]:
+        """x = φ(τ¹) − φ(τ⁰), flat: k = H·p, or p (summed over steps) when θ is shared."""
+        observed = self.observed_reward_features
+        x = observed[:, 1] - observed[:, 0]
+        return jnp.sum(x, axis=1) if self.stationary else x.reshape(x.shape[0], -1)
+
+    def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "H p"]:
+        """A flat θ as one row per step."""
+        if self.stationary:
+            return jnp.broadcast_to(theta, (self.horizon, self.reward_dim))
+        return theta.reshape(self.horizon, self.reward_dim)
+
+    def flat(self, theta: Float[Array, "H p"]) -> Float[Array, " k"]:
+        """One row per step as a flat θ (the mean over steps when θ is shared)."""
+        return jnp.mean(theta, axis=0) if self.stationary else theta.reshape(-1)
+
+    def take(self, rows: Int[Array, " M"]) -> "PreferenceData":
+        """The pairs at `rows`, in that order; the table is shared."""
+        return self.replace_pairs(lambda x: x[rows])
+
+    def replace_pairs(self, change) -> "PreferenceData":
+        """Apply `change` to every array that has one row per pair."""
+        reward = None if self.reward_features is None else change(self.reward_features)
+        return PreferenceData(
+            self.state_features,
+            change(self.states),
+            change(self.actions),
+            change(self.features),
+            change(self.labels),
+            self.reward_table,
+            reward,
+            self.stationary,
+        )
+
+
+def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
+    """`parts` random disjoint subsets of N // parts pairs each; up to parts − 1 pairs are left over.
+
+    **Raises:** ValueError if a part would be empty.
+    """
+    size = data.n_pairs // parts if parts > 0 else 0
+    if size < 1:
+        raise ValueError(f"{data.n_pairs} pairs cannot be split in {parts} parts: give at least one pair a part.")
+    order = jax.random.permutation(key, data.n_pairs)
+    return [data.take(order[i * size : (i + 1) * size]) for i in range(parts)]
+
+
+def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, " N"]:
+    """Which pairs differ in anything at all: label, features, states or actions."""
+    differs = jnp.zeros(clean.n_pairs, bool)
+    for a, b in zip(_rows(clean), _rows(other), strict=True):
+        differs |= jnp.any((a != b).reshape(a.shape[0], -1), axis=1)
+    return differs
+
+
+def _rows(data: PreferenceData):
+    fields = (data.states, data.actions, data.features, data.labels, data.reward_features)
+    return [x for x in fields if x is not None]

@@ -1,0 +1,148 @@
+"""Preference data in files: NumPy archives and Parquet in and out, CSV and JSON lines in."""
+
+import contextlib
+import os
+import uuid
+import zipfile
+import zlib
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import parquet
+from .data import PreferenceData
+from .pairs import preferences_from_features
+from .tables import existing_file, load_table
+from .validation import check_preferences
+
+FORMAT_VERSION = 1
+_REQUIRED = ("state_features", "states", "actions", "features", "labels")
+_OPTIONAL = ("reward_table", "reward_features")
+
+
+def save(path: str | os.PathLike, data: PreferenceData) -> None:
+    """Write `data` to a `.npz` or `.parquet` file, bit for bit; `load` gives it back.
+
+    The file appears whole or not at all: it is written under a temporary name beside `path`, then renamed.
+
+    **Raises:** ValueError for another suffix or data that `check_preferences` refuses, FileNotFoundError for
+    a folder that does not exist, ImportError for Parquet without pyarrow.
+    """
+    path = Path(path)
+    writers = {".npz": _write_npz, ".parquet": parquet.write_arrays}
+    if path.suffix.lower() not in writers:
+        raise ValueError(f"{path}: suffix {path.suffix!r} cannot be written: choose .npz or .parquet.")
+    check_preferences(data)
+    # Required arrays come last: a damaged archive that loses its end is then found out.
+    leaves = {name: getattr(data, name) for name in _OPTIONAL + _REQUIRED}
+    arrays = {name: np.asarray(leaf) for name, leaf in leaves.items() if leaf is not None}
+    header = {"format_version": FORMAT_VERSION, "stationary": data.stationary}
+    with _replacing(path) as file:
+        writers[path.suffix.lower()](file, arrays, header)
+
+
+def load(path: str | os.PathLike) -> PreferenceData:
+    """Read and check preference data from `.npz`, `.parquet`, `.csv` or `.jsonl` (schema: docs/data.md).
+
+    Tables with columns `chosen_<name>` and `rejected_<name>` become data of horizon 1 by
+    `preferences_from_features`. Without x64 JAX holds float64 numbers as float32.
+
+    **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a
+    file that is empty, corrupt, of another suffix, pickled, of a newer format, that lacks a column, or whose
+    values `check_preferences` refuses.
+    """
+    path = existing_file(path, (".npz", ".parquet", ".csv", ".jsonl"))
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        return _assemble(path, *_read_npz(path))
+    if suffix == ".parquet" and parquet.holds_arrays(path):
+        return _assemble(path, *parquet.read_arrays(path))
+    _, chosen, rejected = load_table(path)
+    with _naming(path):
+        return preferences_from_features(chosen, rejected)
+
+
+def _assemble(path, arrays, header):
+    version = header.get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version}, this package reads {FORMAT_VERSION}: update it."
+        )
+    lost = [name for name in _REQUIRED if name not in arrays]
+    if lost:
+        raise ValueError(f"{path} lacks the array {lost[0]}: save all of {', '.join(_REQUIRED)}.")
+    unknown = [name for name in arrays if name not in _REQUIRED + _OPTIONAL]
+    if unknown:
+        raise ValueError(f"{path} has an unknown array {unknown[0]!r}: drop it, or mend its name.")
+    data = PreferenceData(**arrays, stationary=bool(header.get("stationary", False)))
+    with _naming(path):
+        check_preferences(data)
+        with np.errstate(over="ignore"):
+            data = jax.tree.map(jnp.asarray, data)
+        check_preferences(data)  # again: float64 that overflows float32 is infinite only now
+    return data
+
+
+@contextlib.contextmanager
+def _naming(path):
+    """Put the file's name before the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+@contextlib.contextmanager
+def _replacing(path):
+    """An open file that takes the place of `path` when the block ends well, and vanishes when it does not."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"The folder {path.parent} does not exist: make it first.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_npz(file, arrays, header):
+    members = {name: np.asarray(value) for name, value in header.items()} | arrays
+    np.savez_compressed(file, **members)  # pyright: ignore[reportArgumentType]
+
+
+def _read_npz(path):
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is not a readable .npz archive (cut short, pickled, or another format): "
+            "write it again with save or numpy.savez."
+        )
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+        raise ValueError(f"{path} is not a readable .npz archive ({error}): write it again.") from None
+    except ValueError as error:
+        raise ValueError(_bad_member(path, error)) from None
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise ValueError(f"{path} holds members that are not arrays: write it with save or numpy.savez.")
+    return arrays, {name: _scalar(path, name, arrays.pop(name)) for name in parquet.HEADER if name in arrays}
+
+
+def _bad_member(path, error):
+    if "allow_pickle" in str(error):
+        return (
+            f"{path} holds Python objects, which only pickle could read, and pickle is refused because it "
+            "can run code: save plain arrays of numbers (no object dtype)."
+        )
+    return f"{path} is not a readable .npz archive ({error}): write it again."
+
+
+def _scalar(path, name, array):
+    if array.size != 1 or array.dtype.kind not in "biu":
+        raise ValueError(f"{path}: {name} must be one integer or boolean, not {array.dtype} {array.shape}.")
+    return array.item()

@@ -1,0 +1,85 @@
+"""Pairs of single options, described by their features, as preference data of horizon 1."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Float
+
+from .data import PreferenceData
+from .validation import check_preferences
+
+
+def preferences_from_options(
+    option0: Float[ArrayLike, "N p"], option1: Float[ArrayLike, "N p"], labels: Float[ArrayLike, " N"]
+) -> PreferenceData:
+    """Preference data of H = 1 from the features of two options per pair: x_n = option1_n − option0_n.
+
+    The table has one row (and one action) per distinct option; a state is an option, and its next state is
+    the option itself. Runs on the host, since the number of distinct options is a shape.
+
+    **Arguments:** `option0`, `option1` [N, p] numbers; `labels` [N], +1 where option 1 is preferred, else −1.
+
+    **Returns:** `PreferenceData` with N pairs, H = 1, A = 1, d = p, in float32 (float64 for float64 input if
+    JAX has x64 enabled).
+
+    **Raises:** ValueError for shapes that differ, entries that are not numbers, and all that
+    `check_preferences` refuses.
+    """
+    options = _stack({"option0": option0, "option1": option1})
+    signs = _label_array(labels, len(options), options.dtype)
+    n, _, p = options.shape
+    table, rows = np.unique(options.reshape(-1, p), axis=0, return_inverse=True)
+    states = np.repeat(rows.reshape(n, 2, 1).astype(np.int32), 2, axis=2)
+    actions = np.zeros((n, 2, 1), np.int32)
+    fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
+    data = PreferenceData(*fields)  # pyright: ignore[reportArgumentType]
+    check_preferences(data)
+    return jax.tree.map(jnp.asarray, data)
+
+
+def preferences_from_features(
+    chosen: Float[ArrayLike, "N p"],
+    rejected: Float[ArrayLike, "N p"],
+    labels: Float[ArrayLike, " N"] | None = None,
+) -> PreferenceData:
+    """Preference data of H = 1 from the features of the chosen and of the rejected option of each pair.
+
+    o_n·x_n = chosen_n − rejected_n whatever `labels` are, so the likelihood does not depend on them. They
+    say where the chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so
+    the position gives the label away: pass random labels ±1 before anything that looks at x alone, such as
+    its mean.
+
+    **Arguments:** `chosen`, `rejected` [N, p] numbers; `labels` [N] of ±1 or None.
+
+    **Raises:** ValueError as `preferences_from_options`.
+    """
+    options = _stack({"chosen": chosen, "rejected": rejected})
+    signs = np.ones(len(options)) if labels is None else labels
+    signs = _label_array(signs, len(options), options.dtype)
+    first = (signs == 1)[:, None]
+    a, b = options[:, 0], options[:, 1]
+    return preferences_from_options(np.where(first, b, a), np.where(first, a, b), signs)
+
+
+def _stack(named):
+    """Two named arrays [N, p] as one [N, 2, p] of the floating dtype that JAX would hold it in."""
+    arrays = {name: np.asarray(x) for name, x in named.items()}
+    for name, x in arrays.items():
+        if x.dtype.kind not in "biuf":
+            raise ValueError(f"{name} has dtype {x.dtype}: give an array of numbers.")
+        if x.ndim != 2 or 0 in x.shape:
+            raise ValueError(f"{name} has shape {x.shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
+    (name0, a), (name1, b) = arrays.items()
+    if a.shape != b.shape:
+        raise ValueError(f"{name0} has shape {a.shape} and {name1} {b.shape}: both must be the same [N, p].")
+    dtype = jax.dtypes.canonicalize_dtype(np.result_type(a, b, np.float32))
+    with np.errstate(over="ignore"):  # what overflows float32 becomes inf, which check_preferences names
+        return np.stack([a, b], axis=1).astype(dtype)
+
+
+def _label_array(labels, n, dtype):
+    labels = np.asarray(labels)
+    if labels.shape != (n,):
+        raise ValueError(f"labels has shape {labels.shape}: give one label for each of the {n} pairs.")
+    return labels.astype(dtype) if labels.dtype.kind in "biuf" else labels

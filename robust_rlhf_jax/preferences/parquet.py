@@ -1,0 +1,134 @@
+"""Parquet in and out: the only module that touches pyarrow, and only when it is used."""
+
+import contextlib
+import json
+
+import numpy as np
+
+# The schema's metadata tell a file of whole arrays from a table of one's own columns.
+_KEY = b"robust_rlhf_jax"
+_TABLES = ("state_features", "reward_table")
+HEADER = ("format_version", "stationary")
+
+
+def _pyarrow():
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files need pyarrow: install it with pip install 'robust-rlhf-jax[cli]'."
+        ) from error
+    return pyarrow
+
+
+def read_columns(path, prefixes: tuple[str, ...]) -> dict:
+    """The columns of a Parquet file whose names start with one of `prefixes`, by name.
+
+    **Raises:** ValueError for a file that is no readable Parquet or has a name twice, ImportError without
+    pyarrow.
+    """
+    pa = _pyarrow()
+    with _refusing_damage(pa, path):
+        names = pa.parquet.read_schema(path).names
+    wanted = [name for name in names if name.startswith(prefixes)]
+    if len(set(wanted)) < len(wanted):
+        twice = next(name for name in wanted if wanted.count(name) > 1)
+        raise ValueError(f"{path} has the column {twice!r} twice: rename one.")
+    with _refusing_damage(pa, path):
+        table = _read(pa, path, wanted)
+        return {name: table[name] for name in wanted}
+
+
+def numbers_from_column(column) -> np.ndarray:
+    """A pyarrow column as float64 [N].
+
+    **Raises:** ValueError that says what the column holds instead of numbers.
+    """
+    pa = _pyarrow()
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not any(kind(column.type) for kind in kinds):
+        raise ValueError(f"it holds {column.type}")
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise ValueError(f"row {row + 1} holds null")
+    return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def holds_arrays(path) -> bool:
+    """Whether `write_arrays` wrote the file (else it is a table of one's own columns)."""
+    pa = _pyarrow()
+    with _refusing_damage(pa, path):
+        return _KEY in (pa.parquet.read_schema(path).metadata or {})
+
+
+def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
+    """Write arrays to an open file, one row per pair; what a pair has of an array is a list.
+
+    The tables have no rows per pair: each lies, flat, in the first row, and the other rows have empty lists.
+    `header` (JSON) and all shapes go into the schema's metadata. Bits are kept: nothing is cast.
+    """
+    pa = _pyarrow()
+    n = len(arrays["labels"])
+    columns = {name: _to_column(pa, name, array, n) for name, array in arrays.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(header | {"shapes": shapes})})
+    pa.parquet.write_table(table, file, compression="zstd", use_dictionary=False, write_page_checksum=True)
+
+
+def read_arrays(path) -> tuple[dict[str, np.ndarray], dict]:
+    """What `write_arrays` wrote: (arrays, header).
+
+    **Raises:** ValueError for an unreadable file, a missing column, or one that does not match the header.
+    """
+    pa = _pyarrow()
+    with _refusing_damage(pa, path):
+        table = _read(pa, path)
+        header = json.loads(table.schema.metadata[_KEY])
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
+        return arrays, {name: header[name] for name in HEADER}
+
+
+def _read(pa, path, columns=None):
+    # Not read_table: it would make columns of folders named key=value in the path.
+    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read(columns=columns)
+
+
+@contextlib.contextmanager
+def _refusing_damage(pa, path):
+    """Make one ValueError of all that pyarrow and our header raise on damaged bytes."""
+    try:
+        yield
+    except (
+        pa.ArrowException,
+        OSError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        KeyError,
+        TypeError,
+    ) as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise ValueError(f"{path} is not a readable Parquet file ({reason}): write it again.") from None
+
+
+def _to_column(pa, name, array, n):
+    flat = pa.array(np.ascontiguousarray(array).reshape(-1))
+    if name in _TABLES:
+        offsets = np.minimum(np.arange(n + 1), 1) * len(flat)
+        return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), flat)
+    return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.size // n)
+
+
+def _to_array(pa, path, name, columns, shape):
+    if name not in columns:
+        raise ValueError(f"{path} lacks the column {name}: save the data again.")
+    is_list = pa.types.is_large_list if name in _TABLES else pa.types.is_fixed_size_list
+    parts = [chunk.flatten() if is_list(chunk.type) else chunk for chunk in columns[name].chunks]
+    flat = np.concatenate([part.to_numpy(zero_copy_only=False) for part in parts] or [np.empty(0)])
+    if flat.size != np.prod(shape):
+        raise ValueError(
+            f"{path}: column {name} has {flat.size} numbers, the header says {shape}: save it again."
+        )
+    return flat.reshape(shape)

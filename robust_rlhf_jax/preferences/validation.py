@@ -1,0 +1,169 @@
+"""Checks of preference data and of ε on the host, before anything is compiled."""
+
+import numpy as np
+from jax.core import Tracer
+
+from .data import PreferenceData
+
+# `actions` comes before `states`, so that H is known when H+1 is checked.
+_AXES = {
+    "state_features": ("S", "A", "d"),
+    "actions": ("N", 2, "H"),
+    "states": ("N", 2, "H+1"),
+    "features": ("N", 2, "H", "d"),
+    "labels": ("N",),
+    "reward_table": ("S", "A", "p"),
+    "reward_features": ("N", 2, "H", "p"),
+}
+_REALS = ("state_features", "features", "reward_table", "reward_features")
+_BLOCK = 4096
+
+
+def check_preferences(data: PreferenceData) -> None:
+    """Check shapes, dtypes and values of `data` on the host; return nothing.
+
+    Shapes must agree with the table in `PreferenceData`, reals must be finite float32 or float64, labels +1
+    or −1, states < S, actions < A, and some x_n = φ(τ¹_n) − φ(τ⁰_n) must be non-zero (else no direction of θ
+    can be learnt). Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted
+    or vmapped may call this.
+
+    **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
+    """
+    _check_shapes(data)
+    for name in _REALS:
+        _check_real(name, getattr(data, name))
+    _check_labels(data.labels)
+    n_states, n_actions, _ = data.state_features.shape
+    _check_indices("states", data.states, n_states)
+    _check_indices("actions", data.actions, n_actions)
+    _check_directions(data)
+
+
+def check_epsilon(epsilon) -> None:
+    """Check that every entry of ε, a number or an array of any shape, is in [0, 1/2); skip a traced ε.
+
+    **Raises:** ValueError for an entry that is not finite, negative, or 1/2 and more: with half of the pairs
+    corrupted, clean data cannot be told from corrupted data.
+    """
+    if isinstance(epsilon, Tracer):
+        return
+    try:
+        values = np.asarray(epsilon, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"epsilon={epsilon!r} is not a number: give a fraction in [0, 0.5).") from None
+    bad = values[~((values >= 0) & (values < 0.5))]
+    if bad.size:
+        raise ValueError(
+            f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
+            "less than one half."
+        )
+
+
+def _values(leaf):
+    """The leaf as a NumPy array, or None where it is absent or traced."""
+    return None if leaf is None or isinstance(leaf, Tracer) else np.asarray(leaf)
+
+
+def _check_shapes(data):
+    if (data.reward_table is None) != (data.reward_features is None):
+        raise ValueError("reward_table and reward_features come together: give both, or neither.")
+    sizes = {}
+    for name, axes in _AXES.items():
+        leaf = getattr(data, name)
+        if leaf is not None:
+            if not hasattr(leaf, "dtype"):
+                raise ValueError(f"{name} is a {type(leaf).__name__}: give a NumPy or JAX array.")
+            _check_shape(name, leaf.shape, axes, sizes)
+        if name == "actions":
+            sizes["H+1"] = sizes["H"] + 1
+
+
+def _check_shape(name, shape, axes, sizes):
+    """Match `shape` with `axes`: named sizes are fixed by the first field that has them."""
+    known = tuple(axis if isinstance(axis, int) else sizes.get(axis, axis) for axis in axes)
+    fits = len(shape) == len(axes) and all(
+        k == n for k, n in zip(known, shape, strict=True) if isinstance(k, int)
+    )
+    if not fits:
+        raise ValueError(f"{name} has shape {shape}; it must be [{_join(axes)}], here [{_join(known)}].")
+    if 0 in shape:
+        missing = axes[shape.index(0)]
+        hint = (
+            "no pairs: give at least one"
+            if missing == "N"
+            else f"{missing} = 0: every size must be 1 or more"
+        )
+        raise ValueError(f"{name} has shape {shape}, that is {hint}.")
+    sizes.update(zip(axes, shape, strict=True))
+
+
+def _join(axes):
+    return ", ".join(map(str, axes))
+
+
+def _check_float(name, leaf):
+    # The bisection kernels read the bits of a float, and know those of two dtypes.
+    if leaf.dtype not in (np.float32, np.float64):
+        raise ValueError(f"{name} has dtype {leaf.dtype}: convert it with .astype('float32') (or 'float64').")
+
+
+def _check_real(name, leaf):
+    if leaf is None:
+        return
+    _check_float(name, leaf)
+    values = _values(leaf)
+    if values is not None and not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(
+            f"{name}[{_join(where)}] is {values[tuple(where)]}: every entry must be finite; mend or drop "
+            f"{'pair' if _AXES[name][0] == 'N' else 'state'} {where[0]}."
+        )
+
+
+def _check_labels(labels):
+    values = _values(labels)
+    if values is not None and values.dtype.kind in "biuf":
+        bad = np.flatnonzero(np.abs(values.astype(np.float64)) != 1)
+        if bad.size:
+            zero_one = np.isin(values, (0, 1)).all()
+            hint = (
+                "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
+            )
+            raise ValueError(f"labels[{bad[0]}] is {values[bad[0]]}: every label must be +1 or -1 ({hint}).")
+    _check_float("labels", labels)
+
+
+def _check_indices(name, leaf, size):
+    if not np.issubdtype(leaf.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {leaf.dtype}: convert it with .astype('int32').")
+    values = _values(leaf)
+    if values is None or (values.min() >= 0 and values.max() < size):
+        return
+    where = np.argwhere((values < 0) | (values >= size))[0]
+    raise ValueError(
+        f"{name}[{_join(where)}] is {values[tuple(where)]}, but state_features has {size} {name}: "
+        f"indices run from 0 to {size - 1}."
+    )
+
+
+def _check_directions(data):
+    observed = _values(data.observed_reward_features)
+    if observed is None:
+        return
+    # Almost always the first block settles it, so that large data cost nothing here.
+    blocks = (observed[i : i + _BLOCK] for i in range(0, len(observed), _BLOCK))
+    if not any(_any_difference(block, data.stationary) for block in blocks):
+        raise ValueError(
+            "Both trajectories of every pair have the same reward features, so no direction of theta can be "
+            "learnt: give pairs that differ."
+        )
+
+
+def _any_difference(block, stationary):
+    """Whether any x of a block [n, 2, H, p] is non-zero; sums over steps are compared with their rounding."""
+    x = block[:, 1] - block[:, 0]
+    if not stationary:
+        return bool(x.any())
+    rounding = block.shape[2] * np.finfo(block.dtype).eps * np.abs(block).max(axis=(1, 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((np.abs(x.sum(axis=1)) > rounding).any())

@@ -1,0 +1,130 @@
+"""Fixtures shared by all tests: float64 in a block, small worlds, and a count of compilations."""
+
+import contextlib
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from robust_rlhf_jax.mdp import LinearMDP
+
+# One profile for every property test: the same examples on every machine, and no time limit for compilation.
+settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("repository")
+
+
+@dataclasses.dataclass
+class Compilations:
+    """What JAX did within a `with count_compilations()` block."""
+
+    traced: list[str] = dataclasses.field(default_factory=list)
+    compiled: list[str] = dataclasses.field(default_factory=list)
+
+
+_open_counts: list[Compilations] = []
+
+
+def _listen(event: str, duration: float, **details) -> None:
+    name = str(details.get("fun_name", "unnamed"))
+    for count in _open_counts:
+        if event == "/jax/core/compile/jaxpr_trace_duration":
+            count.traced.append(name)
+        elif event == "/jax/core/compile/backend_compile_duration":
+            count.compiled.append(name)
+
+
+jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+@contextlib.contextmanager
+def _count_compilations():
+    count = Compilations()
+    _open_counts.append(count)
+    try:
+        yield count
+    finally:
+        # By identity: two blocks that saw nothing are equal as dataclasses.
+        _open_counts[:] = [other for other in _open_counts if other is not count]
+
+
+@pytest.fixture(scope="session")
+def count_compilations():
+    """`with count_compilations() as count:` names what was traced and compiled inside, eager operations too.
+
+    Build the arguments before the block: `jnp.ones(3)` is a compilation of its own the first time.
+    """
+    return _count_compilations
+
+
+@pytest.fixture
+def x64():
+    """Run the whole test in float64; the global switch stays off."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="session")
+def make_mdp():
+    """A random linear MDP with simplex features, drawn by NumPy in the default float of the moment.
+
+    Unlike `random_linear_mdp` it compiles nothing, which at test sizes is nearly all the time there is.
+    """
+
+    def make(
+        seed: int = 0, n_states: int = 6, n_actions: int = 3, dim: int = 4, horizon: int = 3
+    ) -> LinearMDP:
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=(horizon, dim))
+        theta *= np.sqrt(dim) / np.linalg.norm(theta, axis=-1, keepdims=True)
+        return LinearMDP(
+            jnp.asarray(rng.dirichlet(np.ones(dim), (n_states, n_actions))),
+            jnp.asarray(rng.dirichlet(np.full(n_states, 0.5), (horizon, dim))),
+            jnp.asarray(theta),
+            jnp.asarray(rng.dirichlet(np.ones(n_states))),
+        )
+
+    return make
+
+
+@pytest.fixture
+def small_mdp(make_mdp) -> LinearMDP:
+    """float32, S = 6, A = 3, d = 4, H = 3."""
+    return make_mdp()
+
+
+@pytest.fixture
+def small_mdp64(x64, make_mdp) -> LinearMDP:
+    """float64 throughout (the test runs under `x64`), S = 6, A = 3, d = 4, H = 3."""
+    return make_mdp()
+
+
+@pytest.fixture(scope="session")
+def rotate_features():
+    """φ ↦ φR, μ ↦ Rᵀμ, θ ↦ Rᵀθ for a random orthogonal R: the same process and rewards, signed features."""
+
+    def rotate(mdp: LinearMDP, seed: int = 0) -> LinearMDP:
+        noise = np.random.default_rng(seed).normal(size=(mdp.dim, mdp.dim))
+        rotation = jnp.asarray(np.linalg.qr(noise)[0], mdp.features.dtype)
+        return LinearMDP(
+            mdp.features @ rotation,
+            jnp.einsum("de,hds->hes", rotation, mdp.transition_measures),
+            mdp.theta @ rotation,
+            mdp.initial_distribution,
+        )
+
+    return rotate
+
+
+@pytest.fixture(scope="session")
+def random_policy():
+    """A policy [H, S, A] with every action in play, drawn by NumPy."""
+
+    def draw(mdp: LinearMDP, seed: int = 0):
+        shape = (mdp.horizon, mdp.n_states)
+        chances = np.random.default_rng(seed).dirichlet(np.ones(mdp.n_actions), shape)
+        return jnp.asarray(chances, mdp.features.dtype)
+
+    return draw

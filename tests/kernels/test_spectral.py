@@ -1,0 +1,222 @@
+"""Scores of the filter against explicit covariance matrices, and what one removal step may do."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robust_rlhf_jax.kernels import spectral
+
+remove = jax.jit(spectral.remove_softly)
+
+
+def numpy_linear(x, weights):
+    mean = np.average(x, axis=0, weights=weights)
+    centred = x - mean
+    values, vectors = np.linalg.eigh((centred.T * weights) @ centred / weights.sum())
+    return (centred @ vectors[:, -1]) ** 2, values[-1], mean
+
+
+def numpy_quadratic(y, weights):
+    """The covariance of the d²-vectors vec(yyᵀ), formed and decomposed."""
+    vectors = np.einsum("ni,nj->nij", y, y).reshape(len(y), -1)
+    centred = vectors - np.average(vectors, axis=0, weights=weights)
+    values, directions = np.linalg.eigh((centred.T * weights) @ centred / weights.sum())
+    return (centred @ directions[:, -1]) ** 2, values[-1]
+
+
+def spoilt_sample(n=400, d=4, share=0.1, size=6.0, seed=0):
+    """Standard normal rows; the last `share` of them lie near `size` times a fixed unit vector."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    direction = np.linalg.qr(rng.normal(size=(d, d)))[0][0]
+    bad = int(share * n)
+    x[-bad:] = size * direction + 0.1 * rng.normal(size=(bad, d))
+    return x, rng.uniform(0.5, 1.0, n), np.arange(n) >= n - bad
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-3), (True, 1e-9)])
+def test_linear_scores_against_numpy(wide, tolerance):
+    x, weights, bad = spoilt_sample()
+    expected = numpy_linear(x, weights)
+    with jax.enable_x64(wide):
+        scores, value, mean = spectral.linear_scores(jnp.asarray(x), jnp.asarray(weights))
+        assert scores.dtype == (jnp.float64 if wide else jnp.float32)
+    np.testing.assert_allclose(scores, expected[0], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(value, expected[1], rtol=tolerance)
+    np.testing.assert_allclose(mean, expected[2], rtol=tolerance, atol=tolerance)
+    assert np.mean(scores[bad]) > 5 * np.mean(scores[~bad])
+
+
+def test_linear_scores_of_many_dimensions(x64):
+    """Above 256 dimensions no covariance is formed."""
+    x, weights, _ = spoilt_sample(n=500, d=300, share=0.1, size=15.0)
+    expected = numpy_linear(x, weights)
+    scores, value, _ = spectral.linear_scores(jnp.asarray(x), jnp.asarray(weights))
+    np.testing.assert_allclose(value, expected[1], rtol=1e-6)
+    np.testing.assert_allclose(scores, expected[0], rtol=1e-3, atol=1e-3)
+
+
+def test_many_dimensions_need_no_import_by_the_caller():
+    """The fall-back for large d must import what it uses itself: here nothing else has."""
+    program = (
+        "import jax.numpy as jnp, robust_rlhf_jax.kernels.spectral as s;"
+        "print(s.linear_scores(jnp.eye(300, 260), jnp.ones(300))[0].shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 2e-3), (True, 1e-7)])
+def test_quadratic_scores_against_the_explicit_covariance(wide, tolerance):
+    y, weights, bad = spoilt_sample()
+    expected, top = numpy_quadratic(y, weights)
+    with jax.enable_x64(wide):
+        scores, value = spectral.quadratic_scores(jnp.asarray(y), jnp.asarray(weights))
+    np.testing.assert_allclose(value, top, rtol=tolerance)
+    np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=tolerance * top)
+    assert np.mean(scores[bad]) > 5 * np.mean(scores[~bad])
+
+
+def test_power_iteration_converges_to_the_top(x64):
+    y, weights, _ = spoilt_sample(size=2.5, seed=3)
+    top = numpy_quadratic(y, weights)[1]
+    values = [
+        float(spectral.quadratic_scores(jnp.asarray(y), jnp.asarray(weights), steps)[1])
+        for steps in (1, 4, 12, 200)
+    ]
+    assert all(v <= top * (1 + 1e-12) for v in values), "a Rayleigh quotient never exceeds the eigenvalue"
+    np.testing.assert_allclose(values[-1], top, rtol=1e-6)
+    assert values == sorted(values)
+
+
+def test_quadratic_value_of_normal_data_is_two():
+    y = np.random.default_rng(5).normal(size=(20_000, 3)).astype(np.float32)
+    value = spectral.quadratic_scores(jnp.asarray(y), jnp.ones(20_000))[1]
+    # var of the sample's ⟨yyᵀ − I, M⟩² is at most that of (z² − 1)²/… for M of rank one: 60 − 4 = 56.
+    assert abs(value - 2.0) < 5 * np.sqrt(56 / 20_000) + 0.05
+
+
+@pytest.mark.parametrize("name", ["linear_scores", "quadratic_scores"])
+@pytest.mark.parametrize("change", ["permute", "rotate", "scale_weights", "drop_zero_weights", "scale_data"])
+def test_invariances(name, change, x64):
+    score = getattr(spectral, name)
+    x, weights, _ = spoilt_sample(seed=7)
+    weights[::7] = 0.0
+    plain, value, *_ = score(jnp.asarray(x), jnp.asarray(weights))
+    plain, value = np.asarray(plain), float(value)
+    rng = np.random.default_rng(1)
+    power = 2 if name == "linear_scores" else 4
+    factor = 1.0
+    if change == "permute":
+        order = rng.permutation(len(x))
+        x, weights, plain = x[order], weights[order], plain[order]
+    elif change == "rotate":
+        x = x @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    elif change == "scale_weights":
+        weights = 0.01 * weights
+    elif change == "drop_zero_weights":
+        x, weights, plain = x[weights > 0], weights[weights > 0], plain[weights > 0]
+    else:
+        x, factor = 3.0 * x, 3.0**power
+    scores, new_value, *_ = score(jnp.asarray(x), jnp.asarray(weights))
+    np.testing.assert_allclose(scores, factor * plain, rtol=1e-6, atol=1e-7 * factor * plain.max())
+    np.testing.assert_allclose(new_value, factor * value, rtol=1e-9)
+
+
+def test_translation_moves_only_the_mean(x64):
+    x, weights, _ = spoilt_sample()
+    shift = np.array([10.0, -4.0, 0.0, 1.0])
+    first = spectral.linear_scores(jnp.asarray(x), jnp.asarray(weights))
+    moved = spectral.linear_scores(jnp.asarray(x + shift), jnp.asarray(weights))
+    np.testing.assert_allclose(moved[0], first[0], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(moved[1], first[1], rtol=1e-12)
+    np.testing.assert_allclose(moved[2], first[2] + shift, rtol=1e-12)
+
+
+def test_degenerate_data_score_zero():
+    for data in (jnp.zeros((5, 3)), jnp.ones((5, 3))):
+        np.testing.assert_allclose(spectral.linear_scores(data, jnp.ones(5))[0], 0.0, atol=1e-10)
+        np.testing.assert_allclose(spectral.quadratic_scores(data, jnp.ones(5))[0], 0.0, atol=1e-10)
+
+
+N = 10
+some_scores = st.lists(st.floats(0, 100, width=32), min_size=N, max_size=N)
+some_weights = st.lists(st.floats(0, 1, width=32), min_size=N, max_size=N)
+
+
+@given(some_scores, some_weights, st.floats(0, N), st.floats(0.0, 3.0), st.floats(0.0, 5.0))
+def test_removal_never_adds_and_never_overspends(scores, weights, suspects, chop, budget):
+    with jax.enable_x64(True):
+        before = np.array(weights)
+        after = np.asarray(remove(jnp.asarray(before), jnp.asarray(scores), suspects, chop, budget))
+    assert (after <= before).all()
+    assert (after >= 0).all()
+    assert before.sum() - after.sum() <= budget + 1e-12
+
+
+@given(some_scores, some_weights, st.floats(0.125, 3.0), st.floats(0.01, 5.0))
+def test_higher_scores_lose_a_larger_share(scores, weights, chop, budget):
+    with jax.enable_x64(True):
+        before = np.array(weights) + 0.01
+        after = np.asarray(remove(jnp.asarray(before), jnp.asarray(scores), np.inf, chop, budget))
+    kept = (after / before)[np.argsort(scores)]
+    assert (np.diff(kept) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("chop", [0.0, 1e-6])
+def test_without_chop_it_is_the_textbook_step(chop, x64):
+    """w(1 − τ/τ_max): only the highest score loses everything."""
+    rng = np.random.default_rng(0)
+    weights, scores = rng.uniform(0.1, 1, 50), rng.exponential(size=50)
+    found = remove(jnp.asarray(weights), jnp.asarray(scores), np.inf, chop, np.inf)
+    np.testing.assert_allclose(found, weights * (1 - scores / scores.max()), rtol=1e-12, atol=1e-15)
+
+
+def test_chop_removes_that_mass_whole(x64):
+    """All rows above the chop's threshold go; those below lose τ/T."""
+    scores = jnp.array([1.0, 8.0, 2.0, 100.0])
+    found = remove(jnp.ones(4), scores, np.inf, 2.0, np.inf)
+    np.testing.assert_allclose(found, [1 - 1 / 8, 0.0, 1 - 2 / 8, 0.0], rtol=1e-12)
+
+
+def test_only_suspects_lose_weight(x64):
+    scores = jnp.array([1.0, 8.0, 2.0, 100.0, 4.0])
+    found = remove(jnp.ones(5), scores, 3.0, 2.0, np.inf)
+    np.testing.assert_allclose(found, [1.0, 0.0, 1.0, 0.0, 0.5], rtol=1e-12)
+
+
+def test_budget_scales_the_whole_step(x64):
+    scores = jnp.array([0.0, 1.0, 2.0, 4.0])
+    full = remove(jnp.ones(4), scores, np.inf, 1.0, np.inf)
+    part = remove(jnp.ones(4), scores, np.inf, 1.0, 0.35)
+    np.testing.assert_allclose(1 - part, (1 - full) * 0.35 / np.sum(1 - full), rtol=1e-12)
+    np.testing.assert_array_equal(remove(jnp.ones(4), scores, np.inf, 1.0, 0.0), 1.0)
+
+
+def test_zero_scores_remove_nothing():
+    np.testing.assert_array_equal(remove(jnp.ones(4), jnp.zeros(4), np.inf, 1.0, 10.0), 1.0)
+
+
+def test_one_step_takes_more_from_the_corrupt_than_from_the_sound(x64):
+    x, weights, bad = spoilt_sample()
+    scores = spectral.linear_scores(jnp.asarray(x), jnp.asarray(weights))[0]
+    after = np.asarray(remove(jnp.asarray(weights), scores, weights[bad].sum(), 4.0, np.inf))
+    lost = weights - after
+    assert lost[bad].sum() > 20 * lost[~bad].sum()
+
+
+def test_gram_per_step(x64):
+    rng = np.random.default_rng(0)
+    phi, weights = rng.normal(size=(20, 3, 4)), rng.uniform(size=(20, 3))
+    expected = np.array(
+        [sum(weights[i, h] * np.outer(phi[i, h], phi[i, h]) for i in range(20)) for h in range(3)]
+    )
+    np.testing.assert_allclose(
+        spectral.gram_per_step(jnp.asarray(phi), jnp.asarray(weights)), expected, rtol=1e-12
+    )

@@ -1,0 +1,91 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from robust_rlhf_jax.preferences import preferences_from_features, preferences_from_options
+
+OPTION0 = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
+OPTION1 = np.array([[3.0, 4.0], [5.0, 6.0], [0.0, 0.0]])
+LABELS = np.array([1.0, -1.0, 1.0])
+
+
+def test_options_become_rows_of_the_table():
+    data = preferences_from_options(OPTION0, OPTION1, LABELS)
+    assert data.state_features.shape == (4, 1, 2)
+    assert data.states.shape == (3, 2, 2)
+    assert data.states.dtype == jnp.int32
+    assert data.actions.shape == (3, 2, 1)
+    assert not data.actions.any()
+    np.testing.assert_array_equal(data.states[..., 0], data.states[..., 1])
+    np.testing.assert_array_equal(data.features[:, 0, 0], OPTION0)
+    np.testing.assert_array_equal(data.features[:, 1, 0], OPTION1)
+    np.testing.assert_array_equal(data.state_features[data.states[..., :-1], data.actions], data.features)
+    np.testing.assert_array_equal(data.differences(), OPTION1 - OPTION0)
+    np.testing.assert_array_equal(data.labels, LABELS)
+
+
+def test_chosen_is_trajectory_1_by_default():
+    data = preferences_from_features(OPTION1, OPTION0)
+    np.testing.assert_array_equal(data.labels, np.ones(3))
+    np.testing.assert_array_equal(data.features[:, 1, 0], OPTION1)
+
+
+def test_labels_place_the_chosen_option():
+    data = preferences_from_features(OPTION1, OPTION0, LABELS)
+    np.testing.assert_array_equal(data.labels, LABELS)
+    np.testing.assert_array_equal(data.labels[:, None] * data.differences(), OPTION1 - OPTION0)
+    np.testing.assert_array_equal(data.features[1, 0, 0], OPTION1[1])
+
+
+@given(
+    array_shapes(min_dims=2, max_dims=2, max_side=8).flatmap(
+        lambda shape: arrays(np.float32, (2, *shape), elements=st.sampled_from([-1.5, 0.0, -0.0, 0.25, 3.0]))
+    )
+)
+def test_the_table_always_gives_the_features_back(options):
+    options[0, 0, 0], options[1, 0, 0] = 7.0, 8.0  # some pair differs
+    data = preferences_from_features(options[1], options[0])
+    np.testing.assert_array_equal(data.state_features[data.states[..., :-1], data.actions], data.features)
+    np.testing.assert_array_equal(data.differences(), options[1] - options[0])
+    assert len(np.unique(data.state_features[:, 0], axis=0)) == len(data.state_features)
+
+
+def test_integers_and_booleans_become_floats():
+    data = preferences_from_options(np.array([[1], [2]]), np.array([[True], [False]]), np.array([1, -1]))
+    assert data.features.dtype == data.labels.dtype == data.state_features.dtype == jnp.zeros(()).dtype
+
+
+@pytest.mark.parametrize(
+    ("option0", "option1", "labels", "message"),
+    [
+        (OPTION0, OPTION1[:2], LABELS, r"option0 has shape \(3, 2\) and option1 \(2, 2\)"),
+        (OPTION0, OPTION1[:, 0], LABELS, r"option1 has shape \(3,\): give \[N, p\]"),
+        (OPTION0[:0], OPTION1[:0], LABELS[:0], r"option0 has shape \(0, 2\)"),
+        (OPTION0[:, :0], OPTION1[:, :0], LABELS, r"option0 has shape \(3, 0\)"),
+        (OPTION0, OPTION1, LABELS[:2], "one label for each of the 3 pairs"),
+        (OPTION0, OPTION1, np.array([0, 1, 1]), "map 0 to -1"),
+        (OPTION0, OPTION1, np.array(["a", "b", "b"]), "labels has dtype"),
+        (OPTION0.astype(str), OPTION1, LABELS, "option0 has dtype .*: give an array of numbers"),
+        (OPTION0 * np.nan, OPTION1, LABELS, "is nan"),
+        (OPTION0, OPTION0, LABELS, "no direction"),
+    ],
+)
+def test_bad_options_are_named(option0, option1, labels, message):
+    with pytest.raises(ValueError, match=message):
+        preferences_from_options(option0, option1, labels)
+
+
+def test_what_overflows_float32_is_named():
+    with jax.enable_x64(False), pytest.raises(ValueError, match=r"features\[\d+, 0, 0\] is inf"):
+        preferences_from_options(OPTION0 * 1e300, OPTION1, LABELS)
+
+
+def test_bad_features_are_named():
+    with pytest.raises(ValueError, match=r"chosen has shape \(3, 2\) and rejected \(3, 1\)"):
+        preferences_from_features(OPTION0, OPTION1[:, :1])
+    with pytest.raises(ValueError, match="map 0 to -1"):
+        preferences_from_features(OPTION0, OPTION1, np.array([0, 1, 0]))
