@@ -1,25 +1,29 @@
 """Host-side checks of single values that every public function shares."""
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def is_traced(x) -> bool:
     """Whether x is known only to the compiler: then its values cannot be checked."""
-    return isinstance(x, jax.core.Tracer)
+    return isinstance(x, Tracer)
 
 
 def check_epsilon(epsilon) -> None:
-    """ε ∈ [0, ½), scalar or array; a traced ε passes.
+    """Check that every entry of ε, a number or an array of any shape, is in [0, 1/2); skip a traced ε.
 
-    **Raises:** ValueError naming the value.
+    **Raises:** ValueError for an entry that is not finite, negative, or 1/2 and more: with half of the pairs
+    corrupted, clean data cannot be told from corrupted data.
     """
     if is_traced(epsilon):
         return
-    values = np.asarray(epsilon, np.float64)
+    try:
+        values = np.asarray(epsilon, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"epsilon={epsilon!r} is not a number: give a fraction in [0, 0.5).") from None
     bad = values[~((values >= 0) & (values < 0.5))]
     if bad.size:
         raise ValueError(
-            f"epsilon={bad.flat[0]:.6g} is outside [0, 0.5): it is the fraction of pairs that may be corrupt, "
-            "and no estimator survives one half."
+            f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
+            "less than one half."
         )

@@ -31,13 +31,10 @@ class Status(enum.IntEnum):
 def worst_status(*statuses: Int[Array, ""]) -> Int[Array, ""]:
     """The most serious of several stages' statuses.
 
-    In rising order: converged, max_steps, filter_removed_too_much, infeasible, nonfinite.
+    In rising order: running, converged, max_steps, filter_removed_too_much, infeasible, nonfinite.
     """
-    severity = jnp.asarray([0, 1, 4, 3, 2], jnp.int32)  # indexed by the status' code
-    return max_by(jnp.stack([jnp.asarray(s, jnp.int32) for s in statuses]), severity)
-
-
-def max_by(codes, severity):
+    severity = jnp.asarray([1, 2, 5, 4, 3, 0], jnp.int32)  # indexed by the status' code, RUNNING = −1 last
+    codes = jnp.stack([jnp.asarray(s, jnp.int32) for s in statuses])
     return codes[jnp.argmax(severity[codes])]
 
 
@@ -69,7 +66,8 @@ class Iteration(eqx.Module, Generic[State]):
 def start(solver: Solver, problem: PyTree, *, key: PRNGKeyArray) -> Iteration:
     """The iteration before its first step."""
     state = _strongly_typed(solver.init(problem, key=jax.random.fold_in(key, 0)))
-    return Iteration(state, jnp.zeros((), jnp.int32), solver.terminate(problem, state).astype(jnp.int32))
+    status = jnp.where(has_nan(state), Status.NONFINITE.array(), solver.terminate(problem, state))
+    return Iteration(state, jnp.zeros((), jnp.int32), status.astype(jnp.int32))
 
 
 def iterate(
@@ -105,7 +103,7 @@ def iterate(
         bad = has_nan(proposed)
         state = jax.tree.map(lambda new, old: jnp.where(bad, old, new), proposed, it.state)
         status = jnp.where(bad, Status.NONFINITE.array(), solver.terminate(problem, state))
-        return Iteration(state, it.step + 1, status.astype(jnp.int32))
+        return Iteration(state, it.step + jnp.where(bad, 0, 1), status.astype(jnp.int32))
 
     def frozen_advance(it: Iteration, _):
         go, proposed = unfinished(it), advance(it)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP, partial_coverage_mdp
 
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
@@ -99,6 +99,12 @@ def small_mdp(make_mdp) -> LinearMDP:
 def small_mdp64(x64, make_mdp) -> LinearMDP:
     """float64 throughout (the test runs under `x64`), S = 6, A = 3, d = 4, H = 3."""
     return make_mdp()
+
+
+@pytest.fixture(scope="session")
+def partial_coverage():
+    """`partial_coverage_mdp` at its defaults: (mdp, (policy0, policy1))."""
+    return jax.jit(partial_coverage_mdp)(jax.random.key(0))
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,7 @@ def test_against_a_python_loop(loop):
     assert result.status.dtype == result.step.dtype == jnp.int32
 
 
-@pytest.mark.parametrize("max_steps", [0, 1, 4, 60])
+@pytest.mark.parametrize("max_steps", [0, 4, 60])
 def test_while_equals_scan(max_steps):
     solver, problem = NoisyDescent(noise=0.01, tolerance=0.05), descent()
     results = [run(solver, problem, key=KEY, max_steps=max_steps, loop=loop) for loop in LOOPS]
@@ -99,7 +99,7 @@ def test_while_equals_scan(max_steps):
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("cuts", [(0,), (4,), (1, 2, 6)])
+@pytest.mark.parametrize("cuts", [(4,), (0, 1, 6)])
 def test_resumed_equals_uninterrupted(loop, cuts):
     solver, problem = NoisyDescent(), descent()
     whole = run(solver, problem, key=KEY, max_steps=9, loop=loop)

@@ -1,7 +1,6 @@
 """Plain RLHF: maximum likelihood and least-squares value iteration, the baseline that trusts its data."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 

@@ -51,7 +51,9 @@ def uniform_coverage(
     check_epsilon(epsilon)
     check_preferences(data)
     config = UniformCoverageConfig() if config is None else config
-    return _run(key, data, jnp.asarray(epsilon, data.features.dtype), RLSVI() if oracle is None else oracle, config)
+    return _run(
+        key, data, jnp.asarray(epsilon, data.features.dtype), RLSVI() if oracle is None else oracle, config
+    )
 
 
 @eqx.filter_jit
@@ -60,7 +62,12 @@ def _run(key, data, epsilon, oracle, config) -> Solution:
     d1, d2, d3 = (data,) * 3 if config.reuse_data else random_split(k_split, data, 3)
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     reward = robust_reward(
-        d1.differences(), d2.differences(), d2.labels, epsilon, radius=radius, robust_start=config.robust_start
+        d1.differences(),
+        d2.differences(),
+        d2.labels,
+        epsilon,
+        radius=radius,
+        robust_start=config.robust_start,
     )
     theta = data.per_step(reward.fit.theta)
     answer = oracle.solve(oracle.prepare(d3, epsilon, key=k_oracle), theta)
@@ -73,4 +80,6 @@ def _run(key, data, epsilon, oracle, config) -> Solution:
         "reward_status": reward.status,
         "oracle_status": answer.status,
     }
-    return Solution(answer.policy, theta, answer.value, worst_status(reward.status, answer.status), diagnostics)
+    return Solution(
+        answer.policy, theta, answer.value, worst_status(reward.status, answer.status), diagnostics
+    )

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import einsum, relative_tolerance
 from robust_rlhf_jax.mdp import occupancy, optimal_policy, optimal_state_values
 
@@ -14,7 +15,7 @@ def least_covered_directions(data):
     """Unit v_h [H, d]: the eigenvector of the smallest eigenvalue of mean φ_hφ_hᵀ that is not null."""
     n = 2 * data.n_pairs
     moments = einsum("njhd,njhe->hde", data.features, data.features) / n
-    values, vectors = jnp.linalg.eigh(moments)
+    values, vectors = jax.vmap(eigh)(moments)
     null = values <= relative_tolerance(values.dtype, values.shape[-1]) * values[:, -1:]
     index = jnp.sum(null, axis=1)
     return jnp.take_along_axis(vectors, index[:, None, None], axis=2)[..., 0]

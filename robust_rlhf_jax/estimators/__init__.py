@@ -1,0 +1,24 @@
+"""Robust moments, regression and maximum likelihood, and the reward estimate made of them."""
+
+from .logistic_regression import LogisticProblem, fit_logistic
+from .moments import FilteredMean, RobustCovariance, filter_mean, robust_covariance, robust_mean
+from .regression import RegressionDesign, prepare_design, robust_linear_regression
+from .reward import RewardEstimate, robust_reward
+from .trimmed_mle import TrimmedFit, trimmed_mle
+
+__all__ = [
+    "FilteredMean",
+    "LogisticProblem",
+    "RegressionDesign",
+    "RewardEstimate",
+    "RobustCovariance",
+    "TrimmedFit",
+    "filter_mean",
+    "fit_logistic",
+    "prepare_design",
+    "robust_covariance",
+    "robust_linear_regression",
+    "robust_mean",
+    "robust_reward",
+    "trimmed_mle",
+]

@@ -10,8 +10,8 @@ from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import mean_log_likelihood, value_gradient_hessian
 
-MAX_NEWTON_STEPS = 50
-MAX_HALVINGS = 20
+MAX_NEWTON_STEPS = 30
+MAX_HALVINGS = 12
 
 
 class LogisticProblem(eqx.Module):
@@ -73,7 +73,7 @@ class BallNewton(eqx.Module):
 
     def terminate(self, problem: LogisticProblem, state: NewtonState) -> Int[Array, ""]:
         done = self.stationarity(problem, state) <= gradient_tolerance(problem)
-        stalled = jnp.abs(state.gain) <= 0.1 * _rounding(state.value)
+        stalled = state.gain <= _rounding(state.value)  # Newton's last gain bounds all that is left
         return jnp.where(done | stalled, Status.CONVERGED.array(), Status.RUNNING.array())
 
     def extract(self, problem: LogisticProblem, state: NewtonState) -> Float[Array, " k"]:

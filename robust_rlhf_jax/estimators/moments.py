@@ -153,9 +153,9 @@ def _check_rows(x, epsilon, name):
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps):
     n, d = x.shape
     if covariance is None:  # no clean level is known: the budget alone ends the filter
-        whitener, colourer, level = jnp.eye(d, dtype=x.dtype), jnp.eye(d, dtype=x.dtype), jnp.zeros((), x.dtype)
+        whitener, level = jnp.eye(d, dtype=x.dtype), jnp.zeros((), x.dtype)
     else:
-        whitener, colourer, _ = pseudo_inverse_root(covariance)
+        whitener = pseudo_inverse_root(covariance)[0]
         level = jnp.asarray((1.0 + (d / n) ** 0.5) ** 2 * (1.0 + slack), x.dtype)
     problem = FilterProblem(matmul(x, whitener), epsilon, level)
     solver = MeanFilter()
@@ -214,7 +214,9 @@ def robust_mean(
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
     size = x.shape[0] // splits
     parts = jnp.stack([x[i::splits][:size] for i in range(splits)])
-    means = jax.vmap(lambda p: filter_mean(p, epsilon, covariance=covariance, max_steps=max_steps).mean)(parts)
+    means = jax.vmap(lambda p: filter_mean(p, epsilon, covariance=covariance, max_steps=max_steps).mean)(
+        parts
+    )
     distances = jnp.linalg.norm(means[:, None] - means[None], axis=-1)
     return means[jnp.argmin(jnp.median(distances, axis=1))]
 

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
 from robust_rlhf_jax.kernels.logistic import log_likelihoods
@@ -226,10 +226,12 @@ def _check_arguments(x, labels, epsilon, radius, weights, starts, n_random, key)
     if labels.shape != x.shape[:1]:
         raise ValueError(f"labels has shape {labels.shape}; x has {x.shape[0]} rows: give one label a row.")
     if weights is not None and weights.shape != x.shape[:1]:
-        raise ValueError(f"weights has shape {weights.shape}; x has {x.shape[0]} rows: give one weight a row.")
+        raise ValueError(
+            f"weights has shape {weights.shape}; x has {x.shape[0]} rows: give one weight a row."
+        )
     if starts is not None and (starts.ndim != 2 or starts.shape[1] != x.shape[1]):
         raise ValueError(f"starts has shape {starts.shape}; it must be [m, k] with k = {x.shape[1]}.")
-    if not isinstance(radius, jax.core.Tracer) and not float(radius) > 0:
+    if not is_traced(radius) and not float(radius) > 0:
         raise ValueError(f"radius={radius} must be positive.")
     if n_random and key is None:
         raise ValueError(f"n_random_starts={n_random} needs a key: pass key=jax.random.key(seed).")

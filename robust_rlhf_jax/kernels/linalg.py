@@ -1,8 +1,9 @@
 """Weighted moments and symmetric linear algebra that name their null space instead of inverting it."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+
+from .lapack import eigh
 
 # TF32 on Ampere and later keeps 10 bits of mantissa: too few for a covariance that is inverted.
 matmul = lambda a, b: jnp.matmul(a, b, precision="highest")  # noqa: E731
@@ -40,7 +41,7 @@ def pseudo_inverse_root(
 
     **Returns:** (whitener [d, d], colourer [d, d], rank).
     """
-    values, vectors = jnp.linalg.eigh(sigma)
+    values, vectors = eigh(sigma)
     if tolerance is None:
         tolerance = relative_tolerance(sigma.dtype, sigma.shape[0])
     keep = values > tolerance * jnp.maximum(values[-1], 0.0)
@@ -52,11 +53,5 @@ def pseudo_inverse_root(
 
 def top_eigenpair(matrix: Float[Array, "d d"]) -> tuple[Float[Array, ""], Float[Array, " d"]]:
     """Largest eigenvalue of a symmetric matrix and its unit eigenvector, by dense `eigh`."""
-    values, vectors = jnp.linalg.eigh(matrix)
+    values, vectors = eigh(matrix)
     return values[-1], vectors[:, -1]
-
-
-def solve_spd(matrix: Float[Array, "d d"], rhs: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Solve a positive definite system by Cholesky; NaN (never silence) where it is not positive definite."""
-    factor = jnp.linalg.cholesky(matrix)
-    return jax.scipy.linalg.cho_solve((factor, True), rhs)

@@ -40,5 +40,6 @@ def value_gradient_hessian(
     wrong = jax.nn.sigmoid(-margins)
     value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) / total
     gradient = matmul(weights * labels * wrong, x) / total
-    curvature = weights * wrong * (1.0 - wrong) / total
+    # Not wrong·(1 − wrong): that loses the curvature of badly fitted rows to rounding.
+    curvature = weights * wrong * jax.nn.sigmoid(margins) / total
     return value, gradient, matmul(x.T * curvature, x)

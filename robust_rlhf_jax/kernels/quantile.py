@@ -28,16 +28,17 @@ def upper_threshold(
     """The largest t among the values x with Σ_i w_i·1[x_i ≥ t] ≥ mass: an exact weighted quantile.
 
     32 (float32) or 64 (float64) passes over the data in place of a sort: XLA's CPU sort of 10⁵ values costs
-    more than all the passes together, and the passes batch. −∞ if `mass` exceeds Σw.
+    more than all the passes together, and the passes batch. The largest x if `mass` is 0, −∞ if it exceeds Σw.
 
     **Arguments:** `x` [n] without NaN, `weights` [n] ≥ 0, `mass` ≥ 0.
     """
     keys = _ordered_bits(x)
+    highest = jnp.max(keys)
     unsigned, bits = _UNSIGNED[x.dtype]
 
     def set_bit(i, threshold):
         trial = threshold | (unsigned(1) << (unsigned(bits - 1) - i.astype(unsigned)))
-        enough = jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass
+        enough = (jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass) & (trial <= highest)
         return jnp.where(enough, trial, threshold)
 
     found = jax.lax.fori_loop(0, bits, set_bit, jnp.zeros((), unsigned))

@@ -7,6 +7,7 @@ they move it.
 """
 
 import jax
+import jax.experimental.sparse.linalg
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 

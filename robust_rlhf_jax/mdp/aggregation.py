@@ -27,10 +27,16 @@ def aggregate(
     others out).
 
     **Returns:** (φ [S, A, K·A], μ [K·A, S]).
+
+    **Raises:** ValueError for a macro-cell without an open state.
     """
     n_states, n_cells = memberships.shape
     n_actions = destinations.shape[0]
     inside = memberships * open_states[:, None]
+    if not (inside.sum(axis=0) > 0).all():
+        raise ValueError(
+            "A macro-cell holds no state that can be occupied: use more states a cell, or fewer walls."
+        )
     inside = inside / inside.sum(axis=0, keepdims=True)
     phi = np.zeros((n_states, n_actions, n_cells, n_actions))
     mu = np.zeros((n_cells, n_actions, n_states))

@@ -16,8 +16,9 @@ def chain_mdp(
     success: float = 0.8,
     left_reward: float = 0.05,
     contrast: float = 0.2,
+    exploring_starts: bool = True,
 ) -> LinearMDP:
-    """River-swim (Strehl & Littman 2008) with soft state aggregation, started at the left end.
+    """River-swim (Strehl & Littman 2008) with soft state aggregation.
 
     The last action swims right: a stride with probability `success`, back with 0.05, else it stays; every other
     action drifts a stride left. A step pays `left_reward` in the leftmost cell and 1 for swimming in the
@@ -27,10 +28,11 @@ def chain_mdp(
     Actions in the same place have similar features, as in practice: φ = ψ(s) ⊗ f_a, f_a = (√(1−c²), c·g_a) with
     g_a the corners of a regular simplex and c = `contrast`. What tells swimming from drifting is thus the least
     covered direction of any data set, and a feature of unit length along it is unlike any real one.
+    Episodes start anywhere (`exploring_starts`), so that the data cover every step, or all at the left end.
     Deterministic: a family with one member per size.
 
     **Raises:** ValueError if `dim` is not a multiple of `n_actions` with at least 2 cells, for fewer than two
-    actions, for `success` outside (0, 0.95], or `contrast` outside (0, ½].
+    actions, fewer states than cells, for `success` outside (0, 0.95], or `contrast` outside (0, ½].
     """
     if n_actions < 2 or dim % n_actions or dim // n_actions < 2:
         raise ValueError(f"dim={dim} must be n_actions={n_actions} (≥ 2) times the number of cells (≥ 2).")
@@ -39,19 +41,24 @@ def chain_mdp(
     if not 0 < contrast <= 0.5:
         raise ValueError(f"contrast={contrast} must lie in (0, 0.5].")
     n_cells = dim // n_actions
+    if n_states < n_cells:
+        raise ValueError(f"n_states={n_states} is less than the {n_cells} cells that dim={dim} asks for.")
     destinations, probabilities = _current(n_states, n_cells, n_actions, success)
     memberships = tent_memberships(np.arange(n_states) / (n_states - 1), n_cells)
     phi, mu = aggregate(memberships, destinations, probabilities, np.ones(n_states, bool))
     reward = np.zeros((n_cells, n_actions))
     reward[0, :], reward[-1, -1] = left_reward, 1.0
-    mixing = np.kron(np.eye(n_cells), _action_vectors(n_actions, contrast))  # rows: one-hot (cell, action) → φ
+    mixing = np.kron(
+        np.eye(n_cells), _action_vectors(n_actions, contrast)
+    )  # rows: one-hot (cell, action) → φ
     mu, theta = np.linalg.solve(mixing, mu), np.linalg.solve(mixing, reward.ravel())
+    rho = np.full(n_states, 1.0 / n_states) if exploring_starts else np.eye(n_states)[0]
     theta *= min(1.0, np.sqrt(dim) / np.linalg.norm(theta))
     return LinearMDP(
         features=jnp.asarray(phi @ mixing, jnp.float32),
         transition_measures=jnp.asarray(np.tile(mu, (horizon, 1, 1)), jnp.float32),
         theta=jnp.asarray(np.tile(theta, (horizon, 1)), jnp.float32),
-        initial_distribution=jnp.zeros(n_states).at[0].set(1.0),
+        initial_distribution=jnp.asarray(rho, jnp.float32),
     )
 
 
@@ -68,7 +75,9 @@ def _current(n_states, n_cells, n_actions, success):
 def _action_vectors(n_actions, contrast):
     """f_a [A, A]: unit vectors with a common part √(1−c²) and simplex corners of length c."""
     centred = np.eye(n_actions) - 1.0 / n_actions
-    corners = np.linalg.svd(centred)[0][:, : n_actions - 1]  # orthonormal basis of the contrasts, one row an action
+    corners = np.linalg.svd(centred)[0][
+        :, : n_actions - 1
+    ]  # orthonormal basis of the contrasts, one row an action
     corners /= np.linalg.norm(corners, axis=1, keepdims=True)
     common = np.full((n_actions, 1), np.sqrt(1 - contrast**2))
     return np.concatenate([common, contrast * corners], axis=1)

@@ -64,8 +64,12 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
     phi = np.asarray(mdp.features, np.float64).reshape(-1, mdp.dim)
     rho = np.asarray(mdp.initial_distribution, np.float64)
     theta_norms = np.linalg.norm(np.asarray(mdp.theta, np.float64), axis=-1)
+    for name in ("features", "transition_measures", "theta", "initial_distribution"):
+        if not np.isfinite(np.asarray(getattr(mdp, name))).all():
+            raise ValueError(f"{name} holds NaN or Inf: every entry of a linear MDP must be finite.")
     if np.linalg.norm(phi, axis=1).max() > 1 + tolerance:
-        raise ValueError(f"A feature has norm {np.linalg.norm(phi, axis=1).max():.4g}: scale features to norm ≤ 1.")
+        worst = np.linalg.norm(phi, axis=1).max()
+        raise ValueError(f"A feature has norm {worst:.4g}: scale features to norm ≤ 1.")
     if theta_norms.max() > np.sqrt(mdp.theta.shape[-1]) + tolerance:
         raise ValueError(f"A theta_h has norm {theta_norms.max():.4g}: the bound is sqrt(p).")
     if rho.min() < -tolerance or abs(rho.sum() - 1) > tolerance:

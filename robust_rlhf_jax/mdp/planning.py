@@ -74,7 +74,9 @@ def policy_value(
         return jnp.sum(action_probabilities * q, axis=-1), None
 
     first = jnp.zeros(mdp.n_states, mdp.features.dtype)
-    value, _ = jax.lax.scan(backward, first, (mdp.transition_measures, mdp.rewards(theta), policy), reverse=True)
+    value, _ = jax.lax.scan(
+        backward, first, (mdp.transition_measures, mdp.rewards(theta), policy), reverse=True
+    )
     return jnp.dot(mdp.initial_distribution, value)
 
 

@@ -16,7 +16,7 @@ BLOCK = 65_536
 
 def _sample_rows(uniform, cdf_rows):
     """Inverse CDF for explicit rows [n, k]."""
-    return jnp.minimum(jnp.sum(uniform[:, None] > cdf_rows, axis=1), cdf_rows.shape[1] - 1)
+    return jnp.minimum(jnp.sum(uniform[:, None] >= cdf_rows, axis=1), cdf_rows.shape[1] - 1)
 
 
 def _sample_next_state(uniform, phi, measure_cdf):
@@ -29,7 +29,7 @@ def _sample_next_state(uniform, phi, measure_cdf):
     def halve(_, bounds):
         low, high = bounds
         middle = (low + high) // 2
-        go_right = einsum("nd,nd->n", phi, measure_cdf[middle]) < uniform
+        go_right = (einsum("nd,nd->n", phi, measure_cdf[middle]) <= uniform) & (low < high)
         return jnp.where(go_right, middle + 1, low), jnp.where(go_right, high, middle)
 
     low = jnp.zeros(uniform.shape, jnp.int32)
@@ -41,7 +41,7 @@ def _rollout_block(key, mdp, policy, n):
     key_start, key_steps = jax.random.split(key)
     dtype = mdp.features.dtype
     uniform = jax.random.uniform(key_start, (n,), dtype)
-    start = jnp.searchsorted(jnp.cumsum(mdp.initial_distribution), uniform).astype(jnp.int32)
+    start = jnp.searchsorted(jnp.cumsum(mdp.initial_distribution), uniform, side="right").astype(jnp.int32)
     start = jnp.minimum(start, mdp.n_states - 1)
 
     def advance(states, step):

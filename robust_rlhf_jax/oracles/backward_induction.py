@@ -17,7 +17,11 @@ def return_ranges(rewards: Float[Array, "H S A"]) -> tuple[Float[Array, " H"], F
 
 
 def backward_induction(
-    regressions, fit, table: Float[Array, "S A d"], rewards: Float[Array, "H S A"], bonus: Float[Array, "H S A"]
+    regressions,
+    fit,
+    table: Float[Array, "S A d"],
+    rewards: Float[Array, "H S A"],
+    bonus: Float[Array, "H S A"],
 ) -> tuple[Float[Array, " S"], Float[Array, "H S A"]]:
     """For h = H…1: ŵ_h = fit(V̂_{h+1}), Q̂_h = clip(r_h + φᵀŵ_h − Γ_h), greedy π̂_h, V̂_h = max_a Q̂_h.
 

@@ -29,8 +29,6 @@ class Oracle(Protocol):
     so, differentiable in `theta` [H, p].
     """
 
-    def prepare(
-        self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray
-    ) -> Any: ...
+    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> Any: ...
 
     def solve(self, prepared: Any, theta: Float[Array, "H p"]) -> OracleResult: ...

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData
 
@@ -39,7 +40,7 @@ class LSVI(eqx.Module):
         def fit(phi_h, following_h):
             counts = jnp.zeros((n_states, dim), phi.dtype).at[following_h].add(phi_h).T
             gram = matmul(phi_h.T, phi_h) + self.ridge * phi_h.shape[0] * jnp.eye(dim, dtype=phi.dtype)
-            return jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(gram), True), counts)
+            return cholesky_solve(cholesky(gram), counts)
 
         measures = jax.vmap(fit)(phi, following)
         return FittedModel(measures, initial_state_weights(data), data.state_features, data.reward_lookup)

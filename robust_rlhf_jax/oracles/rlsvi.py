@@ -55,7 +55,9 @@ class RLSVI(eqx.Module):
         if self.bonus not in ("none", "relative"):
             raise ValueError(f'bonus={self.bonus!r} is unknown: it is "none" or "relative".')
 
-    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> RobustTransitions:
+    def prepare(
+        self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray
+    ) -> RobustTransitions:
         epsilon = jnp.asarray(epsilon, data.features.dtype)
         phi, following = fresh_folds(key, data) if self.fresh_data else transitions_per_step(data)
         designs = jax.vmap(lambda p: prepare_design(p, epsilon))(phi)

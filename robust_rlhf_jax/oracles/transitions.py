@@ -16,9 +16,7 @@ def transitions_per_step(
     return phi, following
 
 
-def fresh_folds(
-    key: PRNGKeyArray, data: PreferenceData
-) -> tuple[Float[Array, "H n d"], Int[Array, "H n"]]:
+def fresh_folds(key: PRNGKeyArray, data: PreferenceData) -> tuple[Float[Array, "H n d"], Int[Array, "H n"]]:
     """As `transitions_per_step`, with disjoint random pairs for each step: n = 2·(N // H).
 
     The analysis of R-LSVI asks for independence between steps; it costs a factor H of the data.
@@ -27,7 +25,9 @@ def fresh_folds(
     """
     size = data.n_pairs // data.horizon
     if size < 1:
-        raise ValueError(f"{data.n_pairs} pairs cannot give {data.horizon} steps a fold each: reuse the data.")
+        raise ValueError(
+            f"{data.n_pairs} pairs cannot give {data.horizon} steps a fold each: reuse the data."
+        )
     order = jax.random.permutation(key, data.n_pairs)[: size * data.horizon].reshape(data.horizon, size)
     phi, following = transitions_per_step(data)
     both = jnp.concatenate([2 * order, 2 * order + 1], axis=1)

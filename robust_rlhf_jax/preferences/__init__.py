@@ -6,13 +6,12 @@ from .files import load, save
 from .pairs import preferences_from_features, preferences_from_options
 from .rail_choices import RAIL_FEATURES, load_rail_choices, rail_people
 from .tables import load_table
-from .validation import check_epsilon, check_preferences
+from .validation import check_preferences
 
 __all__ = [
     "RAIL_FEATURES",
     "PreferenceData",
     "changed_pairs",
-    "check_epsilon",
     "check_preferences",
     "label_entropy",
     "load",

@@ -4,8 +4,10 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.mdp import LinearMDP, rollout, uniform_policy
 
@@ -28,16 +30,16 @@ def sample_preferences(
 
     **Raises:** ValueError for `n_pairs` < 1, a wrong policy shape, or a temperature that is not positive.
     """
-    if n_pairs < 1:
-        raise ValueError(f"n_pairs={n_pairs}: give 1 or more.")
-    if not isinstance(temperature, jax.core.Tracer) and not float(temperature) > 0:
-        raise ValueError(f"temperature={temperature} must be positive; labels are sampled, never deterministic.")
-    behaviour = (uniform_policy(mdp),) * 2 if behaviour is None else behaviour
+    if not isinstance(n_pairs, int | np.integer) or n_pairs < 1:
+        raise ValueError(f"n_pairs={n_pairs} must be a whole number, 1 or more.")
+    if not is_traced(temperature) and not 0 < float(np.asarray(temperature).item()) < np.inf:
+        raise ValueError(f"temperature={temperature} must be positive and finite: labels are sampled.")
+    policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
-    for i, policy in enumerate(behaviour):
+    for i, policy in enumerate(policies):
         if policy.shape != shape:
             raise ValueError(f"behaviour[{i}] has shape {policy.shape}; this MDP needs [H, S, A] = {shape}.")
-    return _sample(key, mdp, behaviour, temperature, n_pairs)
+    return _sample(key, mdp, policies, temperature, n_pairs)
 
 
 @partial(jax.jit, static_argnames="n_pairs")
@@ -48,7 +50,13 @@ def _sample(key, mdp, behaviour, temperature, n_pairs):
     features = mdp.features[states[..., :-1], actions]
     reward = None if mdp.reward_features is None else mdp.reward_features[states[..., :-1], actions]
     data = PreferenceData(
-        mdp.features, states, actions, features, jnp.ones(n_pairs, features.dtype), mdp.reward_features, reward
+        mdp.features,
+        states,
+        actions,
+        features,
+        jnp.ones(n_pairs, features.dtype),
+        mdp.reward_features,
+        reward,
     )
     chance = preference_probabilities(data, mdp.theta, temperature)
     labels = jnp.where(jax.random.bernoulli(k_label, chance), 1.0, -1.0).astype(features.dtype)

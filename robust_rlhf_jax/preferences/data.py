@@ -99,16 +99,24 @@ def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[Pr
     """
     size = data.n_pairs // parts if parts > 0 else 0
     if size < 1:
-        raise ValueError(f"{data.n_pairs} pairs cannot be split in {parts} parts: give at least one pair a part.")
+        raise ValueError(
+            f"{data.n_pairs} pairs cannot be split in {parts} parts: give at least one pair a part."
+        )
     order = jax.random.permutation(key, data.n_pairs)
     return [data.take(order[i * size : (i + 1) * size]) for i in range(parts)]
 
 
 def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, " N"]:
-    """Which pairs differ in anything at all: label, features, states or actions."""
+    """Which pairs differ in label, features, states or actions; NaN equals NaN.
+
+    **Raises:** ValueError if the two sets do not have the same number of pairs and the same fields.
+    """
+    if clean.n_pairs != other.n_pairs or len(_rows(clean)) != len(_rows(other)):
+        raise ValueError(f"The two data sets differ in shape: {clean.n_pairs} and {other.n_pairs} pairs.")
     differs = jnp.zeros(clean.n_pairs, bool)
     for a, b in zip(_rows(clean), _rows(other), strict=True):
-        differs |= jnp.any((a != b).reshape(a.shape[0], -1), axis=1)
+        same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
+        differs |= jnp.any(~same.reshape(a.shape[0], -1), axis=1)
     return differs
 
 

@@ -1,7 +1,8 @@
-"""Checks of preference data and of ε on the host, before anything is compiled."""
+"""Checks of preference data on the host, before anything is compiled."""
 
 import numpy as np
-from jax.core import Tracer
+
+from robust_rlhf_jax.checks import is_traced
 
 from .data import PreferenceData
 
@@ -39,29 +40,9 @@ def check_preferences(data: PreferenceData) -> None:
     _check_directions(data)
 
 
-def check_epsilon(epsilon) -> None:
-    """Check that every entry of ε, a number or an array of any shape, is in [0, 1/2); skip a traced ε.
-
-    **Raises:** ValueError for an entry that is not finite, negative, or 1/2 and more: with half of the pairs
-    corrupted, clean data cannot be told from corrupted data.
-    """
-    if isinstance(epsilon, Tracer):
-        return
-    try:
-        values = np.asarray(epsilon, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"epsilon={epsilon!r} is not a number: give a fraction in [0, 0.5).") from None
-    bad = values[~((values >= 0) & (values < 0.5))]
-    if bad.size:
-        raise ValueError(
-            f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
-            "less than one half."
-        )
-
-
 def _values(leaf):
     """The leaf as a NumPy array, or None where it is absent or traced."""
-    return None if leaf is None or isinstance(leaf, Tracer) else np.asarray(leaf)
+    return None if leaf is None or is_traced(leaf) else np.asarray(leaf)
 
 
 def _check_shapes(data):

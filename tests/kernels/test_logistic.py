@@ -10,6 +10,14 @@ from hypothesis import strategies as st
 
 from robust_rlhf_jax.kernels import logistic
 
+# Jitted: run eagerly, each of a kernel's operations would be compiled by itself.
+log_likelihoods = jax.jit(logistic.log_likelihoods)
+mean_log_likelihood = jax.jit(logistic.mean_log_likelihood)
+value_gradient = jax.jit(logistic.value_gradient)
+value_gradient_hessian = jax.jit(logistic.value_gradient_hessian)
+slope_of = jax.jit(jax.grad(logistic.mean_log_likelihood))
+curvature_of = jax.jit(jax.hessian(logistic.mean_log_likelihood))
+
 TOLERANCE = {False: 5e-6, True: 1e-12}
 
 
@@ -43,11 +51,9 @@ def test_against_scipy(sample, wide):
     tolerance = TOLERANCE[wide]
     with jax.enable_x64(wide):
         arrays = [jnp.asarray(part) for part in sample]
-        np.testing.assert_allclose(
-            logistic.log_likelihoods(*arrays[:3]), each, rtol=tolerance, atol=tolerance
-        )
-        np.testing.assert_allclose(logistic.mean_log_likelihood(*arrays), mean, rtol=tolerance)
-        two, three = logistic.value_gradient(*arrays), logistic.value_gradient_hessian(*arrays)
+        np.testing.assert_allclose(log_likelihoods(*arrays[:3]), each, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(mean_log_likelihood(*arrays), mean, rtol=tolerance)
+        two, three = value_gradient(*arrays), value_gradient_hessian(*arrays)
     for part in (*two, *three):
         assert part.dtype == (np.float64 if wide else np.float32)
     for found in (two, three):
@@ -59,13 +65,9 @@ def test_against_scipy(sample, wide):
 
 def test_against_automatic_differentiation(sample, x64):
     theta, *rest = (jnp.asarray(part) for part in sample)
-    _, gradient, hessian = logistic.value_gradient_hessian(theta, *rest)
-    np.testing.assert_allclose(
-        gradient, jax.grad(logistic.mean_log_likelihood)(theta, *rest), rtol=1e-12, atol=1e-15
-    )
-    np.testing.assert_allclose(
-        hessian, -jax.hessian(logistic.mean_log_likelihood)(theta, *rest), rtol=1e-11, atol=1e-15
-    )
+    _, gradient, hessian = value_gradient_hessian(theta, *rest)
+    np.testing.assert_allclose(gradient, slope_of(theta, *rest), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(hessian, -curvature_of(theta, *rest), rtol=1e-11, atol=1e-15)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -74,8 +76,8 @@ def test_extreme_margins_stay_finite(wide, margin):
     with jax.enable_x64(wide):
         x, ones = jnp.array([[margin, 0.0], [margin, 0.0]]), jnp.ones(2)
         theta = jnp.array([1.0, 0.0])
-        value, gradient, hessian = logistic.value_gradient_hessian(theta, x, ones, ones)
-        slope = jax.grad(logistic.mean_log_likelihood)(theta, x, ones, ones)
+        value, gradient, hessian = value_gradient_hessian(theta, x, ones, ones)
+        slope = slope_of(theta, x, ones, ones)
     np.testing.assert_allclose(value, min(margin, 0.0), atol=1e-30)
     np.testing.assert_allclose(gradient, [margin if margin < 0 else 0.0, 0.0], rtol=1e-6)
     np.testing.assert_allclose(slope, gradient, rtol=1e-6)
@@ -84,7 +86,7 @@ def test_extreme_margins_stay_finite(wide, margin):
 
 def test_small_likelihoods_keep_their_relative_precision():
     """log σ(20) = −2.06e-9 in float32, not 0."""
-    found = logistic.log_likelihoods(jnp.ones(1), jnp.array([[20.0], [-20.0]]), jnp.ones(2))
+    found = log_likelihoods(jnp.ones(1), jnp.array([[20.0], [-20.0]]), jnp.ones(2))
     np.testing.assert_allclose(found, scipy.special.log_expit([20.0, -20.0]), rtol=1e-5)
 
 
@@ -94,7 +96,7 @@ def test_curvature_does_not_depend_on_the_label(margin):
     x, ones = jnp.array([[margin]]), jnp.ones(1)
     expected = margin**2 * scipy.special.expit(margin) * scipy.special.expit(-margin)
     for label in (1.0, -1.0):
-        curvature = logistic.value_gradient_hessian(ones, x, label * ones, ones)[2]
+        curvature = value_gradient_hessian(ones, x, label * ones, ones)[2]
         np.testing.assert_allclose(curvature, expected, rtol=1e-5)
 
 
@@ -108,11 +110,11 @@ def test_symmetries(seed, flips, scale):
     x, theta, weights = rng.normal(size=(6, 3)), rng.normal(size=3), rng.uniform(0.1, 1, 6)
     labels, flips = rng.choice([-1.0, 1.0], 6), np.array(flips)
     with jax.enable_x64(True):
-        plain = logistic.value_gradient_hessian(*map(jnp.asarray, (theta, x, labels, weights)))
-        swapped = logistic.value_gradient_hessian(
+        plain = value_gradient_hessian(*map(jnp.asarray, (theta, x, labels, weights)))
+        swapped = value_gradient_hessian(
             *map(jnp.asarray, (theta, flips[:, None] * x, flips * labels, scale * weights))
         )
-        absent = logistic.value_gradient_hessian(
+        absent = value_gradient_hessian(
             *map(
                 jnp.asarray,
                 (theta, np.vstack([x, 100 * x[:1]]), np.append(labels, 1.0), np.append(weights, 0.0)),
@@ -122,7 +124,7 @@ def test_symmetries(seed, flips, scale):
         np.testing.assert_allclose(same, part, rtol=1e-11, atol=1e-14)
         np.testing.assert_allclose(also, part, rtol=1e-11, atol=1e-14)
     total = np.exp(scipy.special.log_expit(labels * (x @ theta)))
-    other = np.exp(np.asarray(logistic.log_likelihoods(*map(jnp.asarray, (theta, x, -labels)))))
+    other = np.exp(np.asarray(log_likelihoods(*map(jnp.asarray, (theta, x, -labels)))))
     np.testing.assert_allclose(total + other, 1.0, rtol=1e-5)
 
 
@@ -131,6 +133,4 @@ def test_null_direction_of_theta_changes_no_likelihood(x64):
     x = rng.dirichlet(np.ones(3), 20) - rng.dirichlet(np.ones(3), 20)
     labels = np.ones(20)
     args = lambda shift: map(jnp.asarray, (np.arange(3.0) + shift, x, labels))  # noqa: E731
-    np.testing.assert_allclose(
-        logistic.log_likelihoods(*args(5.0)), logistic.log_likelihoods(*args(0.0)), rtol=1e-12
-    )
+    np.testing.assert_allclose(log_likelihoods(*args(5.0)), log_likelihoods(*args(0.0)), rtol=1e-12)

@@ -43,7 +43,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 def test_threshold_with_ties_and_weights(wide, values, weights, quarters):
     x, w, mass = np.array(values, float), np.array(weights) / 4, quarters / 4
     with jax.enable_x64(wide):
-        found = threshold_of(jnp.asarray(x), jnp.asarray(w), jnp.asarray(mass))
+        found = np.asarray(threshold_of(jnp.asarray(x), jnp.asarray(w), jnp.asarray(mass)))
         assert found.dtype == (jnp.float64 if wide else jnp.float32)
     assert found == sorted_threshold(x, w, mass)
 

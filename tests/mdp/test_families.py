@@ -109,8 +109,8 @@ def test_gridworld_refuses(arguments, message):
         gridworld(jax.random.key(0), **arguments)
 
 
-def test_partial_coverage_behaviour_is_rare_where_it_says():
-    mdp, policies = partial_coverage_mdp(jax.random.key(0))
+def test_partial_coverage_behaviour_is_rare_where_it_says(partial_coverage):
+    mdp, policies = partial_coverage
     assert len(policies) == 2
     for policy in policies:
         assert policy.shape == (5, 60, 4)
@@ -124,8 +124,8 @@ def test_partial_coverage_behaviour_is_rare_where_it_says():
     assert np.asarray(mdp.theta)[:, 4:].max() < 0
 
 
-def test_partial_coverage_rare_actions_are_costly():
-    mdp, _ = partial_coverage_mdp(jax.random.key(0))
+def test_partial_coverage_rare_actions_are_costly(partial_coverage):
+    mdp, _ = partial_coverage
     only_rare = np.zeros((5, 60, 4), np.float32)
     only_rare[..., 3] = 1.0
     assert normalised_gap(mdp, only_rare) > normalised_gap(mdp, uniform_policy(mdp)) > 0
@@ -183,7 +183,7 @@ def test_hard_instance_refuses(arguments):
 
 
 def test_swimming_right_is_optimal_and_drifting_is_poor():
-    mdp = chain_mdp()
+    mdp = chain_mdp(exploring_starts=False)
     best, value = optimal_policy(mdp)
     swim = np.zeros((10, 20, 2), np.float32)
     swim[..., 1] = 1.0
@@ -198,11 +198,15 @@ def test_swimming_right_is_optimal_and_drifting_is_poor():
 
 
 def test_chain_rewards_and_start():
-    mdp = chain_mdp(n_states=9, dim=6, horizon=3, left_reward=0.2)
+    mdp = chain_mdp(n_states=9, dim=6, horizon=3, left_reward=0.2, exploring_starts=False)
     reward = np.asarray(mdp.rewards())[0]
-    np.testing.assert_allclose(reward[0], 0.2, rtol=1e-6)
-    np.testing.assert_allclose(reward[-1], [0.0, 1.0], atol=1e-6)
+    goal = reward[-1, 1]
+    assert 0 < goal <= 1 + 1e-6
+    np.testing.assert_allclose(reward[0], 0.2 * goal, rtol=1e-5)
+    np.testing.assert_allclose(reward[-1, 0], 0.0, atol=1e-6)
     np.testing.assert_array_equal(mdp.initial_distribution, np.eye(9)[0])
+    anywhere = chain_mdp(n_states=9, dim=6, horizon=3)
+    np.testing.assert_allclose(anywhere.initial_distribution, 1 / 9, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +217,8 @@ def test_chain_rewards_and_start():
         ({"n_actions": 1}, "n_actions=1"),
         ({"success": 0.0}, "success=0.0"),
         ({"success": 0.96}, "success=0.96"),
+        ({"contrast": 0.0}, "contrast=0.0"),
+        ({"contrast": 0.6}, "contrast=0.6"),
     ],
 )
 def test_chain_refuses(arguments, message):
@@ -229,3 +235,12 @@ def test_chain_with_few_states_is_refused_or_sound(n_states):
         return
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(mdp))
     check_linear_mdp(mdp)
+
+
+def test_contrast_changes_the_features_but_not_the_process():
+    """Swim and drift differ by a feature of length in proportion to the contrast; P stays what it was."""
+    faint, strong = (chain_mdp(n_states=9, dim=6, horizon=2, contrast=c) for c in (0.1, 0.4))
+    rows = [np.einsum("sad,dt->sat", m.features, m.transition_measures[0]) for m in (faint, strong)]
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-5)
+    gaps = [np.linalg.norm(m.features[:, 1] - m.features[:, 0], axis=-1) for m in (faint, strong)]
+    np.testing.assert_allclose(gaps[1], 4 * gaps[0], rtol=1e-4)

@@ -12,7 +12,6 @@ from robust_rlhf_jax.mdp import (
     check_linear_mdp,
     occupancy,
     optimal_policy,
-    partial_coverage_mdp,
     rollout,
     rollouts,
     uniform_policy,
@@ -47,7 +46,7 @@ def test_empirical_occupancy_is_the_exact_one(small_mdp, random_policy):
 
 def test_steps_depend_on_each_other_as_the_model_says(small_mdp, random_policy):
     """Joint chances of (s_1, a_1, s_2, a_2): marginals alone would miss shared random numbers."""
-    policy, n = random_policy(small_mdp, 3), 60_000
+    policy, n = random_policy(small_mdp, 3), 40_000
     states, actions = (np.asarray(x) for x in rollout(jax.random.key(2), small_mdp, policy, n))
     counts = np.zeros((6, 3, 6, 3))
     np.add.at(counts, (states[:, 0], actions[:, 0], states[:, 1], actions[:, 1]), 1)
@@ -89,17 +88,15 @@ def test_signed_features_in_float32_have_the_exact_occupancy(small_mdp, rotate_f
 
 
 def test_any_number_of_blocks(small_mdp, random_policy, monkeypatch):
-    """23 = 4 blocks of 6 less one, then 4,999 in blocks of at most 100: no block repeats another."""
-    monkeypatch.setattr(rollouts, "BLOCK", 7)
-    states, actions = rollout(jax.random.key(0), small_mdp, random_policy(small_mdp), 23)
-    assert states.shape == (23, 4)
-    assert actions.shape == (23, 3)
+    """4,899 are 49 blocks of 100 less one: nothing is missing and no block repeats another."""
     monkeypatch.setattr(rollouts, "BLOCK", 100)
-    states, actions = rollout(jax.random.key(8), small_mdp, random_policy(small_mdp), 4_999)
-    first, second = np.asarray(states[:98]), np.asarray(states[98:196])
+    states, actions = rollout(jax.random.key(8), small_mdp, random_policy(small_mdp), 4_899)
+    assert states.shape == (4_899, 4)
+    assert actions.shape == (4_899, 3)
+    first, second = np.asarray(states[:100]), np.asarray(states[100:200])
     assert (first != second).any()
     chances = occupancy(small_mdp, random_policy(small_mdp))
-    assert_frequencies(count_pairs(states, actions, small_mdp), 4_999, chances)
+    assert_frequencies(count_pairs(states, actions, small_mdp), 4_899, chances)
 
 
 def test_more_than_one_true_block(make_mdp):
@@ -112,21 +109,21 @@ def test_more_than_one_true_block(make_mdp):
 
 def test_deterministic_policy_is_followed(small_mdp):
     policy, _ = optimal_policy(small_mdp)
-    states, actions = (np.asarray(x) for x in rollout(jax.random.key(0), small_mdp, policy, 5000))
+    states, actions = (np.asarray(x) for x in rollout(jax.random.key(0), small_mdp, policy, 40_000))
     chosen = np.argmax(policy, axis=-1)
     np.testing.assert_array_equal(actions, chosen[np.arange(3), states[:, :3]])
 
 
 def test_same_key_same_trajectories_other_key_others(small_mdp):
     policy = uniform_policy(small_mdp)
-    first, again = (rollout(jax.random.key(9), small_mdp, policy, 300) for _ in range(2))
-    other = rollout(jax.random.key(10), small_mdp, policy, 300)
+    first, again = (rollout(jax.random.key(9), small_mdp, policy, 40_000) for _ in range(2))
+    other = rollout(jax.random.key(10), small_mdp, policy, 40_000)
     np.testing.assert_array_equal(first[0], again[0])
     np.testing.assert_array_equal(first[1], again[1])
     assert (np.asarray(first[0]) != np.asarray(other[0])).any()
 
 
-@pytest.mark.parametrize("n_states", [1, 3, 8, 9])
+@pytest.mark.parametrize("n_states", [1, 9])
 def test_states_stay_in_range_when_rows_sum_to_slightly_less_than_one(n_states):
     """Rounding, or any MDP that `check_linear_mdp` lets pass, may leave the last CDF entry below the draw."""
     even = (1 - 9e-5) / n_states
@@ -173,14 +170,14 @@ def test_no_trajectories_is_an_error(small_mdp, n):
 def test_new_data_of_the_same_shape_compile_nothing(small_mdp, random_policy, count_compilations):
     other = dataclasses.replace(small_mdp, theta=-small_mdp.theta)
     policy, keys = random_policy(small_mdp, 7), [jax.random.key(0), jax.random.key(1)]
-    rollout(keys[0], small_mdp, uniform_policy(small_mdp), 50)
+    rollout(keys[0], small_mdp, uniform_policy(small_mdp), 40_000)
     with count_compilations() as count:
-        rollout(keys[1], other, policy, 50)
+        rollout(keys[1], other, policy, 40_000)
     assert count.compiled == count.traced == []
 
 
-def test_rare_actions_come_up_as_often_as_stated():
-    mdp, (policy, _) = partial_coverage_mdp(jax.random.key(0))
+def test_rare_actions_come_up_as_often_as_stated(partial_coverage):
+    mdp, (policy, _) = partial_coverage
     n = 50_000
     _, actions = rollout(jax.random.key(1), mdp, policy, n)
     counts = np.array([(np.asarray(actions) == a).sum() for a in range(4)])

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.preferences import PreferenceData, check_epsilon, check_preferences
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
 
 def make_data(**changes):

@@ -1,0 +1,58 @@
+"""Factorisations that are safe to batch on a CPU.
+
+jaxlib runs a batched LAPACK call by handing its matrices to XLA's thread pool and waiting for them on a thread of
+that same pool (`jax::ParallelBatchMap`). Two independent batched calls can so occupy a pool of two threads and
+wait for each other for ever: seen with jaxlib 0.10.2 on two cores, vmapped `eigh` beside a vmapped triangular
+solve. On CPU these wrappers therefore batch by a sequential loop, whose single calls run in place; elsewhere they
+batch natively. They are not differentiable: nothing here is differentiated through a factorisation.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float
+
+
+def _sequential_on_cpu(function):
+    """`function` of arrays, with a vmap rule that loops on CPU and batches natively on other platforms."""
+    wrapped = custom_vmap(function)
+
+    @wrapped.def_vmap
+    def rule(axis_size, in_batched, *arguments):
+        full = [
+            x if batched else jnp.broadcast_to(x, (axis_size, *x.shape))
+            for x, batched in zip(arguments, in_batched, strict=True)
+        ]
+        out = jax.lax.platform_dependent(
+            *full,
+            cpu=lambda *xs: jax.lax.map(lambda row: wrapped(*row), xs),
+            default=lambda *xs: jax.vmap(function)(*xs),
+        )
+        return out, jax.tree.map(lambda _: True, out)
+
+    return wrapped
+
+
+@_sequential_on_cpu
+def eigh(matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """(eigenvalues in ascending order, orthonormal eigenvectors as columns) of a symmetric matrix."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values, vectors
+
+
+@_sequential_on_cpu
+def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Lower factor of a positive definite matrix; NaN, never silence, where it is not."""
+    return jnp.linalg.cholesky(matrix)
+
+
+@_sequential_on_cpu
+def cholesky_solve(factor: Float[Array, "d d"], rhs: Float[Array, "d m"]) -> Float[Array, "d m"]:
+    """Solve L Lᵀ x = rhs given the lower factor L."""
+    return jax.scipy.linalg.cho_solve((factor, True), rhs)
+
+
+@_sequential_on_cpu
+def lower_solve(factor: Float[Array, "d d"], rhs: Float[Array, "d m"]) -> Float[Array, "d m"]:
+    """Solve L x = rhs given the lower factor L."""
+    return jax.scipy.linalg.solve_triangular(factor, rhs, lower=True)
