@@ -23,16 +23,15 @@ EXCESS = 3.0
 
 
 class FilterProblem(eqx.Module):
-    """What a filter sees: rows, the tolerated fraction, and the variance at which it may stop."""
+    """What a filter sees: rows, the tolerated fraction, the variance at which it may stop.
+
+    `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt.
+    """
 
     x: Float[Array, "n d"]
     epsilon: Float[Array, ""]
     level: Float[Array, ""]
-
-    @property
-    def budget(self) -> Float[Array, ""]:
-        """The mass 2εn that a filter may remove: as much clean mass as corrupt, at worst."""
-        return 2.0 * self.epsilon * self.x.shape[0]
+    budget: Float[Array, ""]
 
 
 class FilterState(eqx.Module):
@@ -157,7 +156,7 @@ def _run_mean_filter(x, epsilon, covariance, slack, max_steps):
     else:
         whitener = pseudo_inverse_root(covariance)[0]
         level = jnp.asarray((1.0 + (d / n) ** 0.5) ** 2 * (1.0 + slack), x.dtype)
-    problem = FilterProblem(matmul(x, whitener), epsilon, level)
+    problem = FilterProblem(matmul(x, whitener), epsilon, level, 2.0 * epsilon * n)
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     weights = end.state.weights
@@ -226,7 +225,7 @@ def _run_covariance_filter(x, epsilon, assume_centered, max_steps):
     n, d = x.shape
     moments = d * (d + 1) / 2
     level = jnp.asarray(2.0 * (1.0 + (moments / n) ** 0.5) ** 2, x.dtype)
-    problem = FilterProblem(x, epsilon, level)
+    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n)
     solver = CovarianceFilter(assume_centered)
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     sigma = solver.extract(problem, end.state)

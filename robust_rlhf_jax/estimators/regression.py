@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root, relative_tolerance
 from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression
 
@@ -40,7 +41,10 @@ class RegressionDesign(eqx.Module):
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
     """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
     moments = robust_covariance(phi, epsilon, assume_centered=True)
-    weights = jnp.maximum(moments.weights, SUSPECT_WEIGHT)
+    # A filter that spends its budget far above the clean level has no ground to stand on (a few tight clusters
+    # of states have heavier tails than any outlier): then all rows stay, and residual clipping alone protects.
+    lost = moments.status == Status.FILTER_REMOVED_TOO_MUCH
+    weights = jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT))
     gram = jnp.matmul(phi.T * weights, phi, precision="highest")
     # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
     tolerance = relative_tolerance(phi.dtype, 1)

@@ -1,0 +1,166 @@
+"""Quadratic models on a ball against the secular equation in float64 (SciPy), and projections."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from robust_rlhf_jax.kernels import ball
+
+minimise = jax.jit(ball.minimise_quadratic_in_ball)
+project = jax.jit(ball.project_ball)
+stationarity = jax.jit(ball.ball_stationarity)
+newton_point = jax.jit(ball.newton_point)
+
+
+def secular_solution(a, b, radius):
+    """argmin over the ball by eigendecomposition and a bracketed root in the multiplier."""
+    values, vectors = np.linalg.eigh(a)
+    rotated = vectors.T @ b
+
+    def excess(nu):
+        return np.linalg.norm(rotated / (values + nu)) - radius
+
+    if excess(0.0) <= 0:
+        return vectors @ (rotated / values)
+    nu = scipy.optimize.brentq(excess, 0.0, np.linalg.norm(b) / radius, xtol=1e-300, rtol=1e-15, maxiter=500)
+    return vectors @ (rotated / (values + nu))
+
+
+def problem(seed, eigenvalues):
+    rng = np.random.default_rng(seed)
+    k = len(eigenvalues)
+    basis = np.linalg.qr(rng.normal(size=(k, k)))[0]
+    a = (basis * eigenvalues) @ basis.T
+    return (a + a.T) / 2, rng.normal(size=k)
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 2e-5), (True, 1e-11)])
+@pytest.mark.parametrize("share", [1e-3, 0.3, 0.9, 0.9999, 1.0001, 3.0])
+def test_against_the_secular_equation(wide, tolerance, share):
+    """The radius is a share of the free minimiser's length: inside the ball above 1, on the sphere below."""
+    for seed in range(4):
+        a, b = problem(seed, np.geomspace(0.5, 10.0, 5))
+        radius = share * np.linalg.norm(np.linalg.solve(a, b))
+        expected = secular_solution(a, b, radius)
+        with jax.enable_x64(wide):
+            found = minimise(jnp.asarray(a), jnp.asarray(b), jnp.asarray(radius))
+            assert found.dtype == (jnp.float64 if wide else jnp.float32)
+        scale = np.linalg.norm(expected)
+        np.testing.assert_allclose(found, expected, atol=tolerance * scale)
+        size = np.linalg.norm(np.asarray(found, np.float64))
+        assert size <= radius * (1 + tolerance)
+        if share < 1:
+            assert size >= radius * (1 - tolerance)
+
+
+def test_against_trust_constr(x64):
+    a, b = problem(7, np.array([0.2, 1.0, 5.0]))
+    radius = 0.4 * np.linalg.norm(np.linalg.solve(a, b))
+    ball_constraint = scipy.optimize.NonlinearConstraint(
+        lambda u: u @ u, -np.inf, radius**2, jac=lambda u: 2 * u[None], hess=lambda u, v: 2 * v[0] * np.eye(3)
+    )
+    reference = scipy.optimize.minimize(
+        lambda u: (u @ a @ u / 2 - b @ u, a @ u - b),
+        np.zeros(3),
+        jac=True,
+        hess=lambda u: a,
+        method="trust-constr",
+        constraints=[ball_constraint],
+        options={"gtol": 1e-12, "xtol": 1e-14, "maxiter": 2000},
+    )
+    found = minimise(jnp.asarray(a), jnp.asarray(b), jnp.asarray(radius))
+    np.testing.assert_allclose(found, reference.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("smallest", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("share", [1e-6, 0.1, 0.99])
+def test_nearly_singular_model_on_the_sphere(smallest, share, x64):
+    """The free minimiser lies up to 10¹² away along a flat direction: the multiplier must still be found."""
+    for seed in range(3):
+        a, b = problem(seed, np.array([smallest, 1.0, 2.0, 3.0]))
+        radius = share * np.linalg.norm(np.linalg.solve(a, b))
+        expected = secular_solution(a, b, radius)
+        found = minimise(jnp.asarray(a), jnp.asarray(b), jnp.asarray(radius))
+        np.testing.assert_allclose(found, expected, atol=1e-15 / smallest * radius + 1e-9 * radius)
+        np.testing.assert_allclose(np.linalg.norm(found), radius, rtol=1e-9)
+
+
+def test_nearly_singular_model_in_single_precision():
+    """b has no part along the flat direction, as in Newton's method: the answer must not run away along it."""
+    a = np.diag([1e-6, 1.0, 2.0]).astype(np.float32)
+    b = np.array([0.0, 3.0, 1.0], np.float32)
+    expected = secular_solution(a.astype(float), b.astype(float), 1.0)
+    np.testing.assert_allclose(minimise(a, b, jnp.float32(1.0)), expected, atol=2e-6)
+
+
+def test_zero_gradient_stays_at_the_centre():
+    np.testing.assert_array_equal(minimise(jnp.eye(3), jnp.zeros(3), jnp.asarray(1.0)), 0.0)
+
+
+def test_batch_equals_loop(x64):
+    problems = [problem(seed, np.geomspace(0.1, 5.0, 4)) for seed in range(4)]
+    a, b = (jnp.asarray(np.stack(part)) for part in zip(*problems, strict=True))
+    radii = jnp.array([1e-3, 0.3, 2.0, 1e3])
+    batch = jax.vmap(ball.minimise_quadratic_in_ball)(a, b, radii)
+    for i in range(4):
+        np.testing.assert_allclose(batch[i], minimise(a[i], b[i], radii[i]), rtol=1e-11)
+
+
+coordinates = st.floats(-1e3, 1e3, width=32)
+
+
+@given(
+    arrays(np.float32, 4, elements=coordinates),
+    arrays(np.float32, 4, elements=coordinates),
+    st.floats(0.125, 500.0, width=32),
+)
+def test_projection_is_the_closest_point(theta, other, radius):
+    point = np.asarray(project(theta, radius), np.float64)
+    theta, other = theta.astype(np.float64), other.astype(np.float64)
+    assert np.linalg.norm(point) <= radius * (1 + 1e-6)
+    if np.linalg.norm(theta) <= radius * (1 - 1e-6):
+        np.testing.assert_array_equal(point, theta)
+    # Variational inequality: ⟨θ − p, q − p⟩ ≤ 0 for every q in the ball.
+    inside = other * min(1.0, radius / max(np.linalg.norm(other), 1e-30))
+    slack = 1e-6 * (1 + np.linalg.norm(theta)) * (1 + radius)
+    assert (theta - point) @ (inside - point) <= slack
+    again = project(point.astype(np.float32), radius)
+    np.testing.assert_allclose(again, point, rtol=1e-6)
+
+
+def test_projection_of_the_centre():
+    np.testing.assert_array_equal(project(jnp.zeros(3), 1.0), 0.0)
+
+
+@pytest.mark.parametrize("share", [0.3, 3.0])
+def test_stationarity_vanishes_at_the_optimum_only(share, x64):
+    a, b = problem(3, np.geomspace(0.5, 4.0, 4))
+    radius = share * np.linalg.norm(np.linalg.solve(a, b))
+    best = secular_solution(a, b, radius)
+    assert stationarity(best, b - a @ best, radius) < 1e-12
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        other = best + 0.1 * radius * rng.normal(size=4)
+        other *= min(1.0, radius / np.linalg.norm(other))
+        assert stationarity(other, b - a @ other, radius) > 1e-3 * radius
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_newton_point_solves_a_quadratic_in_one_step(share, x64):
+    """f(θ) = bᵀθ − ½θᵀAθ, from any θ; A has a null direction, along which nothing may move."""
+    a, b = problem(11, np.array([0.0, 0.5, 1.0, 3.0]))
+    null = np.linalg.eigh(a)[1][:, 0]
+    b -= null * (null @ b)
+    free = np.linalg.pinv(a, rcond=1e-9) @ b
+    radius = share * np.linalg.norm(free)
+    expected = secular_solution(a + np.outer(null, null), b, radius)
+    start = 0.2 * radius * np.linalg.svd(np.outer(b, b))[0][:, 1]
+    start -= null * (null @ start)
+    found = newton_point(start, b - a @ start, a, radius)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * radius)
+    assert abs(null @ np.asarray(found)) < 1e-10

@@ -1,0 +1,175 @@
+"""Huber regression against NumPy: least squares, Huber's estimating equation, and derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+from robust_rlhf_jax.kernels import regression
+from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root
+
+huber_mean = jax.jit(regression.huber_mean)
+scale_of = jax.jit(regression.residual_scale)
+
+
+@jax.jit
+def fit(phi, targets, weights, multiple):
+    root = pseudo_inverse_root((phi.T * weights) @ phi)[0]
+    return regression.huber_regression(phi, targets, weights, root, multiple)
+
+
+def sample(n=300, d=4, share=0.05, seed=0):
+    """Linear targets with normal noise; the first `share` of them far too high."""
+    rng = np.random.default_rng(seed)
+    phi, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    targets = phi @ w + 0.5 * rng.normal(size=n)
+    targets[: int(share * n)] += 20.0
+    return phi, targets, rng.uniform(0.2, 1.0, n), w
+
+
+def numpy_scale(residuals, weights, multiple):
+    """Three rounds of: weighted RMS of what lies within `multiple` RMS's."""
+    inside = np.ones(len(residuals), bool)
+    for _ in range(3):
+        scale = np.sqrt(np.average(residuals[inside] ** 2, weights=weights[inside]))
+        inside = np.abs(residuals) <= multiple * scale
+    return scale
+
+
+def numpy_huber(phi, targets, weights, multiple):
+    """Root of Σ_i ω_i φ_i ψ(y_i − φ_iᵀw) = 0 at the clip that the least-squares residuals give."""
+    root = np.sqrt(weights)
+    first = np.linalg.lstsq(phi * root[:, None], targets * root, rcond=None)[0]
+    clip = multiple * numpy_scale(targets - phi @ first, weights, multiple)
+
+    def equation(w):
+        return phi.T @ (weights * np.clip(targets - phi @ w, -clip, clip))
+
+    def slope(w):
+        inside = np.abs(targets - phi @ w) < clip
+        return -(phi.T * (weights * inside)) @ phi
+
+    solution = scipy.optimize.root(equation, first, jac=slope, tol=1e-14)
+    assert np.abs(equation(solution.x)).max() < 1e-8
+    return solution.x, clip
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-5), (True, 1e-12)])
+def test_infinite_multiple_is_least_squares(wide, tolerance):
+    phi, targets, weights, _ = sample()
+    root = np.sqrt(weights)
+    expected = np.linalg.lstsq(phi * root[:, None], targets * root, rcond=None)[0]
+    with jax.enable_x64(wide):
+        found = fit(*map(jnp.asarray, (phi, targets, weights, np.inf)))
+        assert found.dtype == (jnp.float64 if wide else jnp.float32)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_rank_deficient_least_squares_has_minimal_norm(x64):
+    phi, targets, _, _ = sample()
+    phi = np.hstack([phi, phi[:, :2] - phi[:, 2:]])
+    expected = np.linalg.lstsq(phi, targets, rcond=1e-10)[0]
+    found = fit(*map(jnp.asarray, (phi, targets, np.ones(len(phi)), np.inf)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-5), (True, 1e-7)])
+@pytest.mark.parametrize("multiple", [1.5, 3.2])
+def test_finite_multiple_solves_hubers_equation(wide, tolerance, multiple):
+    phi, targets, weights, truth = sample()
+    expected, clip = numpy_huber(phi, targets, weights, multiple)
+    assert 0 < np.sum(np.abs(targets - phi @ expected) > clip) < len(phi) / 4
+    with jax.enable_x64(wide):
+        found = fit(*map(jnp.asarray, (phi, targets, weights, multiple)))
+        plain = fit(*map(jnp.asarray, (phi, targets, weights, np.inf)))
+    # At multiple 1.5 a seventh of the rows is clipped: eight passes leave a seventh to the eighth power.
+    np.testing.assert_allclose(found, expected, atol=tolerance if multiple > 3 else max(tolerance, 2e-6))
+    assert np.linalg.norm(found - truth) < 0.5 * np.linalg.norm(plain - truth)
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-6), (True, 1e-14)])
+def test_residual_scale(wide, tolerance):
+    rng = np.random.default_rng(2)
+    residuals, weights = rng.normal(size=500), rng.uniform(0, 1, 500)
+    residuals[:20] = 100.0
+    with jax.enable_x64(wide):
+        args = jnp.asarray(residuals), jnp.asarray(weights)
+        for multiple in (2.0, 3.0, 5.0):
+            np.testing.assert_allclose(
+                scale_of(*args, multiple), numpy_scale(residuals, weights, multiple), rtol=tolerance
+            )
+        rms = np.sqrt(np.average(residuals**2, weights=weights))
+        np.testing.assert_allclose(scale_of(*args, jnp.inf), rms, rtol=tolerance)
+
+
+@pytest.mark.parametrize("multiple", [1.0, 3.0, np.inf])
+def test_vanishing_residuals_give_no_nan(multiple):
+    phi = np.random.default_rng(3).normal(size=(30, 3)).astype(np.float32)
+    ones = np.ones(30, np.float32)
+    assert scale_of(jnp.zeros(30), ones, multiple) == 0
+    np.testing.assert_array_equal(fit(phi, np.zeros(30, np.float32), ones, multiple), 0.0)
+    exact = fit(phi, phi @ np.arange(3, dtype=np.float32), ones, multiple)
+    np.testing.assert_allclose(exact, np.arange(3), atol=1e-5)
+    slope = jax.grad(lambda t: jnp.sum(fit(phi, t, ones, multiple)))(jnp.zeros(30))
+    assert np.isfinite(slope).all()
+    assert huber_mean(jnp.full(5, 2.0), jnp.ones(5), multiple) == 2.0
+
+
+def test_no_weight_gives_no_nan():
+    assert np.isfinite(scale_of(jnp.ones(4), jnp.zeros(4), 2.0)) or scale_of(
+        jnp.ones(4), jnp.zeros(4), 2.0
+    ) == np.inf
+    assert not np.isnan(fit(jnp.ones((4, 2)), jnp.ones(4), jnp.zeros(4), 2.0)).any()
+
+
+def test_derivative_of_least_squares(x64):
+    """w is linear in the targets with coefficients G⁺Φᵀω: exact, and by central differences."""
+    phi, targets, weights, _ = sample(n=12, d=3)
+    probe = np.array([1.0, -2.0, 0.5])
+
+    def value(t):
+        return jnp.dot(probe, fit(phi, t, weights, jnp.inf))
+
+    slope = jax.grad(value)(jnp.asarray(targets))
+    exact = probe @ np.linalg.pinv((phi.T * weights) @ phi) @ (phi.T * weights)
+    np.testing.assert_allclose(slope, exact, rtol=1e-10, atol=1e-12)
+    shifts = 1e-3 * np.eye(12)
+    differences = [(value(targets + s) - value(targets - s)) / 2e-3 for s in shifts]
+    np.testing.assert_allclose(slope, differences, rtol=1e-8, atol=1e-10)
+
+
+def test_derivative_holds_the_clip_factors_fixed(x64):
+    """Eight passes w ← w + G⁺Φᵀω f (y − Φw), with f recorded along the way, give the derivative."""
+    phi, targets, weights, _ = sample(n=60, d=3, share=0.1)
+    direction = np.random.default_rng(1).normal(size=60)
+    inverse = np.linalg.inv((phi.T * weights) @ phi)
+    w = inverse @ phi.T @ (weights * targets)
+    clip = 2.0 * numpy_scale(targets - phi @ w, weights, 2.0)
+    change = inverse @ phi.T @ (weights * direction)
+    for _ in range(8):
+        residuals = targets - phi @ w
+        factor = np.minimum(1.0, clip / np.abs(residuals))
+        change = change + inverse @ phi.T @ (weights * factor * (direction - phi @ change))
+        w = w + inverse @ phi.T @ (weights * factor * residuals)
+    found, slope = jax.jvp(
+        lambda t: fit(phi, t, weights, 2.0), (jnp.asarray(targets),), (jnp.asarray(direction),)
+    )
+    np.testing.assert_allclose(found, w, rtol=1e-10)
+    np.testing.assert_allclose(slope, change, rtol=1e-9)
+
+
+def test_multiple_of_a_fraction():
+    assert regression.huber_multiple(jnp.asarray(0.0)) == jnp.inf
+    np.testing.assert_allclose(regression.huber_multiple(jnp.asarray(0.25)), 2.0)
+
+
+def test_huber_mean(x64):
+    rng = np.random.default_rng(4)
+    values, weights = rng.normal(size=200), rng.uniform(0.1, 1, 200)
+    np.testing.assert_allclose(
+        huber_mean(values, weights, jnp.inf), np.average(values, weights=weights), rtol=1e-12
+    )
+    values[:10] = 50.0
+    expected, _ = numpy_huber(np.ones((200, 1)), values, weights, 3.0)
+    np.testing.assert_allclose(huber_mean(values, weights, 3.0), expected[0], rtol=1e-8)

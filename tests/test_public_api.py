@@ -1,0 +1,92 @@
+"""What `import robust_rlhf_jax` offers, and what it must not do."""
+
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+import robust_rlhf_jax
+
+PROMISED = [
+    "random_linear_mdp",
+    "gridworld",
+    "chain_mdp",
+    "partial_coverage_mdp",
+    "hard_instance",
+    "optimal_policy",
+    "policy_value",
+    "occupancy",
+    "sample_preferences",
+    "attacks.flip_confident",
+    "attacks.push_features",
+    "robust_mean",
+    "robust_covariance",
+    "trimmed_mle",
+    "uniform_coverage",
+    "standard",
+    "load_rail_choices",
+    "load",
+    "save",
+]
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_promised_names_are_callable_from_the_top(name):
+    found = robust_rlhf_jax
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+    assert name.split(".")[0] in robust_rlhf_jax.__all__
+
+
+def test_all_is_sorted_complete_and_unique():
+    names = robust_rlhf_jax.__all__
+    assert len(set(names)) == len(names)
+    # Constants, classes, functions: the order that ruff (RUF022) keeps.
+    order = lambda n: (0 if n.isupper() else 1 if n[0].isupper() else 2, n)  # noqa: E731
+    assert names == sorted(names, key=order)
+    public = {
+        name
+        for name, value in vars(robust_rlhf_jax).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == {name for name in names if not inspect.ismodule(getattr(robust_rlhf_jax, name))}
+    scope = {}
+    exec("from robust_rlhf_jax import *", scope)
+    assert set(names) <= set(scope)
+
+
+@pytest.mark.parametrize("name", robust_rlhf_jax.__all__)
+def test_every_public_name_says_what_it_is(name):
+    value = getattr(robust_rlhf_jax, name)
+    assert inspect.getdoc(value), f"{name} has no docstring"
+
+
+def test_every_attack_is_registered_under_its_name():
+    registry = robust_rlhf_jax.attacks.ATTACKS
+    assert {name: attack.__name__ for name, attack in registry.items()} == {name: name for name in registry}
+    assert {"flip_confident", "push_features", "spoil_transitions"} <= set(registry)
+    assert set(registry) <= set(robust_rlhf_jax.attacks.__all__)
+
+
+def test_import_is_light_and_leaves_jax_as_it_was():
+    code = """
+import sys, jax
+before = dict(jax.config.values)
+import robust_rlhf_jax
+changed = {k for k, v in jax.config.values.items() if before.get(k, v) != v}
+heavy = {"matplotlib", "pyarrow", "tyro", "rich", "sklearn", "scipy.optimize", "pandas", "torch"}
+print(sorted(heavy & set(sys.modules)), sorted(changed), jax.numpy.zeros(()).dtype)
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[] [] float32"
+
+
+def test_version_is_the_packages():
+    from importlib.metadata import version
+
+    assert version("robust-rlhf-jax") == robust_rlhf_jax.__version__
