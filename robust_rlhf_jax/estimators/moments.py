@@ -148,14 +148,22 @@ def _check_rows(x, epsilon, name):
     check_epsilon(epsilon)
 
 
+def spectral_edge(dimensions: Float[Array, ""], n: int, dtype) -> Float[Array, ""]:
+    """(1 + √(D/n))²: the largest eigenvalue of the sample covariance of n clean rows of unit covariance in R^D.
+
+    Marchenko & Pastur 1967; Bai & Yin 1993.
+    """
+    return (1.0 + jnp.sqrt(jnp.asarray(dimensions, dtype) / n)) ** 2
+
+
 @eqx.filter_jit
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps):
     n, d = x.shape
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         whitener, level = jnp.eye(d, dtype=x.dtype), jnp.zeros((), x.dtype)
     else:
-        whitener = pseudo_inverse_root(covariance)[0]
-        level = jnp.asarray((1.0 + (d / n) ** 0.5) ** 2 * (1.0 + slack), x.dtype)
+        whitener, _, rank = pseudo_inverse_root(covariance)
+        level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
     problem = FilterProblem(matmul(x, whitener), epsilon, level, 2.0 * epsilon * n)
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
@@ -223,8 +231,8 @@ def robust_mean(
 @eqx.filter_jit
 def _run_covariance_filter(x, epsilon, assume_centered, max_steps):
     n, d = x.shape
-    moments = d * (d + 1) / 2
-    level = jnp.asarray(2.0 * (1.0 + (moments / n) ** 0.5) ** 2, x.dtype)
+    rank = pseudo_inverse_root(matmul(x.T, x) / n)[2]
+    level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, x.dtype)
     problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n)
     solver = CovarianceFilter(assume_centered)
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
@@ -247,7 +255,7 @@ def robust_covariance(
     The degree-2 filter of Diakonikolas et al. 2017 (`filterGaussianCov`), the practical stand-in for the
     sum-of-squares estimator that the paper cites: whiten by the current estimate, find the symmetric M that
     maximises the variance of ⟨yyᵀ, M⟩, lower the weights of the rows that stand out, repeat. It stops at the
-    normal distribution's level 2(1 + √(d(d+1)/2n))² or when 2εn of weight is gone. The d²×d² moment is never
+    normal distribution's level 2(1 + √(r(r+1)/2n))², r the rank, or when 2εn of weight is gone. The d²×d² moment is never
     formed at any d: one application costs n·d². No correction is made for the clean tails that the filter
     takes: for normal data the result is up to a factor 1 − O(ε log 1/ε) too small.
 

@@ -24,6 +24,7 @@ class TrimmedProblem(eqx.Module):
     capacity: Float[Array, " n"]
     epsilon: Float[Array, ""]
     radius: Float[Array, ""]
+    second_moment: Float[Array, "k k"]
     projector: Float[Array, "k k"]
     start: Float[Array, " k"]
     tolerance: Float[Array, ""]
@@ -46,6 +47,7 @@ class TrimmedState(eqx.Module):
     gain: Float[Array, ""]
     gradient_norm: Float[Array, ""]
     newton_steps: Int[Array, ""]
+    curvature: Float[Array, "k k"]
     inner_status: Int[Array, ""]
 
 
@@ -62,23 +64,32 @@ class Alternation(eqx.Module):
             gain=infinity,
             gradient_norm=infinity,
             newton_steps=jnp.zeros((), jnp.int32),
+            # At θ = 0 every pair has curvature ¼xxᵀ, a bound on it anywhere: a safe first model.
+            curvature=0.25 * problem.second_moment,
             inner_status=Status.CONVERGED.array(),
         )
 
     def step(self, problem: TrimmedProblem, state: TrimmedState, *, key) -> TrimmedState:
         inner = LogisticProblem(
-            problem.x, problem.labels, state.weights, problem.radius, problem.projector, state.theta
+            problem.x,
+            problem.labels,
+            state.weights,
+            problem.radius,
+            problem.projector,
+            state.theta,
+            state.curvature,
         )
-        theta, value, gradient_norm, steps, status = fit_logistic(inner)
-        weights = problem.most_likely(theta)
+        fit = fit_logistic(inner)
+        weights = problem.most_likely(fit.theta)
         return TrimmedState(
-            theta=theta,
+            theta=fit.theta,
             weights=weights,
-            objective=problem.objective(theta, weights),
-            gain=value - state.objective,
-            gradient_norm=gradient_norm,
-            newton_steps=state.newton_steps + steps,
-            inner_status=status,
+            objective=problem.objective(fit.theta, weights),
+            gain=fit.value - state.objective,
+            gradient_norm=fit.stationarity,
+            newton_steps=state.newton_steps + fit.steps,
+            curvature=fit.curvature,
+            inner_status=fit.status,
         )
 
     def terminate(self, problem: TrimmedProblem, state: TrimmedState) -> Int[Array, ""]:
@@ -122,7 +133,7 @@ def row_normalised_start(x, labels, capacity, radius, projector, whitener) -> Fl
     length = jnp.linalg.norm(matmul(x, whitener), axis=1)
     weights = capacity / jnp.where(length > 0, length, 1.0)
     zero = jnp.zeros(x.shape[1], x.dtype)
-    return fit_logistic(LogisticProblem(x, labels, weights, radius, projector, zero))[0]
+    return fit_logistic(LogisticProblem(x, labels, weights, radius, projector, zero)).theta
 
 
 def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
@@ -134,17 +145,18 @@ def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Arr
         weights = jnp.where(jnp.sum(picked) > 0, picked, problem.capacity)
         return fit_logistic(
             LogisticProblem(problem.x, problem.labels, weights, problem.radius, problem.projector, zero)
-        )[0]
+        ).theta
 
-    return jax.vmap(fit)(jax.random.split(key, count))
+    return jax.lax.map(fit, jax.random.split(key, count))
 
 
 @eqx.filter_jit
 def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_start, n_random, max_rounds):
-    whitener, colourer, rank = pseudo_inverse_root(weighted_second_moment(x, jnp.maximum(capacity, 1e-6)))
+    moment = weighted_second_moment(x, jnp.maximum(capacity, 1e-6))
+    whitener, colourer, rank = pseudo_inverse_root(moment)
     projector = matmul(whitener, colourer)
     zero = jnp.zeros(x.shape[1], x.dtype)
-    problem = TrimmedProblem(x, labels, capacity, epsilon, radius, projector, zero, tolerance)
+    problem = TrimmedProblem(x, labels, capacity, epsilon, radius, moment, projector, zero, tolerance)
     rows = [zero[None] if starts is None else starts]
     if robust_start:
         rows.append(row_normalised_start(x, labels, capacity, radius, projector, whitener)[None])
@@ -155,7 +167,8 @@ def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_st
         local = eqx.tree_at(lambda p: p.start, problem, start)
         return iterate(Alternation(), local, key=jax.random.key(0), max_steps=max_rounds)
 
-    ends = jax.vmap(run)(jnp.concatenate(rows))
+    # One start after the other: batched, every start would pay for every other's curvature.
+    ends = jax.lax.map(run, jnp.concatenate(rows))
     best = jnp.argmax(jnp.where(ends.status == Status.NONFINITE, -jnp.inf, ends.state.objective))
     end = jax.tree.map(lambda leaf: leaf[best], ends)
     return TrimmedFit(

@@ -28,18 +28,16 @@ def value_gradient(theta, x, labels, weights) -> tuple[Float[Array, ""], Float[A
     return value, gradient
 
 
+def curvature(theta, x, labels, weights) -> Float[Array, "k k"]:
+    """The negative Hessian of the mean log-likelihood, Σ_n w_n σ(m_n)σ(−m_n) x_n x_nᵀ / Σ_n w_n ⪰ 0, m_n = o_nθᵀx_n."""
+    margins = labels * matmul(x, theta)
+    # Not σ(−m)(1 − σ(−m)): that loses the curvature of badly fitted rows to rounding.
+    scale = weights * jax.nn.sigmoid(-margins) * jax.nn.sigmoid(margins) / jnp.sum(weights)
+    return matmul((x * scale[:, None]).T, x)
+
+
 def value_gradient_hessian(
     theta, x, labels, weights
 ) -> tuple[Float[Array, ""], Float[Array, " k"], Float[Array, "k k"]]:
-    """As `value_gradient`, with the negative Hessian Σ_n w_n σ(m_n)σ(−m_n) x_n x_nᵀ / Σ_n w_n ⪰ 0.
-
-    The sign is that of the loss: the matrix is the curvature that Newton's method divides by.
-    """
-    margins = labels * matmul(x, theta)
-    total = jnp.sum(weights)
-    wrong = jax.nn.sigmoid(-margins)
-    value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) / total
-    gradient = matmul(weights * labels * wrong, x) / total
-    # Not wrong·(1 − wrong): that loses the curvature of badly fitted rows to rounding.
-    curvature = weights * wrong * jax.nn.sigmoid(margins) / total
-    return value, gradient, matmul(x.T * curvature, x)
+    """Mean log-likelihood, gradient and negative Hessian: the loss's curvature, which Newton's method divides by."""
+    return *value_gradient(theta, x, labels, weights), curvature(theta, x, labels, weights)

@@ -74,17 +74,21 @@ def test_rank_deficient_least_squares_has_minimal_norm(x64):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-5), (True, 1e-7)])
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 5e-6), (True, 1e-12)])
 @pytest.mark.parametrize("multiple", [1.5, 3.2])
 def test_finite_multiple_solves_hubers_equation(wide, tolerance, multiple):
+    """Each of the eight passes shrinks the error by the share of the Gram matrix that is clipped."""
     phi, targets, weights, truth = sample()
     expected, clip = numpy_huber(phi, targets, weights, multiple)
-    assert 0 < np.sum(np.abs(targets - phi @ expected) > clip) < len(phi) / 4
+    clipped = weights * (np.abs(targets - phi @ expected) > clip)
+    assert clipped.any()
+    shares = np.linalg.eigvals(np.linalg.solve((phi.T * weights) @ phi, (phi.T * clipped) @ phi)).real
     with jax.enable_x64(wide):
         found = fit(*map(jnp.asarray, (phi, targets, weights, multiple)))
         plain = fit(*map(jnp.asarray, (phi, targets, weights, np.inf)))
-    # At multiple 1.5 a seventh of the rows is clipped: eight passes leave a seventh to the eighth power.
-    np.testing.assert_allclose(found, expected, atol=tolerance if multiple > 3 else max(tolerance, 2e-6))
+    left = 3 * shares.max() ** 8 * np.linalg.norm(plain - expected)
+    assert left < 1e-3
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance + left)
     assert np.linalg.norm(found - truth) < 0.5 * np.linalg.norm(plain - truth)
 
 
@@ -117,9 +121,7 @@ def test_vanishing_residuals_give_no_nan(multiple):
 
 
 def test_no_weight_gives_no_nan():
-    assert np.isfinite(scale_of(jnp.ones(4), jnp.zeros(4), 2.0)) or scale_of(
-        jnp.ones(4), jnp.zeros(4), 2.0
-    ) == np.inf
+    assert not np.isnan(scale_of(jnp.ones(4), jnp.zeros(4), 2.0))
     assert not np.isnan(fit(jnp.ones((4, 2)), jnp.ones(4), jnp.zeros(4), 2.0)).any()
 
 

@@ -1,0 +1,88 @@
+"""The reward fits that an audit can compare with plain maximum likelihood, by name."""
+
+from typing import Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.estimators import robust_reward, trimmed_mle
+from robust_rlhf_jax.kernels.quantile import keep_top
+
+
+class AuditFit(Protocol):
+    """(z [n, k] whitened differences, labels [n], ε, radius) → (θ [k], status)."""
+
+    def __call__(
+        self, z: Float[Array, "n k"], labels: Float[Array, " n"], epsilon: Array, radius: Array
+    ) -> tuple[Float[Array, " k"], Int[Array, ""]]: ...
+
+
+def filtered(z, labels, epsilon, radius):
+    """`robust_reward`: filter the differences, then trim the likelihood of what is left."""
+    estimate = robust_reward(z, z, labels, epsilon, radius=radius)
+    return estimate.fit.theta, estimate.status
+
+
+def filtered_then_trimmed(z, labels, epsilon, radius):
+    """`filtered`, then one fit to the (1−ε)-fraction of all pairs that is most likely under it."""
+    start, _ = filtered(z, labels, epsilon, radius)
+    ones = jnp.ones_like(labels)
+    kept = keep_top(labels * jnp.matmul(z, start, precision="highest"), ones, (1.0 - epsilon) * ones.sum())
+    return _weighted(z, labels, kept, radius)
+
+
+def trimmed(z, labels, epsilon, radius):
+    """`trimmed_mle` (Algorithm 2) from 0 and from the row-normalised fit; the better objective wins."""
+    fit = trimmed_mle(z, labels, epsilon, radius=radius)
+    return fit.theta, fit.status
+
+
+def trimmed_from_row_normalised(z, labels, epsilon, radius):
+    """`trimmed_mle` from the row-normalised fit alone."""
+    start, _ = row_normalised(z, labels, epsilon, radius)
+    fit = trimmed_mle(z, labels, epsilon, radius=radius, starts=start[None], robust_start=False)
+    return fit.theta, fit.status
+
+
+def row_normalised(z, labels, epsilon, radius):
+    """Rows weighted by 1/‖z‖: bounded influence (Künsch, Stefanski & Carroll 1989); ε is not used."""
+    length = jnp.linalg.norm(z, axis=1)
+    length = jnp.where(length > 0, length, jnp.inf)  # a row of zeros says nothing about θ
+    return _weighted(z, labels, jnp.min(length) / length, radius)
+
+
+def low_leverage(z, labels, epsilon, radius):
+    """Maximum likelihood without the 2ε-fraction of largest ‖z‖: hard Mallows weights (Carroll & Pederson 1993)."""
+    ones = jnp.ones_like(labels)
+    kept = keep_top(-jnp.linalg.norm(z, axis=1), ones, (1.0 - 2.0 * epsilon) * ones.sum())
+    return _weighted(z, labels, kept, radius)
+
+
+def _weighted(z, labels, weights, radius):
+    """Maximum likelihood with these weights in [0, 1]: nothing is trimmed at ε = 0."""
+    fit = trimmed_mle(z, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+    return fit.theta, fit.status
+
+
+AUDIT_FITS: dict[str, AuditFit] = {
+    "filtered": filtered,
+    "filtered_then_trimmed": filtered_then_trimmed,
+    "trimmed": trimmed,
+    "trimmed_from_row_normalised": trimmed_from_row_normalised,
+    "row_normalised": row_normalised,
+    "low_leverage": low_leverage,
+}
+
+
+@jax.jit
+def fit_plain(z, labels, weights, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
+    """(θ, status) of maximum likelihood on the rows of weight 1; rows of weight 0 play no part."""
+    return _weighted(z, labels, weights, radius)
+
+
+@eqx.filter_jit
+def fit_robust(estimator: str, z, labels, epsilon, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
+    """(θ, status) of the fit that `AUDIT_FITS` has under the name `estimator`."""
+    return AUDIT_FITS[estimator](z, labels, epsilon, radius)

@@ -1,0 +1,64 @@
+"""The picture of an audit: how suspicious each pair is, and where flagged and injected pairs stand."""
+
+from pathlib import Path
+
+import numpy as np
+
+from .audit import AuditResult
+from .detection import precision_recall_curve
+
+COLOURS = {"kept": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}
+
+
+def plot_suspicion(result: AuditResult, path: Path, title: str) -> None:
+    """Histogram of suspicion (left), and suspicion by rank or, with injected pairs, precision and recall (right).
+
+    Written as PNG to `path`; needs the extra `cli` (matplotlib) and no display.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    _histogram(left, result)
+    (_detection if result.injected.any() else _ranking)(right, result)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=150)
+
+
+def _histogram(axes, result):
+    edges = np.linspace(0.0, result.suspicion.max() * 1.0001 + 1e-9, 51)
+    parts = [result.suspicion[~result.flagged], result.suspicion[result.flagged]]
+    axes.hist(
+        parts, edges, stacked=True, color=[COLOURS["kept"], COLOURS["flagged"]], label=["kept", "flagged"]
+    )
+    if result.injected.any():
+        spoilt = result.suspicion[result.injected]
+        axes.hist(spoilt, edges, histtype="step", color=COLOURS["injected"], linewidth=1.4, label="injected")
+    axes.axvline(np.log(2.0), color="black", linestyle=":", linewidth=1, label="undecided (log 2)")
+    axes.set(
+        yscale="log", ylim=(0.7, None), xlabel="suspicion: −log P(label), held out", ylabel="pairs per bin"
+    )
+    axes.legend(frameon=False)
+
+
+def _ranking(axes, result):
+    order = np.argsort(-result.suspicion, kind="stable")
+    rank, score = np.arange(1, len(order) + 1), result.suspicion[order]
+    flagged = result.flagged[order]
+    axes.scatter(rank[~flagged], score[~flagged], s=5, color=COLOURS["kept"], label="kept")
+    axes.scatter(rank[flagged], score[flagged], s=5, color=COLOURS["flagged"], label="flagged")
+    axes.set(xlabel="rank of the pair, most suspicious first", ylabel="suspicion")
+    axes.legend(frameon=False, markerscale=2)
+
+
+def _detection(axes, result):
+    precisions, recalls, _ = precision_recall_curve(result.suspicion, result.injected)
+    label = f"by suspicion (average {result.average_precision:.2f})"
+    axes.plot(np.asarray(recalls), np.asarray(precisions), color=COLOURS["injected"], label=label)
+    axes.plot(result.recall, result.precision, "o", color=COLOURS["flagged"], label="flagged pairs")
+    chance = result.injected.mean()
+    axes.axhline(chance, color="black", linestyle=":", linewidth=1, label=f"chance ({chance:.2f})")
+    axes.set(xlabel="recall of injected pairs", ylabel="precision", xlim=(-0.02, 1.02), ylim=(0.0, 1.04))
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 0.12))

@@ -1,0 +1,64 @@
+"""How well flags or suspicion scores find pairs that are known to be corrupt."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, Float
+
+
+def precision(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
+    """#(flagged and corrupt) / #flagged; NaN where nothing is flagged. Jit- and vmap-able.
+
+    **Raises:** ValueError for masks of different shapes.
+    """
+    return _share(flagged, corrupt, of=flagged)
+
+
+def recall(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
+    """#(flagged and corrupt) / #corrupt; NaN where nothing is corrupt. Jit- and vmap-able.
+
+    **Raises:** ValueError for masks of different shapes.
+    """
+    return _share(flagged, corrupt, of=corrupt)
+
+
+def precision_recall_curve(
+    scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]
+) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, " N"]]:
+    """Precision and recall of "flag every pair with score ≥ t" for each score t, from the highest down.
+
+    Tied scores are flagged together and share one point, so the order of the rows does not matter.
+
+    **Returns:** (precision [N], recall [N], thresholds t [N]); recall never falls along the curve.
+
+    **Raises:** ValueError for shapes that differ.
+    """
+    scores, corrupt = jnp.asarray(scores), jnp.asarray(corrupt)
+    _check_shapes(scores, corrupt)
+    order = jnp.argsort(-scores)
+    thresholds = scores[order]
+    flagged = jnp.searchsorted(-thresholds, -thresholds, side="right")
+    caught = jnp.cumsum(corrupt[order])[flagged - 1]
+    return caught / flagged, caught / jnp.sum(corrupt), thresholds
+
+
+def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
+    """Σ_i (R_i − R_{i−1})·P_i along the precision–recall curve; 1 if every corrupt pair outranks every clean one.
+
+    The expected value for scores that know nothing is the share of corrupt pairs. NaN where nothing is corrupt.
+
+    **Raises:** ValueError for shapes that differ.
+    """
+    precisions, recalls, _ = precision_recall_curve(scores, corrupt)
+    return jnp.sum(jnp.diff(recalls, prepend=0.0) * precisions)
+
+
+def _share(flagged, corrupt, of) -> jax.Array:
+    flagged, corrupt = jnp.asarray(flagged, bool), jnp.asarray(corrupt, bool)
+    _check_shapes(flagged, corrupt)
+    return jnp.sum(flagged & corrupt) / jnp.sum(jnp.asarray(of, bool))
+
+
+def _check_shapes(a, b):
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"shapes {a.shape} and {b.shape} must be the same [N]: give one entry per pair.")

@@ -1,0 +1,51 @@
+"""Folds for cross-validation that never split a group."""
+
+import numpy as np
+from jaxtyping import Int
+
+
+def group_folds(rng: np.random.Generator, groups: Int[np.ndarray, " N"], folds: int) -> Int[np.ndarray, " N"]:
+    """A fold 0…folds−1 for each row; rows of one group share theirs, and folds are about equally large.
+
+    Groups, in random order, each go to the fold that has the fewest rows so far.
+
+    **Raises:** ValueError if `folds` < 2 or there are fewer groups than folds.
+    """
+    _, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if not 2 <= folds <= len(sizes):
+        raise ValueError(
+            f"folds={folds} must lie between 2 and the number of independent groups, {len(sizes)}."
+        )
+    fold_of_group, rows = np.zeros(len(sizes), int), np.zeros(folds, int)
+    for group in rng.permutation(len(sizes)):
+        smallest = int(np.argmin(rows))
+        fold_of_group[group] = smallest
+        rows[smallest] += sizes[group]
+    return fold_of_group[of_row]
+
+
+def training_rows(
+    rng: np.random.Generator, fold_of_row: Int[np.ndarray, "R N"], folds: int
+) -> Int[np.ndarray, "R F M"]:
+    """Rows outside each fold of each repeat, in random order.
+
+    All are cut to the length of the shortest, so that fits to them share one shape and one compilation; folds of
+    about equal size lose few rows by it.
+    """
+    rows = [[rng.permutation(np.flatnonzero(of != fold)) for fold in range(folds)] for of in fold_of_row]
+    length = min(len(outside) for repeat in rows for outside in repeat)
+    return np.array([[outside[:length] for outside in repeat] for repeat in rows])
+
+
+def clustered_mean(values: np.ndarray, groups: Int[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of `values` [N, …] over rows and its standard error, rows of one group being dependent.
+
+    √(G/(G−1)·Σ_g (Σ_{i∈g}(v_i − v̄))²)/N (Liang & Zeger 1986): for groups of one row, the usual s/√N.
+    """
+    _, of_row = np.unique(groups, return_inverse=True)
+    count = of_row.max() + 1
+    mean = values.mean(axis=0)
+    sums = np.zeros((count, *values.shape[1:]))
+    np.add.at(sums, of_row, values - mean)
+    spread = np.sqrt(count / max(count - 1, 1) * np.sum(sums**2, axis=0))
+    return mean, spread / len(values)

@@ -1,0 +1,53 @@
+"""Result folders that are whole or absent, and the facts that every result carries."""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+
+@contextlib.contextmanager
+def whole_folder(out: Path) -> Iterator[Path]:
+    """A scratch folder beside `out` whose files move into `out` when the block ends well, and vanish if not.
+
+    **Raises:** ValueError if `out` exists and is not a folder.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is a file: give a folder.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        yield scratch
+        out.mkdir(exist_ok=True)
+        for file in sorted(scratch.iterdir()):
+            os.replace(file, out / file.name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def environment() -> dict[str, Any]:
+    """Versions, device and date: what a figure needs beside it to be reproduced."""
+    import jax
+
+    packages = ("robust-rlhf-jax", "jax", "jaxlib", "numpy", "equinox")
+    return {
+        "versions": {name: metadata.version(name) for name in packages},
+        "python": platform.python_version(),
+        "device": str(jax.devices()[0].device_kind),
+        "platform": jax.default_backend(),
+        "cores": os.cpu_count(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """`content` as indented JSON."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

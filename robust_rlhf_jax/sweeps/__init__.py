@@ -1,0 +1,7 @@
+"""Sweeps over ε × attacks × families × seeds × algorithms, batched in one program per algorithm."""
+
+from .command import sweep_command
+from .config import SweepConfig
+from .engine import SweepResult, run_sweep
+
+__all__ = ["SweepConfig", "SweepResult", "run_sweep", "sweep_command"]

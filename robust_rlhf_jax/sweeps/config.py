@@ -1,0 +1,66 @@
+"""What a sweep is: families × attacks × ε × seeds × algorithms, at one size."""
+
+import dataclasses
+
+from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.checks import check_epsilon
+
+from .families import PRESETS
+from .programs import ALGORITHMS, REFERENCE
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepConfig:
+    """A sweep as data.
+
+    `preset`: which sizes of the worlds (`families.PRESETS`); `families`, `attacks`, `algorithms`: names;
+    `epsilons` in [0, ½); `seeds`: data sets per world; `n_pairs`: pairs per data set, None for the preset's;
+    `temperature` of the Bradley–Terry labels; `seed`: of everything; `lanes`: cells per compiled batch.
+    """
+
+    preset: str = "quick"
+    families: tuple[str, ...] = ("random", "chain", "gridworld")
+    attacks: tuple[str, ...] = ("push_features", "flip_confident", "spoil_transitions")
+    epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3)
+    seeds: int = 8
+    algorithms: tuple[str, ...] = ("standard", "uniform_coverage", REFERENCE)
+    n_pairs: int | None = None
+    temperature: float = 1.0
+    seed: int = 0
+    lanes: int = 24
+
+    def check(self) -> None:
+        """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
+        _one_of("preset", [self.preset], PRESETS)
+        _one_of("families", self.families, PRESETS[self.preset].families)
+        _one_of("attacks", self.attacks, ATTACKS)
+        _one_of("algorithms", self.algorithms, {**ALGORITHMS, REFERENCE: None})
+        for name in ("families", "attacks", "epsilons", "algorithms"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty: name at least one.")
+        check_epsilon(self.epsilons)
+        for name in ("seeds", "lanes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: give 1 or more.")
+        if self.n_pairs is not None and self.n_pairs < 3:
+            raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
+        if not self.temperature > 0:
+            raise ValueError(f"temperature={self.temperature} must be positive.")
+
+    @property
+    def pairs(self) -> int:
+        return PRESETS[self.preset].n_pairs if self.n_pairs is None else self.n_pairs
+
+    @property
+    def n_cells(self) -> int:
+        sizes = (self.families, self.attacks, self.epsilons, self.algorithms)
+        count = self.seeds
+        for axis in sizes:
+            count *= len(axis)
+        return count
+
+
+def _one_of(name, given, allowed):
+    for value in given:
+        if value not in allowed:
+            raise ValueError(f"{name}: {value!r} is unknown; there are {', '.join(sorted(allowed))}.")

@@ -1,0 +1,53 @@
+"""The compiled programs of a sweep: sample, corrupt, and one per algorithm, each batched over cells."""
+
+from functools import partial
+
+import jax
+
+from robust_rlhf_jax.algorithms import standard, uniform_coverage
+from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.mdp import normalised_gap, policy_value
+from robust_rlhf_jax.preferences import label_entropy, sample_preferences
+
+ALGORITHMS = {"standard": standard, "uniform_coverage": uniform_coverage}
+# Plain RLHF on the data before the attack: what a clean file would have given.
+REFERENCE = "clean_reference"
+
+
+def gather(tree, index):
+    """Entry `index` of every leaf's leading axis."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+@partial(jax.jit, static_argnames="n_pairs")
+def sample_batch(keys, worlds, world, temperature, n_pairs):
+    """One data set per lane, and its label entropy in bits."""
+
+    def lane(key, w):
+        mdp = gather(worlds, w)
+        data = sample_preferences(key, mdp, n_pairs, temperature=temperature)
+        return data, label_entropy(data, mdp.theta, temperature)
+
+    return jax.vmap(lane)(keys, world)
+
+
+@partial(jax.jit, static_argnames="attack")
+def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack):
+    """The attacked data of every lane."""
+
+    def lane(key, d, w, epsilon):
+        return ATTACKS[attack](key, gather(datasets, d), epsilon, gather(worlds, w))
+
+    return jax.vmap(lane)(keys, dataset, world, epsilons)
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def solve_batch(keys, data, worlds, world, epsilons, algorithm):
+    """(normalised gap, V^π, status) of every lane."""
+
+    def lane(key, d, w, epsilon):
+        mdp = gather(worlds, w)
+        solution = ALGORITHMS[algorithm](key, d, epsilon)
+        return normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy), solution.status
+
+    return jax.vmap(lane)(keys, data, world, epsilons)

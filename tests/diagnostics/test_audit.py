@@ -1,0 +1,232 @@
+import csv
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.diagnostics import AUDIT_FITS, audit, audit_plot
+from robust_rlhf_jax.diagnostics.audit_report import FILES, audit_warnings, run_audit, worst_first
+from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people, save
+
+THETA = np.array([1.0, -0.5, 0.25])
+
+
+def make_data(n=400, seed=0, scale=1.0):
+    """Options with heavy tails, so that flipped confident labels have leverage."""
+    rng = np.random.default_rng(seed)
+    options = rng.standard_t(4, size=(2, n, 3)) * scale
+    chance = 1 / (1 + np.exp(-(options[1] - options[0]) @ THETA / scale))
+    return preferences_from_options(*options, np.where(rng.uniform(size=n) < chance, 1.0, -1.0))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+@pytest.fixture(scope="module")
+def spoilt(data):
+    return audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1)
+
+
+def write_table(path, data):
+    x, labels = np.asarray(data.features)[:, :, 0], np.asarray(data.labels)
+    best = (labels > 0).astype(int)
+    rows = np.arange(len(x))
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([kind + name for kind in ("chosen_", "rejected_") for name in ("a", "b", "[c]")])
+        writer.writerows(np.concatenate([x[rows, best], x[rows, 1 - best]], axis=1).tolist())
+    return path
+
+
+def test_robust_fit_is_ahead_of_the_plain_fit_on_spoilt_labels(spoilt):
+    assert spoilt.accuracy[1] > spoilt.accuracy[0] + 0.04
+    assert spoilt.gain > 2 * spoilt.gain_error
+    assert spoilt.precision > 0.6
+    assert spoilt.precision == spoilt.recall  # as many flagged as injected
+    assert spoilt.injected.sum() == spoilt.flagged.sum() == 40
+
+
+def test_injected_labels_are_flipped_and_nothing_else(data, spoilt):
+    clean = np.asarray(data.labels)
+    np.testing.assert_array_equal(spoilt.labels, np.where(spoilt.injected, -clean, clean))
+    np.testing.assert_array_equal(spoilt.differences, data.differences())
+
+
+def test_flagged_pairs_are_the_most_suspicious(spoilt):
+    assert spoilt.suspicion[spoilt.flagged].min() >= spoilt.suspicion[~spoilt.flagged].max()
+    assert set(worst_first(spoilt)[:40]) == set(np.flatnonzero(spoilt.flagged))
+
+
+def test_without_injection_all_is_finite_and_nothing_is_lost(data):
+    result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1)
+    for name in ("accuracy", "accuracy_error", "log_loss", "theta", "margins", "suspicion", "gain"):
+        assert np.isfinite(getattr(result, name)).all(), name
+    assert np.isnan([result.precision, result.recall, result.average_precision]).all()
+    assert abs(result.gain) < 0.03
+    assert not result.injected.any()
+    assert result.rank == 3
+    assert audit_warnings(result) == []
+    np.testing.assert_allclose(result.theta[0], THETA, atol=0.6)
+
+
+def test_epsilon_zero_flags_nothing(data):
+    result = audit(jax.random.key(0), data, 0.0, folds=4, repeats=1)
+    assert not result.flagged.any()
+    assert abs(result.gain) < 0.01
+
+
+def test_same_key_same_result(data, spoilt):
+    again = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1)
+    for a, b in zip(jax.tree.leaves(spoilt), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(a, b)
+    other = audit(jax.random.key(1), data, 0.1, folds=4, repeats=1, inject=0.1)
+    assert (other.suspicion != spoilt.suspicion).any()
+    np.testing.assert_array_equal(other.injected, spoilt.injected)  # the worst labels are no matter of chance
+
+
+def test_units_and_the_order_of_options_play_no_part_in_the_injection(data, spoilt):
+    x, labels = np.asarray(data.features)[:, :, 0] * np.array([1e4, 1.0, 1e-4]), np.asarray(data.labels)
+    turned = preferences_from_options(x[:, 1], x[:, 0], -labels)
+    result = audit(jax.random.key(0), turned, 0.1, folds=4, repeats=1, inject=0.1)
+    assert (result.injected == spoilt.injected).mean() > 0.99
+    np.testing.assert_allclose(result.accuracy, spoilt.accuracy, atol=0.02)
+
+
+def test_random_flips(data):
+    result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, injection="flip_random")
+    assert result.injected.sum() == 40
+    assert (result.accuracy > 0.65).all()
+
+
+@pytest.mark.parametrize("estimator", [name for name in AUDIT_FITS if name != "filtered"])
+def test_every_estimator_beats_the_plain_fit(data, estimator):
+    result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, estimator=estimator)
+    assert result.accuracy[1] > result.accuracy[0] + 0.02
+
+
+def test_rail_default_is_ahead_of_plain():
+    result = audit(
+        jax.random.key(0), load_rail_choices(), 0.1, folds=4, repeats=1, groups=rail_people(), inject=0.1
+    )
+    assert result.accuracy[0] < 0.55
+    assert result.accuracy[1] > 0.67
+    assert result.precision > 0.75
+    assert audit_warnings(result) == []
+
+
+def test_progress_counts_every_fold(data):
+    seen = []
+    audit(jax.random.key(0), data, 0.1, folds=4, repeats=2, progress=lambda *c: seen.append(c))
+    assert seen == [(i, 8) for i in range(9)]
+
+
+def test_null_directions_and_separable_labels_are_reported():
+    rng = np.random.default_rng(0)
+    options = rng.normal(size=(2, 12, 2))
+    options = np.concatenate([options, options[..., :1], np.ones((2, 12, 11))], axis=-1)
+    labels = np.where(options[1, :, 0] > options[0, :, 0], 1.0, -1.0)
+    few = preferences_from_options(*options, labels)
+    result = audit(jax.random.key(0), few, 0.0, folds=2, repeats=1, estimator="row_normalised")
+    text = " ".join(audit_warnings(result))
+    assert result.rank == 2
+    assert "fewer pairs (12) than features (14)" in text
+    assert "span 2 of 14 dimensions" in text
+    assert "reached the bound" in text
+    np.testing.assert_allclose(result.theta[:, 0], result.theta[:, 2], rtol=1e-3)
+    np.testing.assert_array_equal(result.theta[:, 3:], 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0.5}, "outside"),
+        ({"epsilon": float("nan")}, "outside"),
+        ({"inject": 0.5}, "inject=0.5 is outside"),
+        ({"inject": -0.1}, "inject=-0.1 is outside"),
+        ({"inject": float("nan")}, "inject=nan is outside"),
+        ({"injection": "flip"}, "injection='flip' is unknown"),
+        ({"estimator": "best"}, "estimator='best' is unknown"),
+        ({"folds": 1}, "folds=1"),
+        ({"folds": 401}, "folds=401"),
+        ({"repeats": 0}, "repeats=0"),
+        ({"groups": np.zeros(3)}, "groups has shape"),
+    ],
+)
+def test_bad_options(data, options, message):
+    arguments = {"epsilon": 0.1} | options
+    with pytest.raises(ValueError, match=message):
+        audit(jax.random.key(0), data, **arguments)
+
+
+def test_report_of_a_table(tmp_path, data, capsys):
+    table, out = write_table(tmp_path / "pairs[x].csv", data), tmp_path / "deep" / "out"
+    run_audit(str(table), inject=0.1, folds=4, repeats=1, out=out)
+    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert [p.name for p in out.parent.iterdir()] == ["out"]
+    record = json.loads((out / "audit.json").read_text())
+    assert record["config"]["epsilon"] == 0.1
+    assert record["features"] == ["a", "b", "[c]"]
+    assert record["robust"]["accuracy"] > record["plain"]["accuracy"]
+    rows = list(csv.DictReader((out / "suspects.csv").open()))
+    assert sorted(int(row["row"]) for row in rows) == list(range(1, 401))
+    scores = [float(row["suspicion"]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(int(row["flagged"]) for row in rows) == sum(int(row["injected"]) for row in rows) == 40
+    assert (out / "suspicion.png").read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr().out
+    for word in ("rank 3 of 3", "precision", "recall", "plain", "robust", "injected"):
+        assert word in printed
+
+
+def test_archive_without_injection_and_without_out(tmp_path, data, capsys):
+    save(tmp_path / "pairs.npz", data)
+    run_audit(str(tmp_path / "pairs.npz"), folds=4, repeats=1, top=2)
+    printed = capsys.readouterr().out
+    assert "f0" in printed
+    assert "injected" not in printed
+    assert [p.name for p in tmp_path.iterdir()] == ["pairs.npz"]
+
+
+def test_failure_leaves_the_old_files_and_nothing_half_written(tmp_path, data, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "audit.json").write_text("old")
+
+    def fail(*_):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(audit_plot, "plot_suspicion", fail)
+    save(tmp_path / "pairs.npz", data)
+    with pytest.raises(RuntimeError, match="no picture"):
+        run_audit(str(tmp_path / "pairs.npz"), folds=4, repeats=1, out=out)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "pairs.npz"]
+    assert [(p.name, p.read_text()) for p in out.iterdir()] == [("audit.json", "old")]
+
+
+@pytest.mark.parametrize(
+    ("source", "content", "error"),
+    [
+        ("missing.csv", None, FileNotFoundError),
+        ("empty.csv", "", ValueError),
+        ("words.txt", "hello", ValueError),
+        ("text.csv", "chosen_a,rejected_a\n1,x\n", ValueError),
+        ("lonely.csv", "chosen_a,rejected_a\n1,2\n", ValueError),
+    ],
+)
+def test_bad_files_leave_no_output(tmp_path, source, content, error):
+    if content is not None:
+        (tmp_path / source).write_text(content)
+    with pytest.raises(error):
+        run_audit(str(tmp_path / source), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_out_must_be_a_folder(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(ValueError, match="is a file: give a folder"):
+        run_audit("rail", out=tmp_path / "taken")
+    with pytest.raises(ValueError, match="top=-1"):
+        run_audit("rail", top=-1)

@@ -1,0 +1,71 @@
+import jax
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from robust_rlhf_jax.diagnostics import average_precision, precision, precision_recall_curve, recall
+
+
+def random_case(seed, n=200, levels=None):
+    rng = np.random.default_rng(seed)
+    corrupt = rng.uniform(size=n) < 0.2
+    scores = (rng.normal(size=n) + corrupt).astype(np.float32)
+    return (scores if levels is None else np.round(scores * levels) / levels), corrupt
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_precision_and_recall_are_those_of_sklearn(seed):
+    scores, corrupt = random_case(seed)
+    flagged = scores > 0.7
+    np.testing.assert_allclose(
+        precision(flagged, corrupt), metrics.precision_score(corrupt, flagged), rtol=1e-6
+    )
+    np.testing.assert_allclose(recall(flagged, corrupt), metrics.recall_score(corrupt, flagged), rtol=1e-6)
+
+
+def test_undefined_shares_are_nan():
+    none, some = np.zeros(4, bool), np.array([True, False, False, True])
+    assert np.isnan(precision(none, some))
+    assert np.isnan(recall(some, none))
+    assert float(precision(some, none)) == 0.0
+
+
+@pytest.mark.parametrize("levels", [None, 2])
+def test_curve_is_that_of_sklearn(levels):
+    """With two levels a unit nearly all scores are tied."""
+    scores, corrupt = random_case(7, levels=levels)
+    precisions, recalls, thresholds = map(np.asarray, precision_recall_curve(scores, corrupt))
+    want_precision, want_recall, want_thresholds = metrics.precision_recall_curve(corrupt, scores)
+    distinct, first = np.unique(thresholds, return_index=True)
+    np.testing.assert_array_equal(distinct, want_thresholds)
+    np.testing.assert_allclose(precisions[first], want_precision[:-1], rtol=1e-6)
+    np.testing.assert_allclose(recalls[first], want_recall[:-1], rtol=1e-6)
+    want = metrics.average_precision_score(corrupt, scores)
+    np.testing.assert_allclose(average_precision(scores, corrupt), want, rtol=1e-5)
+
+
+def test_tied_scores_do_not_depend_on_the_order_of_rows():
+    scores, corrupt = random_case(1, levels=1)
+    order = np.random.default_rng(0).permutation(len(scores))
+    np.testing.assert_allclose(
+        average_precision(scores, corrupt), average_precision(scores[order], corrupt[order]), rtol=1e-6
+    )
+
+
+def test_all_scores_tied_give_the_base_rate():
+    corrupt = np.array([True, False, False, False])
+    assert float(average_precision(np.zeros(4, np.float32), corrupt)) == 0.25
+
+
+def test_batches():
+    scores, corrupt = map(np.stack, zip(*(random_case(s) for s in range(4)), strict=True))
+    batched = jax.jit(jax.vmap(average_precision))(scores, corrupt)
+    np.testing.assert_allclose(
+        batched, [average_precision(*c) for c in zip(scores, corrupt, strict=True)], rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("function", [precision, recall, precision_recall_curve, average_precision])
+def test_shapes_must_agree(function):
+    with pytest.raises(ValueError, match=r"\(3,\) and \(4,\)"):
+        function(np.zeros(3), np.zeros(4, bool))

@@ -1,0 +1,113 @@
+"""Linear regression with spoilt covariates and spoilt targets."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.estimators import prepare_design, robust_covariance, robust_linear_regression
+from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
+from robust_rlhf_jax.iterate import Status
+
+EPSILON = 0.1
+NOISE = 0.5
+
+
+def sample(kind="clean", n=1000, d=4, seed=0):
+    """(φ, y, w, which rows are clean); a tenth of the rows is spoilt."""
+    rng = np.random.default_rng(seed)
+    phi, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    targets = phi @ w + NOISE * rng.normal(size=n)
+    bad = rng.choice(n, int(EPSILON * n), replace=False)
+    if kind == "targets":
+        targets[bad] += 20.0 * np.sign(phi[bad, 0])
+    elif kind == "leverage":
+        phi[bad] = 6.0 * np.eye(d)[0] + 0.1 * rng.normal(size=(len(bad), d))
+        targets[bad] = -10.0
+    elif kind == "both":
+        phi[bad] = 6.0 * np.eye(d)[0] + 0.1 * rng.normal(size=(len(bad), d))
+        targets[bad[::2]], targets[bad[1::2]] = 1e3, -20.0
+    return phi, targets, w, ~np.isin(np.arange(n), bad)
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])
+@pytest.mark.parametrize("deficient", [False, True])
+def test_without_corruption_it_is_least_squares(wide, tolerance, deficient):
+    phi, targets, _, _ = sample(seed=1)
+    if deficient:  # the third column repeats the difference of the first two
+        phi[:, 2] = phi[:, 0] - phi[:, 1]
+    expected = np.linalg.lstsq(phi, targets, rcond=1e-6)[0]
+    with jax.enable_x64(wide):
+        found = robust_linear_regression(jnp.asarray(phi), jnp.asarray(targets), 0.0)
+        rank = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(0.0, phi.dtype)).rank
+        assert found.dtype == (jnp.float64 if wide else jnp.float32)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    assert rank == (3 if deficient else 4)
+
+
+@pytest.mark.parametrize("kind", ["clean", "targets", "leverage", "both"])
+def test_spoilt_rows(kind):
+    """Error O(√ε·σ); plain least squares on the same rows is far off unless they are clean."""
+    for seed in range(3):
+        phi, targets, _, clean = sample(kind, seed=seed)
+        oracle = np.linalg.lstsq(phi[clean], targets[clean], rcond=None)[0]
+        plain = np.linalg.lstsq(phi, targets, rcond=None)[0]
+        found = robust_linear_regression(phi.astype(np.float32), targets.astype(np.float32), EPSILON)
+        error = np.linalg.norm(found - oracle)
+        assert error < np.sqrt(EPSILON) * NOISE
+        if kind != "clean":
+            assert np.linalg.norm(plain - oracle) > 4 * error
+
+
+def test_design_serves_any_number_of_targets(x64):
+    phi, targets, _, clean = sample("leverage", seed=2)
+    many = np.stack([targets, -2.0 * targets, np.ones(len(targets))])
+    design = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(EPSILON))
+    batch = jax.vmap(design.fit)(jnp.asarray(many))
+    for row, found in zip(many, batch, strict=True):
+        np.testing.assert_allclose(
+            found, robust_linear_regression(jnp.asarray(phi), jnp.asarray(row), EPSILON), rtol=1e-8, atol=1e-11
+        )
+    np.testing.assert_allclose(batch[1], -2.0 * batch[0], rtol=1e-9)
+    moments = robust_covariance(jnp.asarray(phi), EPSILON, assume_centered=True)
+    assert design.status == moments.status == Status.CONVERGED
+    np.testing.assert_allclose(design.second_moment, moments.covariance, rtol=1e-10)
+    np.testing.assert_allclose(design.weights, np.maximum(moments.weights, SUSPECT_WEIGHT), atol=1e-10)
+    assert np.mean(np.asarray(design.weights)[~clean]) < 0.05
+    np.testing.assert_allclose(design.multiple, 1 / np.sqrt(EPSILON))
+    gram = (phi.T * np.asarray(design.weights)) @ phi
+    root = np.asarray(design.gram_root_inverse)
+    np.testing.assert_allclose(root @ gram @ root, np.eye(4), atol=1e-10)
+
+
+def test_a_direction_that_only_suspects_cover_stays_identified(x64):
+    """Rare rows own the last direction: the filter takes them for outliers, and yet nobody contradicts them."""
+    rng = np.random.default_rng(3)
+    phi = np.hstack([rng.normal(size=(1000, 3)), np.zeros((1000, 1))])
+    phi[:30] = [0.0, 0.0, 0.0, 1.0]
+    w = np.array([1.0, -1.0, 0.5, 2.0])
+    found = robust_linear_regression(jnp.asarray(phi), jnp.asarray(phi @ w), EPSILON)
+    np.testing.assert_allclose(found, w, rtol=1e-6)
+
+
+def test_hopeless_covariates_keep_all_rows(x64):
+    """A few tight clusters with rare ones far out: no clean level is found, the status says so, no row is lost."""
+    rng = np.random.default_rng(4)
+    phi = np.eye(4)[rng.choice(4, 2000, p=[0.85, 0.06, 0.05, 0.04])]
+    design = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(0.01))
+    assert design.status == Status.FILTER_REMOVED_TOO_MUCH
+    np.testing.assert_array_equal(design.weights, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("phi", "targets", "epsilon", "message"),
+    [
+        (np.ones(3), np.ones(3), 0.1, r"must be \[n, d\]"),
+        (np.ones((3, 2)), np.ones(4), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2)), np.ones((3, 1)), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2)), np.ones(3), 0.5, r"outside \[0, 0\.5\)"),
+    ],
+)
+def test_bad_arguments_are_named(phi, targets, epsilon, message):
+    with pytest.raises(ValueError, match=message):
+        robust_linear_regression(phi.astype(np.float32), targets.astype(np.float32), epsilon)

@@ -1,0 +1,105 @@
+"""The stages of the robust reward estimate: whiten, filter, trim."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+from robust_rlhf_jax.estimators import robust_covariance, robust_reward, trimmed_mle
+from robust_rlhf_jax.iterate import Status
+
+RADIUS = 4.0
+
+
+@jax.jit
+def estimate(rows, x, labels, epsilon):
+    return robust_reward(rows, x, labels, epsilon, radius=RADIUS)
+
+
+def sample(seed=0, n=600, share=0.0, leak=0.0):
+    """Rows in a subspace of three of four dimensions; a `share` of them planted against θ★.
+
+    **Returns:** (rows for Σ̂ [n, 4], x [n, 4], labels, θ★ in the subspace, which rows of x are clean).
+    """
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(np.vstack([np.ones(4), rng.normal(size=(3, 4))]).T)[0][:, 1:]
+    rows, x = rng.uniform(-1, 1, size=(2, n, 3)) @ basis.T
+    theta = basis @ np.array([1.5, -1.0, 0.5])
+    labels = np.where(rng.uniform(size=n) < scipy.special.expit(x @ theta), 1.0, -1.0)
+    clean = np.ones(n, bool)
+    planted = -3.0 * theta / np.linalg.norm(theta) + leak * np.ones(4)
+    for part in (rows, x):
+        bad = rng.choice(n, int(share * n), replace=False)
+        part[bad] = planted
+    clean[bad], labels[bad] = False, 1.0
+    return rows, x, labels, theta, clean
+
+
+def run(rows, x, labels, epsilon):
+    return estimate(*map(jnp.asarray, (rows, x, labels)), jnp.asarray(epsilon))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_stages_without_corruption(wide):
+    rows, x, labels, _, _ = sample()
+    with jax.enable_x64(wide):
+        found = run(rows, x, labels, 0.0)
+        fit = trimmed_mle(jnp.asarray(x), jnp.asarray(labels), 0.0, radius=RADIUS)
+    tolerance = 1e-9 if wide else 1e-4
+    np.testing.assert_allclose(found.covariance, rows.T @ rows / len(rows), atol=tolerance)
+    np.testing.assert_allclose(found.fit.theta, fit.theta, atol=tolerance)
+    np.testing.assert_array_equal(found.survivors, 1.0)
+    np.testing.assert_allclose(
+        found.suspicion, np.sum(x * (x @ np.linalg.pinv(rows.T @ rows / len(rows), 1e-4)), axis=1) / 3,
+        rtol=1e2 * tolerance, atol=tolerance,
+    )
+    assert found.rank == 3
+    assert found.status == Status.CONVERGED
+
+
+def test_stages_with_planted_pairs():
+    """The filter takes what was planted, and θ̂ points where θ★ does; a fit that trusts all pairs does not."""
+    for seed in range(3):
+        rows, x, labels, theta, clean = sample(seed, share=0.1)
+        found = run(*(part.astype(np.float32) for part in (rows, x, labels)), np.float32(0.1))
+        survivors = np.asarray(found.survivors)
+        assert survivors[~clean].mean() < 0.05
+        assert survivors[clean].mean() > 0.8
+        assert found.rank == 3
+        plain = trimmed_mle(x.astype(np.float32), labels.astype(np.float32), 0.0, radius=RADIUS).theta
+        cosine = lambda t: float(t @ theta / np.linalg.norm(t) / np.linalg.norm(theta))  # noqa: E731
+        assert cosine(np.asarray(found.fit.theta)) > 0.95
+        assert cosine(np.asarray(plain)) < 0.5
+        suspicion = np.asarray(found.suspicion)
+        assert suspicion[~clean].min() > suspicion[clean].max()
+        with_cap = np.asarray(found.fit.weights)
+        assert (with_cap <= np.maximum(survivors, 1e-3) + 1e-6).all()
+
+
+def test_covariance_is_that_of_its_own_rows(x64):
+    rows, x, labels, _, _ = sample(1, share=0.1)
+    found = run(rows, x, labels, 0.1)
+    alone = robust_covariance(jnp.asarray(rows), 0.1, assume_centered=True)
+    np.testing.assert_allclose(found.covariance, alone.covariance, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_off_the_subspace_are_dropped():
+    """Clean differences cannot leave the subspace: one that does, however short, is corrupt."""
+    rows, x, labels, _, _ = sample(2)
+    x[:6] += 0.05
+    single = [part.astype(np.float32) for part in (rows, x, labels)]
+    found = run(*single, np.float32(0.05))
+    assert found.rank == 3
+    np.testing.assert_array_equal(found.survivors[:6], 0.0)
+    assert np.mean(found.survivors[6:]) > 0.85
+    trusting = run(*single, np.float32(0.0))
+    np.testing.assert_array_equal(trusting.survivors, 1.0)
+
+
+def test_nan_is_reported():
+    rows, x, labels, _, _ = sample()
+    for spoilt in (0, 1, 2):
+        parts = [part.astype(np.float32) for part in (rows, x, labels)]
+        parts[spoilt][0] = np.nan
+        assert run(*parts, np.float32(0.1)).status == Status.NONFINITE

@@ -1,0 +1,274 @@
+"""Algorithm 2: monotone, invariant, honest about what it found, against brute force and Lemma 3.1."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+
+from robust_rlhf_jax.estimators import trimmed_mle
+from robust_rlhf_jax.estimators.trimmed_mle import Alternation, TrimmedProblem, default_tolerance
+from robust_rlhf_jax.iterate import Status
+
+
+def sample(n=200, k=4, share=0.0, seed=0):
+    """Bradley–Terry labels; the first `share` of the pairs are planted evidence against θ★."""
+    rng = np.random.default_rng(seed)
+    x, theta = rng.uniform(-1, 1, size=(n, k)), rng.normal(size=k)
+    theta *= 2.0 / np.linalg.norm(theta)
+    labels = np.where(rng.uniform(size=n) < scipy.special.expit(x @ theta), 1.0, -1.0)
+    bad = int(share * n)
+    x[:bad], labels[:bad] = -np.sqrt(k) * theta / np.linalg.norm(theta), 1.0
+    return x, labels, theta
+
+
+def fit(x, labels, epsilon, radius=4.0, **options):
+    return trimmed_mle(jnp.asarray(x), jnp.asarray(labels), epsilon, radius=radius, **options)
+
+
+def fit_from(starts, x, labels, epsilon, radius=4.0, **options):
+    """From two given starts alone (a fixed number: another one would be another program)."""
+    return fit(x, labels, epsilon, radius, starts=jnp.asarray(starts), robust_start=False, **options)
+
+
+ZEROS = np.zeros((2, 4))
+
+
+def likelihoods(theta, x, labels):
+    return scipy.special.log_expit(labels * (x @ np.asarray(theta, np.float64)))
+
+
+def numpy_newton(x, labels, radius, steps=40):
+    """Free maximum likelihood in float64; the caller checks that it lies in the ball."""
+    theta = np.zeros(x.shape[1])
+    for _ in range(steps):
+        chance = scipy.special.expit(-labels * (x @ theta))
+        hessian = (x.T * (chance * (1 - chance))) @ x
+        theta = theta + np.linalg.solve(hessian, (labels * chance) @ x)
+    assert np.linalg.norm(theta) < radius
+    return theta
+
+
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])
+def test_without_corruption_it_is_maximum_likelihood(wide, tolerance):
+    x, labels, _ = sample()
+    expected = numpy_newton(x, labels, 4.0)
+    with jax.enable_x64(wide):
+        found = fit(x, labels, 0.0)
+        assert found.theta.dtype == found.objective.dtype == (jnp.float64 if wide else jnp.float32)
+    np.testing.assert_allclose(found.theta, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_array_equal(found.weights, 1.0)
+    np.testing.assert_allclose(found.objective, likelihoods(expected, x, labels).mean(), rtol=1e-6)
+    assert found.status == Status.CONVERGED
+    assert found.rank == 4
+    assert found.gradient_norm < (1e-13 if wide else 1e-6)
+    assert 1 <= found.rounds <= 3
+
+
+def test_the_objective_never_falls(x64):
+    """Round by round, and each round's gain is what the inner maximisation reports."""
+    x, labels, _ = sample(share=0.15, seed=1)
+    solver, key = Alternation(), jax.random.key(0)
+    step = jax.jit(lambda problem, state: solver.step(problem, state, key=key))
+    for first in (np.zeros(4), np.random.default_rng(2).normal(size=4)):
+        problem = TrimmedProblem(
+            *map(jnp.asarray, (x, labels, np.ones(len(x)), 0.2, 4.0, np.eye(4), first, 0.0))
+        )
+        state = solver.init(problem, key=key)
+        objectives = [float(state.objective)]
+        for _ in range(12):
+            before, state = state, step(problem, state)
+            kept = np.asarray(before.weights)
+            new, old = (likelihoods(s.theta, x, labels) for s in (state, before))
+            np.testing.assert_allclose(state.gain, kept @ (new - old) / kept.sum(), atol=1e-13)
+            objectives.append(float(state.objective))
+        assert np.diff(objectives).min() >= -1e-14
+        assert objectives[2] > objectives[1] + 1e-3, "the first rounds must have something to gain"
+        assert state.gain < 1e-12
+
+
+@pytest.mark.parametrize("change", ["permute", "rotate", "swap"])
+def test_invariances(change, x64):
+    """Order of the rows, basis of the features, and which trajectory comes first carry no information."""
+    x, labels, _ = sample(share=0.1, seed=3)
+    plain = fit(x, labels, 0.15)
+    rng = np.random.default_rng(4)
+    order, back = np.arange(len(x)), np.eye(4)
+    if change == "permute":
+        order = rng.permutation(len(x))
+    elif change == "rotate":
+        back = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    flips = rng.choice([-1.0, 1.0], len(x)) if change == "swap" else np.ones(len(x))
+    other = fit((flips[:, None] * x)[order] @ back, (flips * labels)[order], 0.15)
+    np.testing.assert_allclose(back @ other.theta, plain.theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(other.weights, plain.weights[order], atol=1e-9)
+    np.testing.assert_allclose(other.objective, plain.objective, rtol=1e-10)
+
+
+def constrained(x, labels, radius):
+    """Maximum likelihood in the ball by sequential quadratic programming."""
+    return scipy.optimize.minimize(
+        lambda t: -likelihoods(t, x, labels).mean(),
+        np.zeros(x.shape[1]),
+        jac=lambda t: -(labels * scipy.special.expit(-labels * (x @ t))) @ x / len(x),
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda t: radius**2 - t @ t, "jac": lambda t: -2 * t},
+        options={"ftol": 1e-14},
+    ).x
+
+
+def test_against_all_subsets(x64):
+    """n = 9, seven kept: never above the best of all 36 subsets, and stationary for its own."""
+    radius, kept = 1.5, 7
+    subsets = [np.array(s) for s in itertools.combinations(range(9), kept)]
+    for seed in range(4):
+        x, labels, _ = sample(n=9, k=2, seed=seed)
+        fits = [constrained(x[s], labels[s], radius) for s in subsets]
+        values = [likelihoods(t, x[s], labels[s]).mean() for t, s in zip(fits, subsets, strict=True)]
+        found = fit_from(np.zeros((2, 2)), x, labels, 2 / 9, radius)
+        assert found.objective <= max(values) + 1e-9
+        mine = likelihoods(found.theta, x, labels)
+        np.testing.assert_allclose(found.objective, np.sort(mine)[-kept:].mean(), rtol=1e-10)
+        np.testing.assert_allclose(np.asarray(found.weights) @ mine / kept, found.objective, rtol=1e-10)
+        np.testing.assert_allclose(np.sort(found.weights), [0, 0] + 7 * [1], atol=1e-9)
+        # No other θ in the ball does better on the same subset.
+        same = [v for v, s in zip(values, subsets, strict=True) if np.all(found.weights[s] > 0.5)]
+        np.testing.assert_allclose(found.objective, same[0], atol=1e-8)
+        # Started at the optimum of the best subset it stays there.
+        top = np.stack([fits[int(np.argmax(values))]] * 2)
+        assert np.linalg.norm(top[0]) <= radius * (1 + 1e-6)
+        top *= min(1.0, radius / np.linalg.norm(top[0]))
+        again = fit_from(top, x, labels, 2 / 9, radius)
+        np.testing.assert_allclose(again.objective, max(values), rtol=1e-7)
+
+
+def test_lemma_3_1(x64):
+    """(1/N) Σ_Ŝ ∇log P_θ̂ᵀ(θ★ − θ̂)/‖θ★ − θ̂‖ ≤ max{2Lε, ε²/‖θ★ − θ̂‖} at the paper's η = ε²."""
+    for seed, epsilon in itertools.product(range(4), (0.02, 0.05, 0.1)):
+        x, labels, truth = sample(share=epsilon, seed=seed)
+        found = fit_from(ZEROS, x, labels, epsilon, tolerance=epsilon**2)
+        theta = np.asarray(found.theta)
+        margins = labels * (x @ theta)
+        chosen = np.argsort(-margins, kind="stable")[: round((1 - epsilon) * len(x))]
+        slope = (labels * scipy.special.expit(-margins))[chosen] @ x[chosen] / len(x)
+        gap = np.linalg.norm(truth - theta)
+        longest = np.linalg.norm(x, axis=1).max()
+        assert slope @ (truth - theta) / gap <= max(2 * longest * epsilon, epsilon**2 / gap)
+
+
+def test_more_starts_never_lower_the_trimmed_likelihood(x64):
+    for seed in range(4):
+        x, labels, _ = sample(share=0.15, seed=seed)
+        single = fit_from(ZEROS, x, labels, 0.15)
+        double = fit(x, labels, 0.15)
+        many = fit(x, labels, 0.15, n_random_starts=6, key=jax.random.key(seed))
+        assert single.start == 0
+        assert single.objective <= double.objective + 1e-14
+        assert double.objective <= many.objective + 1e-12
+        assert 0 <= many.start < 8
+        # A start that ended well is recognised wherever it stands.
+        again = fit_from(jnp.stack([-many.theta, many.theta]), x, labels, 0.15)
+        assert again.start == 1
+        np.testing.assert_allclose(again.objective, many.objective, rtol=1e-9)
+        assert again.rounds <= 2
+
+
+def test_every_start_ends_in_the_ball(x64):
+    """A start outside the ball is no excuse for an answer outside."""
+    x, _, truth = sample(seed=6)
+    labels = np.sign(x @ truth)
+    found = fit_from(30.0 * np.stack([truth, truth]), x, labels, 0.1, radius=1.0)
+    assert np.linalg.norm(found.theta) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.37])
+def test_weights_are_capacities(epsilon, x64):
+    x, labels, _ = sample(seed=7)
+    capacity = np.random.default_rng(8).uniform(0, 1, len(x))
+    capacity[::5] = 0.0
+    found = fit(x, labels, epsilon, weights=capacity)
+    kept = np.asarray(found.weights)
+    assert (kept >= 0).all()
+    assert (kept <= capacity + 1e-12).all()
+    np.testing.assert_allclose(kept.sum(), (1 - epsilon) * capacity.sum(), rtol=1e-10)
+    # Only a row at the threshold is kept in part, and all above it in full.
+    margins = labels * (x @ np.asarray(found.theta))
+    partial = (kept > 1e-9) & (kept < capacity - 1e-9)
+    assert partial.sum() <= 1
+    above = margins > margins[kept > 1e-9].min() + 1e-9
+    np.testing.assert_allclose(kept[above], capacity[above])
+    # What has no weight is not there.
+    other, absent = x.copy(), capacity == 0
+    other[absent] *= -3.0
+    np.testing.assert_allclose(
+        fit(other, labels, epsilon, weights=capacity).theta, found.theta, rtol=1e-7, atol=1e-9
+    )
+
+
+def test_trimming_forgets_wrong_labels(x64):
+    """Most confident pairs with flipped labels are trimmed, and θ̂ comes closer to θ★ than the plain fit."""
+    believed = []
+    for seed in range(5):
+        x, labels, truth = sample(seed=seed)
+        flipped = np.argsort(-labels * (x @ truth))[:10]
+        labels[flipped] *= -1
+        plain, robust = fit(x, labels, 0.0), fit(x, labels, 0.05)
+        assert np.linalg.norm(robust.theta - truth) < np.linalg.norm(plain.theta - truth)
+        believed.append(np.mean(robust.weights[flipped]))
+    assert np.mean(believed) < 0.5
+
+
+def test_null_directions_stay_at_zero():
+    """Differences of distributions: every block sums to zero, so θ̂ must too."""
+    rng = np.random.default_rng(10)
+    x = rng.dirichlet(np.ones(4), 200) - rng.dirichlet(np.ones(4), 200)
+    labels = np.where(rng.uniform(size=200) < scipy.special.expit(x @ np.arange(4.0)), 1.0, -1.0)
+    found = fit(x.astype(np.float32), labels, 0.1, radius=10.0)
+    assert found.rank == 3
+    assert abs(np.sum(found.theta)) < 1e-5
+    assert found.status == Status.CONVERGED
+    x[0, 0] = np.nan
+    assert fit(x.astype(np.float32), labels, 0.1).status == Status.NONFINITE
+
+
+def test_round_limit_and_tolerance_are_respected(x64):
+    x, labels, _ = sample(share=0.15, seed=11)
+    cut = fit_from(ZEROS, x, labels, 0.15, max_rounds=1)
+    assert cut.status == Status.MAX_STEPS
+    assert cut.rounds == 1
+    loose, tight = (fit_from(ZEROS, x, labels, 0.15, tolerance=t) for t in (0.15**2, None))
+    assert loose.status == tight.status == Status.CONVERGED
+    assert loose.rounds < tight.rounds
+    assert tight.newton_steps >= tight.rounds
+    assert tight.gradient_norm < 1e-12
+    assert 0 < default_tolerance(jnp.float64) < default_tolerance(jnp.float32) < 1e-4
+
+
+GOOD = np.ones((5, 2), np.float32), np.ones(5, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.ones(5, np.float32)}, r"shape \[n, k\]"),
+        ({"x": np.ones((5, 2), int)}, "floating-point"),
+        ({"labels": np.ones(4)}, r"labels has shape \(4,\)"),
+        ({"labels": np.ones((5, 1))}, "labels has shape"),
+        ({"weights": np.ones(4)}, r"weights has shape \(4,\)"),
+        ({"starts": np.ones(2)}, r"\[m, k\] with k = 2"),
+        ({"starts": np.ones((1, 3))}, r"\[m, k\] with k = 2"),
+        ({"radius": 0.0}, "must be positive"),
+        ({"radius": -1.0}, "must be positive"),
+        ({"radius": float("nan")}, "must be positive"),
+        ({"epsilon": 0.5}, r"outside \[0, 0\.5\)"),
+        ({"n_random_starts": 2}, "needs a key"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    arguments = {"x": GOOD[0], "labels": GOOD[1], "epsilon": 0.1, "radius": 1.0} | change
+    x, labels, epsilon = (arguments.pop(name) for name in ("x", "labels", "epsilon"))
+    with pytest.raises(ValueError, match=message):
+        trimmed_mle(x, labels, epsilon, **arguments)
