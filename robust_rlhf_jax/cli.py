@@ -3,7 +3,12 @@
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
+
+try:
+    import tyro
+except ImportError:  # the library works without the command's packages
+    tyro = None
 
 EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cli]'."
 
@@ -43,11 +48,42 @@ def sweep(
     sweep_command(SweepConfig(**{name: given[name] for name in names}), out)
 
 
+def audit(
+    source: str,
+    /,
+    epsilon: float | None = None,
+    inject: float = 0.0,
+    injection: Literal["flip_confident", "flip_random"] = "flip_confident",
+    estimator: str = "filtered",
+    folds: int = 5,
+    repeats: int = 5,
+    seed: int = 0,
+    top: int = 10,
+    out: Path | None = None,
+) -> None:
+    """Fit plain and robust reward models to a preference file and list the pairs that look corrupt.
+
+    Args:
+        source: a file (.parquet, .csv, .jsonl, .npz) or "rail", the bundled real choices.
+        epsilon: fraction of pairs that may be corrupt; that of --inject, else 0.1, if not given.
+        inject: corrupt this known fraction of the labels first, and report precision and recall.
+        injection: which labels to flip: the most confident ones or random ones.
+        estimator: the robust fit; see docs/audit.md for the choices and what they measured.
+        folds: parts of the cross-validation.
+        repeats: times that the cross-validation is repeated with other parts.
+        seed: of parts and injection.
+        top: suspicious pairs to print.
+        out: folder for suspects.csv, audit.json and suspicion.png.
+    """
+    from robust_rlhf_jax.diagnostics.audit_report import run_audit
+
+    options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}
+    run_audit(source, folds=folds, repeats=repeats, seed=seed, top=top, out=out, **options)
+
+
 def main() -> None:
     """Entry point: bad input ends in one sentence and exit status 2."""
-    try:
-        import tyro
-    except ImportError:
+    if tyro is None:
         sys.exit(EXTRAS)
     try:
         tyro.extras.subcommand_cli_from_dict({"sweep": sweep, "audit": audit}, prog="robust-rlhf")

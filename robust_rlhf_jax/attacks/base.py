@@ -25,7 +25,7 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
     **Raises:** ValueError for ε outside [0, ½).
     """
     check_epsilon(epsilon)
-    product = jnp.asarray(epsilon) * n_pairs
+    product = jnp.asarray(epsilon, float) * n_pairs
     return jnp.floor(product + 8 * jnp.finfo(product.dtype).eps * product).astype(jnp.int32)
 
 

@@ -16,7 +16,7 @@ def chain_mdp(
     success: float = 0.8,
     left_reward: float = 0.05,
     contrast: float = 0.2,
-    exploring_starts: bool = True,
+    exploring_starts: bool = False,
 ) -> LinearMDP:
     """River-swim (Strehl & Littman 2008) with soft state aggregation.
 
@@ -28,7 +28,7 @@ def chain_mdp(
     Actions in the same place have similar features, as in practice: φ = ψ(s) ⊗ f_a, f_a = (√(1−c²), c·g_a) with
     g_a the corners of a regular simplex and c = `contrast`. What tells swimming from drifting is thus the least
     covered direction of any data set, and a feature of unit length along it is unlike any real one.
-    Episodes start anywhere (`exploring_starts`), so that the data cover every step, or all at the left end.
+    Episodes start at the left end, or anywhere with `exploring_starts`.
     Deterministic: a family with one member per size.
 
     **Raises:** ValueError if `dim` is not a multiple of `n_actions` with at least 2 cells, for fewer than two

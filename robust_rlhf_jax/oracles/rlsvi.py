@@ -61,13 +61,13 @@ class RLSVI(eqx.Module):
         epsilon = jnp.asarray(epsilon, data.features.dtype)
         phi, following = fresh_folds(key, data) if self.fresh_data else transitions_per_step(data)
         designs = jax.vmap(lambda p: prepare_design(p, epsilon))(phi)
-        known = self.initial is not None
+        known = self.initial
         return RobustTransitions(
             designs,
             following,
             self._bonus(designs, data.state_features, epsilon),
-            self.initial if known else initial_state_weights(data),
-            huber_multiple(jnp.zeros_like(epsilon) if known else epsilon),
+            initial_state_weights(data) if known is None else known,
+            huber_multiple(epsilon if known is None else jnp.zeros_like(epsilon)),
             data.state_features,
             data.reward_lookup,
             worst_status(*designs.status),

@@ -72,7 +72,9 @@ def _reference(config, key, datasets, worlds, family):
     parts = []
     for lanes in _chunks(np.arange(len(family)), config.lanes):
         zero = jnp.zeros(len(lanes))
-        parts.append(solve_batch(keys[lanes], gather(datasets, lanes), worlds, family[lanes], zero, "standard"))
+        parts.append(
+            solve_batch(keys[lanes], gather(datasets, lanes), worlds, family[lanes], zero, "standard")
+        )
     gaps, values, statuses = (np.concatenate(column) for column in zip(*parts, strict=True))
     return gaps, values, statuses
 

@@ -24,7 +24,9 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
     families = list(dict.fromkeys(key[0] for key in table))
     attacks = list(dict.fromkeys(key[1] for key in table))
     size = (3.4 * len(attacks) + 0.6, 2.5 * len(families) + 0.9)
-    figure, axes = plt.subplots(len(families), len(attacks), figsize=size, squeeze=False, sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        len(families), len(attacks), figsize=size, squeeze=False, sharex=True, sharey=True
+    )
     for i, family in enumerate(families):
         for j, attack in enumerate(attacks):
             _panel(axes[i, j], table, family, attack)

@@ -29,7 +29,9 @@ def print_table(rows: list[dict[str, Any]], console) -> None:
     epsilons = sorted({key[3] for key in table})
     for family in dict.fromkeys(key[0] for key in table):
         title = f"[bold]{family}[/bold]: normalised gap, median and quartiles over seeds"
-        grid = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        grid = Table(
+            title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        )
         grid.add_column("attack / algorithm", no_wrap=True)
         for epsilon in epsilons:
             grid.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)

@@ -19,16 +19,16 @@ from robust_rlhf_jax.iterate import Status
 # name: f(x, labels, ε) → (number to compare, status or None)
 ESTIMATORS = {
     "robust_mean": lambda x, y, e: (robust_mean(x, e), None),
-    "robust_mean_in_splits": lambda x, y, e: (robust_mean(x, e, splits=3), None),
-    "filter_mean": lambda x, y, e: ((lambda r: (r.mean, r.status))(filter_mean(x, e))),
-    "robust_covariance": lambda x, y, e: ((lambda r: (r.covariance, r.status))(robust_covariance(x, e))),
-    "robust_linear_regression": lambda x, y, e: (
-        robust_linear_regression(x, y, e),
-        prepare_design(x, jnp.asarray(e, x.dtype)).status,
+    # Four parts: of three, the two closest to each other tie.
+    "robust_mean_in_splits": lambda x, y, e: (robust_mean(x, e, splits=4), None),
+    "filter_mean": lambda x, y, e: (lambda r: (r.mean, r.status))(filter_mean(x, e)),
+    "robust_covariance": lambda x, y, e: (lambda r: (r.covariance, r.status))(robust_covariance(x, e)),
+    "regression_design": lambda x, y, e: (lambda r: (r.fit(y), r.status))(
+        prepare_design(x, jnp.asarray(e, x.dtype))
     ),
-    "trimmed_mle": lambda x, y, e: ((lambda r: (r.theta, r.status))(trimmed_mle(x, y, e, radius=3.0))),
-    "robust_reward": lambda x, y, e: (
-        (lambda r: (r.fit.theta, r.status))(robust_reward(x[:30], x[30:], y[30:], jnp.asarray(e), radius=3.0))
+    "trimmed_mle": lambda x, y, e: (lambda r: (r.theta, r.status))(trimmed_mle(x, y, e, radius=3.0)),
+    "robust_reward": lambda x, y, e: (lambda r: (r.fit.theta, r.status))(
+        robust_reward(x[:30], x[30:], y[30:], jnp.asarray(e), radius=3.0)
     ),
 }
 names = pytest.mark.parametrize("name", ESTIMATORS)
@@ -73,7 +73,10 @@ def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
         np.testing.assert_array_equal(found_statuses[::2], statuses[::2])
 
 
-@names
+# The likelihood fits have their own references in both precisions.
+@pytest.mark.parametrize(
+    "name", [name for name in ESTIMATORS if name not in ("trimmed_mle", "robust_reward")]
+)
 def test_precisions_agree(name):
     x, y = batch(lanes=1, seed=2)
     narrow = jax.jit(ESTIMATORS[name])(x[0], y[0], np.float32(0.1))[0]
@@ -100,7 +103,7 @@ def test_calls_from_python_compile_once(name, count_compilations):
     assert count.compiled == []
 
 
-@pytest.mark.parametrize("name", ["filter_mean", "robust_covariance", "robust_linear_regression"])
+@pytest.mark.parametrize("name", ["filter_mean", "regression_design"])
 def test_jit_equals_eager(name, x64):
     x, y = (part[0, ::5].astype(float) for part in batch(seed=4))
     compiled = jax.jit(ESTIMATORS[name])(x, y, 0.1)[0]

@@ -159,9 +159,7 @@ def test_the_answer_is_feasible_whatever_the_start(start, radius, x64):
 
 def test_step_limit_is_reported(x64):
     x, labels, weights = sample(seed=8)
-    problem = LogisticProblem(
-        *map(jnp.asarray, (x, labels, weights, 100.0, np.eye(4), np.zeros(4)))
-    )
+    problem = LogisticProblem(*map(jnp.asarray, (x, labels, weights, 100.0, np.eye(4), np.zeros(4))))
     _, _, norm, steps, status = jax.jit(lambda p: fit_logistic(p, max_steps=1))(problem)
     assert status == Status.MAX_STEPS
     assert steps == 1

@@ -145,7 +145,9 @@ def test_splits_return_the_part_closest_to_the_others(splits):
     x = x.astype(np.float32)
     found = robust_mean(x, EPSILON, splits=splits)
     size = len(x) // splits
-    parts = np.stack([numpy_filter_mean(x[i::splits][:size].astype(float), EPSILON)[0] for i in range(splits)])
+    parts = np.stack(
+        [numpy_filter_mean(x[i::splits][:size].astype(float), EPSILON)[0] for i in range(splits)]
+    )
     distances = np.median(np.linalg.norm(parts[:, None] - parts[None], axis=-1), axis=1)
     np.testing.assert_allclose(found, parts[np.argmin(distances)], atol=1e-3)
     # One part holds n/splits rows: sampling error √(splits·d/n) comes on top of stability.
@@ -250,7 +252,9 @@ def test_invariances(estimator, change, x64):
     np.testing.assert_allclose(changed.weights, plain.weights[order], atol=1e-5)
     np.testing.assert_allclose(changed.mean, matrix @ plain.mean + shift, atol=1e-6)
     if estimator == "covariance":
-        np.testing.assert_allclose(changed.covariance, matrix @ plain.covariance @ matrix.T, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            changed.covariance, matrix @ plain.covariance @ matrix.T, rtol=1e-5, atol=1e-6
+        )
 
 
 def test_covariance_is_affinely_equivariant(x64):

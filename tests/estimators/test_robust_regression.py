@@ -59,6 +59,18 @@ def test_spoilt_rows(kind):
             assert np.linalg.norm(plain - oracle) > 4 * error
 
 
+def test_the_size_of_spoilt_targets_does_not_matter():
+    """A robust estimate has bounded influence: a hundred times larger lies do no further harm."""
+    phi, targets, _, clean = sample("targets", seed=0)
+    errors = []
+    oracle = np.linalg.lstsq(phi[clean], targets[clean], rcond=None)[0]
+    for size in (1.0, 100.0):
+        spoilt = np.where(clean, targets, size * targets)
+        found = robust_linear_regression(phi.astype(np.float32), spoilt.astype(np.float32), EPSILON)
+        errors.append(np.linalg.norm(found - oracle))
+    assert errors[1] < 2 * errors[0]
+
+
 def test_design_serves_any_number_of_targets(x64):
     phi, targets, _, clean = sample("leverage", seed=2)
     many = np.stack([targets, -2.0 * targets, np.ones(len(targets))])
@@ -66,7 +78,10 @@ def test_design_serves_any_number_of_targets(x64):
     batch = jax.vmap(design.fit)(jnp.asarray(many))
     for row, found in zip(many, batch, strict=True):
         np.testing.assert_allclose(
-            found, robust_linear_regression(jnp.asarray(phi), jnp.asarray(row), EPSILON), rtol=1e-8, atol=1e-11
+            found,
+            robust_linear_regression(jnp.asarray(phi), jnp.asarray(row), EPSILON),
+            rtol=1e-8,
+            atol=1e-11,
         )
     np.testing.assert_allclose(batch[1], -2.0 * batch[0], rtol=1e-9)
     moments = robust_covariance(jnp.asarray(phi), EPSILON, assume_centered=True)

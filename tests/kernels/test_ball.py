@@ -164,5 +164,7 @@ def test_newton_point_solves_a_quadratic_in_one_step(share, x64):
     found = newton_point(start, b - a @ start, a, radius)
     along = null @ np.asarray(found)
     assert abs(along) < 0.1
-    tolerance = 1e-9 if share > 1 else along**2 + 1e-9  # on the sphere what rounding adds is missing elsewhere
+    tolerance = (
+        1e-9 if share > 1 else along**2 + 1e-9
+    )  # on the sphere what rounding adds is missing elsewhere
     np.testing.assert_allclose(found - along * null, expected, atol=tolerance * radius)

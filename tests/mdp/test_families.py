@@ -183,7 +183,7 @@ def test_hard_instance_refuses(arguments):
 
 
 def test_swimming_right_is_optimal_and_drifting_is_poor():
-    mdp = chain_mdp(exploring_starts=False)
+    mdp = chain_mdp()
     best, value = optimal_policy(mdp)
     swim = np.zeros((10, 20, 2), np.float32)
     swim[..., 1] = 1.0
@@ -198,14 +198,14 @@ def test_swimming_right_is_optimal_and_drifting_is_poor():
 
 
 def test_chain_rewards_and_start():
-    mdp = chain_mdp(n_states=9, dim=6, horizon=3, left_reward=0.2, exploring_starts=False)
+    mdp = chain_mdp(n_states=9, dim=6, horizon=3, left_reward=0.2)
     reward = np.asarray(mdp.rewards())[0]
     goal = reward[-1, 1]
     assert 0 < goal <= 1 + 1e-6
     np.testing.assert_allclose(reward[0], 0.2 * goal, rtol=1e-5)
     np.testing.assert_allclose(reward[-1, 0], 0.0, atol=1e-6)
     np.testing.assert_array_equal(mdp.initial_distribution, np.eye(9)[0])
-    anywhere = chain_mdp(n_states=9, dim=6, horizon=3)
+    anywhere = chain_mdp(n_states=9, dim=6, horizon=3, exploring_starts=True)
     np.testing.assert_allclose(anywhere.initial_distribution, 1 / 9, rtol=1e-6)
 
 
