@@ -10,12 +10,12 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax.iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood, value_gradient
+from robust_rlhf_jax.kernels.logistic import curvature, value_gradient
 
 MAX_NEWTON_STEPS = 40
 MAX_HALVINGS = 12
 # A step that shrinks the gradient to less than this share earns its curvature another step.
-REUSE_BELOW = 0.25
+REUSE_BELOW = 0.5
 
 
 class LogisticProblem(eqx.Module):
@@ -23,7 +23,7 @@ class LogisticProblem(eqx.Module):
 
     `projector` [k, k] maps to the span of the data: steps stay inside it, so that rounding never moves θ along a
     direction about which the data say nothing. `known_curvature` [k, k]: the curvature of a similar problem to
-    begin with, or None.
+    begin with, or None. `row_size`: root mean square length of a row, the scale of the gradient's rounding.
     """
 
     x: Float[Array, "n k"]
@@ -33,6 +33,7 @@ class LogisticProblem(eqx.Module):
     projector: Float[Array, "k k"]
     start: Float[Array, " k"]
     known_curvature: Float[Array, "k k"] | None = None
+    row_size: Float[Array, ""] | float = 1.0
 
 
 class NewtonState(eqx.Module):
@@ -63,7 +64,9 @@ class BallNewton(eqx.Module):
         known = problem.known_curvature
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         kept = jnp.zeros((k, k), problem.x.dtype) if known is None else known
-        return self._at(problem, problem.start, kept, jnp.asarray(known is None), infinity)
+        value, gradient = value_gradient(problem.start, problem.x, problem.labels, problem.weights)
+        stale = jnp.asarray(known is None)
+        return self._state(problem, problem.start, value, gradient, kept, stale, infinity)
 
     def step(self, problem: LogisticProblem, state: NewtonState, *, key) -> NewtonState:
         c = jax.lax.cond(
@@ -73,59 +76,56 @@ class BallNewton(eqx.Module):
         )
         target = newton_point(state.theta, state.gradient, c, problem.radius)
         move = matmul(problem.projector, target - state.theta)
-        scale, value = _backtrack(problem, state, move)
+        scale, value, gradient = _backtrack(problem, state, move)
         # A failed step with an old curvature says nothing about the optimum: compute it and try again.
         gain = jnp.where((scale == 0) & ~state.stale, jnp.inf, value - state.value)
-        new = self._at(problem, state.theta + scale * move, c, jnp.asarray(False), gain)
+        theta = state.theta + scale * move
+        new = self._state(problem, theta, value, gradient, c, jnp.asarray(False), gain)
         slow = (new.stationarity > REUSE_BELOW * state.stationarity) | (scale < 1)
         return eqx.tree_at(lambda s: s.stale, new, slow)
 
     def terminate(self, problem: LogisticProblem, state: NewtonState) -> Int[Array, ""]:
-        done = state.stationarity <= gradient_tolerance(problem)
+        done = state.stationarity <= 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
         stalled = state.gain <= _rounding(state.value)  # a Newton step's gain bounds what is left
         return jnp.where(done | stalled, Status.CONVERGED.array(), Status.RUNNING.array())
 
     def extract(self, problem: LogisticProblem, state: NewtonState) -> Float[Array, " k"]:
         return state.theta
 
-    def _at(self, problem, theta, c, stale, gain):
-        value, gradient = value_gradient(theta, problem.x, problem.labels, problem.weights)
+    def _state(self, problem, theta, value, gradient, c, stale, gain):
         norm = ball_stationarity(theta, matmul(problem.projector, gradient), problem.radius)
         return NewtonState(theta, value, gradient, norm, c, stale, gain)
 
 
 def _backtrack(problem: LogisticProblem, state: NewtonState, move):
-    """(step length, value there): halve until the value rises as the slope promises; 0 if it never does."""
+    """(step length, value and gradient there): halve until the value rises as the slope promises, 0 if never.
+
+    The gradient comes with every trial, since the first trial is almost always the last.
+    """
     slope = jnp.dot(state.gradient, move)
 
-    def value_at(scale):
-        theta = state.theta + scale * move
-        return mean_log_likelihood(theta, problem.x, problem.labels, problem.weights)
+    def at(scale):
+        return value_gradient(state.theta + scale * move, problem.x, problem.labels, problem.weights)
 
     def too_long(carry):
-        halvings, scale, value = carry
+        halvings, scale, (value, _) = carry
         enough = value >= state.value + 1e-4 * scale * slope - _rounding(state.value)
         return ~enough & (halvings < MAX_HALVINGS)
 
     def halve(carry):
         halvings, scale, _ = carry
-        return halvings + 1, 0.5 * scale, value_at(0.5 * scale)
+        return halvings + 1, 0.5 * scale, at(0.5 * scale)
 
     one = jnp.ones((), problem.x.dtype)
-    halvings, scale, value = jax.lax.while_loop(too_long, halve, (0, one, value_at(one)))
+    halvings, scale, (value, gradient) = jax.lax.while_loop(too_long, halve, (0, one, at(one)))
     failed = halvings >= MAX_HALVINGS
-    return jnp.where(failed, 0.0, scale), jnp.where(failed, state.value, value)
+    kept = (jnp.zeros_like(scale), state.value, state.gradient)
+    return jax.tree.map(lambda old, new: jnp.where(failed, old, new), kept, (scale, value, gradient))
 
 
 def _rounding(value):
     """What a mean of log-likelihoods can resolve in its own precision."""
     return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
-
-
-def gradient_tolerance(problem: LogisticProblem) -> Float[Array, ""]:
-    """Projected-gradient norm that counts as zero: 32 rounding errors of a mean of rows of x."""
-    size = jnp.sqrt(jnp.dot(problem.weights, jnp.sum(problem.x**2, axis=1)) / jnp.sum(problem.weights))
-    return 32 * jnp.finfo(problem.x.dtype).eps * size
 
 
 class LogisticFit(NamedTuple):

@@ -25,6 +25,7 @@ class TrimmedProblem(eqx.Module):
     epsilon: Float[Array, ""]
     radius: Float[Array, ""]
     second_moment: Float[Array, "k k"]
+    row_size: Float[Array, ""]
     projector: Float[Array, "k k"]
     start: Float[Array, " k"]
     tolerance: Float[Array, ""]
@@ -78,6 +79,7 @@ class Alternation(eqx.Module):
             problem.projector,
             state.theta,
             state.curvature,
+            problem.row_size,
         )
         fit = fit_logistic(inner)
         weights = problem.most_likely(fit.theta)
@@ -124,7 +126,7 @@ def default_tolerance(dtype) -> float:
     return 16 * float(jnp.finfo(dtype).eps)
 
 
-def row_normalised_start(x, labels, capacity, radius, projector, whitener) -> Float[Array, " k"]:
+def row_normalised_start(x, labels, capacity, radius, projector, whitener, row_size) -> Float[Array, " k"]:
     """Plain fit to the rows z/‖z‖, z whitened: no row can pull harder than another.
 
     A bounded-influence start for the alternation, which is trapped near the plain fit when rows are replaced
@@ -133,7 +135,7 @@ def row_normalised_start(x, labels, capacity, radius, projector, whitener) -> Fl
     length = jnp.linalg.norm(matmul(x, whitener), axis=1)
     weights = capacity / jnp.where(length > 0, length, 1.0)
     zero = jnp.zeros(x.shape[1], x.dtype)
-    return fit_logistic(LogisticProblem(x, labels, weights, radius, projector, zero)).theta
+    return fit_logistic(LogisticProblem(x, labels, weights, radius, projector, zero, None, row_size)).theta
 
 
 def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
@@ -144,7 +146,16 @@ def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Arr
         zero = jnp.zeros_like(problem.start)
         weights = jnp.where(jnp.sum(picked) > 0, picked, problem.capacity)
         return fit_logistic(
-            LogisticProblem(problem.x, problem.labels, weights, problem.radius, problem.projector, zero)
+            LogisticProblem(
+                problem.x,
+                problem.labels,
+                weights,
+                problem.radius,
+                problem.projector,
+                zero,
+                None,
+                problem.row_size,
+            )
         ).theta
 
     return jax.lax.map(fit, jax.random.split(key, count))
@@ -154,12 +165,14 @@ def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Arr
 def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_start, n_random, max_rounds):
     moment = weighted_second_moment(x, jnp.maximum(capacity, 1e-6))
     whitener, colourer, rank = pseudo_inverse_root(moment)
-    projector = matmul(whitener, colourer)
+    projector, row_size = matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment))
     zero = jnp.zeros(x.shape[1], x.dtype)
-    problem = TrimmedProblem(x, labels, capacity, epsilon, radius, moment, projector, zero, tolerance)
+    problem = TrimmedProblem(
+        x, labels, capacity, epsilon, radius, moment, row_size, projector, zero, tolerance
+    )
     rows = [zero[None] if starts is None else starts]
     if robust_start:
-        rows.append(row_normalised_start(x, labels, capacity, radius, projector, whitener)[None])
+        rows.append(row_normalised_start(x, labels, capacity, radius, projector, whitener, row_size)[None])
     if n_random:
         rows.append(_random_subset_starts(key, problem, n_random))
 

@@ -10,14 +10,31 @@ matmul = lambda a, b: jnp.matmul(a, b, precision="highest")  # noqa: E731
 einsum = lambda spec, *xs: jnp.einsum(spec, *xs, precision="highest")  # noqa: E731
 
 
+BLOCKED_FROM = 8192  # rows from which a blocked sum pays
+
+
+def weighted_sum(weights: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, " d"]:
+    """Σ_i w_i x_i: wᵀX in blocks of rows.
+
+    XLA's CPU product of a vector and a tall matrix reaches a third to a half of the memory bandwidth; the same
+    sum over blocks of rows reaches what Xθ reaches (1.2 → 0.5 ms at n = 10⁵, d = 50 on two cores).
+    """
+    n = x.shape[0]
+    sizes = [b for b in range(2048, 255, -1) if n % b == 0] if n >= BLOCKED_FROM else []
+    if not sizes:
+        return matmul(weights, x)
+    parts = einsum("bn,bnd->bd", weights.reshape(-1, sizes[0]), x.reshape(-1, sizes[0], x.shape[1]))
+    return jnp.sum(parts, axis=0)
+
+
 def weighted_mean(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, " d"]:
     """Σ_i w_i x_i / Σ_i w_i."""
-    return matmul(weights, x) / jnp.sum(weights)
+    return weighted_sum(weights, x) / jnp.sum(weights)
 
 
 def weighted_second_moment(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
     """Σ_i w_i x_i x_iᵀ / Σ_i w_i."""
-    return matmul(x.T * weights, x) / jnp.sum(weights)
+    return matmul((x * weights[:, None]).T, x) / jnp.sum(weights)
 
 
 def relative_tolerance(dtype, size: int) -> Float[Array, ""]:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .linalg import matmul
+from .linalg import matmul, weighted_sum
 
 
 def log_likelihoods(
@@ -24,7 +24,7 @@ def value_gradient(theta, x, labels, weights) -> tuple[Float[Array, ""], Float[A
     margins = labels * matmul(x, theta)
     total = jnp.sum(weights)
     value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) / total
-    gradient = matmul(weights * labels * jax.nn.sigmoid(-margins), x) / total
+    gradient = weighted_sum(weights * labels * jax.nn.sigmoid(-margins), x) / total
     return value, gradient
 
 

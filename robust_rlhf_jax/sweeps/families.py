@@ -24,7 +24,7 @@ PRESETS = {
             "chain": lambda key: chain_mdp(n_states=20, n_actions=2, dim=6, horizon=4),
             "gridworld": lambda key: gridworld(key, size=6, cells=2, horizon=4),
         },
-        n_pairs=6_000,
+        n_pairs=4_000,
     ),
     # The 50×50 grid and the sizes that the tables in the README use.
     "full": Preset(

@@ -21,14 +21,14 @@ def quartiles(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, float], t
 
 
 def print_table(rows: list[dict[str, Any]], console) -> None:
-    """One rich table per family: attack × algorithm down, ε across, cells "median lower–upper"; 80 columns."""
+    """One rich table per family: attack × algorithm down, ε across, cells "median (lower–upper)" in %; 80 columns."""
     from rich import box
     from rich.table import Table
 
     table = quartiles(rows)
     epsilons = sorted({key[3] for key in table})
     for family in dict.fromkeys(key[0] for key in table):
-        title = f"[bold]{family}[/bold]: normalised gap, median and quartiles over seeds"
+        title = f"[bold]{family}[/bold]: normalised gap in %, median (quartiles) over seeds"
         grid = Table(
             title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
         )
@@ -46,5 +46,5 @@ def print_table(rows: list[dict[str, Any]], console) -> None:
 def _cell(quarter):
     if quarter is None:
         return "–"
-    low, median, high = (f"{max(0.0, q):.2f}".removeprefix("0") for q in quarter)
-    return f"[bold]{median}[/bold] [dim]{low}–{high}[/dim]"
+    low, median, high = (f"{100 * max(0.0, q):.0f}" for q in quarter)
+    return f"[bold]{median}[/bold] [dim]({low}–{high})[/dim]"

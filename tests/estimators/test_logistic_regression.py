@@ -59,7 +59,7 @@ def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     model = LogisticRegression(C=1e12, fit_intercept=False, tol=1e-12, max_iter=10_000)
     model.fit(x, labels, sample_weight=weights)
     with jax.enable_x64(wide):
-        theta, value, norm, steps, status = fit(x, labels, weights)
+        theta, value, norm, steps, _, status = fit(x, labels, weights)
         assert theta.dtype == value.dtype == (jnp.float64 if wide else jnp.float32)
     np.testing.assert_allclose(theta, model.coef_[0], rtol=tolerance)
     np.testing.assert_allclose(value, mean_likelihood(model.coef_[0], x, labels, weights), rtol=1e-6)
@@ -76,7 +76,7 @@ def test_binding_ball_against_scipy(wide, tolerance, share):
     radius = share * np.linalg.norm(free)
     expected = slsqp(x, labels, weights, radius)
     with jax.enable_x64(wide):
-        theta, value, norm, _, status = fit(x, labels, weights, radius)
+        theta, value, norm, _, _, status = fit(x, labels, weights, radius)
     np.testing.assert_allclose(theta, expected, atol=tolerance * radius)
     np.testing.assert_allclose(np.linalg.norm(theta), radius, rtol=1e-6)
     # KKT: the gradient points along θ.
@@ -96,7 +96,7 @@ def test_separable_data_end_on_the_sphere(wide, tolerance, radius):
     labels = np.sign(x @ np.array([1.0, -1.0, 0.5, 0.0]))
     expected = slsqp(x, labels, weights, radius)
     with jax.enable_x64(wide):
-        theta, value, norm, _, status = fit(x, labels, weights, radius)
+        theta, value, norm, _, _, status = fit(x, labels, weights, radius)
     np.testing.assert_allclose(np.linalg.norm(theta), radius, rtol=1e-5)
     np.testing.assert_allclose(theta, expected, atol=tolerance * radius)
     assert value >= mean_likelihood(expected, x, labels, weights) - 1e-6
@@ -107,9 +107,9 @@ def test_separable_data_end_on_the_sphere(wide, tolerance, radius):
 def test_far_starts_reach_the_same_optimum(x64):
     """Damping: from far out the full Newton step overshoots."""
     x, labels, weights = sample(seed=3, scale=2.0)
-    expected = fit(x, labels, weights)[0]
+    expected = fit(x, labels, weights).theta
     for direction in (np.ones(4), np.array([1.0, -1.0, 1.0, -1.0])):
-        theta, _, _, _, status = fit(x, labels, weights, start=40.0 * direction)
+        theta, _, _, _, _, status = fit(x, labels, weights, start=40.0 * direction)
         np.testing.assert_allclose(theta, expected, rtol=1e-8)
         assert status == Status.CONVERGED
 
@@ -127,7 +127,7 @@ def test_null_directions_are_left_alone(wide, radius):
     with jax.enable_x64(wide):
         small = fit(x @ HALF, labels, weights, radius, HALF)[0]
         turned = rotation @ HALF @ rotation.T
-        theta, _, _, _, status = fit(x @ HALF @ rotation.T, labels, weights, radius, turned)
+        theta, _, _, _, _, status = fit(x @ HALF @ rotation.T, labels, weights, radius, turned)
     eps = np.finfo(theta.dtype).eps
     theta = np.asarray(theta, np.float64)
     np.testing.assert_allclose(theta - turned @ theta, 0.0, atol=100 * eps)
@@ -160,7 +160,7 @@ def test_the_answer_is_feasible_whatever_the_start(start, radius, x64):
 def test_step_limit_is_reported(x64):
     x, labels, weights = sample(seed=8)
     problem = LogisticProblem(*map(jnp.asarray, (x, labels, weights, 100.0, np.eye(4), np.zeros(4))))
-    _, _, norm, steps, status = jax.jit(lambda p: fit_logistic(p, max_steps=1))(problem)
+    _, _, norm, steps, _, status = jax.jit(lambda p: fit_logistic(p, max_steps=1))(problem)
     assert status == Status.MAX_STEPS
     assert steps == 1
     assert norm > 1e-6
@@ -169,4 +169,4 @@ def test_step_limit_is_reported(x64):
 def test_nan_is_reported():
     x, labels, weights = sample()
     x[3, 1] = np.nan
-    assert fit(x, labels, weights)[4] == Status.NONFINITE
+    assert fit(x, labels, weights).status == Status.NONFINITE

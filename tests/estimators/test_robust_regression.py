@@ -39,7 +39,7 @@ def test_without_corruption_it_is_least_squares(wide, tolerance, deficient):
     expected = np.linalg.lstsq(phi, targets, rcond=1e-6)[0]
     with jax.enable_x64(wide):
         found = robust_linear_regression(jnp.asarray(phi), jnp.asarray(targets), 0.0)
-        rank = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(0.0, phi.dtype)).rank
+        rank = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(0.0)).rank
         assert found.dtype == (jnp.float64 if wide else jnp.float32)
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     assert rank == (3 if deficient else 4)

