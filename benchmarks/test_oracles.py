@@ -65,14 +65,14 @@ def test_solve(measure, world, oracle):
 def test_solve_batch(measure, beside, world, oracle):
     prepared = jax.block_until_ready(prepare(oracle)(world[0], jnp.float32(EPSILON)))
     thetas, rows = world[1], list(world[1])
-    solve, batch = jax.jit(oracle.solve), jax.jit(jax.vmap(oracle.solve, in_axes=(None, 0)))
+    solve, batch = jax.jit(oracle.solve), jax.jit(partial(solve_many, oracle))
 
     def one_by_one():  # all are dispatched before any is waited for
         return [solve(prepared, theta) for theta in rows]
 
     found = measure(
         lambda: batch(prepared, thetas),
-        what=f"{name_of(oracle)} `solve`, {BATCH} θ vmapped",
+        what=f"{name_of(oracle)} `solve`, {BATCH} θ by `solve_many`",
         size=SIZE,
         group=f"{name_of(oracle)} solve, {BATCH} θ",
         rounds=5,

@@ -28,7 +28,7 @@ from .mdp import (
     rollout,
     uniform_policy,
 )
-from .oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult
+from .oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult, solve_many
 from .preferences import (
     PreferenceData,
     changed_pairs,
@@ -87,6 +87,7 @@ __all__ = [
     "rollout",
     "sample_preferences",
     "save",
+    "solve_many",
     "standard",
     "trimmed_mle",
     "uniform_coverage",

@@ -26,7 +26,8 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
     """
     check_epsilon(epsilon)
     product = jnp.asarray(epsilon, float) * n_pairs
-    return jnp.floor(product + 8 * jnp.finfo(product.dtype).eps * product).astype(jnp.int32)
+    slack = jnp.minimum(2 * jnp.finfo(product.dtype).eps * product, 0.4)
+    return jnp.floor(product + slack).astype(jnp.int32)
 
 
 def largest(scores: Float[Array, " N"], count: Int[Array, ""]) -> Bool[Array, " N"]:

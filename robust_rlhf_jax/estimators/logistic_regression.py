@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.iterate import Status, iterate
-from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
+from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point, project_ball
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import curvature, value_gradient
 
@@ -64,9 +64,9 @@ class BallNewton(eqx.Module):
         known = problem.known_curvature
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         kept = jnp.zeros((k, k), problem.x.dtype) if known is None else known
-        value, gradient = value_gradient(problem.start, problem.x, problem.labels, problem.weights)
-        stale = jnp.asarray(known is None)
-        return self._state(problem, problem.start, value, gradient, kept, stale, infinity)
+        start = project_ball(matmul(problem.projector, problem.start), problem.radius)
+        value, gradient = value_gradient(start, problem.x, problem.labels, problem.weights)
+        return self._state(problem, start, value, gradient, kept, jnp.asarray(known is None), infinity)
 
     def step(self, problem: LogisticProblem, state: NewtonState, *, key) -> NewtonState:
         c = jax.lax.cond(
@@ -77,16 +77,18 @@ class BallNewton(eqx.Module):
         target = newton_point(state.theta, state.gradient, c, problem.radius)
         move = matmul(problem.projector, target - state.theta)
         scale, value, gradient = _backtrack(problem, state, move)
-        # A failed step with an old curvature says nothing about the optimum: compute it and try again.
-        gain = jnp.where((scale == 0) & ~state.stale, jnp.inf, value - state.value)
         theta = state.theta + scale * move
-        new = self._state(problem, theta, value, gradient, c, jnp.asarray(False), gain)
+        new = self._state(problem, theta, value, gradient, c, jnp.asarray(False), value - state.value)
+        # The gain of a Newton step bounds what is left; that of a step with an old curvature does not unless
+        # the gradient agrees, and its failure only says that the curvature is too old.
+        conclusive = state.stale | (new.stationarity <= 4 * _gradient_floor(problem))
+        new = eqx.tree_at(lambda s: s.gain, new, jnp.where(conclusive, new.gain, jnp.inf))
         slow = (new.stationarity > REUSE_BELOW * state.stationarity) | (scale < 1)
         return eqx.tree_at(lambda s: s.stale, new, slow)
 
     def terminate(self, problem: LogisticProblem, state: NewtonState) -> Int[Array, ""]:
-        done = state.stationarity <= 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
-        stalled = state.gain <= _rounding(state.value)  # a Newton step's gain bounds what is left
+        done = state.stationarity <= _gradient_floor(problem)
+        stalled = state.gain <= _rounding(state.value)
         return jnp.where(done | stalled, Status.CONVERGED.array(), Status.RUNNING.array())
 
     def extract(self, problem: LogisticProblem, state: NewtonState) -> Float[Array, " k"]:
@@ -121,6 +123,11 @@ def _backtrack(problem: LogisticProblem, state: NewtonState, move):
     failed = halvings >= MAX_HALVINGS
     kept = (jnp.zeros_like(scale), state.value, state.gradient)
     return jax.tree.map(lambda old, new: jnp.where(failed, old, new), kept, (scale, value, gradient))
+
+
+def _gradient_floor(problem: LogisticProblem):
+    """Projected-gradient norm that counts as zero: 32 rounding errors of a mean of rows of x."""
+    return 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
 
 
 def _rounding(value):

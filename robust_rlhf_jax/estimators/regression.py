@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root, relative_tolerance
-from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression
+from robust_rlhf_jax.kernels.regression import clip_level, gram, huber_multiple, huber_regression
 
 from .moments import robust_covariance
 
@@ -16,6 +16,7 @@ from .moments import robust_covariance
 # visited state looks exactly like an outlier) the direction stays identified by them; where clean rows cover it
 # too, suspect rows count a thousandth.
 SUSPECT_WEIGHT = 1e-3
+REFINEMENTS = 5
 
 
 class RegressionDesign(eqx.Module):
@@ -33,9 +34,9 @@ class RegressionDesign(eqx.Module):
     multiple: Float[Array, ""]
     status: Int[Array, ""]
 
-    def fit(self, targets: Float[Array, " n"]) -> Float[Array, " d"]:
-        """Coefficients for one vector of targets; vmap for many."""
-        return huber_regression(self.phi, targets, self.weights, self.gram_root_inverse, self.multiple)
+    def fit(self, targets: Float[Array, " n"], start: Float[Array, " d"] | None = None) -> Float[Array, " d"]:
+        """Coefficients for one vector of targets, clipped about `start` or least squares; vmap for many."""
+        return huber_regression(self.phi, targets, self.weights, self.gram_root_inverse, self.multiple, start)
 
 
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
@@ -45,10 +46,9 @@ def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Regre
     # of states have heavier tails than any outlier): then all rows stay, and residual clipping alone protects.
     lost = moments.status == Status.FILTER_REMOVED_TOO_MUCH
     weights = jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT))
-    gram = jnp.matmul(phi.T * weights, phi, precision="highest")
     # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
     tolerance = relative_tolerance(phi.dtype, 1)
-    root_inverse, _, rank = pseudo_inverse_root(gram, tolerance)
+    root_inverse, _, rank = pseudo_inverse_root(gram(phi, weights), tolerance)
     return RegressionDesign(
         phi, weights, root_inverse, rank, moments.covariance, huber_multiple(epsilon), moments.status
     )
@@ -61,7 +61,8 @@ def robust_linear_regression(
 
     A degree-2 filter on the covariates, then Huber's residual clipping at 1/√ε standard deviations: the
     practical stand-in for the regression oracle of R-LSVI (SCRAM; Pensia, Jog & Loh 2020), whose filter-then-
-    robust-loss shape it keeps. At ε = 0 it is least squares with the pseudo-inverse. Use `prepare_design` once
+    robust-loss shape it keeps. Residual clipping is repeated from its own result, so that the size of a lie does
+    not matter. At ε = 0 it is least squares with the pseudo-inverse. Use `prepare_design` once
     and `.fit` many times for several targets.
 
     **Arguments:** `phi` [n, d], `targets` [n], `epsilon` in [0, ½).
@@ -77,4 +78,20 @@ def robust_linear_regression(
 
 @jax.jit
 def _regress(phi, targets, epsilon):
-    return prepare_design(phi, epsilon).fit(targets)
+    design = prepare_design(phi, epsilon)
+
+    def refine(_, w):  # the scale is taken afresh from ever better residuals
+        return design.fit(targets, w)
+
+    w = jax.lax.fori_loop(0, REFINEMENTS, refine, design.fit(targets))
+    return _without_clipped(design, targets, w)
+
+
+def _without_clipped(design: RegressionDesign, targets, w):
+    """Least squares without the rows that are still beyond the clip: far lies then leave no bias at all."""
+    residuals = targets - jnp.matmul(design.phi, w, precision="highest")
+    clip = clip_level(residuals, design.weights, design.multiple)
+    weights = jnp.where(jnp.abs(residuals) <= clip, design.weights, 0.0)
+    root_inverse = pseudo_inverse_root(gram(design.phi, weights), relative_tolerance(w.dtype, 1))[0]
+    unclipped = jnp.asarray(jnp.inf, w.dtype)
+    return huber_regression(design.phi, targets, weights, root_inverse, unclipped)

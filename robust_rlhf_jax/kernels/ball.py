@@ -43,8 +43,8 @@ def minimise_quadratic_in_ball(
         return carry[0] + 1, newton(*carry[1])
 
     free = solve(jnp.zeros((), a.dtype))
-    steps, last = jax.lax.while_loop(outside, body, (jnp.zeros((), jnp.int32), free))
-    polished = jax.lax.cond(steps > 0, lambda c: newton(*newton(*c)), lambda c: c, last)
+    last = jax.lax.while_loop(outside, body, (jnp.zeros((), jnp.int32), free))[1]
+    polished = jax.lax.cond(free[3] > radius, lambda c: newton(*newton(*c)), lambda c: c, last)
     return project_ball(polished[2], radius)
 
 

@@ -37,7 +37,7 @@ def upper_threshold(
     unsigned, bits = _UNSIGNED[x.dtype]
 
     def set_bit(i, threshold):
-        trial = threshold | (unsigned(1) << (unsigned(bits - 1) - i.astype(unsigned)))
+        trial = threshold | (unsigned(1) << (unsigned(bits - 1) - jnp.asarray(i).astype(unsigned)))
         enough = (jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass) & (trial <= highest)
         return jnp.where(enough, trial, threshold)
 

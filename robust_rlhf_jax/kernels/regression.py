@@ -7,26 +7,45 @@ from jaxtyping import Array, Float
 from .linalg import matmul
 
 HUBER_STEPS = 8
-SCALE_ROUNDS = 3
+CAUTION = 0.63
+LEAST = 1.5  # clipping normal residuals closer than this would eat its own scale
 
 
 def residual_scale(
     residuals: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Weighted RMS of the residuals within `multiple` RMS's of zero, by repeated clipping."""
+    """Weighted RMS of the residuals within `multiple` RMS's of zero, by repeated clipping.
 
-    def clip(_, scale):
-        inside = weights * (jnp.abs(residuals) <= _threshold(multiple, scale))
+    An ε-fraction of residuals of size M makes the RMS √ε·M, so clipping at 1/√ε RMS's would just keep them: the
+    first rounds clip at CAUTION times that and drop them whatever M is, the last one takes clean tails back in.
+    """
+
+    def clip(scale, times):
+        inside = weights * (jnp.abs(residuals) <= _threshold(times * multiple, scale))
         total = jnp.sum(inside)
         rms = jnp.sqrt(jnp.dot(inside, residuals**2) / jnp.where(total > 0, total, 1.0))
         return jnp.where(total > 0, rms, scale)
 
-    return jax.lax.fori_loop(0, SCALE_ROUNDS, clip, jnp.asarray(jnp.inf, residuals.dtype))
+    scale = clip(jnp.asarray(jnp.inf, residuals.dtype), 1.0)
+    cautious = jnp.maximum(CAUTION, jnp.minimum(1.0, LEAST / multiple))
+    for times in (cautious, cautious, 1.0):
+        scale = clip(scale, times)
+    return scale
 
 
 def _threshold(multiple, scale):
     """multiple·scale, and ∞ (not NaN) where residuals vanish and nothing is to be clipped."""
     return jnp.where(jnp.isinf(multiple), jnp.inf, multiple * scale)
+
+
+def clip_level(residuals, weights, multiple) -> Float[Array, ""]:
+    """`multiple` robust standard deviations of the residuals; ∞ where nothing is to be clipped."""
+    return _threshold(multiple, residual_scale(residuals, weights, multiple))
+
+
+def gram(phi: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
+    """Σ_i w_i φ_i φ_iᵀ."""
+    return matmul((phi * weights[:, None]).T, phi)
 
 
 def huber_regression(
@@ -35,6 +54,7 @@ def huber_regression(
     weights: Float[Array, " n"],
     gram_root_inverse: Float[Array, "d d"],
     multiple: Float[Array, ""],
+    start: Float[Array, " d"] | None = None,
     steps: int = HUBER_STEPS,
 ) -> Float[Array, " d"]:
     """Weighted least squares with residuals clipped at c = multiple·scale (Huber & Dutter 1974).
@@ -44,15 +64,16 @@ def huber_regression(
     = ∞ is least squares, reached exactly after the first pass. ω and the clip factors are constants to a
     derivative: the result is linear in the targets.
 
-    **Arguments:** `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`).
+    **Arguments:** `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`);
+    `start` [d]: where to begin and to take the scale from, None for least squares.
     """
 
     def solve(rhs):
         return matmul(gram_root_inverse, matmul(gram_root_inverse, rhs))
 
-    first = solve(matmul(phi.T, weights * targets))
+    first = solve(matmul(phi.T, weights * targets)) if start is None else start
     frozen = jax.lax.stop_gradient(targets - matmul(phi, first))
-    clip = _threshold(multiple, residual_scale(frozen, weights, multiple))
+    clip = clip_level(frozen, weights, multiple)
 
     def step(w, _):
         residuals = targets - matmul(phi, w)

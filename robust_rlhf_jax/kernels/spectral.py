@@ -11,7 +11,7 @@ import jax.experimental.sparse.linalg
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .linalg import einsum, matmul, top_eigenpair, weighted_mean, weighted_second_moment
+from .linalg import matmul, top_eigenpair, weighted_mean, weighted_second_moment
 from .quantile import upper_threshold
 
 DENSE_EIGH_UP_TO = 256
@@ -104,8 +104,3 @@ def remove_softly(
     removed = jnp.dot(weights, share)
     scale = jnp.minimum(1.0, budget / jnp.where(removed > 0, removed, 1.0))
     return weights * (1.0 - scale * share)
-
-
-def gram_per_step(phi: Float[Array, "n h d"], weights: Float[Array, "n h"]) -> Float[Array, "h d d"]:
-    """Σ_i w_ih φ_ih φ_ihᵀ for every step h at once."""
-    return einsum("nhd,nh,nhe->hde", phi, weights, phi)

@@ -7,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import PreferenceData, changed_pairs, optimal_policy, sample_preferences
+from robust_rlhf_jax import PreferenceData, optimal_policy, sample_preferences
+from robust_rlhf_jax import changed_pairs as eager_changed_pairs
 from robust_rlhf_jax.attacks import ATTACKS, corruption_count, identifiable_theta, push_features
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_state_values
 
 names = pytest.mark.parametrize("name", ATTACKS)
 # Jitted: run eagerly, each of an attack's operations would be compiled by itself.
+changed_pairs = jax.jit(eager_changed_pairs)
 JITTED = {name: jax.jit(attack) for name, attack in ATTACKS.items()}
 FIELDS = ("states", "actions", "features", "labels")
 

@@ -62,7 +62,7 @@ def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
     assert count.compiled == count.traced == []
 
     spoilt = x.copy()
-    spoilt[1, 40, 2] = np.nan
+    spoilt[1, 41, 2] = np.nan  # in the second of four parts
     found, found_statuses = many(spoilt, y, EPSILONS)
     for lane in (0, 2):
         np.testing.assert_array_equal(found[lane], together[lane])

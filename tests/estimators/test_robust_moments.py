@@ -8,6 +8,7 @@ from sklearn.covariance import MinCovDet
 
 from robust_rlhf_jax.estimators import filter_mean, robust_covariance, robust_mean
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels.spectral import quadratic_scores
 
 EPSILON = 0.1
 # √(log 1/ε)·ε: what a stable set of normal rows allows, with constant one.
@@ -255,6 +256,22 @@ def test_invariances(estimator, change, x64):
         np.testing.assert_allclose(
             changed.covariance, matrix @ plain.covariance @ matrix.T, rtol=1e-5, atol=1e-6
         )
+
+
+def test_removed_rows_leave_no_trace(x64):
+    """Rounding turns the weight 0 of a removed row into 10⁻¹⁶ or not: nothing may hang on that."""
+    x = np.random.default_rng(12).dirichlet(np.ones(4), 200)
+    x[:5] = [0.0, 0.0, 0.0, 1.0]
+    weights = np.ones(200)
+    scores = jax.jit(quadratic_scores)
+    found = []
+    for dust in (0.0, 2e-16):
+        weights[:5] = dust
+        moment = (x.T * weights) @ x / weights.sum()
+        values, vectors = np.linalg.eigh(moment)
+        found.append(scores(jnp.asarray(x @ (vectors / np.sqrt(values))), jnp.asarray(weights)))
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-9)
+    np.testing.assert_allclose(found[1][0][5:], found[0][0][5:], rtol=1e-6, atol=1e-9)
 
 
 def test_covariance_is_affinely_equivariant(x64):

@@ -14,8 +14,21 @@ from robust_rlhf_jax.mdp import chain_mdp, normalised_gap
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
 
 
-def prepare(oracle, data, epsilon=0.0):
-    return jax.jit(lambda d, e: oracle.prepare(d, e, key=jax.random.key(0)))(data, epsilon)
+# Module-level programs: equal oracles at equal shapes share them.
+@eqx.filter_jit
+def prepare(oracle, data, epsilon):
+    return oracle.prepare(data, epsilon, key=jax.random.key(0))
+
+
+@eqx.filter_jit
+def solve(oracle, prepared, theta):
+    return oracle.solve(prepared, theta)
+
+
+@eqx.filter_jit
+def slope_at(oracle, prepared, theta):
+    """(V̂, ∂V̂/∂θ)."""
+    return jax.value_and_grad(lambda t: oracle.solve(prepared, t).value)(theta)
 
 
 def numpy_value_iteration(data, theta, rho, ridge=0.0):
@@ -47,8 +60,8 @@ def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
         mdp = make_mdp()
         data = sample_preferences(jax.random.key(0), mdp, 400)
         rho = mdp.initial_distribution
-        rlsvi, lsvi = RLSVI(initial=rho), LSVI(ridge=1e-2)
-        prepared, model = prepare(rlsvi, data), prepare(lsvi, data)
+        rlsvi, lsvi, zero = RLSVI(initial=rho), LSVI(ridge=1e-2), jnp.zeros(())
+        prepared, model = prepare(rlsvi, data, zero), prepare(lsvi, data, zero)
         thetas = np.random.default_rng(3).normal(size=(4, *mdp.theta.shape))
         many = eqx.filter_jit(jax.vmap(rlsvi.solve, in_axes=(None, 0)))(prepared, jnp.asarray(thetas))
         plain = eqx.filter_jit(jax.vmap(lsvi.solve, in_axes=(None, 0)))(model, jnp.asarray(thetas))
@@ -62,84 +75,56 @@ def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
         np.testing.assert_array_equal(plain.policy[i], policy)
 
 
-@pytest.mark.parametrize("oracle", ["lsvi", "rlsvi"])
-def test_plentiful_clean_data_give_the_exact_value(oracle, small_mdp):
-    """Mean over eight data sets, within five standard errors of the truth, and those are small."""
-    mdp = small_mdp
-    planner = LSVI() if oracle == "lsvi" else RLSVI()
-    epsilon = 0.0 if oracle == "lsvi" else 0.02
+def test_plentiful_clean_data_give_the_exact_value(small_mdp):
+    """Over eight data sets: mean value, and Danskin's ∂V̂ = E_π̂[φ], within five standard errors, and those are small."""
+    mdp, lsvi, rlsvi = small_mdp, LSVI(), RLSVI()
 
     @jax.jit
     def estimate(key):
         data = sample_preferences(key, mdp, 4000)
-        return planner.solve(planner.prepare(data, epsilon, key=key), mdp.theta)
+        plain = lsvi.solve(lsvi.prepare(data, 0.0, key=key), mdp.theta)
+        prepared = rlsvi.prepare(data, 0.0, key=key)
 
-    results = jax.lax.map(estimate, jax.random.split(jax.random.key(5), 8))
+        def value(theta):
+            result = rlsvi.solve(prepared, theta)
+            return result.value, result
+
+        slope, robust = jax.grad(value, has_aux=True)(mdp.theta)
+        policies = jnp.stack([plain.policy, robust.policy])
+        values = jnp.stack([plain.value, robust.value])
+        gaps = jax.vmap(lambda p: normalised_gap(mdp, p))(policies)
+        return values, gaps, slope - expected_features(mdp, robust.policy)
+
+    values, gaps, differences = jax.lax.map(estimate, jax.random.split(jax.random.key(5), 8))
     exact = float(optimal_policy(mdp)[1])
-    error = np.std(results.value, ddof=1) / np.sqrt(8)
-    assert error < 0.02
-    assert abs(np.mean(results.value) - exact) < 5 * error
-    gaps = [normalised_gap(mdp, policy) for policy in results.policy]
-    assert max(gaps) < 0.01
-
-
-def value_and_slope(oracle):
-    """(prepared, θ) → (V̂, ∂V̂/∂θ)."""
-    return jax.jit(
-        lambda prepared, theta: jax.value_and_grad(lambda t: oracle.solve(prepared, t).value)(theta)
-    )
+    errors = np.std(values, axis=0, ddof=1) / np.sqrt(8)
+    assert (errors < 0.02).all()
+    assert (np.abs(np.mean(values, axis=0) - exact) < 5 * errors).all()
+    assert (gaps < 0.01).all()
+    errors = np.std(differences, axis=0, ddof=1) / np.sqrt(8)
+    assert (errors < 0.02).all()
+    assert (np.abs(np.mean(differences, axis=0)) < 5 * errors).all()
 
 
 @pytest.mark.parametrize("oracle", [LSVI(), RLSVI()], ids=["lsvi", "rlsvi"])
-def test_derivative_without_corruption_is_exact(oracle, small_mdp64):
+def test_derivative_against_central_differences(oracle, small_mdp64):
+    """Exact without corruption; at ε = .1 the clip factors are constants to it: five per cent of its length."""
     mdp = small_mdp64
-    prepared = prepare(oracle, sample_preferences(jax.random.key(1), mdp, 400))
-    slope_at = value_and_slope(oracle)
-    rng = np.random.default_rng(2)
-    value, slope = slope_at(prepared, mdp.theta)
-    for direction in rng.normal(size=(6, *mdp.theta.shape)):
-        ends = [slope_at(prepared, mdp.theta + s * 1e-5 * direction)[0] for s in (1, -1)]
-        np.testing.assert_allclose(
-            (ends[0] - ends[1]) / 2e-5, np.sum(slope * direction), rtol=1e-6, atol=1e-7
-        )
+    data = sample_preferences(jax.random.key(1), mdp, 400)
+    basis = np.eye(mdp.theta.size).reshape(-1, *mdp.theta.shape)
+
+    def compare(epsilon):
+        prepared = prepare(oracle, data, jnp.asarray(epsilon))
+        value, slope = slope_at(oracle, prepared, mdp.theta)
+        ends = [[slope_at(oracle, prepared, mdp.theta + s * 1e-5 * e)[0] for s in (1, -1)] for e in basis]
+        return value, slope, np.array([(up - down) / 2e-5 for up, down in ends]).reshape(slope.shape)
+
+    value, slope, differences = compare(0.0)
+    np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-7)
     # V̂ is homogeneous of degree one in θ (Euler).
     np.testing.assert_allclose(np.sum(slope * mdp.theta), value, rtol=1e-9)
-
-
-def test_derivative_with_clipping_is_close(small_mdp64):
-    """At ε = .1 the clip factors are constants to the derivative: five per cent of its length."""
-    mdp = small_mdp64
-    oracle = RLSVI()
-    prepared = prepare(oracle, sample_preferences(jax.random.key(1), mdp, 2000), 0.1)
-    slope_at = value_and_slope(oracle)
-    _, slope = slope_at(prepared, mdp.theta)
-    basis = np.eye(mdp.theta.size).reshape(-1, *mdp.theta.shape)
-    differences = np.array(
-        [
-            (slope_at(prepared, mdp.theta + 1e-5 * e)[0] - slope_at(prepared, mdp.theta - 1e-5 * e)[0]) / 2e-5
-            for e in basis
-        ]
-    ).reshape(mdp.theta.shape)
+    _, slope, differences = compare(0.1)
     assert np.linalg.norm(differences - slope) < 0.05 * np.linalg.norm(slope)
-
-
-def test_derivative_estimates_expected_features(small_mdp):
-    """Danskin: over eight data sets the mean of ∂V̂ − E_π̂[φ] is zero within five standard errors."""
-    mdp, oracle = small_mdp, RLSVI()
-
-    @jax.jit
-    def difference(key):
-        data = sample_preferences(key, mdp, 4000)
-        prepared = oracle.prepare(data, 0.0, key=key)
-        slope, result = jax.grad(lambda t: (lambda r: (r.value, r))(oracle.solve(prepared, t)), has_aux=True)(
-            mdp.theta
-        )
-        return slope - expected_features(mdp, result.policy)
-
-    found = np.asarray(jax.lax.map(difference, jax.random.split(jax.random.key(6), 8)), np.float64)
-    errors = found.std(axis=0, ddof=1) / np.sqrt(8)
-    assert errors.max() < 0.02
-    assert (np.abs(found.mean(axis=0)) < 5 * errors).all()
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +142,7 @@ def test_the_bonus_is_pessimism(data, small_mdp):
         return oracle.solve(oracle.prepare(data, epsilon, key=jax.random.key(0)), theta).value
 
     plain = RLSVI()
-    none = eqx.filter_jit(plain.solve)(prepare(plain, data, 0.0), theta).value
+    none = solve(plain, prepare(plain, data, jnp.asarray(0.0)), theta).value
     np.testing.assert_allclose(value(0.0, 0.0), none, rtol=1e-5)
     values = [float(value(s, 0.05)) for s in (0.0, 0.003, 0.01, 0.03, 1e6)]
     assert (np.diff(values) < 0).all()
@@ -168,7 +153,7 @@ def test_the_bonus_is_pessimism(data, small_mdp):
 def test_the_bonus_is_the_formula(data):
     """Γ = scale·c·‖φ‖_{Λ⁻¹}, Λ = .6(E[φφᵀ] + (ε+λ)I), c = H(√ε + d/√n + 2√(d(ε+λ)))."""
     oracle, epsilon = RLSVI(bonus="relative", bonus_scale=0.5, ridge=1e-3), 0.04
-    prepared = prepare(oracle, data, epsilon)
+    prepared = prepare(oracle, data, jnp.asarray(epsilon))
     table = np.asarray(data.state_features, np.float64)
     constant = 3 * (np.sqrt(epsilon) + 4 / np.sqrt(800) + 2 * np.sqrt(4 * (epsilon + 1e-3)))
     for h in range(3):
@@ -222,20 +207,20 @@ def test_corrupt_first_states_are_outvoted(small_mdp):
     data = sample_preferences(jax.random.key(4), mdp, 400)
     oracle = RLSVI(initial=mdp.initial_distribution)
     spoilt = dataclasses.replace(data, states=data.states.at[:40, :, 0].set(0))
-    values = [eqx.filter_jit(oracle.solve)(prepare(oracle, d, 0.1), mdp.theta).value for d in (data, spoilt)]
+    values = [solve(oracle, prepare(oracle, d, jnp.asarray(0.1)), mdp.theta).value for d in (data, spoilt)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
 def test_spoilt_transitions_on_a_chain():
     """Where one wrong transition decides, the plain planner stays ashore and the robust one swims."""
     mdp = chain_mdp()
-    spoil = jax.jit(lambda key: spoil_transitions(key, sample_preferences(key, mdp, 10_000), 0.1, mdp))
+    spoil = jax.jit(lambda key: spoil_transitions(key, sample_preferences(key, mdp, 4_000), 0.1, mdp))
     robust, plain = RLSVI(), LSVI()
     gaps = {"robust": [], "plain": []}
     for seed in range(2):
         data = spoil(jax.random.key(seed))
         for name, oracle in (("robust", robust), ("plain", plain)):
-            result = eqx.filter_jit(oracle.solve)(prepare(oracle, data, 0.1), mdp.theta)
+            result = solve(oracle, prepare(oracle, data, jnp.asarray(0.1)), mdp.theta)
             gaps[name].append(float(normalised_gap(mdp, result.policy)))
     assert max(gaps["robust"]) < 0.02
     assert min(gaps["plain"]) > 5 * max(gaps["robust"])
