@@ -91,7 +91,8 @@ def main() -> int:
             print(rows[-1], flush=True)
     bars = check(gaps)
     facts = environment()
-    footer = f"{arguments.seeds} seeds, {facts['date']}, {facts['cores']}-core {facts['platform']}, jax {facts['versions']['jax']}"
+    device = f"{facts['cores']}-core {facts['platform']}"
+    footer = f"{arguments.seeds} seeds, {facts['date']}, {device}, jax {facts['versions']['jax']}"
     report = "\n".join([*rows, "", footer, "", *bars])
     print("\n".join(["", footer, *bars]))
     if arguments.out:

@@ -1,11 +1,13 @@
 """LSVI and R-LSVI: preparing once, solving for one θ, and for 256 of them at once or one by one."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import LSVI, RLSVI, attacks, random_linear_mdp, sample_preferences
+from robust_rlhf_jax import LSVI, RLSVI, attacks, random_linear_mdp, sample_preferences, solve_many
 
 PAIRS, EPSILON, BATCH = 20_000, 0.1, 256
 SIZE = "N = 20,000, H = 5, d = 6, S = 60, A = 4, ε = .1"

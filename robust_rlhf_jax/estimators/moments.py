@@ -255,8 +255,8 @@ def robust_covariance(
     The degree-2 filter of Diakonikolas et al. 2017 (`filterGaussianCov`), the practical stand-in for the
     sum-of-squares estimator that the paper cites: whiten by the current estimate, find the symmetric M that
     maximises the variance of ⟨yyᵀ, M⟩, lower the weights of the rows that stand out, repeat. It stops at the
-    normal distribution's level 2(1 + √(r(r+1)/2n))², r the rank, or when 2εn of weight is gone. The d²×d² moment is never
-    formed at any d: one application costs n·d². No correction is made for the clean tails that the filter
+    normal distribution's level 2(1 + √(r(r+1)/2n))², r the rank, or when 2εn of weight is gone. The d²×d² moment
+    is never formed at any d: one application costs n·d². No correction is made for the clean tails that the filter
     takes: for normal data the result is up to a factor 1 − O(ε log 1/ε) too small.
 
     A rank-deficient covariance is no error: null directions are dropped from `whitener` and counted in `rank`.

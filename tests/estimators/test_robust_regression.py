@@ -68,7 +68,7 @@ def test_the_size_of_spoilt_targets_does_not_matter():
         spoilt = np.where(clean, targets, size * targets)
         found = robust_linear_regression(phi.astype(np.float32), spoilt.astype(np.float32), EPSILON)
         errors.append(np.linalg.norm(found - oracle))
-    assert errors[1] < 2 * errors[0]
+    assert max(errors) < 0.1 * np.sqrt(EPSILON) * NOISE
 
 
 def test_design_serves_any_number_of_targets(x64):

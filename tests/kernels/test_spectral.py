@@ -198,14 +198,3 @@ def test_one_step_takes_more_from_the_corrupt_than_from_the_sound(x64):
     after = np.asarray(remove(jnp.asarray(weights), scores, weights[bad].sum(), 4.0, np.inf))
     lost = weights - after
     assert lost[bad].sum() > 20 * lost[~bad].sum()
-
-
-def test_gram_per_step(x64):
-    rng = np.random.default_rng(0)
-    phi, weights = rng.normal(size=(20, 3, 4)), rng.uniform(size=(20, 3))
-    expected = np.array(
-        [sum(weights[i, h] * np.outer(phi[i, h], phi[i, h]) for i in range(20)) for h in range(3)]
-    )
-    np.testing.assert_allclose(
-        spectral.gram_per_step(jnp.asarray(phi), jnp.asarray(weights)), expected, rtol=1e-12
-    )
