@@ -71,15 +71,15 @@ def huber_regression(
     def solve(rhs):
         return matmul(gram_root_inverse, matmul(gram_root_inverse, rhs))
 
-    first = solve(matmul(phi.T, weights * targets)) if start is None else start
-    frozen = jax.lax.stop_gradient(targets - matmul(phi, first))
+    first = solve(matmul(weights * targets, phi)) if start is None else start
+    frozen = jax.lax.stop_gradient(targets - matmul(first, phi.T))
     clip = clip_level(frozen, weights, multiple)
 
     def step(w, _):
-        residuals = targets - matmul(phi, w)
+        residuals = targets - matmul(w, phi.T)
         size = jnp.abs(jax.lax.stop_gradient(residuals))
         factor = jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
-        return w + solve(matmul(phi.T, weights * factor * residuals)), None
+        return w + solve(matmul(weights * factor * residuals, phi)), None
 
     return jax.lax.scan(step, first, length=steps)[0]
 

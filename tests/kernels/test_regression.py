@@ -116,7 +116,7 @@ def test_residual_scale_is_not_that_of_the_outliers(epsilon, size):
     residuals = np.random.default_rng(5).normal(size=2000).astype(np.float32)
     residuals[: int(2000 * epsilon)] = size
     scale = scale_of(residuals, jnp.ones(2000), jnp.asarray(epsilon**-0.5))
-    assert 0.9 < scale < 1.1
+    assert 0.7 < scale < 1.1  # clean tails are clipped as well, the more the larger ε is
 
 
 @pytest.mark.parametrize("multiple", [1.0, 3.0, np.inf])
