@@ -18,6 +18,7 @@ from robust_rlhf_jax import (
     expected_features,
     optimal_policy,
     sample_preferences,
+    solve_many,
 )
 
 ORACLES = {
@@ -39,25 +40,26 @@ def world(make_mdp):
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_protocol(name, world, count_compilations):
+    """Shapes, statuses, batches and NaN lanes, all on one program for one θ and one for three."""
     mdp, (data, other) = world
     oracle = ORACLES[name](mdp)
     assert isinstance(oracle, Oracle)
     prepare = jax.jit(lambda d, e, k: oracle.prepare(d, e, key=k))
     solve = eqx.filter_jit(oracle.solve)
-    solve_many = eqx.filter_jit(jax.vmap(oracle.solve, in_axes=(None, 0)))
+    solve_three = eqx.filter_jit(jax.vmap(oracle.solve, in_axes=(None, 0)))
     key, new_key = jax.random.split(jax.random.key(2))
     prepared = prepare(data, np.float32(0.0), key)
     thetas = np.random.default_rng(0).normal(size=(3, 3, 4)).astype(np.float32)
-    batch = solve_many(prepared, thetas)
-    for i, theta in enumerate(thetas):
-        result = solve(prepared, theta)
+    batch = solve_three(prepared, thetas)
+    results = [solve(prepared, theta) for theta in thetas]
+    for i, result in enumerate(results):
         assert isinstance(result, OracleResult)
         assert result.value.shape == result.status.shape == ()
         assert result.status.dtype == jnp.int32
         assert result.status == Status.CONVERGED
         assert result.policy.shape == (3, 6, 3)
         np.testing.assert_array_equal(np.sort(result.policy, axis=-1), np.broadcast_to([0, 0, 1], (3, 6, 3)))
-        assert result.subgradient is None or result.subgradient.shape == theta.shape
+        assert result.subgradient is None or result.subgradient.shape == (3, 4)
         np.testing.assert_allclose(batch.value[i], result.value, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(batch.policy[i], result.policy)
     with count_compilations() as count:
@@ -65,42 +67,45 @@ def test_protocol(name, world, count_compilations):
         jax.block_until_ready(again)
     assert count.compiled == count.traced == []
     assert np.isfinite(again.value)
-    # The same inputs give the same answer.
     repeated = solve(prepare(data, np.float32(0.0), key), thetas[0])
-    np.testing.assert_array_equal(repeated.value, solve(prepared, thetas[0]).value)
+    np.testing.assert_array_equal(repeated.value, results[0].value)
 
-
-@pytest.mark.parametrize("name", ["lsvi", "rlsvi", "rlsvi_relative"])
-def test_values_scale_with_theta(name, world):
-    """The clip follows the rewards' range, so that nothing but the bonus fixes a scale."""
-    mdp, (data, _) = world
-    oracle = ORACLES[name](mdp)
-    prepared = jax.jit(lambda d: oracle.prepare(d, 0.0, key=jax.random.key(0)))(data)
-    solve = eqx.filter_jit(oracle.solve)
-    one, ten = solve(prepared, mdp.theta), solve(prepared, 10.0 * mdp.theta)
+    # The clip follows the rewards' range: nothing but the bonus, subtracted H times, fixes a scale.
+    ten = solve(prepared, 10 * thetas[0])
     if name == "rlsvi_relative":
-        assert ten.value > 10.0 * one.value
+        assert ten.value > 10 * results[0].value
     else:
-        np.testing.assert_allclose(ten.value, 10.0 * one.value, rtol=1e-4)
-        np.testing.assert_array_equal(ten.policy, one.policy)
+        np.testing.assert_allclose(ten.value, 10 * results[0].value, rtol=1e-4)
+        np.testing.assert_array_equal(ten.policy, results[0].policy)
 
-
-@pytest.mark.parametrize("name", ["lsvi", "rlsvi"])
-def test_nan_is_reported_and_stays_in_its_lane(name, world):
-    mdp, (data, _) = world
-    oracle = ORACLES[name](mdp)
-    prepare = jax.jit(lambda d: oracle.prepare(d, 0.05, key=jax.random.key(0)))
-    prepared = prepare(data)
-    solve = eqx.filter_jit(jax.vmap(oracle.solve, in_axes=(None, 0)))
-    thetas = jnp.stack([mdp.theta, 2 * mdp.theta, -mdp.theta])
-    clean, spoilt = solve(prepared, thetas), solve(prepared, thetas.at[1, 0, 0].set(jnp.nan))
-    assert spoilt.status[1] == Status.NONFINITE
+    spoilt = thetas.copy()
+    spoilt[1, 0, 0] = np.nan
+    lanes = solve_three(prepared, spoilt)
+    assert lanes.status[1] == Status.NONFINITE
     for lane in (0, 2):
-        np.testing.assert_array_equal(spoilt.value[lane], clean.value[lane])
-        np.testing.assert_array_equal(spoilt.policy[lane], clean.policy[lane])
-        assert spoilt.status[lane] == clean.status[lane]
-    bad = dataclasses.replace(data, features=data.features.at[0, 0, 0, 0].set(jnp.nan))
-    assert (solve(prepare(bad), thetas).status == Status.NONFINITE).all()
+        np.testing.assert_array_equal(lanes.value[lane], batch.value[lane])
+        np.testing.assert_array_equal(lanes.policy[lane], batch.policy[lane])
+        assert lanes.status[lane] == batch.status[lane]
+    features = np.array(data.features)
+    features[:2, :, :, 0] = np.nan
+    bad = prepare(dataclasses.replace(data, features=jnp.asarray(features)), np.float32(0.0), key)
+    # The exact oracle does not look at data.
+    assert (solve_three(bad, thetas).status == Status.NONFINITE).all() == (
+        name != "exact" and "fresh" not in name
+    )
+
+
+def test_chunks_change_nothing(world):
+    mdp, (data, _) = world
+    oracle = LSVI()
+    prepared = jax.jit(lambda d: oracle.prepare(d, 0.0, key=None))(data)
+    thetas = jnp.asarray(np.random.default_rng(1).normal(size=(5, 3, 4)), jnp.float32)
+    whole, parts = (jax.jit(lambda t, c=c: solve_many(oracle, prepared, t, c))(thetas) for c in (5, 2))
+    np.testing.assert_allclose(parts.value, whole.value, rtol=1e-5)
+    np.testing.assert_array_equal(parts.policy, whole.policy)
+    assert parts.value.shape == (5,)
+    with pytest.raises(ValueError, match="chunk=0"):
+        solve_many(oracle, prepared, thetas, 0)
 
 
 def test_exact_oracle_is_the_planner(small_mdp64):
