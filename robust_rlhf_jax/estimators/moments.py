@@ -225,7 +225,9 @@ def robust_mean(
         parts
     )
     distances = jnp.linalg.norm(means[:, None] - means[None], axis=-1)
-    return means[jnp.argmin(jnp.median(distances, axis=1))]
+    central = means[jnp.argmin(jnp.median(distances, axis=1))]
+    # A NaN in one part is not voted away: there is no status here to say so.
+    return jnp.where(jnp.any(jnp.isnan(means)), jnp.nan, central)
 
 
 @eqx.filter_jit

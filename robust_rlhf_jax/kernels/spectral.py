@@ -75,8 +75,8 @@ def quadratic_scores(
     def power(_, m):
         return normalise(matmul(y.T * (weights * polynomial(m) / total), y))
 
-    radius = jnp.where(weights > 0, jnp.sum(y**2, axis=1), 0.0)
-    farthest = y[jnp.argmax(radius)]
+    # Weighted, so that a removed row which rounding left a weight of 1e-16 does not set the start.
+    farthest = y[jnp.argmax(weights * jnp.sum(y**2, axis=1))]
     top = jax.lax.fori_loop(0, steps, power, normalise(jnp.outer(farthest, farthest)))
     scores = polynomial(top) ** 2
     return scores, jnp.dot(weights, scores) / total

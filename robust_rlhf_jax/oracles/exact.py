@@ -1,6 +1,7 @@
 """The oracle that knows the MDP: a reference for the data-driven ones."""
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.iterate import Status
@@ -19,4 +20,5 @@ class ExactOracle(eqx.Module):
 
     def solve(self, prepared: LinearMDP, theta: Float[Array, "H p"]) -> OracleResult:
         policy, value = optimal_policy(prepared, theta)
-        return OracleResult(value, policy, Status.CONVERGED.array(), expected_features(prepared, policy))
+        status = jnp.where(jnp.isfinite(value), Status.CONVERGED.array(), Status.NONFINITE.array())
+        return OracleResult(value, policy, status, expected_features(prepared, policy))
