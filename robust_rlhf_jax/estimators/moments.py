@@ -206,9 +206,9 @@ def robust_mean(
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `covariance` [d, d] of the clean rows if it is known: rows are
     then whitened, and the filter stops at the edge (1 + √(d/n))² of the clean spectrum; without it the filter
-    spends its whole budget. `splits` > 1 filters that many interleaved parts and returns the part mean closest
-    to the others (largest distances compared), which turns the guarantee's constant success probability into
-    1 − exp(−Ω(splits)); it costs statistical accuracy and is off by default.
+    spends its whole budget. `splits` > 1 filters that many interleaved parts and returns the part mean with the
+    smallest median distance to all (the first where two tie), which turns the guarantee's constant success
+    probability into 1 − exp(−Ω(splits)); it costs statistical accuracy and is off by default.
 
     **Returns:** mean [d].
 
