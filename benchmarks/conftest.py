@@ -59,11 +59,19 @@ def measure(benchmark):
 def beside(benchmark, capsys):
     """beside(ours, rival, name=…) runs both in turns and stores rival/ours of the minima and of the medians.
 
-    Taking turns exposes both to the same neighbours on a shared machine; both must have run before.
+    Taking turns exposes both to the same neighbours on a shared machine. Every timed run follows untimed
+    ones of the same code for a quarter of a second: OpenBLAS's threads spin for a while after their work and would
+    slow whoever comes next.
     """
 
+    def warm(run):
+        end = time.perf_counter() + 0.25
+        while time.perf_counter() < end:
+            _timed(run)
+        return _timed(run)
+
     def beside(ours, rival, *, name, turns=7):
-        times = np.asarray([(_timed(ours), _timed(rival)) for _ in range(turns)])
+        times = np.asarray([(warm(ours), warm(rival)) for _ in range(turns)])
         low, middle = times.min(axis=0), np.median(times, axis=0)
         benchmark.extra_info.update(
             beside=name,

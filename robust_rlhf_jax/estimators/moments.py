@@ -1,5 +1,7 @@
 """Mean and covariance that survive an ε-fraction of arbitrary rows."""
 
+import abc
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -60,51 +62,53 @@ def _filter_status(problem: FilterProblem, state: FilterState) -> Int[Array, ""]
     return jnp.where(clean | spent, ending, Status.RUNNING.array())
 
 
-class MeanFilter(eqx.Module):
-    """Degree-1 filter: remove where the weighted covariance is largest."""
+class Filter(eqx.Module):
+    """Score the rows, remove the highest scores, again: a filter of either degree differs in its scores alone."""
+
+    @abc.abstractmethod
+    def scores(self, x: Float[Array, "n d"], weights: Float[Array, " n"]):
+        """(scores [n], top eigenvalue) of the weighted rows."""
+
+    @abc.abstractmethod
+    def extract(self, problem: FilterProblem, state: FilterState): ...
 
     def init(self, problem: FilterProblem, *, key) -> FilterState:
-        return self._state(problem, jnp.ones(problem.x.shape[0], problem.x.dtype))
+        weights = jnp.ones(problem.x.shape[0], problem.x.dtype)
+        return FilterState(weights, *self.scores(problem.x, weights))
 
     def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
-        return self._state(problem, _remove(problem, state))
+        weights = _remove(problem, state)
+        return FilterState(weights, *self.scores(problem.x, weights))
 
     def terminate(self, problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
         return _filter_status(problem, state)
+
+
+class MeanFilter(Filter):
+    """Degree-1 filter: remove where the weighted covariance is largest."""
+
+    def scores(self, x, weights):
+        return linear_scores(x, weights)[:2]
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, " d"]:
         return weighted_mean(problem.x, state.weights)
 
-    def _state(self, problem, weights):
-        scores, top, _ = linear_scores(problem.x, weights)
-        return FilterState(weights, scores, top)
 
-
-class CovarianceFilter(eqx.Module):
+class CovarianceFilter(Filter):
     """Degree-2 filter: whiten by the current estimate, remove where the covariance of yyᵀ is largest."""
 
     assume_centered: bool = eqx.field(static=True, default=True)
 
-    def init(self, problem: FilterProblem, *, key) -> FilterState:
-        return self._state(problem, jnp.ones(problem.x.shape[0], problem.x.dtype))
-
-    def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
-        return self._state(problem, _remove(problem, state))
-
-    def terminate(self, problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
-        return _filter_status(problem, state)
+    def scores(self, x, weights):
+        centred = self._centred(x, weights)
+        whitener, _, _ = pseudo_inverse_root(weighted_second_moment(centred, weights))
+        return quadratic_scores(matmul(centred, whitener), weights)
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, "d d"]:
         return weighted_second_moment(self._centred(problem.x, state.weights), state.weights)
 
     def _centred(self, x, weights):
         return x if self.assume_centered else x - weighted_mean(x, weights)
-
-    def _state(self, problem, weights):
-        x = self._centred(problem.x, weights)
-        whitener, _, _ = pseudo_inverse_root(weighted_second_moment(x, weights))
-        scores, top = quadratic_scores(matmul(x, whitener), weights)
-        return FilterState(weights, scores, top)
 
 
 class FilteredMean(eqx.Module):

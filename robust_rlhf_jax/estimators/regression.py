@@ -7,8 +7,13 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.iterate import Status
-from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root, relative_tolerance
-from robust_rlhf_jax.kernels.regression import clip_level, gram, huber_multiple, huber_regression
+from robust_rlhf_jax.kernels.linalg import (
+    matmul,
+    pseudo_inverse_root,
+    relative_tolerance,
+    weighted_gram,
+)
+from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
 
 from .moments import robust_covariance
 
@@ -22,11 +27,11 @@ REFINEMENTS = 5
 class RegressionDesign(eqx.Module):
     """What robust regression needs of its covariates: prepared once, used for any number of targets.
 
-    `phi` [n, d]; `weights` [n]; `gram_root_inverse` [d, d]: (Σ_i w_iφ_iφ_iᵀ)^{-1/2} on the span; `rank`;
+    `columns` [d, n]: Φᵀ; `weights` [n]; `gram_root_inverse` [d, d]: (Σ_i w_iφ_iφ_iᵀ)^{-1/2} on the span; `rank`;
     `second_moment` [d, d]: robust E[φφᵀ]; `multiple`: Huber's clip in standard deviations; `status`.
     """
 
-    phi: Float[Array, "n d"]
+    columns: Float[Array, "d n"]
     weights: Float[Array, " n"]
     gram_root_inverse: Float[Array, "d d"]
     rank: Int[Array, ""]
@@ -36,7 +41,7 @@ class RegressionDesign(eqx.Module):
 
     def fit(self, targets: Float[Array, " n"], start: Float[Array, " d"] | None = None) -> Float[Array, " d"]:
         """Coefficients for one vector of targets, clipped about `start` or least squares; vmap for many."""
-        return huber_regression(self.phi, targets, self.weights, self.gram_root_inverse, self.multiple, start)
+        return huber_regression(self.columns, targets, self.weights, self.gram_root_inverse, self.multiple, start)
 
 
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
@@ -48,9 +53,9 @@ def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Regre
     weights = jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT))
     # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
     tolerance = relative_tolerance(phi.dtype, 1)
-    root_inverse, _, rank = pseudo_inverse_root(gram(phi, weights), tolerance)
+    root_inverse, _, rank = pseudo_inverse_root(weighted_gram(phi, weights), tolerance)
     return RegressionDesign(
-        phi, weights, root_inverse, rank, moments.covariance, huber_multiple(epsilon), moments.status
+        phi.T, weights, root_inverse, rank, moments.covariance, huber_multiple(epsilon), moments.status
     )
 
 
@@ -89,9 +94,9 @@ def _regress(phi, targets, epsilon):
 
 def _without_clipped(design: RegressionDesign, targets, w):
     """Least squares without the rows that are still beyond the clip: far lies then leave no bias at all."""
-    residuals = targets - jnp.matmul(design.phi, w, precision="highest")
+    residuals = targets - matmul(w, design.columns)
     clip = clip_level(residuals, design.weights, design.multiple)
     weights = jnp.where(jnp.abs(residuals) <= clip, design.weights, 0.0)
-    root_inverse = pseudo_inverse_root(gram(design.phi, weights), relative_tolerance(w.dtype, 1))[0]
+    root_inverse = pseudo_inverse_root(weighted_gram(design.columns.T, weights), relative_tolerance(w.dtype, 1))[0]
     unclipped = jnp.asarray(jnp.inf, w.dtype)
-    return huber_regression(design.phi, targets, weights, root_inverse, unclipped)
+    return huber_regression(design.columns, targets, weights, root_inverse, unclipped)

@@ -7,11 +7,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
+from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
-from robust_rlhf_jax.kernels.logistic import log_likelihoods
+from robust_rlhf_jax.kernels.logistic import margins_of
 from robust_rlhf_jax.kernels.quantile import keep_top
 
-from .logistic_regression import LogisticProblem, fit_logistic
+from .logistic_regression import STRIDE, LogisticProblem, fit_logistic, sample_suffices
 
 MAX_ROUNDS = 100
 
@@ -30,19 +31,19 @@ class TrimmedProblem(eqx.Module):
     start: Float[Array, " k"]
     tolerance: Float[Array, ""]
 
-    def most_likely(self, theta: Float[Array, " k"]) -> Float[Array, " n"]:
+    def most_likely(self, margins: Float[Array, " n"]) -> Float[Array, " n"]:
         """Ŝ_t as weights: the (1−ε)-fraction with the largest likelihood under θ; ties share."""
-        margins = self.labels * matmul(self.x, theta)
         return keep_top(margins, self.capacity, (1.0 - self.epsilon) * jnp.sum(self.capacity))
 
-    def objective(self, theta, weights) -> Float[Array, ""]:
-        return jnp.dot(weights, log_likelihoods(theta, self.x, self.labels)) / jnp.sum(weights)
+    def objective(self, margins, weights) -> Float[Array, ""]:
+        return jnp.dot(weights, jax.nn.log_sigmoid(margins)) / jnp.sum(weights)
 
 
 class TrimmedState(eqx.Module):
-    """θ_t, its Ŝ_t, the objective on it, the last gain and what the inner solver reported."""
+    """θ_t, the margins o_nθ_tᵀx_n, its Ŝ_t, the objective on it, the last gain and what the inner solver reported."""
 
     theta: Float[Array, " k"]
+    margins: Float[Array, " n"]
     weights: Float[Array, " n"]
     objective: Float[Array, ""]
     gain: Float[Array, ""]
@@ -56,12 +57,15 @@ class Alternation(eqx.Module):
     """Maximise over θ given Ŝ, then over Ŝ given θ; the objective never falls."""
 
     def init(self, problem: TrimmedProblem, *, key) -> TrimmedState:
-        weights = problem.most_likely(problem.start)
+        start = project_ball(matmul(problem.projector, problem.start), problem.radius)
+        margins = margins_of(start, problem.x, problem.labels)
+        weights = problem.most_likely(margins)
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         return TrimmedState(
-            theta=problem.start,
+            theta=start,
+            margins=margins,
             weights=weights,
-            objective=problem.objective(problem.start, weights),
+            objective=problem.objective(margins, weights),
             gain=infinity,
             gradient_norm=infinity,
             newton_steps=jnp.zeros((), jnp.int32),
@@ -80,13 +84,15 @@ class Alternation(eqx.Module):
             state.theta,
             state.curvature,
             problem.row_size,
+            state.margins,
         )
         fit = fit_logistic(inner)
-        weights = problem.most_likely(fit.theta)
+        weights = problem.most_likely(fit.margins)
         return TrimmedState(
             theta=fit.theta,
+            margins=fit.margins,
             weights=weights,
-            objective=problem.objective(fit.theta, weights),
+            objective=problem.objective(fit.margins, weights),
             gain=fit.value - state.objective,
             gradient_norm=fit.stationarity,
             newton_steps=state.newton_steps + fit.steps,
@@ -161,10 +167,26 @@ def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Arr
     return jax.lax.map(fit, jax.random.split(key, count))
 
 
+def _span(x, weights, exact: bool):
+    """Second moment of the rows, and its `pseudo_inverse_root`.
+
+    A sample of the rows that spans every direction settles the span, and the rest only matters to a whitener.
+    """
+    k = x.shape[1]
+
+    def of(rows, w):
+        moment = weighted_second_moment(rows, w)
+        return moment, pseudo_inverse_root(moment)
+
+    if exact or not sample_suffices(x):
+        return of(x, weights)
+    sampled = of(x[::STRIDE], weights[::STRIDE])
+    return jax.lax.cond(sampled[1][2] == k, lambda: sampled, lambda: of(x, weights))
+
+
 @eqx.filter_jit
 def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_start, n_random, max_rounds):
-    moment = weighted_second_moment(x, jnp.maximum(capacity, 1e-6))
-    whitener, colourer, rank = pseudo_inverse_root(moment)
+    moment, (whitener, colourer, rank) = _span(x, jnp.maximum(capacity, 1e-6), exact=robust_start)
     projector, row_size = matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment))
     zero = jnp.zeros(x.shape[1], x.dtype)
     problem = TrimmedProblem(

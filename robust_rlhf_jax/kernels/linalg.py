@@ -13,17 +13,22 @@ einsum = lambda spec, *xs: jnp.einsum(spec, *xs, precision="highest")  # noqa: E
 BLOCKED_FROM = 8192  # rows from which a blocked sum pays
 
 
+def _blocks(n: int) -> int | None:
+    """Rows per block where a blocked sum over n rows pays, else None."""
+    sizes = [b for b in range(2048, 255, -1) if n % b == 0] if n >= BLOCKED_FROM else []
+    return sizes[0] if sizes else None
+
+
 def weighted_sum(weights: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, " d"]:
     """Σ_i w_i x_i: wᵀX in blocks of rows.
 
     XLA's CPU product of a vector and a tall matrix stays well below the memory bandwidth; the same sum over
     blocks of rows reaches about what Xθ reaches.
     """
-    n = x.shape[0]
-    sizes = [b for b in range(2048, 255, -1) if n % b == 0] if n >= BLOCKED_FROM else []
-    if not sizes:
+    size = _blocks(x.shape[0])
+    if size is None:
         return matmul(weights, x)
-    parts = einsum("bn,bnd->bd", weights.reshape(-1, sizes[0]), x.reshape(-1, sizes[0], x.shape[1]))
+    parts = einsum("bn,bnd->bd", weights.reshape(-1, size), x.reshape(-1, size, x.shape[1]))
     return jnp.sum(parts, axis=0)
 
 
@@ -32,9 +37,14 @@ def weighted_mean(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[
     return weighted_sum(weights, x) / jnp.sum(weights)
 
 
+def weighted_gram(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
+    """Σ_i w_i x_i x_iᵀ."""
+    return matmul((x * weights[:, None]).T, x)
+
+
 def weighted_second_moment(x: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
     """Σ_i w_i x_i x_iᵀ / Σ_i w_i."""
-    return matmul((x * weights[:, None]).T, x) / jnp.sum(weights)
+    return weighted_gram(x, weights) / jnp.sum(weights)
 
 
 def relative_tolerance(dtype, size: int) -> Float[Array, ""]:

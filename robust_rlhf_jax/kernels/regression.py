@@ -21,9 +21,10 @@ def residual_scale(
     """
 
     def clip(scale, times):
-        inside = weights * (jnp.abs(residuals) <= _threshold(times * multiple, scale))
+        inside = jnp.where(jnp.abs(residuals) <= _threshold(times * multiple, scale), weights, 0.0)
         total = jnp.sum(inside)
-        rms = jnp.sqrt(jnp.dot(inside, residuals**2) / jnp.where(total > 0, total, 1.0))
+        # A sum of products, not a dot: XLA runs it in the same pass over the residuals.
+        rms = jnp.sqrt(jnp.sum(inside * residuals**2) / jnp.where(total > 0, total, 1.0))
         return jnp.where(total > 0, rms, scale)
 
     scale = clip(jnp.asarray(jnp.inf, residuals.dtype), 1.0)
@@ -43,13 +44,22 @@ def clip_level(residuals, weights, multiple) -> Float[Array, ""]:
     return _threshold(multiple, residual_scale(residuals, weights, multiple))
 
 
-def gram(phi: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "d d"]:
-    """Σ_i w_i φ_i φ_iᵀ."""
-    return matmul((phi * weights[:, None]).T, phi)
+@jax.custom_jvp
+def clipped(residuals: Float[Array, " n"], clip: Float[Array, ""]) -> Float[Array, " n"]:
+    """ψ(r) = max(−c, min(c, r)), with the derivative of r·min(1, c/|r|) at a constant factor."""
+    return jnp.clip(residuals, -clip, clip)
+
+
+@clipped.defjvp
+def _clipped_with_constant_factor(primals, tangents):
+    residuals, clip = primals
+    size = jnp.abs(residuals)
+    factor = jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
+    return clipped(residuals, clip), factor * tangents[0]
 
 
 def huber_regression(
-    phi: Float[Array, "n d"],
+    columns: Float[Array, "d n"],
     targets: Float[Array, " n"],
     weights: Float[Array, " n"],
     gram_root_inverse: Float[Array, "d d"],
@@ -64,22 +74,23 @@ def huber_regression(
     = ∞ is least squares, reached exactly after the first pass. ω and the clip factors are constants to a
     derivative: the result is linear in the targets.
 
-    **Arguments:** `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`);
-    `start` [d]: where to begin and to take the scale from, None for least squares.
+    **Arguments:** `columns` [d, n]: Φᵀ, a covariate a row, in which both products run along the memory;
+    `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`); `start` [d]:
+    where to begin and to take the scale from, None for least squares.
     """
+    weighted = columns * weights
 
-    def solve(rhs):
-        return matmul(gram_root_inverse, matmul(gram_root_inverse, rhs))
+    def solve(residuals):
+        return matmul(gram_root_inverse, matmul(gram_root_inverse, matmul(weighted, residuals)))
 
-    first = solve(matmul(weights * targets, phi)) if start is None else start
-    frozen = jax.lax.stop_gradient(targets - matmul(first, phi.T))
-    clip = clip_level(frozen, weights, multiple)
+    def residuals_of(w):
+        return targets - matmul(w, columns)
+
+    first = solve(targets) if start is None else start
+    clip = clip_level(jax.lax.stop_gradient(residuals_of(first)), weights, multiple)
 
     def step(w, _):
-        residuals = targets - matmul(w, phi.T)
-        size = jnp.abs(jax.lax.stop_gradient(residuals))
-        factor = jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
-        return w + solve(matmul(weights * factor * residuals, phi)), None
+        return w + solve(clipped(residuals_of(w), clip)), None
 
     return jax.lax.scan(step, first, length=steps)[0]
 
@@ -95,6 +106,6 @@ def huber_multiple(epsilon: Float[Array, ""]) -> Float[Array, ""]:
 
 def huber_mean(values: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]):
     """Huber's location of weighted values: `huber_regression` on a constant."""
-    ones = jnp.ones((values.shape[0], 1), values.dtype)
+    ones = jnp.ones((1, values.shape[0]), values.dtype)
     root_inverse = jax.lax.rsqrt(jnp.sum(weights))[None, None]
     return huber_regression(ones, values, weights, root_inverse, multiple)[0]

@@ -88,7 +88,7 @@ class RLSVI(eqx.Module):
         return OracleResult(total, policy, status)
 
     def _bonus(self, designs: RegressionDesign, table, epsilon) -> Float[Array, "H S A"]:
-        horizon, n, dim = designs.phi.shape
+        horizon, dim, n = designs.columns.shape
         if self.bonus == "none":
             return jnp.zeros((horizon, *table.shape[:2]), table.dtype)
         level = epsilon + self.ridge

@@ -62,7 +62,7 @@ def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     model = LogisticRegression(C=1e12, fit_intercept=False, tol=1e-12, max_iter=10_000)
     model.fit(x, labels, sample_weight=weights)
     with jax.enable_x64(wide):
-        theta, value, norm, steps, _, status = fit(x, labels, weights)
+        theta, value, norm, steps, _, _, status = fit(x, labels, weights)
         assert theta.dtype == value.dtype == (jnp.float64 if wide else jnp.float32)
     np.testing.assert_allclose(theta, model.coef_[0], atol=tolerance)
     np.testing.assert_allclose(value, mean_likelihood(model.coef_[0], x, labels, weights), rtol=1e-6)
@@ -81,7 +81,7 @@ def test_binding_ball_against_scipy(wide, tolerance, share):
     radius = share * np.linalg.norm(free)
     expected = slsqp(x, labels, weights, radius)
     with jax.enable_x64(wide):
-        theta, value, norm, _, _, status = fit(x, labels, weights, radius)
+        theta, value, norm, _, _, _, status = fit(x, labels, weights, radius)
     np.testing.assert_allclose(theta, expected, atol=tolerance * radius)
     np.testing.assert_allclose(np.linalg.norm(theta), radius, rtol=1e-6)
     # KKT: the gradient points along θ.
@@ -101,7 +101,7 @@ def test_separable_data_end_on_the_sphere(wide, tolerance, radius):
     labels = np.sign(x @ np.array([1.0, -1.0, 0.5, 0.0]))
     expected = slsqp(x, labels, weights, radius)
     with jax.enable_x64(wide):
-        theta, value, norm, _, _, status = fit(x, labels, weights, radius)
+        theta, value, norm, _, _, _, status = fit(x, labels, weights, radius)
     np.testing.assert_allclose(np.linalg.norm(theta), radius, rtol=1e-5)
     np.testing.assert_allclose(theta, expected, atol=tolerance * radius)
     assert value >= mean_likelihood(expected, x, labels, weights) - 1e-6
@@ -114,7 +114,7 @@ def test_far_starts_reach_the_same_optimum(x64):
     x, labels, weights = sample(seed=3, scale=2.0)
     expected = fit(x, labels, weights).theta
     for direction in (np.ones(4), np.array([1.0, -1.0, 1.0, -1.0])):
-        theta, _, _, _, _, status = fit(x, labels, weights, start=40.0 * direction)
+        theta, _, _, _, _, _, status = fit(x, labels, weights, start=40.0 * direction)
         np.testing.assert_allclose(theta, expected, atol=1e-7)
         assert status == Status.CONVERGED
 
@@ -132,7 +132,7 @@ def test_null_directions_are_left_alone(wide, radius):
     with jax.enable_x64(wide):
         small = fit(x @ HALF, labels, weights, radius, HALF)[0]
         turned = rotation @ HALF @ rotation.T
-        theta, _, _, _, _, status = fit(x @ HALF @ rotation.T, labels, weights, radius, turned)
+        theta, _, _, _, _, _, status = fit(x @ HALF @ rotation.T, labels, weights, radius, turned)
     eps = np.finfo(theta.dtype).eps
     theta = np.asarray(theta, np.float64)
     np.testing.assert_allclose(theta - turned @ theta, 0.0, atol=100 * eps)
@@ -165,7 +165,7 @@ def test_the_answer_is_feasible_whatever_the_start(start, radius, x64):
 def test_step_limit_is_reported(x64):
     x, labels, weights = sample(seed=8)
     problem = LogisticProblem(*map(jnp.asarray, (x, labels, weights, 100.0, np.eye(4), np.zeros(4))))
-    _, _, norm, steps, _, status = jax.jit(lambda p: fit_logistic(p, max_steps=1))(problem)
+    _, _, norm, steps, _, _, status = jax.jit(lambda p: fit_logistic(p, max_steps=1))(problem)
     assert status == Status.MAX_STEPS
     assert steps == 1
     assert norm > 1e-6

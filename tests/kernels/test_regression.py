@@ -16,7 +16,7 @@ scale_of = jax.jit(regression.residual_scale)
 @jax.jit
 def fit(phi, targets, weights, multiple):
     root = pseudo_inverse_root((phi.T * weights) @ phi)[0]
-    return regression.huber_regression(phi, targets, weights, root, multiple)
+    return regression.huber_regression(phi.T, targets, weights, root, multiple)
 
 
 def sample(n=300, d=4, share=0.05, seed=0):
