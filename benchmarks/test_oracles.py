@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import LSVI, RLSVI, attacks, random_linear_mdp, sample_preferences, solve_many
+from robust_rlhf_jax.kernels.regression import HUBER_STEPS
 
 PAIRS, EPSILON, BATCH = 20_000, 0.1, 256
+SCALE_PASSES = 4
 SIZE = "N = 20,000, H = 5, d = 6, S = 60, A = 4, ε = .1"
 ORACLES = [RLSVI(), LSVI()]
 NAMES = {RLSVI: "R-LSVI", LSVI: "LSVI"}
@@ -94,4 +96,39 @@ def test_solve_one_by_one(measure, world, oracle):
         size=SIZE,
         group=f"{name_of(oracle)} solve, {BATCH} θ",
         rounds=3,
+    )
+
+
+def test_passes_alone(measure):
+    """The limit of R-LSVI's batch: its passes over the residuals of 256 θ and 5 steps, and nothing else.
+
+    No θ shares a residual with another, so a batch can share the covariates' way through memory and the cost of
+    a call, not these element-wise passes; the same passes make up the single call.
+    """
+    rows, dim, chunk = 2 * PAIRS, 6, 16
+    columns = jax.random.normal(jax.random.key(0), (dim, rows))
+    targets = jax.random.normal(jax.random.key(1), (chunk, rows))
+    zero, clip = jnp.zeros((chunk, dim)), 2.0 * jnp.ones((chunk, 1))
+
+    def scale_pass(_, clip):
+        inside = jnp.where(jnp.abs(targets) <= clip, 1.0, 0.0)
+        return jnp.sqrt(jnp.sum(inside * targets**2, axis=1) / jnp.sum(inside, axis=1))[:, None] + 1.0
+
+    def huber_pass(w, clip):
+        return w + 1e-6 * jnp.clip(targets - w @ columns, -clip, clip) @ columns.T
+
+    @jax.jit
+    def passes():
+        def one(w, _):
+            level = jax.lax.fori_loop(0, SCALE_PASSES, scale_pass, clip)
+            return jax.lax.fori_loop(0, HUBER_STEPS + 1, lambda _, w: huber_pass(w, level), w), None
+
+        return jax.lax.scan(one, zero, length=5 * BATCH // chunk)[0]
+
+    measure(
+        passes,
+        what=f"R-LSVI `solve`, {BATCH} θ: its passes alone",
+        size=SIZE,
+        group=f"R-LSVI solve, {BATCH} θ, limit",
+        rounds=5,
     )
