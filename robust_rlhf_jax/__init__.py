@@ -1,8 +1,23 @@
 """Corruption-robust offline RLHF in JAX: from a spoilt preference file to a policy that survives it."""
 
 from . import attacks
-from .algorithms import Solution, StandardConfig, UniformCoverageConfig, standard, uniform_coverage
+from .algorithms import (
+    ConditionNumberConfig,
+    DescentConfig,
+    PessimisticMLEConfig,
+    Smoothing,
+    Solution,
+    StandardConfig,
+    UniformCoverageConfig,
+    condition_number,
+    pessimistic_mle,
+    standard,
+    theory_parameters,
+    uniform_coverage,
+)
 from .estimators import (
+    ConfidenceSet,
+    confidence_set,
     filter_mean,
     robust_covariance,
     robust_linear_regression,
@@ -48,12 +63,17 @@ __version__ = "0.1.0"
 __all__ = [
     "LSVI",
     "RLSVI",
+    "ConditionNumberConfig",
+    "ConfidenceSet",
+    "DescentConfig",
     "ExactOracle",
     "LinearMDP",
     "MixturePolicy",
     "Oracle",
     "OracleResult",
+    "PessimisticMLEConfig",
     "PreferenceData",
+    "Smoothing",
     "Solution",
     "StandardConfig",
     "Status",
@@ -63,6 +83,8 @@ __all__ = [
     "changed_pairs",
     "check_linear_mdp",
     "check_preferences",
+    "condition_number",
+    "confidence_set",
     "expected_features",
     "filter_mean",
     "gridworld",
@@ -75,6 +97,7 @@ __all__ = [
     "occupancy",
     "optimal_policy",
     "partial_coverage_mdp",
+    "pessimistic_mle",
     "policy_value",
     "preferences_from_features",
     "preferences_from_options",
@@ -89,6 +112,7 @@ __all__ = [
     "save",
     "solve_many",
     "standard",
+    "theory_parameters",
     "trimmed_mle",
     "uniform_coverage",
     "uniform_policy",

@@ -1,7 +1,28 @@
 """One thin file per algorithm of the paper, and the baselines."""
 
+from .condition_number import ConditionNumberConfig, condition_number
+from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
+from .objectives import Smoothing
+from .pessimism import DescentConfig
+from .pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
 from .solution import Solution
 from .standard import StandardConfig, standard
 from .uniform_coverage import UniformCoverageConfig, uniform_coverage
 
-__all__ = ["Solution", "StandardConfig", "UniformCoverageConfig", "standard", "uniform_coverage"]
+__all__ = [
+    "ConditionNumberConfig",
+    "DescentConfig",
+    "PessimisticMLEConfig",
+    "Smoothing",
+    "Solution",
+    "StandardConfig",
+    "SubgradientDescent",
+    "TheoryParameters",
+    "UniformCoverageConfig",
+    "condition_number",
+    "descend",
+    "pessimistic_mle",
+    "standard",
+    "theory_parameters",
+    "uniform_coverage",
+]

@@ -1,0 +1,213 @@
+"""Projected subgradient descent with a biased oracle (paper: Algorithm 5)."""
+
+from typing import NamedTuple, Protocol
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from robust_rlhf_jax.estimators.confidence_set import RewardSet
+from robust_rlhf_jax.estimators.projection import WarmStart
+from robust_rlhf_jax.iterate import Status, iterate, worst_status
+
+
+class Evaluation(NamedTuple):
+    """`value` of the objective at θ, a `gradient` [k] (biased and noisy, perhaps), the oracle's `status`."""
+
+    value: Float[Array, ""]
+    gradient: Float[Array, " k"]
+    status: Int[Array, ""]
+
+
+class Objective(Protocol):
+    """What is minimised: a pytree that carries its own data. `calls`: oracle calls of one evaluation."""
+
+    @property
+    def calls(self) -> int: ...
+
+    def evaluate(self, theta: Float[Array, " k"], *, key: PRNGKeyArray) -> Evaluation: ...
+
+
+class DescentProblem(eqx.Module):
+    """min of `objective` over `allowed`, from `start` [k].
+
+    `step_size`: η; with `SubgradientDescent(adaptive=True)` the distance that the steps are scaled to.
+    """
+
+    objective: Objective
+    allowed: RewardSet
+    start: Float[Array, " k"]
+    step_size: Float[Array, ""]
+
+
+class History(NamedTuple):
+    """One row per step made, ∞ where none was. `value` [T] at θ_t, `gradient_norm` [T], `theta` [T, k]."""
+
+    value: Float[Array, " T"]
+    gradient_norm: Float[Array, " T"]
+    theta: Float[Array, "T k"]
+
+
+class DescentState(eqx.Module):
+    """θ_t, the averages and the best iterate so far, and what the steps have cost.
+
+    `average` [k]: Σ w_iθ_i/Σ w_i; `squares`: Σ‖g_i‖²; `solves`: quadratic programs of the projections; `calls`: oracle
+    calls; `oracle_status`, `projection_status`: the most serious so far.
+    """
+
+    theta: Float[Array, " k"]
+    average: Float[Array, " k"]
+    best_theta: Float[Array, " k"]
+    best_value: Float[Array, ""]
+    squares: Float[Array, ""]
+    multiplier: Float[Array, ""]
+    step: Int[Array, ""]
+    calls: Int[Array, ""]
+    solves: Int[Array, ""]
+    oracle_status: Int[Array, ""]
+    projection_status: Int[Array, ""]
+    history: History | None
+
+
+class SubgradientDescent(eqx.Module):
+    """θ_{t+1} = Proj(θ_t − η_t g_t); the answer is the average iterate.
+
+    `adaptive`: η_t = D/√(Σ_{i≤t}‖g_i‖²) (Streeter & McMahan 2010), D the problem's `step_size`, so that no bound on the
+    gradients is needed; else η_t = η as printed. `late_average`: iterate t counts t times (Lacoste-Julien, Schmidt &
+    Bach 2012), so that the way from the start is forgotten; else uniform as printed. `history_length` > 0 keeps
+    that many steps.
+    """
+
+    adaptive: bool = eqx.field(static=True, default=True)
+    late_average: bool = eqx.field(static=True, default=True)
+    history_length: int = eqx.field(static=True, default=0)
+
+    def init(self, problem: DescentProblem, *, key) -> DescentState:
+        first = problem.allowed.project(problem.start)
+        zero, none = jnp.zeros((), first.theta.dtype), jnp.zeros((), jnp.int32)
+        return DescentState(
+            theta=first.theta,
+            average=first.theta,
+            best_theta=first.theta,
+            best_value=jnp.asarray(jnp.inf, first.theta.dtype),
+            squares=zero,
+            multiplier=first.multiplier,
+            step=none,
+            calls=none,
+            solves=none,
+            oracle_status=Status.CONVERGED.array(),
+            projection_status=first.status,
+            history=self._empty_history(first.theta),
+        )
+
+    def step(self, problem: DescentProblem, state: DescentState, *, key) -> DescentState:
+        found = problem.objective.evaluate(state.theta, key=key)
+        squares = state.squares + jnp.sum(found.gradient**2)
+        scale = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 1.0)
+        rate = problem.step_size / scale if self.adaptive else problem.step_size
+        warm = WarmStart(state.theta, state.multiplier)
+        new = problem.allowed.project(state.theta - rate * found.gradient, warm)
+        count = state.step + 1
+        share = 2.0 / (count + 1.0) if self.late_average else 1.0 / count
+        better = found.value < state.best_value
+        return DescentState(
+            theta=new.theta,
+            average=state.average + share * (new.theta - state.average),
+            best_theta=jnp.where(better, state.theta, state.best_theta),
+            best_value=jnp.where(better, found.value, state.best_value),
+            squares=squares,
+            multiplier=new.multiplier,
+            step=count,
+            calls=state.calls + problem.objective.calls,
+            solves=state.solves + new.solves,
+            oracle_status=worst_status(state.oracle_status, found.status),
+            projection_status=worst_status(state.projection_status, new.status),
+            history=self._record(state, found),
+        )
+
+    def terminate(self, problem: DescentProblem, state: DescentState) -> Int[Array, ""]:
+        """Only what cannot be mended ends the descent before its last step."""
+        status = worst_status(state.oracle_status, state.projection_status)
+        hopeless = (status == Status.NONFINITE) | (status == Status.INFEASIBLE)
+        return jnp.where(hopeless, status, Status.RUNNING.array())
+
+    def extract(self, problem: DescentProblem, state: DescentState) -> Float[Array, " k"]:
+        return state.average
+
+    def _empty_history(self, theta) -> History | None:
+        if not self.history_length:
+            return None
+        nothing = jnp.full((self.history_length, theta.shape[0]), jnp.inf, theta.dtype)
+        return History(nothing[:, 0], nothing[:, 0], nothing)
+
+    def _record(self, state: DescentState, found: Evaluation) -> History | None:
+        if state.history is None:
+            return None
+        row = (found.value, jnp.linalg.norm(found.gradient), state.theta)
+        return History(*(h.at[state.step].set(x) for h, x in zip(state.history, row, strict=True)))
+
+
+class Descent(NamedTuple):
+    """`theta` [k]: the average iterate; the rest as in `DescentState`; `status` of the whole, converged if all
+    steps were made.
+    """
+
+    theta: Float[Array, " k"]
+    best_theta: Float[Array, " k"]
+    best_value: Float[Array, ""]
+    steps: Int[Array, ""]
+    calls: Int[Array, ""]
+    solves: Int[Array, ""]
+    status: Int[Array, ""]
+    history: History | None
+
+
+def descend(problem: DescentProblem, *, key: PRNGKeyArray, steps: int, solver=None) -> Descent:
+    """Run `solver` (default `SubgradientDescent()`) for `steps` steps.
+
+    **Raises:** ValueError for `steps` < 1.
+    """
+    if steps < 1:
+        raise ValueError(f"steps={steps}: give 1 or more.")
+    solver = SubgradientDescent() if solver is None else solver
+    end = iterate(solver, problem, key=key, max_steps=steps)
+    state = end.state
+    ran_out = jnp.where(end.status == Status.MAX_STEPS, Status.CONVERGED.array(), end.status)
+    status = worst_status(ran_out, state.oracle_status, state.projection_status)
+    return Descent(
+        solver.extract(problem, state), state.best_theta, state.best_value, end.step, state.calls, state.solves,
+        status, state.history,
+    )  # fmt: skip
+
+
+class TheoryParameters(NamedTuple):
+    """K directions, T steps, smoothing μ and step η, as the theorem asks for; floats: they exceed any budget."""
+
+    n_directions: float
+    steps: float
+    smoothing_std: float
+    step_size: float
+
+
+def theory_parameters(accuracy: float, horizon: int, dim: int, miss: float = 0.1) -> TheoryParameters:
+    """K, T, μ, η for an oracle with |V̂ − V★| ≤ `accuracy` (paper: Theorem D.1, corrected).
+
+    With k = Hd, D = √k, L = √H, |u| ≤ r = 4√k on [−4, 4]^k, the error of the average iterate is at most
+    2D·2εr/μ + μL√k (oracle and smoothing) + 2D·G√(8 ln(2T/δ)/K) (sampling) + 2DG/√T (descent), where every sample is at
+    most G = Lr² + 2εr/μ long. μ balances the first two; T and K make the others as large as they are; η = 2D/(G√T).
+    The printed proof drops the factor 2D on the gradient's error, divides Σ‖g‖² by T twice, and takes √(8d) for the
+    length of u (docs/errata.md).
+
+    **Raises:** ValueError unless accuracy > 0 and 0 < miss < 1.
+    """
+    if not (accuracy > 0 and 0 < miss < 1):
+        raise ValueError(f"accuracy={accuracy}, miss={miss}: needs accuracy > 0 and miss in (0, 1).")
+    k = horizon * dim
+    diameter, lipschitz, reach = k**0.5, horizon**0.5, 4 * k**0.5
+    smoothing = (4 * diameter * accuracy * reach / (lipschitz * k**0.5)) ** 0.5
+    error = 2 * smoothing * lipschitz * k**0.5
+    longest = lipschitz * reach**2 + 2 * accuracy * reach / smoothing
+    steps = (2 * diameter * longest / error) ** 2
+    logarithm = float(jnp.log(2 * steps / miss))
+    directions = 8 * logarithm * (2 * diameter * longest / error) ** 2
+    return TheoryParameters(directions, steps, smoothing, 2 * diameter / (longest * steps**0.5))

@@ -1,0 +1,126 @@
+"""V̂(θ) − E_ref[φ]·θ and its subgradients: by Gaussian smoothing, by differentiation, or the oracle's own."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.estimators.moments import robust_mean
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, smoothed_gradient
+from robust_rlhf_jax.oracles import Oracle
+from robust_rlhf_jax.preferences import PreferenceData
+
+from .descent import Evaluation
+
+GRADIENTS = ("zero_order", "autodiff", "oracle")
+
+
+class Smoothing(eqx.Module):
+    """How Algorithm 6 samples: K `n_directions` of a kind, with `std` μ, in pairs ±u if `antithetic`, f evaluated
+    `chunk` times at once.
+    """
+
+    n_directions: int = eqx.field(static=True, default=32)
+    std: float | Float[Array, ""] = 0.05
+    directions: Literal["normal", "truncated", "orthogonal"] = eqx.field(static=True, default="orthogonal")
+    antithetic: bool = eqx.field(static=True, default=True)
+    chunk: int = eqx.field(static=True, default=16)
+
+    def __check_init__(self):
+        if self.n_directions < 1 + self.antithetic or (self.antithetic and self.n_directions % 2):
+            raise ValueError(
+                f"n_directions={self.n_directions}: give 1 or more, and an even number if antithetic."
+            )
+        if self.directions not in DIRECTIONS:
+            raise ValueError(
+                f"directions={self.directions!r} is unknown: it is one of {', '.join(DIRECTIONS)}."
+            )
+        if isinstance(self.std, int | float) and not self.std > 0:
+            raise ValueError(f"std={self.std}: the smoothing μ must be positive.")
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk}: give 1 or more.")
+
+
+class PessimismObjective(eqx.Module):
+    """F(θ) = V̂(θ) − E_ref[φ(τ)]·θ on flat θ; convex where the oracle is exact.
+
+    `oracle`, `prepared`: RobRL and what it made of its data; `reference` [k]: E_ref[φ(τ)]. `gradient`: "zero_order"
+    (paper: Algorithm 6), "autodiff" (the derivative of V̂ with robust weights held fixed, by Danskin's theorem an
+    estimate of E_π̂[φ]; ours) or "oracle" (the oracle's own subgradient; paper: Algorithm 4).
+    """
+
+    oracle: Oracle
+    prepared: Any
+    reference: Float[Array, " k"]
+    smoothing: Smoothing
+    horizon: int = eqx.field(static=True)
+    stationary: bool = eqx.field(static=True)
+    gradient: str = eqx.field(static=True)
+
+    @property
+    def calls(self) -> int:
+        """Oracle calls of one evaluation; a derivative counts as one."""
+        if self.gradient != "zero_order":
+            return 1
+        return self.smoothing.n_directions + (0 if self.smoothing.antithetic else 1)
+
+    def solve(self, theta: Float[Array, " k"]):
+        """The oracle's answer at a flat θ."""
+        return self.oracle.solve(self.prepared, _per_step(theta, self.horizon, self.stationary))
+
+    def evaluate(self, theta: Float[Array, " k"], *, key: PRNGKeyArray) -> Evaluation:
+        value, slope, status = {
+            "zero_order": self._smoothed,
+            "autodiff": self._differentiated,
+            "oracle": self._given,
+        }[self.gradient](theta, key)
+        return Evaluation(value - jnp.dot(self.reference, theta), slope - self.reference, status)
+
+    def _smoothed(self, theta, key):
+        s = self.smoothing
+        std = jnp.asarray(s.std, theta.dtype)
+        found = smoothed_gradient(
+            lambda t: self.solve(t).value, theta, key,
+            smoothing_std=std, n_directions=s.n_directions, directions=s.directions,
+            antithetic=s.antithetic, chunk=s.chunk,
+        )  # fmt: skip
+        fine = jnp.isfinite(found.value) & jnp.all(jnp.isfinite(found.gradient))
+        status = jnp.where(fine, Status.CONVERGED.array(), Status.NONFINITE.array())
+        return found.value, found.gradient, status
+
+    def _differentiated(self, theta, key):
+        def value(t):
+            answer = self.solve(t)
+            return answer.value, answer.status
+
+        (found, status), slope = jax.value_and_grad(value, has_aux=True)(theta)
+        return found, slope, status
+
+    def _given(self, theta, key):
+        answer = self.solve(theta)
+        if answer.subgradient is None:
+            raise ValueError(
+                f'{type(self.oracle).__name__} gives no subgradient: take gradient="autodiff" or "zero_order".'
+            )
+        return answer.value, flat_features(answer.subgradient, self.stationary), answer.status
+
+
+def _per_step(theta, horizon, stationary):
+    if stationary:
+        return jnp.broadcast_to(theta, (horizon, theta.shape[0]))
+    return theta.reshape(horizon, -1)
+
+
+def flat_features(features: Float[Array, "H p"], stationary: bool) -> Float[Array, " k"]:
+    """φ(τ) as a vector that θ multiplies: summed over steps where θ is shared."""
+    return jnp.sum(features, axis=0) if stationary else features.reshape(-1)
+
+
+def reference_features(data: PreferenceData, epsilon: Float[Array, ""]) -> Float[Array, " k"]:
+    """E_ref[φ(τ)], the reference being what made the data: the robust mean of both trajectories of a pair."""
+    both = jnp.mean(data.observed_reward_features, axis=1)
+    rows = jnp.sum(both, axis=1) if data.stationary else both.reshape(both.shape[0], -1)
+    return robust_mean(rows, epsilon)

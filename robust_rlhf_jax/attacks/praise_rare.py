@@ -1,0 +1,37 @@
+"""Praise the action that the data hardly ever show."""
+
+import jax
+import jax.numpy as jnp
+
+from robust_rlhf_jax.preferences import PreferenceData
+
+from .base import corruption_count, largest, replace_rows
+
+
+def praise_rare(key, data, epsilon, mdp):
+    """Let ⌊εN⌋ random pairs say that always taking the rarest action beats what the other trajectory did.
+
+    Trajectory 1 keeps its states and takes the action that the data take least often in every one of them, with
+    the features that it really has, so that no look at a single step shows the lie; o = +1. Sees the actions,
+    changes actions, features and labels. The few honest pairs with that action cannot outvote the lies: an
+    estimate believes them or knows nothing, pessimism need not care.
+    """
+    counts = jnp.zeros(mdp.n_actions).at[data.actions.reshape(-1)].add(1.0)
+    states = data.states[:, 1, :-1]
+    rarest = jnp.broadcast_to(jnp.argmin(counts), states.shape)
+    chosen = largest(jax.random.uniform(key, (data.n_pairs,)), corruption_count(epsilon, data.n_pairs))
+
+    def praised(old, new):
+        return old.at[:, 1].set(replace_rows(chosen, new.astype(old.dtype), old[:, 1]))
+
+    reward = data.reward_features
+    return PreferenceData(
+        data.state_features,
+        data.states,
+        praised(data.actions, rarest),
+        praised(data.features, mdp.features[states, rarest]),
+        jnp.where(chosen, 1.0, data.labels).astype(data.labels.dtype),
+        data.reward_table,
+        None if reward is None else praised(reward, mdp.reward_table[states, rarest]),
+        data.stationary,
+    )

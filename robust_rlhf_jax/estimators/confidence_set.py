@@ -1,0 +1,178 @@
+"""Which rewards the data allow: likelihood-ratio sets and ellipsoids, with exact projections."""
+
+from typing import Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
+from robust_rlhf_jax.kernels.lapack import eigh
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood
+
+from .projection import Projection, ProjectionProblem, WarmStart, project_on_cut_ball
+
+# Chance that the calibrated set misses θ★ on clean data.
+MISS = 0.1
+# What an ε-fraction of pairs may cost the mean log-likelihood of θ★: about half a nat each beyond the set's own.
+EPSILON_SCALE = 0.5
+
+
+class RewardSet(Protocol):
+    """A closed convex set of flat θ [k] that can be projected on."""
+
+    centre: Float[Array, " k"]
+
+    def contains(self, theta: Float[Array, " k"]) -> Bool[Array, ""]: ...
+
+    def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection: ...
+
+
+class ConfidenceSet(eqx.Module):
+    """{‖θ‖₂ ≤ radius, ℓ(θ) ≥ ℓ(θ̂) − ζ}, ℓ the weighted mean log-likelihood (paper: Θ(D₁) in Algorithm 3).
+
+    `centre` [k]: θ̂; `floor`: ℓ(θ̂) − ζ; `zeta`: ζ in nats per pair; `eigenvalues`, `eigenvectors` of ℓ's curvature at
+    θ̂, for the projection. Build it with `confidence_set`.
+    """
+
+    x: Float[Array, "n k"]
+    labels: Float[Array, " n"]
+    weights: Float[Array, " n"]
+    centre: Float[Array, " k"]
+    floor: Float[Array, ""]
+    zeta: Float[Array, ""]
+    radius: Float[Array, ""]
+    eigenvalues: Float[Array, " k"]
+    eigenvectors: Float[Array, "k k"]
+
+    def contains(self, theta: Float[Array, " k"]) -> Bool[Array, ""]:
+        """Membership, up to what a mean of log-likelihoods resolves."""
+        value = mean_log_likelihood(theta, self.x, self.labels, self.weights)
+        slack = 16 * jnp.finfo(value.dtype).eps
+        inside = jnp.linalg.norm(theta) <= self.radius * (1 + slack)
+        return inside & (value >= self.floor - slack * (1.0 + jnp.abs(self.floor)))
+
+    def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection:
+        """argmin over the set of ‖θ − y‖₂, to about 0.3√eps; `warm`: the last projection, if y is near the last y."""
+        if warm is None:
+            warm = WarmStart(self.centre, jnp.zeros((), y.dtype))
+        data = (self.x, self.labels, self.weights, self.floor, self.radius)
+        return project_on_cut_ball(ProjectionProblem(y, warm, *data, self.eigenvalues, self.eigenvectors))
+
+
+def confidence_set(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    centre: Float[Array, " k"],
+    zeta: float | Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+    weights: Float[Array, " n"] | None = None,
+) -> ConfidenceSet:
+    """The `ConfidenceSet` about `centre` (usually a robust θ̂).
+
+    **Raises:** ValueError for ζ < 0, which leaves θ̂ itself outside. A traced ζ < 0 is reported by the status
+    `infeasible` of a projection if the set is empty.
+    """
+    if not is_traced(zeta) and not float(zeta) >= 0:
+        raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
+    if not is_traced(radius) and not float(radius) > 0:
+        raise ValueError(f"radius={radius} must be positive.")
+    dtype = x.dtype
+    weights = jnp.ones(x.shape[0], dtype) if weights is None else weights
+    labels, zeta = labels.astype(dtype), jnp.asarray(zeta, dtype)
+    values, vectors = eigh(curvature(centre, x, labels, weights))
+    floor = mean_log_likelihood(centre, x, labels, weights) - zeta
+    radius = jnp.asarray(radius, dtype)
+    return ConfidenceSet(x, labels, weights, centre, floor, zeta, radius, jnp.maximum(values, 0.0), vectors)
+
+
+class Ellipsoid(eqx.Module):
+    """{‖θ‖₂ ≤ radius, (θ − θ̂)ᵀΣ(θ − θ̂) ≤ γ²}: the set of Zhu, Jordan & Jiao 2023.
+
+    `centre` [k]: θ̂; `eigenvalues` [k], `eigenvectors` [k, k] of Σ; `size`: γ.
+    """
+
+    centre: Float[Array, " k"]
+    eigenvalues: Float[Array, " k"]
+    eigenvectors: Float[Array, "k k"]
+    size: Float[Array, ""]
+    radius: Float[Array, ""]
+
+    def contains(self, theta: Float[Array, " k"]) -> Bool[Array, ""]:
+        """Membership, up to rounding."""
+        offset = matmul(theta - self.centre, self.eigenvectors)
+        slack = 1 + jnp.sqrt(jnp.finfo(theta.dtype).eps)
+        inside = jnp.linalg.norm(theta) <= self.radius * slack
+        return inside & (jnp.sum(self.eigenvalues * offset**2) <= (self.size * slack) ** 2)
+
+    def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection:
+        """argmin over the set of ‖θ − y‖₂, by bisection on the multiplier in the eigenbasis: no pass over data."""
+        y_, c_ = matmul(y, self.eigenvectors), matmul(self.centre, self.eigenvectors)
+        nothing = jnp.zeros_like(y_)
+
+        def at(multiplier):
+            bend = multiplier * self.eigenvalues
+            args = (1.0 + bend, y_ + bend * c_, nothing, jnp.asarray(-1.0, y.dtype), self.radius)
+            point = minimise_quadratic_in_cut_ball(*args).point
+            return point, jnp.sum(self.eigenvalues * (point - c_) ** 2) <= self.size**2
+
+        def halve(_, log_bounds):
+            low, high = log_bounds
+            middle = 0.5 * (low + high)
+            inside = at(jnp.exp(middle))[1]
+            return jnp.where(inside, low, middle), jnp.where(inside, middle, high)
+
+        wide = (jnp.asarray(-30.0, y.dtype), jnp.asarray(40.0, y.dtype))
+        _, high = jax.lax.fori_loop(0, 64, halve, wide)
+        free, enough = at(jnp.zeros((), y.dtype))
+        multiplier = jnp.where(enough, 0.0, jnp.exp(high))
+        point = jnp.where(enough, free, at(jnp.exp(high))[0])
+        solves, bad = jnp.ones((), jnp.int32), jnp.any(jnp.isnan(point))
+        status = jnp.where(bad, Status.NONFINITE.array(), Status.CONVERGED.array())
+        return Projection(matmul(self.eigenvectors, point), multiplier, solves, status)
+
+
+def ellipsoid(
+    sigma: Float[Array, "k k"], centre: Float[Array, " k"], size: Float[Array, ""], radius: Float[Array, ""]
+) -> Ellipsoid:
+    """The `Ellipsoid` with ‖θ − θ̂‖_Σ ≤ `size`, Σ positive semi-definite."""
+    values, vectors = eigh(sigma)
+    return Ellipsoid(
+        centre,
+        jnp.maximum(values, 0.0),
+        vectors,
+        jnp.asarray(size, sigma.dtype),
+        jnp.asarray(radius, sigma.dtype),
+    )
+
+
+def chi_square_quantile(probability: float, degrees: Int[Array, ""]) -> Float[Array, ""]:
+    """Quantile of χ² by Wilson & Hilferty 1931: m(1 − 2/(9m) + z√(2/(9m)))³; within 1 % for m ≥ 3, .5 ≤ p ≤ .99."""
+    m = jnp.maximum(degrees, 1) * jnp.ones(())
+    spread = 2.0 / (9.0 * m)
+    return m * (1.0 - spread + jax.scipy.special.ndtri(probability) * jnp.sqrt(spread)) ** 3
+
+
+def theory_zeta(epsilon, horizon: int, dim: int, n_pairs: int, miss: float = MISS) -> Float[Array, ""]:
+    """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3). In nats per pair, far above any log-likelihood at most sizes."""
+    return 6 * epsilon * horizon * dim**0.5 + 2 * dim / n_pairs * jnp.log(horizon * n_pairs / miss)
+
+
+def calibrated_zeta(
+    epsilon: Float[Array, ""],
+    rank: Int[Array, ""],
+    n_pairs,
+    *,
+    miss: float = MISS,
+    epsilon_scale=EPSILON_SCALE,
+) -> Float[Array, ""]:
+    """ζ = χ²_{rank, 1−δ}/(2N) + c·ε: Wilks' likelihood ratio, and what corrupt pairs may add (ours).
+
+    **Arguments:** `rank`: identifiable dimensions of θ; `miss`: δ; `epsilon_scale`: c, in nats per pair.
+    """
+    return chi_square_quantile(1.0 - miss, rank) / (2 * n_pairs) + epsilon_scale * epsilon
