@@ -5,14 +5,38 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from robust_rlhf_jax.mdp import LinearMDP, chain_mdp, gridworld, random_linear_mdp
+from robust_rlhf_jax.mdp import (
+    LinearMDP,
+    chain_mdp,
+    gridworld,
+    partial_coverage_mdp,
+    random_linear_mdp,
+    uniform_policy,
+)
+
+
+class World(NamedTuple):
+    """A decision problem and the policy [H, S, A] that both trajectories of a pair follow."""
+
+    mdp: LinearMDP
+    behaviour: Float[Array, "H S A"]
+
+
+def _uniform(mdp: LinearMDP) -> World:
+    return World(mdp, uniform_policy(mdp))
+
+
+def _holes(key, **sizes) -> World:
+    mdp, (behaviour, _) = partial_coverage_mdp(key, **sizes)
+    return World(mdp, behaviour)
 
 
 class Preset(NamedTuple):
     """Builders of worlds by family name, and the number of pairs per data set."""
 
-    families: dict[str, Callable[[jax.Array], LinearMDP]]
+    families: dict[str, Callable[[jax.Array], World]]
     n_pairs: int
 
 
@@ -20,58 +44,73 @@ PRESETS = {
     # Three families in two minutes on two cores, compilation included.
     "quick": Preset(
         {
-            "random": lambda key: random_linear_mdp(key, n_states=36, n_actions=4, dim=6, horizon=4),
-            "chain": lambda key: chain_mdp(n_states=20, n_actions=2, dim=6, horizon=4),
-            "gridworld": lambda key: gridworld(key, size=6, cells=2, horizon=4),
+            "random": lambda key: _uniform(
+                random_linear_mdp(key, n_states=36, n_actions=4, dim=6, horizon=4)
+            ),
+            "chain": lambda key: _uniform(chain_mdp(n_states=20, n_actions=2, dim=6, horizon=4)),
+            "gridworld": lambda key: _uniform(gridworld(key, size=6, cells=2, horizon=4)),
+            "partial_coverage": lambda key: _holes(key, n_states=36, n_actions=4, dim=6, horizon=4),
         },
         n_pairs=4_000,
     ),
     # The 50×50 grid and the sizes that the tables in the README use.
     "full": Preset(
         {
-            "random": lambda key: random_linear_mdp(key, n_states=60, n_actions=4, dim=6, horizon=5),
-            "chain": lambda key: chain_mdp(),
-            "gridworld": lambda key: gridworld(key, size=50, cells=2, horizon=10),
+            "random": lambda key: _uniform(
+                random_linear_mdp(key, n_states=60, n_actions=4, dim=6, horizon=5)
+            ),
+            "chain": lambda key: _uniform(chain_mdp()),
+            "gridworld": lambda key: _uniform(gridworld(key, size=50, cells=2, horizon=10)),
+            "partial_coverage": lambda key: _holes(key),
         },
         n_pairs=20_000,
     ),
     # Seconds: for tests and a first look.
     "tiny": Preset(
         {
-            "random": lambda key: random_linear_mdp(key, n_states=8, n_actions=2, dim=3, horizon=2),
-            "chain": lambda key: chain_mdp(n_states=6, n_actions=2, dim=4, horizon=2),
-            "gridworld": lambda key: gridworld(key, size=4, cells=2, horizon=2),
+            "random": lambda key: _uniform(random_linear_mdp(key, n_states=8, n_actions=2, dim=3, horizon=2)),
+            "chain": lambda key: _uniform(chain_mdp(n_states=6, n_actions=2, dim=4, horizon=2)),
+            "gridworld": lambda key: _uniform(gridworld(key, size=4, cells=2, horizon=2)),
+            "partial_coverage": lambda key: _holes(
+                key, n_states=8, n_actions=2, dim=3, horizon=2, n_rare=1, rare_probability=0.02
+            ),
         },
         n_pairs=300,
     ),
 }
 
 
-def build_worlds(preset: str, families: tuple[str, ...], key: jax.Array) -> list[LinearMDP]:
+def build_worlds(preset: str, families: tuple[str, ...], key: jax.Array) -> list[World]:
     """One world per family."""
     return [PRESETS[preset].families[name](key) for name in families]
 
 
-def pad_world(mdp: LinearMDP, horizon: int, n_states: int, n_actions: int, dim: int) -> LinearMDP:
+def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: int) -> World:
     """The same decision problem with larger arrays.
 
-    New feature dimensions are zero; new actions repeat the last one; new states repeat state 0 and are never
-    entered; new steps pay nothing and stay where they are told to: V★, V^π and all gaps are unchanged.
+    New feature dimensions are zero; new actions repeat the last one and are never taken by the behaviour; new
+    states repeat state 0 and are never entered; new steps pay nothing and stay where they are told to: V★, V^π and
+    all gaps are unchanged.
     """
+    mdp = world.mdp
     more_steps, more_dims = horizon - mdp.horizon, dim - mdp.dim
-    phi = jnp.pad(mdp.features, ((0, 0), (0, n_actions - mdp.n_actions), (0, 0)), mode="edge")
-    phi = jnp.concatenate([phi, jnp.repeat(phi[:1], n_states - mdp.n_states, axis=0)])
-    mu = jnp.pad(mdp.transition_measures, ((0, 0), (0, more_dims), (0, n_states - mdp.n_states)))
+    more_states, more_actions = n_states - mdp.n_states, n_actions - mdp.n_actions
+    phi = jnp.pad(mdp.features, ((0, 0), (0, more_actions), (0, 0)), mode="edge")
+    phi = jnp.concatenate([phi, jnp.repeat(phi[:1], more_states, axis=0)])
+    mu = jnp.pad(mdp.transition_measures, ((0, 0), (0, more_dims), (0, more_states)))
     mu = jnp.concatenate([mu, jnp.repeat(mu[-1:], more_steps, axis=0)])
-    return LinearMDP(
+    behaviour = jnp.pad(world.behaviour, ((0, more_steps), (0, more_states), (0, 0)), mode="edge")
+    padded = LinearMDP(
         features=jnp.pad(phi, ((0, 0), (0, 0), (0, more_dims))),
         transition_measures=mu,
         theta=jnp.pad(mdp.theta, ((0, more_steps), (0, more_dims))),
-        initial_distribution=jnp.pad(mdp.initial_distribution, (0, n_states - mdp.n_states)),
+        initial_distribution=jnp.pad(mdp.initial_distribution, (0, more_states)),
     )
+    return World(padded, jnp.pad(behaviour, ((0, 0), (0, 0), (0, more_actions))))
 
 
-def stack_worlds(worlds: list[LinearMDP]) -> LinearMDP:
+def stack_worlds(worlds: list[World]) -> World:
     """Pad to the largest horizon, states, actions and dimension, then stack along a new leading axis."""
-    shape = [max(getattr(w, name) for w in worlds) for name in ("horizon", "n_states", "n_actions", "dim")]
+    names = ("horizon", "n_states", "n_actions", "dim")
+    shape = [max(getattr(world.mdp, name) for world in worlds) for name in names]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[pad_world(w, *shape) for w in worlds])

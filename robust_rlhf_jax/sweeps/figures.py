@@ -5,10 +5,22 @@ from typing import Any
 
 from .summary import quartiles
 
-COLOURS = {"standard": "#c1432e", "uniform_coverage": "#1f6f8b", "clean_reference": "#7a7a7a"}
+COLOURS = {
+    "standard": "#c1432e",
+    "uniform_coverage": "#1f6f8b",
+    "condition_number": "#5a8f3d",
+    "condition_number_autodiff": "#8a5fb0",
+    "pessimistic_mle": "#d98e04",
+    "pessimistic_mle_linear": "#a8795a",
+    "clean_reference": "#7a7a7a",
+}
 LABELS = {
     "standard": "plain RLHF",
     "uniform_coverage": "Algorithm 1",
+    "condition_number": "Algorithm 3",
+    "condition_number_autodiff": "Algorithm 3, autodiff",
+    "pessimistic_mle": "pessimistic MLE",
+    "pessimistic_mle_linear": "pessimistic MLE, linear",
     "clean_reference": "plain RLHF, clean data",
 }
 

@@ -4,12 +4,29 @@ from functools import partial
 
 import jax
 
-from robust_rlhf_jax.algorithms import standard, uniform_coverage
+from robust_rlhf_jax.algorithms import (
+    ConditionNumberConfig,
+    DescentConfig,
+    PessimisticMLEConfig,
+    condition_number,
+    pessimistic_mle,
+    standard,
+    uniform_coverage,
+)
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.preferences import label_entropy, sample_preferences
 
-ALGORITHMS = {"standard": standard, "uniform_coverage": uniform_coverage}
+ALGORITHMS = {
+    "standard": standard,
+    "uniform_coverage": uniform_coverage,
+    "condition_number": condition_number,
+    "condition_number_autodiff": partial(
+        condition_number, config=ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
+    ),
+    "pessimistic_mle": pessimistic_mle,
+    "pessimistic_mle_linear": partial(pessimistic_mle, config=PessimisticMLEConfig(penalty="linear")),
+}
 # Plain RLHF on the data before the attack: what a clean file would have given.
 REFERENCE = "clean_reference"
 
@@ -24,8 +41,9 @@ def sample_batch(keys, worlds, world, temperature, n_pairs):
     """One data set per lane, and its label entropy in bits."""
 
     def lane(key, w):
-        mdp = gather(worlds, w)
-        data = sample_preferences(key, mdp, n_pairs, temperature=temperature)
+        mdp, behaviour = gather(worlds, w)
+        both = (behaviour, behaviour)
+        data = sample_preferences(key, mdp, n_pairs, behaviour=both, temperature=temperature)
         return data, label_entropy(data, mdp.theta, temperature)
 
     return jax.vmap(lane)(keys, world)
@@ -36,7 +54,7 @@ def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack):
     """The attacked data of every lane."""
 
     def lane(key, d, w, epsilon):
-        return ATTACKS[attack](key, gather(datasets, d), epsilon, gather(worlds, w))
+        return ATTACKS[attack](key, gather(datasets, d), epsilon, gather(worlds.mdp, w))
 
     return jax.vmap(lane)(keys, dataset, world, epsilons)
 
@@ -46,7 +64,7 @@ def solve_batch(keys, data, worlds, world, epsilons, algorithm):
     """(normalised gap, V^π, status) of every lane."""
 
     def lane(key, d, w, epsilon):
-        mdp = gather(worlds, w)
+        mdp = gather(worlds.mdp, w)
         solution = ALGORITHMS[algorithm](key, d, epsilon)
         return normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy), solution.status
 
