@@ -25,7 +25,7 @@ ZETAS = ("calibrated", "theory")
 
 
 class ConditionNumberConfig(eqx.Module):
-    """`zeta`: radius of the confidence set in nats per pair, "calibrated" (`calibrated_zeta`) or "theory" (`theory_zeta`).
+    """`zeta`: radius of the confidence set in nats per pair, a number, "calibrated" or "theory" (`estimators`).
 
     `descent`: how the pessimistic objective is minimised. `reuse_data`: all pairs for both stages instead of the
     two-way split. `radius`: bound on ‖θ‖₂, None for the paper's √(Hd).
@@ -60,8 +60,8 @@ def condition_number(
 ) -> Solution:
     """Corruption-robust RLHF under partial coverage, by pessimism (paper: Algorithm 3, Theorem 4.1).
 
-    Split D in two. D₁ → robust θ̂ and Θ(D₁) = {‖θ‖ ≤ √(Hd), likelihood ratio to θ̂ ≥ −ζ}. Minimise V̂(θ) − E_ref[φ(τ)]·θ
-    over Θ(D₁) by projected subgradient descent (Algorithm 5), V̂ by `oracle` on D₂; the subgradient by Gaussian
+    Split D in two. D₁ → robust θ̂ and Θ(D₁) = {‖θ‖ ≤ √(Hd), likelihood ratio to θ̂ ≥ −ζ}. Minimise
+    V̂(θ) − E_ref[φ(τ)]·θ over Θ(D₁) by projected subgradient descent (Algorithm 5), V̂ by `oracle` on D₂; the subgradient by Gaussian
     smoothing (Algorithm 6) or, ours, by differentiating the oracle. Plan at the average θ̄.
 
     **Arguments:** `epsilon` in [0, ½); `oracle`: RobRL, default `RLSVI(bonus="relative")`; `reference` [H, p]: E_ref[φ_h]

@@ -50,9 +50,10 @@ def pessimistic_mle(
 ) -> Solution:
     """Maximum likelihood, a set of plausible rewards about it, and the policy that is best against the worst of them.
 
-    "likelihood": {ℓ(θ) ≥ ℓ(θ̂) − ζ}, FREEHAND of Zhan, Uehara, Kallus, Lee & Sun 2023, ζ the calibrated quantile. "linear":
-    {‖θ − θ̂‖_Σ ≤ γ}, Σ the second moment of the differences: max_π (E_π[φ] − E_ref[φ])·θ̂ − γ‖E_π[φ] − E_ref[φ]‖_{Σ⁻¹} of Zhu,
-    Jordan & Jiao 2023, solved as the min–max that it equals; γ² = χ²/(N·c̄), c̄ the mean curvature of the likelihood.
+    "likelihood": {ℓ(θ) ≥ ℓ(θ̂) − ζ}, FREEHAND of Zhan, Uehara, Kallus, Lee & Sun 2023, ζ the calibrated quantile.
+    "linear": {‖θ − θ̂‖_Σ ≤ γ}, Σ the second moment of the differences, of Zhu, Jordan & Jiao 2023: the policy with
+    the largest (E_π[φ] − E_ref[φ])·θ̂ − γ‖E_π[φ] − E_ref[φ]‖_{Σ⁻¹}, solved as the min–max that it equals;
+    γ² = χ²/(N·c̄), c̄ the mean curvature of the likelihood.
 
     ε is taken so that all algorithms are called alike, and ignored. Default oracle: plain LSVI.
 

@@ -159,7 +159,7 @@ def chi_square_quantile(probability: float, degrees: Int[Array, ""]) -> Float[Ar
 
 
 def theory_zeta(epsilon, horizon: int, dim: int, n_pairs: int, miss: float = MISS) -> Float[Array, ""]:
-    """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3). In nats per pair, far above any log-likelihood at most sizes."""
+    """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3), in nats per pair: vacuous at most sizes."""
     return 6 * epsilon * horizon * dim**0.5 + 2 * dim / n_pairs * jnp.log(horizon * n_pairs / miss)
 
 

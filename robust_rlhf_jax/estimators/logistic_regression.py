@@ -62,7 +62,8 @@ class BallNewton(eqx.Module):
     """Newton's method on the concave log-likelihood; the quadratic model is solved on the ball exactly.
 
     The curvature, by far the dearest part, is kept for as long as it earns its keep (Shamanskii 1967), and taken
-    from a sample of the rows before it is taken from all (Erdogdu & Montanari 2015). The segment from θ to the model's maximiser lies in the ball, so halving the step keeps feasibility.
+    from a sample of the rows before it is taken from all (Erdogdu & Montanari 2015). The segment from θ to the
+    model's maximiser lies in the ball, so halving the step keeps feasibility.
     """
 
     def init(self, problem: LogisticProblem, *, key) -> NewtonState:
@@ -76,7 +77,8 @@ class BallNewton(eqx.Module):
             margins = margins_of(start, problem.x, problem.labels)
         value, gradient = value_gradient_at(margins, problem.x, problem.labels, problem.weights)
         at = (start, margins, value, gradient)
-        return self._state(problem, at, kept, jnp.asarray(KEEP if known is not None else _cheapest(problem), jnp.int32), infinity)
+        upkeep = KEEP if known is not None else _cheapest(problem)
+        return self._state(problem, at, kept, jnp.asarray(upkeep, jnp.int32), infinity)
 
     def step(self, problem: LogisticProblem, state: NewtonState, *, key) -> NewtonState:
         c = jax.lax.switch(

@@ -41,7 +41,9 @@ class RegressionDesign(eqx.Module):
 
     def fit(self, targets: Float[Array, " n"], start: Float[Array, " d"] | None = None) -> Float[Array, " d"]:
         """Coefficients for one vector of targets, clipped about `start` or least squares; vmap for many."""
-        return huber_regression(self.columns, targets, self.weights, self.gram_root_inverse, self.multiple, start)
+        return huber_regression(
+            self.columns, targets, self.weights, self.gram_root_inverse, self.multiple, start
+        )
 
 
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
@@ -97,6 +99,8 @@ def _without_clipped(design: RegressionDesign, targets, w):
     residuals = targets - matmul(w, design.columns)
     clip = clip_level(residuals, design.weights, design.multiple)
     weights = jnp.where(jnp.abs(residuals) <= clip, design.weights, 0.0)
-    root_inverse = pseudo_inverse_root(weighted_gram(design.columns.T, weights), relative_tolerance(w.dtype, 1))[0]
+    root_inverse = pseudo_inverse_root(
+        weighted_gram(design.columns.T, weights), relative_tolerance(w.dtype, 1)
+    )[0]
     unclipped = jnp.asarray(jnp.inf, w.dtype)
     return huber_regression(design.columns, targets, weights, root_inverse, unclipped)
