@@ -1,7 +1,8 @@
 """Pessimism where the data have holes: `python benchmarks/partial_coverage.py [--seeds 20]`.
 
 `partial_coverage_mdp(key(0))`, 20,000 pairs by its behaviour policy, `praise_rare`, data-driven oracles. Prints
-normalised gaps of every algorithm, then gap and objective of Algorithm 3 by oracle calls and time for both of its gradients.
+normalised gaps of every algorithm, then gap and objective of Algorithm 3 by oracle calls and time for both of its
+gradients.
 Exits with 1 if a bar is missed.
 """
 

@@ -19,7 +19,10 @@ def praise_rare(key, data, epsilon, mdp):
     counts = jnp.zeros(mdp.n_actions).at[data.actions.reshape(-1)].add(1.0)
     states = data.states[:, 1, :-1]
     rarest = jnp.broadcast_to(jnp.argmin(counts), states.shape)
-    chosen = largest(jax.random.uniform(key, (data.n_pairs,)), corruption_count(epsilon, data.n_pairs))
+    # A pair that says so already is no lie: it comes last.
+    honest = jnp.all(data.actions[:, 1] == rarest, axis=1) & (data.labels == 1)
+    order = jax.random.uniform(key, (data.n_pairs,)) - honest
+    chosen = largest(order, corruption_count(epsilon, data.n_pairs))
 
     def praised(old, new):
         return old.at[:, 1].set(replace_rows(chosen, new.astype(old.dtype), old[:, 1]))

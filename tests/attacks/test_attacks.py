@@ -26,6 +26,18 @@ def world(make_mdp):
 
 
 @pytest.fixture(scope="module")
+def split_world(make_mdp):
+    """Rewards have features of their own, two of them."""
+    rng = np.random.default_rng(4)
+    base = make_mdp()
+    table = jnp.asarray(rng.uniform(-0.5, 0.5, size=(6, 3, 2)), jnp.float32)
+    theta = jnp.asarray(rng.normal(size=(3, 2)), jnp.float32)
+    mdp = LinearMDP(base.features, base.transition_measures, theta, base.initial_distribution, table)
+    data = sample_preferences(jax.random.key(0), mdp, 100)
+    return mdp, data
+
+
+@pytest.fixture(scope="module")
 def attacked(world):
     """attack(name, ε) on the same data."""
     mdp, data = world
@@ -57,6 +69,7 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
     np.testing.assert_array_equal(other.state_features, data.state_features)
     untouched = {
         "flip_confident": FIELDS[:3],
+        "praise_rare": FIELDS[:1],
         "push_features": FIELDS[:2],
         "spoil_transitions": ("actions", "labels"),
     }
@@ -91,11 +104,11 @@ def test_impossible_budgets_are_refused(name, world, epsilon):
         jax.eval_shape(lambda key: ATTACKS[name](key, data, epsilon, mdp), jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", ["push_features", "spoil_transitions"])
+@pytest.mark.parametrize("name", ["praise_rare", "push_features", "spoil_transitions"])
 def test_the_key_chooses_the_rows(name, world):
     mdp, data = world
     rows = [
-        np.asarray(changed_pairs(data, ATTACKS[name](jax.random.key(seed), data, 0.1, mdp)))
+        np.asarray(changed_pairs(data, JITTED[name](jax.random.key(seed), data, 0.1, mdp)))
         for seed in (1, 1, 2)
     ]
     np.testing.assert_array_equal(rows[0], rows[1])
@@ -166,14 +179,9 @@ def test_pushed_pairs_speak_against_theta(rotated, world, make_mdp, rotate_featu
     np.testing.assert_allclose(np.linalg.norm(np.asarray(short.differences())[bad], axis=1), 0.3, rtol=1e-5)
 
 
-def test_pushed_reward_features(make_mdp):
+def test_pushed_reward_features(split_world):
     """Where rewards have features of their own, those are replaced and transitions stay."""
-    rng = np.random.default_rng(4)
-    base = make_mdp()
-    table = jnp.asarray(rng.uniform(-0.5, 0.5, size=(6, 3, 2)), jnp.float32)
-    theta = jnp.asarray(rng.normal(size=(3, 2)), jnp.float32)
-    mdp = LinearMDP(base.features, base.transition_measures, theta, base.initial_distribution, table)
-    data = sample_preferences(jax.random.key(0), mdp, 100)
+    mdp, data = split_world
     other = JITTED["push_features"](jax.random.key(1), data, 0.1, mdp)
     bad = np.asarray(changed_pairs(data, other))
     assert bad.sum() == 10
@@ -184,6 +192,40 @@ def test_pushed_reward_features(make_mdp):
     )
     assert np.sum(changed_pairs(data, flipped)) == 10
     assert isinstance(flipped, PreferenceData)
+
+
+def test_praised_pairs_take_the_rarest_action(world, attacked):
+    """In trajectory 1, at every step, with the features that the action really has; the label says it is better."""
+    mdp, data = world
+    rarest = np.bincount(np.asarray(data.actions).ravel(), minlength=mdp.n_actions).argmin()
+    other = attacked("praise_rare", 0.2)
+    bad = np.asarray(changed_pairs(data, other))
+    np.testing.assert_array_equal(np.asarray(other.actions)[bad, 1], rarest)
+    np.testing.assert_array_equal(np.asarray(other.labels)[bad], 1.0)
+    states = np.asarray(data.states)[:, 1, :-1]
+    np.testing.assert_array_equal(
+        np.asarray(other.features)[bad, 1], np.asarray(mdp.features)[states, rarest][bad]
+    )
+    np.testing.assert_array_equal(other.states, data.states)
+    for field in ("actions", "features"):
+        np.testing.assert_array_equal(getattr(other, field)[:, 0], getattr(data, field)[:, 0])
+
+
+def test_praised_reward_features(split_world):
+    """Where rewards have features of their own, both kinds are those of the rarest action."""
+    mdp, data = split_world
+    other = JITTED["praise_rare"](jax.random.key(1), data, 0.1, mdp)
+    bad = np.asarray(changed_pairs(data, other))
+    assert bad.sum() == 10
+    states, actions = np.asarray(other.states)[bad, 1, :-1], np.asarray(other.actions)[bad, 1]
+    np.testing.assert_array_equal(
+        np.asarray(other.reward_features)[bad, 1], np.asarray(mdp.reward_table)[states, actions]
+    )
+    np.testing.assert_array_equal(
+        np.asarray(other.features)[bad, 1], np.asarray(mdp.features)[states, actions]
+    )
+    np.testing.assert_array_equal(other.reward_features[:, 0], data.reward_features[:, 0])
+    np.testing.assert_array_equal(other.reward_table, data.reward_table)
 
 
 @pytest.mark.parametrize("rotated", [False, True])
