@@ -23,9 +23,10 @@ EPSILON_SCALE = 0.5
 
 
 class RewardSet(Protocol):
-    """A closed convex set of flat θ [k] that can be projected on."""
+    """A closed convex set of flat θ [k], within the ball of `radius`, that can be projected on."""
 
     centre: Float[Array, " k"]
+    radius: Float[Array, ""]
 
     def contains(self, theta: Float[Array, " k"]) -> Bool[Array, ""]: ...
 

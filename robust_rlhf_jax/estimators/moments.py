@@ -66,7 +66,9 @@ class Filter(eqx.Module):
     """Score the rows, remove the highest scores, again: a filter of either degree differs in its scores alone."""
 
     @abc.abstractmethod
-    def scores(self, x: Float[Array, "n d"], weights: Float[Array, " n"]):
+    def scores(
+        self, x: Float[Array, "n d"], weights: Float[Array, " n"]
+    ) -> tuple[Float[Array, " n"], Float[Array, ""]]:
         """(scores [n], top eigenvalue) of the weighted rows."""
 
     @abc.abstractmethod
