@@ -1,4 +1,4 @@
-"""Maximum likelihood for weighted logistic labels over a ball: damped Newton, exact constraint."""
+"""Maximum likelihood for weighted logistic labels over a ball: damped Newton, or L-BFGS where k is large."""
 
 from typing import NamedTuple
 
@@ -8,37 +8,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.iterate import Status, iterate
-from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point, project_ball
-from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
+from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
+from robust_rlhf_jax.kernels.logistic import curvature_at
+
+from .logistic_lbfgs import MAX_LBFGS_STEPS, BallLBFGS
+from .logistic_problem import LogisticProblem, backtrack, begin
 
 MAX_NEWTON_STEPS = 40
-MAX_HALVINGS = 12
+# Widest problem [k] whose curvature is formed and factored.
+NEWTON_LIMIT = 2000
 # A step that shrinks the gradient to less than this share earns its curvature another step.
 REUSE_BELOW = 0.3
 # Where it leaves this many rows a parameter, every STRIDE-th row gives the curvature to within √(k·STRIDE/n).
 STRIDE, SAMPLED_ROWS = 10, 100
 KEEP, SAMPLE, RENEW = range(3)
-
-
-class LogisticProblem(eqx.Module):
-    """max over ‖θ‖ ≤ radius of Σ_n w_n log σ(o_nθᵀx_n)/Σ_n w_n, started at `start`.
-
-    `projector` [k, k] maps to the span of the data: steps stay inside it, so that rounding never moves θ along a
-    direction about which the data say nothing. `known_curvature` [k, k]: the curvature of a similar problem to
-    begin with, or None. `row_size`: root mean square length of a row, the scale of the gradient's rounding.
-    `start_margins` [n]: o_nθᵀx_n at a `start` that lies in the ball and the span already, or None.
-    """
-
-    x: Float[Array, "n k"]
-    labels: Float[Array, " n"]
-    weights: Float[Array, " n"]
-    radius: Float[Array, ""]
-    projector: Float[Array, "k k"]
-    start: Float[Array, " k"]
-    known_curvature: Float[Array, "k k"] | None = None
-    row_size: Float[Array, ""] | float = 1.0
-    start_margins: Float[Array, " n"] | None = None
 
 
 class NewtonState(eqx.Module):
@@ -71,14 +54,8 @@ class BallNewton(eqx.Module):
         known = problem.known_curvature
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         kept = jnp.zeros((k, k), problem.x.dtype) if known is None else known
-        start, margins = problem.start, problem.start_margins
-        if margins is None:
-            start = project_ball(matmul(problem.projector, start), problem.radius)
-            margins = margins_of(start, problem.x, problem.labels)
-        value, gradient = value_gradient_at(margins, problem.x, problem.labels, problem.weights)
-        at = (start, margins, value, gradient)
-        upkeep = KEEP if known is not None else _cheapest(problem)
-        return self._state(problem, at, kept, jnp.asarray(upkeep, jnp.int32), infinity)
+        upkeep = jnp.asarray(KEEP if known is not None else _cheapest(problem), jnp.int32)
+        return self._state(problem, begin(problem), kept, upkeep, infinity)
 
     def step(self, problem: LogisticProblem, state: NewtonState, *, key) -> NewtonState:
         c = jax.lax.switch(
@@ -90,8 +67,8 @@ class BallNewton(eqx.Module):
             ],
         )
         target = newton_point(state.theta, state.gradient, c, problem.radius)
-        move = matmul(problem.projector, target - state.theta)
-        scale, at = _backtrack(problem, state, move)
+        move = problem.in_span(target - state.theta)
+        scale, at = backtrack(problem, state, move, _rounding(state.value))
         new = self._state(problem, at, c, jnp.asarray(KEEP, jnp.int32), at[2] - state.value)
         # The gain of a Newton step bounds what is left; that of a step with another curvature does not unless
         # the gradient agrees, and its failure only says that the curvature is too old or too rough.
@@ -111,7 +88,7 @@ class BallNewton(eqx.Module):
 
     def _state(self, problem, at, c, upkeep, gain):
         theta, margins, value, gradient = at
-        norm = ball_stationarity(theta, matmul(problem.projector, gradient), problem.radius)
+        norm = ball_stationarity(theta, problem.in_span(gradient), problem.radius)
         return NewtonState(theta, margins, value, gradient, norm, c, upkeep, gain)
 
 
@@ -130,36 +107,6 @@ def _sampled_curvature(problem: LogisticProblem, margins):
     return curvature_at(margins[part], problem.x[part], problem.weights[part])
 
 
-def _backtrack(problem: LogisticProblem, state: NewtonState, move):
-    """(step length, (θ, margins, value, gradient) there): halve until the value rises as the slope promises.
-
-    0 and the old point if it never does. The gradient comes with every trial, since the first trial is almost
-    always the last.
-    """
-    slope = jnp.dot(state.gradient, move)
-
-    def at(scale):
-        theta = state.theta + scale * move
-        margins = margins_of(theta, problem.x, problem.labels)
-        return theta, margins, *value_gradient_at(margins, problem.x, problem.labels, problem.weights)
-
-    def too_long(carry):
-        halvings, scale, (_, _, value, _) = carry
-        enough = value >= state.value + 1e-4 * scale * slope - _rounding(state.value)
-        return ~enough & (halvings < MAX_HALVINGS)
-
-    def halve(carry):
-        halvings, scale, _ = carry
-        return halvings + 1, 0.5 * scale, at(0.5 * scale)
-
-    one = jnp.ones((), problem.x.dtype)
-    halvings, scale, there = jax.lax.while_loop(too_long, halve, (0, one, at(one)))
-    failed = halvings >= MAX_HALVINGS
-    here = (state.theta, state.margins, state.value, state.gradient)
-    stay = jax.tree.map(lambda old, new: jnp.where(failed, old, new), here, there)
-    return jnp.where(failed, 0.0, scale), stay
-
-
 def _gradient_floor(problem: LogisticProblem):
     """Projected-gradient norm that counts as zero: 32 rounding errors of a mean of rows of x."""
     return 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
@@ -171,29 +118,37 @@ def _rounding(value):
 
 
 class LogisticFit(NamedTuple):
-    """`theta` [k]; `value`: mean log-likelihood; `stationarity`: projected-gradient norm; `steps`: Newton steps;
-    `curvature` [k, k] of the last model; `margins` [n] at θ; `status`.
+    """`theta` [k]; `value`: mean log-likelihood; `stationarity`: projected-gradient norm; `steps`: of the solver;
+    `curvature` [k, k] of the last model, None from `BallLBFGS`; `margins` [n] at θ; `status`.
     """
 
     theta: Float[Array, " k"]
     value: Float[Array, ""]
     stationarity: Float[Array, ""]
     steps: Int[Array, ""]
-    curvature: Float[Array, "k k"]
+    curvature: Float[Array, "k k"] | None
     margins: Float[Array, " n"]
     status: Int[Array, ""]
 
 
-def fit_logistic(problem: LogisticProblem, max_steps: int = MAX_NEWTON_STEPS) -> LogisticFit:
-    """Solve a `LogisticProblem` by `BallNewton`."""
-    end = iterate(BallNewton(), problem, key=jax.random.key(0), max_steps=max_steps)
+def fit_logistic(
+    problem: LogisticProblem, max_steps: int | None = None, *, newton_limit: int = NEWTON_LIMIT
+) -> LogisticFit:
+    """Solve a `LogisticProblem`: by `BallNewton` up to k = newton_limit parameters, by `BallLBFGS` above.
+
+    `max_steps`: None for `MAX_NEWTON_STEPS` or `MAX_LBFGS_STEPS`.
+    """
+    newton = problem.x.shape[1] <= newton_limit
+    solver, limit = (BallNewton(), MAX_NEWTON_STEPS) if newton else (BallLBFGS(), MAX_LBFGS_STEPS)
+    limit = limit if max_steps is None else max_steps
+    end = iterate(solver, problem, key=jax.random.key(0), max_steps=limit)
     state = end.state
     return LogisticFit(
         state.theta,
         state.value,
         state.stationarity,
         end.step,
-        state.curvature,
+        state.curvature if newton else None,
         state.margins,
         end.status,
     )

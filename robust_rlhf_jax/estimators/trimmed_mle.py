@@ -7,33 +7,50 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
-from robust_rlhf_jax.kernels.ball import project_ball
-from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
-from robust_rlhf_jax.kernels.logistic import margins_of
 from robust_rlhf_jax.kernels.quantile import keep_top
 
-from .logistic_regression import STRIDE, LogisticProblem, fit_logistic, sample_suffices
+from .logistic_problem import LogisticProblem, begin
+from .logistic_regression import NEWTON_LIMIT, fit_logistic
+from .row_geometry import dense_geometry, wide_geometry
 
 MAX_ROUNDS = 100
 
 
 class TrimmedProblem(eqx.Module):
-    """max over ‖θ‖ ≤ radius and 0 ≤ w ≤ capacity, Σw = (1−ε)Σcapacity, of Σ_n w_n log P_θ(o_n|x_n)/Σw."""
+    """max over ‖θ‖ ≤ radius and 0 ≤ w ≤ capacity, Σw = (1−ε)Σcapacity, of Σ_n w_n log P_θ(o_n|x_n)/Σw.
+
+    Above `newton_limit` parameters `second_moment` and `projector` are None, and the start lies in the span.
+    """
 
     x: Float[Array, "n k"]
     labels: Float[Array, " n"]
     capacity: Float[Array, " n"]
     epsilon: Float[Array, ""]
     radius: Float[Array, ""]
-    second_moment: Float[Array, "k k"]
+    second_moment: Float[Array, "k k"] | None
     row_size: Float[Array, ""]
-    projector: Float[Array, "k k"]
+    projector: Float[Array, "k k"] | None
     start: Float[Array, " k"]
     tolerance: Float[Array, ""]
+    newton_limit: int = eqx.field(static=True, default=NEWTON_LIMIT)
 
     def most_likely(self, margins: Float[Array, " n"]) -> Float[Array, " n"]:
         """Ŝ_t as weights: the (1−ε)-fraction with the largest likelihood under θ; ties share."""
         return keep_top(margins, self.capacity, (1.0 - self.epsilon) * jnp.sum(self.capacity))
+
+    def inner(self, weights, start, curvature=None, margins=None) -> LogisticProblem:
+        """Maximise over θ at these weights."""
+        return LogisticProblem(
+            self.x,
+            self.labels,
+            weights,
+            self.radius,
+            self.projector,
+            start,
+            curvature,
+            self.row_size,
+            margins,
+        )
 
     def objective(self, margins, weights) -> Float[Array, ""]:
         return jnp.dot(weights, jax.nn.log_sigmoid(margins)) / jnp.sum(weights)
@@ -49,7 +66,7 @@ class TrimmedState(eqx.Module):
     gain: Float[Array, ""]
     gradient_norm: Float[Array, ""]
     newton_steps: Int[Array, ""]
-    curvature: Float[Array, "k k"]
+    curvature: Float[Array, "k k"] | None
     inner_status: Int[Array, ""]
 
 
@@ -57,8 +74,7 @@ class Alternation(eqx.Module):
     """Maximise over θ given Ŝ, then over Ŝ given θ; the objective never falls."""
 
     def init(self, problem: TrimmedProblem, *, key) -> TrimmedState:
-        start = project_ball(matmul(problem.projector, problem.start), problem.radius)
-        margins = margins_of(start, problem.x, problem.labels)
+        start, margins, _, _ = begin(problem.inner(problem.capacity, problem.start))
         weights = problem.most_likely(margins)
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         return TrimmedState(
@@ -70,23 +86,13 @@ class Alternation(eqx.Module):
             gradient_norm=infinity,
             newton_steps=jnp.zeros((), jnp.int32),
             # At θ = 0 every pair has curvature ¼xxᵀ, a bound on it anywhere: a safe first model.
-            curvature=0.25 * problem.second_moment,
+            curvature=None if problem.second_moment is None else 0.25 * problem.second_moment,
             inner_status=Status.CONVERGED.array(),
         )
 
     def step(self, problem: TrimmedProblem, state: TrimmedState, *, key) -> TrimmedState:
-        inner = LogisticProblem(
-            problem.x,
-            problem.labels,
-            state.weights,
-            problem.radius,
-            problem.projector,
-            state.theta,
-            state.curvature,
-            problem.row_size,
-            state.margins,
-        )
-        fit = fit_logistic(inner)
+        inner = problem.inner(state.weights, state.theta, state.curvature, state.margins)
+        fit = fit_logistic(inner, newton_limit=problem.newton_limit)
         weights = problem.most_likely(fit.margins)
         return TrimmedState(
             theta=fit.theta,
@@ -113,7 +119,8 @@ class TrimmedFit(eqx.Module):
 
     `theta` [k]; `weights` [n]: 1 for kept pairs, 0 for trimmed ones; `objective`: mean log-likelihood of the kept
     pairs; `gradient_norm`: projected gradient of the last inner problem; `rank`: dimension of the span of x;
-    `rounds`, `newton_steps`: alternations and Newton steps of the start that won, `start`: its index; `status`.
+    `rounds`, `newton_steps`: alternations and Newton (or L-BFGS) steps of the start that won, `start`: its index;
+    `status`.
     """
 
     theta: Float[Array, " k"]
@@ -132,16 +139,13 @@ def default_tolerance(dtype) -> float:
     return 16 * float(jnp.finfo(dtype).eps)
 
 
-def row_normalised_start(x, labels, capacity, radius, projector, whitener, row_size) -> Float[Array, " k"]:
-    """Plain fit to the rows z/‖z‖, z whitened: no row can pull harder than another.
+def row_normalised_start(problem: TrimmedProblem, length: Float[Array, " n"]) -> Float[Array, " k"]:
+    """Plain fit to the rows z/‖z‖, z whitened and of the given lengths: no row can pull harder than another.
 
     A bounded-influence start for the alternation, which is trapped near the plain fit when rows are replaced
     (Künsch, Stefanski & Carroll 1989 for weights that bound leverage in logistic regression).
     """
-    length = jnp.linalg.norm(matmul(x, whitener), axis=1)
-    weights = capacity / jnp.where(length > 0, length, 1.0)
-    zero = jnp.zeros(x.shape[1], x.dtype)
-    return fit_logistic(LogisticProblem(x, labels, weights, radius, projector, zero, None, row_size)).theta
+    return _plain_fit(problem, problem.capacity / jnp.where(length > 0, length, 1.0))
 
 
 def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
@@ -149,52 +153,51 @@ def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Arr
 
     def fit(k):
         picked = jax.random.bernoulli(k, 0.1, problem.labels.shape) * problem.capacity
-        zero = jnp.zeros_like(problem.start)
-        weights = jnp.where(jnp.sum(picked) > 0, picked, problem.capacity)
-        return fit_logistic(
-            LogisticProblem(
-                problem.x,
-                problem.labels,
-                weights,
-                problem.radius,
-                problem.projector,
-                zero,
-                None,
-                problem.row_size,
-            )
-        ).theta
+        return _plain_fit(problem, jnp.where(jnp.sum(picked) > 0, picked, problem.capacity))
 
     return jax.lax.map(fit, jax.random.split(key, count))
 
 
-def _span(x, weights, exact: bool):
-    """Second moment of the rows, and its `pseudo_inverse_root`.
-
-    A sample of the rows that spans every direction settles the span, and the rest only matters to a whitener.
-    """
-    k = x.shape[1]
-
-    def of(rows, w):
-        moment = weighted_second_moment(rows, w)
-        return moment, pseudo_inverse_root(moment)
-
-    if exact or not sample_suffices(x):
-        return of(x, weights)
-    sampled = of(x[::STRIDE], weights[::STRIDE])
-    return jax.lax.cond(sampled[1][2] == k, lambda: sampled, lambda: of(x, weights))
+def _plain_fit(problem: TrimmedProblem, weights) -> Float[Array, " k"]:
+    inner = problem.inner(weights, jnp.zeros_like(problem.start))
+    return fit_logistic(inner, newton_limit=problem.newton_limit).theta
 
 
 @eqx.filter_jit
-def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_start, n_random, max_rounds):
-    moment, (whitener, colourer, rank) = _span(x, jnp.maximum(capacity, 1e-6), exact=robust_start)
-    projector, row_size = matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment))
+def _fit(
+    x,
+    labels,
+    capacity,
+    epsilon,
+    radius,
+    tolerance,
+    starts,
+    key,
+    robust_start,
+    n_random,
+    max_rounds,
+    newton_limit,
+):
     zero = jnp.zeros(x.shape[1], x.dtype)
+    describe = dense_geometry if x.shape[1] <= newton_limit else wide_geometry
+    given = zero[None] if starts is None else starts
+    geometry = describe(x, jnp.maximum(capacity, 1e-6), given, robust_start)
     problem = TrimmedProblem(
-        x, labels, capacity, epsilon, radius, moment, row_size, projector, zero, tolerance
+        x,
+        labels,
+        capacity,
+        epsilon,
+        radius,
+        geometry.moment,
+        geometry.row_size,
+        geometry.projector,
+        zero,
+        tolerance,
+        newton_limit,
     )
-    rows = [zero[None] if starts is None else starts]
-    if robust_start:
-        rows.append(row_normalised_start(x, labels, capacity, radius, projector, whitener, row_size)[None])
+    rows = [geometry.starts]
+    if geometry.lengths is not None:
+        rows.append(row_normalised_start(problem, geometry.lengths)[None])
     if n_random:
         rows.append(_random_subset_starts(key, problem, n_random))
 
@@ -211,7 +214,7 @@ def _fit(x, labels, capacity, epsilon, radius, tolerance, starts, key, robust_st
         weights=end.state.weights,
         objective=end.state.objective,
         gradient_norm=end.state.gradient_norm,
-        rank=rank,
+        rank=geometry.rank,
         rounds=end.step,
         newton_steps=end.state.newton_steps,
         start=best,
@@ -232,19 +235,21 @@ def trimmed_mle(
     key: PRNGKeyArray | None = None,
     tolerance: float | Float[Array, ""] | None = None,
     max_rounds: int = MAX_ROUNDS,
+    newton_limit: int = NEWTON_LIMIT,
 ) -> TrimmedFit:
     """Likelihood of the best (1−ε)-fraction of the pairs, maximised over ‖θ‖₂ ≤ radius (paper: Algorithm 2).
 
     Alternates Ŝ_t = the most likely (1−ε)n pairs under θ_t and θ_{t+1} = argmax of the likelihood on Ŝ_t (concave:
-    damped Newton, exact ball constraint) until the gain on Ŝ_t is at most `tolerance`. It finds a stationary
-    point, not the optimum; of several starts the one with the best trimmed likelihood wins. At ε = 0 it is the
-    maximum-likelihood fit.
+    damped Newton, or L-BFGS where k > `newton_limit`; exact ball constraint) until the gain on Ŝ_t is at most
+    `tolerance`. It finds a stationary point, not the optimum; of several starts the one with the best trimmed
+    likelihood wins. At ε = 0 it is the maximum-likelihood fit.
 
     **Arguments:** `x` [n, k] differences φ(τ¹) − φ(τ⁰); `labels` [n] ±1; `epsilon` in [0, ½); `radius` > 0 (the
     paper's is √(Hd)); `weights` [n] in [0, 1]: what each pair may count at most (a filter's survivors);
     `starts` [m, k] (default: θ₁ = 0, the paper's); `robust_start` adds the row-normalised fit,
     `n_random_starts` plain fits to random tenths (needs `key`). `tolerance`: mean gain that ends it; the default
-    is the precision's floor, the paper's value is ε² (reached after one or two rounds at practical ε).
+    is the precision's floor, the paper's value is ε² (reached after one or two rounds at practical ε). Above
+    `newton_limit` one `eigh` of size min(n, k) gives the rank, and every fit costs a few products with x a step.
 
     **Returns:** `TrimmedFit`.
 
@@ -265,6 +270,7 @@ def trimmed_mle(
         robust_start,
         n_random_starts,
         max_rounds,
+        newton_limit,
     )
 
 
