@@ -88,7 +88,7 @@ def main() -> None:
         sys.exit(EXTRAS)
     try:
         tyro.extras.subcommand_cli_from_dict({"sweep": sweep, "audit": audit}, prog="robust-rlhf")
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         print(f"robust-rlhf: {error}", file=sys.stderr)
         sys.exit(2)
     except ImportError as error:

@@ -15,22 +15,30 @@ from typing import Any
 
 @contextlib.contextmanager
 def whole_folder(out: Path) -> Iterator[Path]:
-    """A scratch folder beside `out` whose files move into `out` when the block ends well, and vanish if not.
+    """A scratch folder within `out` whose files move into `out` when the block ends well, and vanish if not.
 
-    **Raises:** ValueError if `out` exists and is not a folder.
+    Within, not beside: `out` may be a mount, and whether it can be written shows before the block's work.
+
+    **Raises:** ValueError if `out` is not a folder or cannot be written.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file: give a folder.")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=out))
+    except OSError as error:
+        raise ValueError(f"--out {out} cannot be written ({error.strerror}): give another folder.") from None
     try:
         yield scratch
-        out.mkdir(exist_ok=True)
         for file in sorted(scratch.iterdir()):
             os.replace(file, out / file.name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        if new:
+            with contextlib.suppress(OSError):  # not empty: the work is in it
+                out.rmdir()
 
 
 def environment() -> dict[str, Any]:

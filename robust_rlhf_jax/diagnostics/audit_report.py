@@ -1,5 +1,6 @@
 """`audit` for a terminal and a folder: tables, suspects.csv, audit.json, suspicion.png."""
 
+import contextlib
 import csv
 import math
 import time
@@ -34,27 +35,27 @@ def run_audit(
     """Audit `source` ("rail" or a file), print what was found, and write it to the folder `out`.
 
     `epsilon` defaults to `inject` where that is positive, else to 0.1. `top`: how many suspicious pairs to print.
-    The three files appear in `out` together or not at all: they are written beside it and moved at the end.
+    The three files appear in `out` together or not at all: they are written apart and moved at the end.
 
     **Raises:** FileNotFoundError, or ValueError in one sentence, for a bad file or a bad option; ImportError
     without the extra `cli`.
     """
     if top < 0:
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
-    if out is not None and Path(out).exists() and not Path(out).is_dir():
-        raise ValueError(f"--out {out} is a file: give a folder.")  # now, not after a minute of work
     epsilon = (inject or DEFAULT_EPSILON) if epsilon is None else epsilon
     read = read_source(source)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection,
         "estimator": estimator, "folds": folds, "repeats": repeats, "seed": seed,
     }  # fmt: skip
-    began = time.perf_counter()
-    result = _run_with_progress(read, config)
-    seconds = time.perf_counter() - began
-    _print_report(result, read.names, config, top, seconds)
-    if out is not None:
-        _write(Path(out), result, read.names, config, seconds)
+    # Opened first: that a folder cannot be written is said now, not after a minute of work.
+    with contextlib.nullcontext() if out is None else whole_folder(out) as folder:
+        began = time.perf_counter()
+        result = _run_with_progress(read, config)
+        seconds = time.perf_counter() - began
+        _print_report(result, read.names, config, top, seconds)
+        if folder is not None:
+            _write(folder, result, read.names, config, seconds)
 
 
 def audit_warnings(result: AuditResult) -> list[str]:
@@ -159,16 +160,15 @@ def worst_first(result: AuditResult) -> np.ndarray:
     return np.argsort(-result.suspicion, kind="stable")
 
 
-def _write(out: Path, result, names, config, seconds):
+def _write(folder: Path, result, names, config, seconds):
     from .audit_plot import plot_suspicion
 
     spoilt = f", {config['inject']:.0%} of labels flipped" if config["inject"] else ""
-    with whole_folder(out) as folder:
-        _write_suspects(folder / FILES[0], result, names)
-        _write_json(folder / FILES[1], result, names, config, seconds)
-        plot_suspicion(
-            result, folder / FILES[2], f"Suspicion of each pair: {Path(config['source']).name}{spoilt}"
-        )
+    _write_suspects(folder / FILES[0], result, names)
+    _write_json(folder / FILES[1], result, names, config, seconds)
+    plot_suspicion(
+        result, folder / FILES[2], f"Suspicion of each pair: {Path(config['source']).name}{spoilt}"
+    )
 
 
 def _write_suspects(path, result, names):

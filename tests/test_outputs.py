@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from robust_rlhf_jax.outputs import whole_folder
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write_half(out):
+    with whole_folder(out) as folder:
+        (folder / "a").write_text("half")
+        raise RuntimeError("broken")
+
+
+def test_files_appear_together_at_the_end(tmp_path):
+    out = tmp_path / "deep" / "out"
+    with whole_folder(out) as folder:
+        (folder / "a").write_text("1")
+        (folder / "b").write_text("2")
+        assert not (out / "a").exists()
+    assert names(out) == ["a", "b"]
+    assert names(out.parent) == ["out"]
+
+
+def test_a_failure_leaves_old_files_and_no_new_folder(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "a").write_text("mine")
+    for out in (old, new):
+        with pytest.raises(RuntimeError, match="broken"):
+            write_half(out)
+    assert names(tmp_path) == ["old"]
+    assert [(p.name, p.read_text()) for p in old.iterdir()] == [("a", "mine")]
+
+
+def test_other_files_of_the_folder_stay(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    with whole_folder(tmp_path) as folder:
+        (folder / "a").write_text("1")
+    assert names(tmp_path) == ["a", "notes"]
+
+
+def test_nothing_is_written_outside_the_folder(tmp_path):
+    """A mount point's parent may be another disk, to which files cannot be renamed."""
+    with whole_folder(tmp_path / "out") as folder:
+        assert folder.parent == tmp_path / "out"
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/below", "taken/far/below", "/proc/robust", "dangling"])
+def test_what_cannot_be_a_folder_is_refused_before_the_work(tmp_path, place):
+    if place.startswith("/proc") and not Path("/proc").is_dir():
+        pytest.skip("no /proc here")
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with (
+        pytest.raises(ValueError, match=r"^--out .*: give a(nother)? folder\.$"),
+        whole_folder(tmp_path / place),
+    ):
+        pytest.fail("the work was begun")
+    assert (tmp_path / "taken").read_text() == "mine"
+    assert names(tmp_path) == ["dangling", "taken"]
