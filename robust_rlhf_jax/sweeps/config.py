@@ -8,6 +8,9 @@ from robust_rlhf_jax.checks import check_epsilon
 from .families import PRESETS
 from .programs import ALGORITHMS, REFERENCE
 
+# Rows hold ε rounded to so many digits: float32 knows no more.
+EPSILON_DIGITS = 6
+
 
 @dataclasses.dataclass(frozen=True)
 class SweepConfig:
@@ -39,6 +42,9 @@ class SweepConfig:
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: name at least one.")
         check_epsilon(self.epsilons)
+        for name in ("families", "attacks", "algorithms"):
+            _distinct(name, getattr(self, name))
+        _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
         for name in ("seeds", "lanes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: give 1 or more.")
@@ -58,6 +64,13 @@ class SweepConfig:
         for axis in sizes:
             count *= len(axis)
         return count
+
+
+def _distinct(name, given):
+    """A cell that stands twice would count twice in the medians."""
+    for i, value in enumerate(given):
+        if value in given[:i]:
+            raise ValueError(f"{name}: {value!r} is given twice: name each once.")
 
 
 def _one_of(name, given, allowed):

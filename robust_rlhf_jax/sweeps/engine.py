@@ -10,7 +10,7 @@ import numpy as np
 
 from robust_rlhf_jax.iterate import Status
 
-from .config import SweepConfig
+from .config import EPSILON_DIGITS, SweepConfig
 from .families import build_worlds, stack_worlds
 from .programs import REFERENCE, corrupt_batch, gather, sample_batch, solve_batch
 
@@ -122,7 +122,7 @@ def _rows(config, attack, algorithm, lanes: Lanes, outcome):
         yield {
             "family": config.families[lanes.family[i]],
             "attack": attack,
-            "epsilon": round(epsilon, 6),
+            "epsilon": round(epsilon, EPSILON_DIGITS),
             "seed": int(lanes.seed[i]),
             "algorithm": algorithm,
             "normalised_gap": float(gaps[i]),
