@@ -34,7 +34,7 @@ def print_table(rows: list[dict[str, Any]], console) -> None:
         )
         grid.add_column("attack / algorithm", no_wrap=True)
         for epsilon in epsilons:
-            grid.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)
+            grid.add_column(f"ε = {epsilon:g}", justify="right")
         for attack in dict.fromkeys(key[1] for key in table if key[0] == family):
             grid.add_row(f"[bold]{attack}[/bold]")
             names = dict.fromkeys(key[2] for key in table if key[:2] == (family, attack))
