@@ -211,9 +211,10 @@ def _per_fold(right, fold_of):
 
 def _check(data, epsilon, folds, repeats, groups, inject, injection, estimator):
     check_preferences(data)
-    check_epsilon(epsilon)
+    # Before ε, which a report takes from it if not given: the message names what was typed.
     if not 0 <= inject < 0.5:
         raise ValueError(f"inject={inject} is outside [0, 0.5): give the fraction of labels to flip.")
+    check_epsilon(epsilon)
     if injection not in INJECTIONS:
         raise ValueError(f"injection={injection!r} is unknown: choose one of {', '.join(INJECTIONS)}.")
     if estimator not in AUDIT_FITS:
