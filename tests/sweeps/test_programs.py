@@ -1,0 +1,110 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import changed_pairs
+from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.mdp import normalised_gap, policy_value
+from robust_rlhf_jax.sweeps.config import SweepConfig
+from robust_rlhf_jax.sweeps.families import stack_worlds
+from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
+from robust_rlhf_jax.sweeps.programs import (
+    ALGORITHMS,
+    REFERENCE,
+    corrupt_batch,
+    gather,
+    sample_batch,
+    solve_batch,
+)
+
+# The shapes of the small sweep, whose programs are compiled then.
+WORLD = np.array([0, 0, 1, 1])
+LANES = np.array([0, 2, 3])
+EPSILONS = np.array([0.0, 0.1, 0.25], np.float32)
+
+
+@pytest.fixture(scope="module")
+def worlds(tiny_worlds):
+    return stack_worlds([tiny_worlds["random"], tiny_worlds["chain"]])
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return jax.random.split(jax.random.key(3), 4)
+
+
+@pytest.fixture(scope="module")
+def sampled(worlds, keys, small_config):
+    """Two data sets of 600 pairs per world, and their label entropies."""
+    return sample_batch(keys, worlds, WORLD, 1.0, small_config.n_pairs)
+
+
+@pytest.fixture(scope="module")
+def corrupt(worlds, keys, sampled):
+    """corrupt(data sets of three lanes, their ε)."""
+    return lambda lanes, epsilons: corrupt_batch(
+        keys[:3], sampled[0], worlds, lanes, WORLD[lanes], epsilons, "push_features"
+    )
+
+
+def test_every_lane_spends_its_own_budget(sampled, corrupt):
+    for lanes in (LANES, np.array([1, 1, 1])):
+        changed = jax.jit(jax.vmap(changed_pairs))(gather(sampled[0], lanes), corrupt(lanes, EPSILONS))
+        np.testing.assert_array_equal(np.sum(changed, axis=1), [0, 60, 150])
+
+
+def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
+    bits = [
+        np.asarray(sample_batch(keys, worlds, WORLD, temperature, small_config.n_pairs)[1])
+        for temperature in (0.01, 1.0, 100.0)
+    ]
+    np.testing.assert_array_equal(bits[1], sampled[1])
+    assert (bits[0] < bits[1] - 0.1).all()
+    assert (bits[1] < bits[2]).all()
+    np.testing.assert_allclose(bits[2], 1.0, atol=1e-3)
+
+
+def test_one_batch_equals_direct_calls(worlds, keys, corrupt):
+    data = corrupt(LANES, EPSILONS)
+    gaps, values, statuses = solve_batch(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")
+    call = jax.jit(standard)
+    for i, world in enumerate(WORLD[LANES]):
+        mdp = gather(worlds.mdp, world)
+        solution = call(keys[i], gather(data, i), EPSILONS[i])
+        np.testing.assert_allclose(gaps[i], normalised_gap(mdp, solution.policy), atol=1e-4)
+        np.testing.assert_allclose(values[i], policy_value(mdp, solution.policy), atol=1e-4)
+        assert Status(int(statuses[i])) == Status(int(solution.status))
+
+
+def test_epsilon_reaches_the_robust_algorithm(worlds, keys, corrupt):
+    """On the same spoilt pairs: told ε = 0 it trusts them, told ε = 0.25 it does better."""
+    lanes = np.array([0, 1, 0])
+    data = corrupt(lanes, np.full(3, 0.25, np.float32))
+    trusting, wary = (
+        solve_batch(
+            keys[:3], data, worlds, WORLD[lanes], np.full(3, epsilon, np.float32), "uniform_coverage"
+        )[0]
+        for epsilon in (0.0, 0.25)
+    )
+    assert np.mean(wary) < np.mean(trusting) - 0.1
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_gives_one_outcome_per_lane(name, worlds, keys, corrupt):
+    """Traced, not compiled: the pessimistic ones would take ten seconds each."""
+    data = corrupt(LANES, EPSILONS)
+    found = jax.eval_shape(lambda d: solve_batch(keys[:3], d, worlds, WORLD[LANES], EPSILONS, name), data)
+    assert [(leaf.shape, leaf.dtype) for leaf in found] == [
+        ((3,), jnp.float32),
+        ((3,), jnp.float32),
+        ((3,), jnp.int32),
+    ]
+
+
+def test_every_algorithm_can_be_asked_for_and_drawn():
+    names = (*ALGORITHMS, REFERENCE)
+    SweepConfig(algorithms=names).check()
+    assert set(COLOURS) == set(LABELS) == set(names)
+    assert len(set(COLOURS.values())) == len(set(LABELS.values())) == len(names)
