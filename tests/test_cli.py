@@ -1,0 +1,159 @@
+import csv
+import json
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from robust_rlhf_jax import cli
+
+# Of the shapes that tests/sweeps compiles before.
+SMALL = "--preset tiny --families random chain --seeds 2 --n-pairs 600 --lanes 3"
+FLIPS = "--attacks flip_confident --epsilons 0 0.2 --algorithms standard"
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """command("sweep …") → (exit status, stdout, stderr), run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        monkeypatch.setattr(sys, "argv", ["robust-rlhf", *line.split()])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_sweep_writes_what_was_asked_for(command, tmp_path):
+    status, printed, errors = command(f"sweep {SMALL} {FLIPS} --seed 5 --out deep/out")
+    assert (status, errors) == (0, "")
+    assert "8 cells in" in printed
+    out = tmp_path / "deep" / "out"
+    assert names(out) == ["gap_vs_epsilon.png", "results.parquet", "summary.json"]
+    rows = pq.read_table(out / "results.parquet").to_pylist()
+    assert {row["family"] for row in rows} == {"random", "chain"}
+    assert {(row["attack"], row["algorithm"]) for row in rows} == {("flip_confident", "standard")}
+    assert sorted({row["epsilon"] for row in rows}) == [0.0, 0.2]
+    given = json.loads((out / "summary.json").read_text(encoding="utf-8"))["configuration"]
+    assert (given["seed"], given["lanes"], given["n_pairs"], given["preset"]) == (5, 3, 600, "tiny")
+
+
+def test_audit_of_the_bundled_choices(command, tmp_path):
+    # What compiles fastest.
+    options = "--estimator row_normalised --injection flip_random --folds 2 --repeats 1"
+    status, printed, errors = command(f"audit rail {options} --inject 0.1 --top 3 --out out")
+    assert (status, errors) == (0, "")
+    for word in ("2929 pairs, 292 labels flipped", "plain", "robust", "precision", "price"):
+        assert word in printed
+    record = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert min(record["robust"]["accuracy"], record["plain"]["accuracy"]) > 0.6
+    assert record["n_injected"] == 292
+    assert record["config"]["folds"] == 2
+    with open(tmp_path / "out" / "suspects.csv", newline="", encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 2929
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("sweep --algorithms best", "algorithms: 'best' is unknown; there are clean_reference, "),
+        ("sweep --families maze", "families: 'maze' is unknown; "),
+        ("sweep --attacks flip", "attacks: 'flip' is unknown; "),
+        ("sweep --preset huge", "preset: 'huge' is unknown; there are full, quick, tiny."),
+        ("sweep --epsilons 0.1 0.5", "epsilon=0.5 is outside [0, 0.5)"),
+        ("sweep --epsilons", "epsilons is empty: name at least one."),
+        ("sweep --epsilons 0.1 0.1", "epsilons: 0.1 is given twice"),
+        ("sweep --seeds 0", "seeds=0: give 1 or more."),
+        ("sweep --out taken", "--out taken is a file: give a folder."),
+        ("sweep --out taken/below", "--out taken/below cannot be written (Not a directory): "),
+        ("audit missing.csv", "missing.csv does not exist: check the path."),
+        ("audit words.txt", "words.txt: suffix '.txt' is not one of "),
+        ("audit lonely.csv", "lonely.csv lacks the column rejected_price: "),
+        ("audit other.csv", "other.csv has no column chosen_<name> or rejected_<name>: "),
+        ("audit text.csv", "text.csv: column rejected_a is not numeric (row 1 holds 'x')"),
+        ("audit rail --epsilon 0.5", "epsilon=0.5 is outside [0, 0.5)"),
+        ("audit rail --inject 0.6", "inject=0.6 is outside"),
+        ("audit rail --estimator best", "estimator='best' is unknown"),
+        ("audit rail --folds 1", "folds=1"),
+        ("audit rail --out taken", "--out taken is a file: give a folder."),
+        ("audit rail --out taken/below", "--out taken/below cannot be written (Not a directory): "),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(command, tmp_path, arguments, sentence):
+    files = {
+        "taken": "mine",
+        "lonely.csv": "chosen_price,rejected_time\n1,2\n",
+        "other.csv": "price,time\n1,2\n",
+        "text.csv": "chosen_a,rejected_a\n1,x\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    out = "" if "--out" in arguments else " --out new"
+    status, printed, errors = command(arguments + out)
+    assert status == 2
+    assert errors.startswith(f"robust-rlhf: {sentence}")
+    assert errors.count("\n") == 1
+    assert "cells in" not in printed
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
+
+
+def test_errors_of_the_system_are_one_sentence_too(command, tmp_path):
+    """A folder stands where a file must go: that is only found out when it is moved there."""
+    (tmp_path / "out" / "results.parquet").mkdir(parents=True)
+    status, _, errors = command(f"sweep {SMALL} {FLIPS} --out out")
+    assert status == 2
+    assert errors.startswith("robust-rlhf: [Errno")
+    assert "results.parquet" in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "train", "sweep --epsilons x", "sweep --colour red", "audit", "audit rail --injection flip_all"],
+)
+def test_bad_syntax_points_to_the_help(command, tmp_path, arguments):
+    status, _, errors = command(arguments)
+    assert status == 2
+    assert "--help" in errors
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", ("sweep", "audit")),
+        ("sweep", ("--algorithms", "--epsilons", "uniform_coverage", "praise_rare", "--out")),
+        ("audit", ("rail", "--inject", "--folds", "suspects.csv")),
+    ],
+)
+def test_help(command, tmp_path, arguments, words):
+    status, printed, _ = command(f"{arguments} --help")
+    assert status == 0
+    for word in words:
+        assert word in printed
+    assert names(tmp_path) == []
+
+
+def test_help_names_every_choice(command):
+    from robust_rlhf_jax.attacks import ATTACKS
+    from robust_rlhf_jax.sweeps.families import PRESETS
+    from robust_rlhf_jax.sweeps.programs import ALGORITHMS, REFERENCE
+
+    printed = command("sweep --help")[1]
+    for name in (*PRESETS, *PRESETS["tiny"].families, *ATTACKS, *ALGORITHMS, REFERENCE):
+        assert name in printed, name
+
+
+def test_without_its_packages_the_command_says_what_to_install(command, monkeypatch):
+    monkeypatch.setattr(cli, "tyro", None)
+    assert command("sweep")[0] == cli.EXTRAS
+    assert "pip install 'robust-rlhf-jax[cli]'" in cli.EXTRAS
