@@ -31,13 +31,15 @@ class Objective(Protocol):
 class DescentProblem(eqx.Module):
     """min of `objective` over `allowed`, from `start` [k].
 
-    `step_size`: η; with `SubgradientDescent(adaptive=True)` the distance that the steps are scaled to.
+    `step_size`: η; with `SubgradientDescent(adaptive=True)` the distance that the steps are scaled to. `fade`: the
+    number of steps over which η falls to 0 along a straight line, ∞ for never.
     """
 
     objective: Objective
     allowed: RewardSet
     start: Float[Array, " k"]
     step_size: Float[Array, ""]
+    fade: Float[Array, ""] | float = float("inf")
 
 
 class History(NamedTuple):
@@ -73,13 +75,14 @@ class SubgradientDescent(eqx.Module):
     """θ_{t+1} = Proj(θ_t − η_t g_t); the answer is the average iterate.
 
     `adaptive`: η_t = D/√(Σ_{i≤t}‖g_i‖²) (Streeter & McMahan 2010), D the problem's `step_size`, so that no bound on the
-    gradients is needed; else η_t = η as printed. `late_average`: iterate t counts t times (Lacoste-Julien, Schmidt &
-    Bach 2012), so that the way from the start is forgotten; else uniform as printed. `history_length` > 0 keeps
-    that many steps.
+    gradients is needed; else η_t = η as printed. Either is multiplied by 1 − t/`fade`, since the last iterates are
+    then as good as their average (Defazio, Cutkosky, Mehta & Mishchenko 2023). `averaging` p: iterate t counts about tᵖ
+    times (Shamir & Zhang 2013), so that the way from the start is forgotten; 0 is the uniform average as printed.
+    `history_length` > 0 keeps that many steps.
     """
 
     adaptive: bool = eqx.field(static=True, default=True)
-    late_average: bool = eqx.field(static=True, default=True)
+    averaging: float | Float[Array, ""] = 8.0
     history_length: int = eqx.field(static=True, default=0)
 
     def init(self, problem: DescentProblem, *, key) -> DescentState:
@@ -105,10 +108,11 @@ class SubgradientDescent(eqx.Module):
         squares = state.squares + jnp.sum(found.gradient**2)
         scale = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 1.0)
         rate = problem.step_size / scale if self.adaptive else problem.step_size
+        rate = rate * jnp.maximum(1.0 - state.step / problem.fade, 0.0)
         warm = WarmStart(state.theta, state.multiplier)
         new = problem.allowed.project(state.theta - rate * found.gradient, warm)
         count = state.step + 1
-        share = 2.0 / (count + 1.0) if self.late_average else 1.0 / count
+        share = (self.averaging + 1.0) / (count + self.averaging)
         better = found.value < state.best_value
         return DescentState(
             theta=new.theta,

@@ -23,7 +23,8 @@ class DescentConfig(eqx.Module):
 
     `gradient`: "zero_order", "autodiff" or "oracle" (`PessimismObjective`); `smoothing`: for "zero_order"; `steps` T;
     `step_size`: η if `adaptive` is false, else the distance D that the steps are scaled to, None for half the
-    radius; `late_average`, `keep_history`: see `SubgradientDescent`.
+    radius; `decay`: whether the steps fall to 0 along a straight line; `averaging`, `keep_history`: see
+    `SubgradientDescent`. As printed: `adaptive=False, decay=False, averaging=0.0`.
     """
 
     gradient: str = eqx.field(static=True, default="zero_order")
@@ -31,7 +32,8 @@ class DescentConfig(eqx.Module):
     steps: int = eqx.field(static=True, default=100)
     step_size: float | Float[Array, ""] | None = None
     adaptive: bool = eqx.field(static=True, default=True)
-    late_average: bool = eqx.field(static=True, default=True)
+    decay: bool = eqx.field(static=True, default=True)
+    averaging: float | Float[Array, ""] = 8.0
     keep_history: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
@@ -43,6 +45,8 @@ class DescentConfig(eqx.Module):
             raise ValueError("step_size=None: a constant step needs its size (`theory_parameters` has one).")
         if isinstance(self.step_size, int | float) and not self.step_size > 0:
             raise ValueError(f"step_size={self.step_size} must be positive.")
+        if isinstance(self.averaging, int | float) and not self.averaging >= 0:
+            raise ValueError(f"averaging={self.averaging} must not be negative: 0 is the uniform average.")
 
 
 class Pessimum(NamedTuple):
@@ -72,9 +76,10 @@ def minimise_pessimistically(
     )
     dtype = allowed.centre.dtype
     distance = 0.5 * allowed.radius if config.step_size is None else config.step_size
-    problem = DescentProblem(objective, allowed, allowed.centre, jnp.asarray(distance, dtype))
+    fade = float(config.steps) if config.decay else float("inf")
+    problem = DescentProblem(objective, allowed, allowed.centre, jnp.asarray(distance, dtype), fade)
     history = config.steps if config.keep_history else 0
-    solver = SubgradientDescent(config.adaptive, config.late_average, history)
+    solver = SubgradientDescent(config.adaptive, config.averaging, history)
     found = descend(problem, key=k_descend, steps=config.steps, solver=solver)
     answer = objective.solve(found.theta)
     value = answer.value - jnp.dot(reference, found.theta)

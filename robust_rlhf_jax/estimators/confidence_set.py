@@ -12,9 +12,9 @@ from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood
+from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood, value_gradient
 
-from .projection import Projection, ProjectionProblem, WarmStart, project_on_cut_ball
+from .projection import Projection, ProjectionProblem, WarmStart, project_on_cut_ball, tolerance
 
 # Chance that the calibrated set misses θ★ on clean data.
 MISS = 0.1
@@ -51,14 +51,14 @@ class ConfidenceSet(eqx.Module):
     eigenvectors: Float[Array, "k k"]
 
     def contains(self, theta: Float[Array, " k"]) -> Bool[Array, ""]:
-        """Membership, up to what a mean of log-likelihoods resolves."""
-        value = mean_log_likelihood(theta, self.x, self.labels, self.weights)
-        slack = 16 * jnp.finfo(value.dtype).eps
-        inside = jnp.linalg.norm(theta) <= self.radius * (1 + slack)
-        return inside & (value >= self.floor - slack * (1.0 + jnp.abs(self.floor)))
+        """Membership, up to the tolerance of `project` and what a mean of log-likelihoods resolves."""
+        value, slope = value_gradient(theta, self.x, self.labels, self.weights)
+        rounding = 16 * jnp.finfo(value.dtype).eps
+        slack = tolerance(theta) * jnp.linalg.norm(slope) + rounding * (1.0 + jnp.abs(self.floor))
+        return (jnp.linalg.norm(theta) <= self.radius * (1 + rounding)) & (value >= self.floor - slack)
 
     def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection:
-        """argmin over the set of ‖θ − y‖₂, to about 0.3√eps; `warm`: the last projection, if y is near the last y."""
+        """argmin over the set of ‖θ − y‖₂, to `tolerance`; `warm`: the last projection, if y is near the last y."""
         if warm is None:
             warm = WarmStart(self.centre, jnp.zeros((), y.dtype))
         data = (self.x, self.labels, self.weights, self.floor, self.radius)

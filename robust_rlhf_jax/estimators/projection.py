@@ -19,6 +19,11 @@ MAX_ROUNDS = 12  # curvatures
 MAX_HALVINGS = 10
 
 
+def tolerance(theta: Float[Array, " k"]) -> Float[Array, ""]:
+    """How far from the closest point a projection may end."""
+    return 0.3 * jnp.sqrt(jnp.finfo(theta.dtype).eps) * (1.0 + jnp.linalg.norm(theta))
+
+
 class WarmStart(NamedTuple):
     """Where the last projection ended: its point [k] and the multiplier of the likelihood bound."""
 
@@ -64,13 +69,16 @@ class ProjectionProblem(eqx.Module):
 
 
 class ProjectionState(eqx.Module):
-    """θ, the multiplier, ℓ and ∇ℓ there, the length of the last step, and whether the model was feasible."""
+    """θ, the multiplier, ℓ and ∇ℓ there, the length of the last step, an estimate of how far the minimiser still is,
+    and whether the model was feasible.
+    """
 
     theta: Float[Array, " k"]
     multiplier: Float[Array, ""]
     value: Float[Array, ""]
     gradient: Float[Array, " k"]
     step_size: Float[Array, ""]
+    left: Float[Array, ""]
     feasible: Array
 
 
@@ -96,8 +104,7 @@ class SequentialQuadratic(eqx.Module):
         return self._search(problem, state, target, feasible)
 
     def terminate(self, problem: ProjectionProblem, state: ProjectionState) -> Int[Array, ""]:
-        tolerance = 0.3 * jnp.sqrt(jnp.finfo(state.theta.dtype).eps)
-        still = state.step_size <= tolerance * (1.0 + jnp.linalg.norm(state.theta))
+        still = state.left <= tolerance(state.theta)
         ended = jnp.where(still, Status.CONVERGED.array(), Status.RUNNING.array())
         return jnp.where(state.feasible, ended, Status.INFEASIBLE.array())
 
@@ -107,7 +114,8 @@ class SequentialQuadratic(eqx.Module):
     def _state(self, problem, theta, multiplier, step_size) -> ProjectionState:
         value, gradient = problem.likelihood(theta)
         yes = jnp.asarray(True)
-        return ProjectionState(theta, multiplier, value, gradient, step_size.astype(theta.dtype), yes)
+        step_size = step_size.astype(theta.dtype)
+        return ProjectionState(theta, multiplier, value, gradient, step_size, step_size, yes)
 
     def _search(self, problem, state, target, feasible) -> ProjectionState:
         move, multiplier = target.point - state.theta, target.multiplier
@@ -133,7 +141,15 @@ class SequentialQuadratic(eqx.Module):
 
         one = jnp.ones((), state.theta.dtype)
         _, _, new = jax.lax.while_loop(too_long, halve, (0, one, at(one)))
-        return eqx.tree_at(lambda s: s.feasible, new, feasible)
+        left = _left(new.step_size, state.step_size)
+        return eqx.tree_at(lambda s: (s.left, s.feasible), new, (left, feasible))
+
+
+def _left(step, previous):
+    """Distance to the limit of steps that shrink geometrically, step·ρ/(1 − ρ); the step itself if they do not yet."""
+    shrinkage = step / previous
+    known = jnp.isfinite(previous) & (shrinkage < 0.3)
+    return jnp.where(known, step * shrinkage / (1.0 - shrinkage), step)
 
 
 def _model_minimiser(problem: ProjectionProblem, state: ProjectionState):
