@@ -1,6 +1,7 @@
 """What every algorithm promises, and what Algorithm 1 gains over plain RLHF on spoilt data."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,13 +9,19 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import (
+    ConditionNumberConfig,
+    DescentConfig,
     ExactOracle,
     LinearMDP,
+    PessimisticMLEConfig,
+    Smoothing,
     Solution,
     StandardConfig,
     Status,
     UniformCoverageConfig,
+    condition_number,
     normalised_gap,
+    pessimistic_mle,
     random_linear_mdp,
     sample_preferences,
     standard,
@@ -22,8 +29,41 @@ from robust_rlhf_jax import (
 )
 from robust_rlhf_jax.attacks import push_features
 
-ALGORITHMS = {"standard": standard, "uniform_coverage": uniform_coverage}
+SHORT = {
+    gradient: DescentConfig(gradient=gradient, steps=4, smoothing=Smoothing(n_directions=4, chunk=4))
+    for gradient in ("zero_order", "autodiff")
+}
+ALGORITHMS = {
+    "standard": standard,
+    "uniform_coverage": uniform_coverage,
+    "condition_number": partial(condition_number, config=ConditionNumberConfig(descent=SHORT["zero_order"])),
+    "condition_number_autodiff": partial(
+        condition_number, config=ConditionNumberConfig(descent=SHORT["autodiff"])
+    ),
+    "pessimistic_mle": partial(pessimistic_mle, config=PessimisticMLEConfig(descent=SHORT["autodiff"])),
+    "pessimistic_mle_linear": partial(
+        pessimistic_mle, config=PessimisticMLEConfig(penalty="linear", descent=SHORT["autodiff"])
+    ),
+}
+# Those whose answer depends on the key: they split the data at random.
+SPLITTING = {"uniform_coverage", "condition_number", "condition_number_autodiff"}
+PESSIMISTIC = {
+    "objective",
+    "best_objective",
+    "oracle_calls",
+    "projection_solves",
+    "theta_estimate",
+    "reward_status",
+    "descent_status",
+    "oracle_status",
+    "zeta",
+    "rank",
+}
 DIAGNOSTICS = {
+    "condition_number": PESSIMISTIC | {"removed_mass"},
+    "condition_number_autodiff": PESSIMISTIC | {"removed_mass"},
+    "pessimistic_mle": PESSIMISTIC,
+    "pessimistic_mle_linear": PESSIMISTIC,
     "standard": {"rank", "log_likelihood", "gradient_norm", "reward_status", "oracle_status"},
     "uniform_coverage": {
         "rank",
@@ -84,9 +124,7 @@ def test_protocol(name, x64, make_mdp, count_compilations):
         np.testing.assert_array_equal(old, new)
     assert not np.array_equal(fresh.theta, first.theta)
     other_key = algorithm(keys[1], data, 0.0)
-    assert np.array_equal(other_key.theta, first.theta) == (name == "standard"), (
-        "only Algorithm 1 splits at random"
-    )
+    assert np.array_equal(other_key.theta, first.theta) == (name not in SPLITTING)
 
     batch = jax.vmap(lambda k, e: algorithm(k, data, e))(jnp.stack(keys), jnp.asarray(epsilons))
     assert batch.policy.shape == (3, *first.policy.shape)

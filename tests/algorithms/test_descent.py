@@ -1,0 +1,150 @@
+"""Projected subgradient descent: known minima, its switches, its history, and the theory's parameters."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.algorithms.descent import (
+    DescentProblem,
+    Evaluation,
+    SubgradientDescent,
+    descend,
+    theory_parameters,
+)
+from robust_rlhf_jax.estimators.projection import Projection
+from robust_rlhf_jax.iterate import Status, iterate
+
+
+class Cone(eqx.Module):
+    """‖θ − centre‖₂, whose minimum is a kink; NaN beyond `cliff` in the first coordinate."""
+
+    centre: jax.Array
+    cliff: jax.Array
+
+    calls = 1
+
+    def evaluate(self, theta, *, key):
+        offset = theta - self.centre
+        size = jnp.linalg.norm(offset)
+        gradient = offset / jnp.where(size > 0, size, 1.0)
+        fine = theta[0] <= self.cliff
+        status = jnp.where(fine, Status.CONVERGED.array(), Status.NONFINITE.array())
+        return Evaluation(jnp.where(fine, size, jnp.nan), gradient, status)
+
+
+class Box(eqx.Module):
+    """{|θ_i| ≤ radius}."""
+
+    centre: jax.Array
+    radius: jax.Array
+
+    def contains(self, theta):
+        return jnp.all(jnp.abs(theta) <= self.radius)
+
+    def project(self, y, warm=None):
+        none = jnp.zeros((), y.dtype)
+        status = jnp.where(jnp.any(jnp.isnan(y)), Status.NONFINITE.array(), Status.CONVERGED.array())
+        return Projection(jnp.clip(y, -self.radius, self.radius), none, jnp.ones((), jnp.int32), status)
+
+
+def cone_in_a_box(centre, cliff=np.inf, step_size=1.0, fade=np.inf):
+    centre = jnp.asarray(centre)
+    box = Box(jnp.zeros_like(centre), jnp.asarray(1.0, centre.dtype))
+    cone = Cone(centre, jnp.asarray(cliff, centre.dtype))
+    return DescentProblem(cone, box, box.centre, jnp.asarray(step_size, centre.dtype), fade)
+
+
+run = eqx.filter_jit(
+    lambda problem, steps, solver: descend(problem, key=jax.random.key(0), steps=steps, solver=solver)
+)
+SOLVERS = {
+    "default": (SubgradientDescent(), 1.0, 400.0, 1e-3),
+    "constant rate": (SubgradientDescent(), 1.0, np.inf, 5e-2),
+    "as printed": (SubgradientDescent(adaptive=False, averaging=0.0), 0.05, np.inf, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("centre", [[0.3, -0.2, 0.6], [2.0, 0.5, -3.0]])
+def test_finds_the_kink_or_the_corner(name, centre, x64):
+    solver, step_size, fade, tolerance = SOLVERS[name]
+    found = run(cone_in_a_box(centre, step_size=step_size, fade=fade), 400, solver)
+    expected = np.clip(centre, -1, 1)
+    assert found.status == Status.CONVERGED
+    np.testing.assert_allclose(found.theta, expected, atol=tolerance)
+    assert found.steps == found.calls == 400
+    assert found.best_value <= np.linalg.norm(expected - centre) + tolerance
+
+
+def test_averages_are_those_of_the_history(x64):
+    """averaging = 0: the plain mean of θ_1 … θ_T; p: weights close to tᵖ."""
+    problem = cone_in_a_box([0.3, -0.2, 0.6], step_size=0.1)
+    path = []
+    for steps in range(1, 6):
+        last = iterate(SubgradientDescent(), problem, key=jax.random.key(0), max_steps=steps)
+        path.append(np.asarray(last.state.theta))
+    plain = run(problem, 5, SubgradientDescent(averaging=0.0)).theta
+    np.testing.assert_allclose(plain, np.mean(path, axis=0), rtol=1e-12)
+    linear = run(problem, 5, SubgradientDescent(averaging=1.0)).theta
+    np.testing.assert_allclose(linear, np.average(path, axis=0, weights=range(1, 6)), rtol=1e-12)
+
+
+def test_history_and_resumption(x64):
+    problem, key = cone_in_a_box([0.3, -0.2, 0.6], fade=20.0), jax.random.key(1)
+    solver = SubgradientDescent(history_length=10)
+    whole = iterate(solver, problem, key=key, max_steps=10)
+    half = iterate(solver, problem, key=key, max_steps=4)
+    resumed = iterate(solver, problem, key=key, max_steps=10, resume=half)
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert np.isinf(half.state.history.value[4:]).all()
+    thetas = np.asarray(whole.state.history.theta)
+    np.testing.assert_allclose(
+        whole.state.history.value, np.linalg.norm(thetas - [0.3, -0.2, 0.6], axis=1), rtol=1e-12
+    )
+    assert whole.state.best_value == whole.state.history.value.min()
+
+
+def test_a_lane_whose_oracle_fails_stops_alone(x64):
+    """Lane 1 walks over the cliff: it says nonfinite, keeps its finite average, and lane 0 is as if alone."""
+    problems = [cone_in_a_box([0.5, 0.5], cliff) for cliff in (np.inf, 0.2)]
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *problems)
+    found = jax.jit(jax.vmap(lambda p: descend(p, key=jax.random.key(0), steps=50)))(batch)
+    alone = run(problems[0], 50, SubgradientDescent())
+    assert found.status.tolist() == [Status.CONVERGED, Status.NONFINITE]
+    assert found.steps[1] < 50
+    assert np.isfinite(found.theta).all()
+    np.testing.assert_allclose(found.theta[0], alone.theta, rtol=1e-12)
+
+
+def test_no_steps_are_refused():
+    with pytest.raises(ValueError, match=r"steps=0: give 1 or more\."):
+        descend(cone_in_a_box([0.0]), key=jax.random.key(0), steps=0)
+
+
+def test_theory_parameters_balance_their_bound():
+    """With K, T, μ, η as given the four terms of the error are those that the docstring states, in pairs equal."""
+    accuracy, horizon, dim, miss = 0.01, 3, 4, 0.1
+    found = theory_parameters(accuracy, horizon, dim, miss)
+    k = horizon * dim
+    diameter, lipschitz, reach = np.sqrt(k), np.sqrt(horizon), 4 * np.sqrt(k)
+    oracle = 2 * diameter * 2 * accuracy * reach / found.smoothing_std
+    smoothing = found.smoothing_std * lipschitz * np.sqrt(k)
+    longest = lipschitz * reach**2 + 2 * accuracy * reach / found.smoothing_std
+    sampling = 2 * diameter * longest * np.sqrt(8 * np.log(2 * found.steps / miss) / found.n_directions)
+    descent = 2 * diameter * longest / np.sqrt(found.steps)
+    np.testing.assert_allclose(oracle, smoothing, rtol=1e-5)
+    np.testing.assert_allclose(sampling, oracle + smoothing, rtol=1e-5)
+    np.testing.assert_allclose(descent, oracle + smoothing, rtol=1e-5)
+    np.testing.assert_allclose(found.step_size, 2 * diameter / (longest * np.sqrt(found.steps)), rtol=1e-5)
+    assert theory_parameters(accuracy / 4, horizon, dim).steps > found.steps
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "miss"), [(0.0, 0.1), (-1.0, 0.1), (0.1, 0.0), (0.1, 1.0), (np.nan, 0.1)]
+)
+def test_bad_theory_settings(accuracy, miss):
+    with pytest.raises(ValueError, match="needs accuracy > 0"):
+        theory_parameters(accuracy, 3, 4, miss)

@@ -1,0 +1,279 @@
+"""The pessimistic objective: facts of its theory, its minimum against linear programs, and how it fails."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from robust_rlhf_jax import (
+    RLSVI,
+    ConditionNumberConfig,
+    DescentConfig,
+    ExactOracle,
+    OracleResult,
+    Smoothing,
+    Status,
+    condition_number,
+    expected_features,
+    optimal_policy,
+    partial_coverage_mdp,
+    pessimistic_mle,
+    sample_preferences,
+)
+from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
+from robust_rlhf_jax.algorithms.objectives import PessimismObjective, reference_features
+from robust_rlhf_jax.kernels.smoothing import sample_directions
+
+from .cutting_planes import minimum_over_confidence_set, value_program
+from .test_descent import Box
+
+
+@pytest.fixture
+def holes(x64):
+    """A small world whose data leave a hole: (mdp, data, E_ref[φ])."""
+    mdp, (policy, _) = partial_coverage_mdp(
+        jax.random.key(1), n_states=8, n_actions=3, dim=3, horizon=2, n_rare=1, rare_probability=0.02
+    )
+    data = sample_preferences(jax.random.key(11), mdp, 400, behaviour=(policy, policy))
+    return mdp, data, expected_features(mdp, policy)
+
+
+@pytest.fixture
+def values(small_mdp64):
+    """θ ↦ (V★(θ), E_π★[φ]) on flat θ."""
+    mdp = small_mdp64
+
+    @jax.jit
+    def at(theta):
+        policy, value = optimal_policy(mdp, theta.reshape(mdp.horizon, mdp.dim))
+        return value, expected_features(mdp, policy).reshape(-1)
+
+    return mdp, at
+
+
+def pairs_of_rewards(mdp, count=50):
+    rng = np.random.default_rng(0)
+    k = mdp.horizon * mdp.dim
+    return rng.normal(size=(count, 2, k)) * rng.uniform(0.1, 3.0, (count, 2, 1))
+
+
+def test_optimal_value_is_convex_lipschitz_and_has_its_subgradient(values):
+    mdp, at = values
+    for a, b in pairs_of_rewards(mdp):
+        (va, slope), (vb, _), (middle, _) = at(a), at(b), at(0.5 * (a + b))
+        assert middle <= 0.5 * (va + vb) + 1e-12
+        assert vb >= va + slope @ (b - a) - 1e-12
+        # ‖E_π[φ(τ)]‖ ≤ √H is sharper than the √(Hd) of the paper.
+        assert abs(va - vb) <= np.sqrt(mdp.horizon) * np.linalg.norm(a - b) + 1e-12
+
+
+def test_smoothing_moves_the_value_by_at_most_its_bound(values):
+    """|f_μ − f| ≤ μL√k, and ∇f_μ is a μL√k-subgradient; both within 5 standard errors of 20,000 directions."""
+    mdp, at = values
+    k, mu = mdp.horizon * mdp.dim, 0.3
+    bias = mu * np.sqrt(mdp.horizon * k)
+    u = sample_directions(jax.random.key(0), 20_000, k, dtype=jnp.float64)
+    for theta, other in pairs_of_rewards(mdp, 3):
+        here, shifted = at(theta)[0], jax.vmap(lambda point: at(point)[0])(theta + mu * u)
+        error = 5 * jnp.std(shifted) / len(u) ** 0.5
+        # Smoothing a convex function raises it (Jensen).
+        assert -error <= jnp.mean(shifted) - here <= bias + error
+        rise = (shifted - here) / mu * (u @ (other - theta))
+        error = 5 * jnp.std(rise) / len(u) ** 0.5
+        assert at(other)[0] >= here + jnp.mean(rise) - bias - error
+
+
+def max_min(mdp, reference, bound):
+    """max over occupancies q of min over |θ_i| ≤ bound of (Φᵀq − ref)·θ = −bound·‖Φᵀq − ref‖₁, by HiGHS."""
+    horizon, n_states, n_actions, dim = mdp.horizon, mdp.n_states, mdp.n_actions, mdp.dim
+    phi = np.asarray(mdp.features).reshape(-1, dim)
+    size, k = n_states * n_actions, horizon * dim
+    leave = np.kron(np.eye(n_states), np.ones(n_actions))
+    flow = np.zeros((horizon * n_states, horizon * size + k))
+    features = np.zeros((k, horizon * size + k))
+    for h in range(horizon):
+        rows, columns = slice(h * n_states, (h + 1) * n_states), slice(h * size, (h + 1) * size)
+        flow[rows, columns] = leave
+        features[h * dim : (h + 1) * dim, columns] = phi.T
+        if h:
+            before = slice((h - 1) * size, h * size)
+            flow[rows, before] = -(phi @ np.asarray(mdp.transition_measures)[h - 1]).T
+    entering = np.concatenate([mdp.initial_distribution, np.zeros((horizon - 1) * n_states)])
+    slack = np.concatenate([np.zeros((k, horizon * size)), np.eye(k)], axis=1)
+    upper = np.concatenate([features - slack, -features - slack])
+    cost = np.concatenate([np.zeros(horizon * size), bound * np.ones(k)])
+    found = linprog(cost, upper, np.concatenate([reference, -reference]), flow, entering)
+    return -found.fun
+
+
+def min_max(mdp, reference, bound):
+    """min over |θ_i| ≤ bound of V★(θ) − ref·θ, by HiGHS."""
+    matrix, right, cost = value_program(mdp)
+    k = len(reference)
+    cost[:k] -= reference
+    bounds = [(-bound, bound)] * k + [(None, None)] * (len(cost) - k)
+    return linprog(cost, matrix, right, bounds=bounds).fun
+
+
+def test_min_max_is_max_min_and_descent_finds_it(small_mdp64, random_policy):
+    """Over a box of rewards; the reference mixes occupancies with something unreachable, so that the value is not 0."""
+    mdp = small_mdp64
+    reachable = np.asarray(expected_features(mdp, random_policy(mdp))).reshape(-1)
+    reference = reachable + 0.2 * np.random.default_rng(1).normal(size=reachable.shape)
+    expected = max_min(mdp, reference, 1.0)
+    np.testing.assert_allclose(min_max(mdp, reference, 1.0), expected, rtol=1e-9)
+    assert expected < -0.1
+    objective = PessimismObjective(
+        ExactOracle(mdp), mdp, jnp.asarray(reference), Smoothing(), mdp.horizon, False, "oracle"
+    )
+    box = Box(jnp.zeros(reference.shape), jnp.asarray(1.0))
+    problem = DescentProblem(objective, box, box.centre, jnp.asarray(2.0), 1000.0)
+    found = descend(problem, key=jax.random.key(0), steps=1000)
+    reached = objective.evaluate(found.theta, key=jax.random.key(0)).value
+    assert expected - 1e-9 <= reached <= expected + 0.02 * abs(expected)
+
+
+@pytest.mark.parametrize(
+    "descent",
+    [
+        DescentConfig(gradient="autodiff"),
+        DescentConfig(gradient="oracle"),
+        DescentConfig(steps=1000, smoothing=Smoothing(n_directions=64, std=0.01)),
+    ],
+    ids=["autodiff", "oracle", "zero_order"],
+)
+def test_objective_is_within_two_percent_of_cutting_planes(descent, holes):
+    mdp, data, reference = holes
+    config = ConditionNumberConfig(zeta=0.02, reuse_data=True, descent=descent)
+    key, radius = jax.random.key(0), data.theta_dim**0.5
+    found = condition_number(key, data, 0.0, oracle=ExactOracle(mdp), reference=reference, config=config)
+    centre = np.asarray(found.diagnostics["theta_estimate"]).reshape(-1)
+    args = (np.asarray(data.differences()), np.asarray(data.labels), centre, 0.02, radius)
+    lower, upper = minimum_over_confidence_set(mdp, *args, np.asarray(reference).reshape(-1))
+    assert upper <= lower + 1e-4 * abs(lower)
+    reached = found.diagnostics["objective"]
+    assert lower * (1 - 1e-6) <= reached <= 1.02 * lower
+    assert found.diagnostics["projection_solves"] <= 3 * descent.steps
+
+
+def boxed(mdp, oracle, gradient, smoothing):
+    """(objective, problem): V(θ) over the unit box, from its centre."""
+    k = mdp.horizon * mdp.dim
+    objective = PessimismObjective(oracle, mdp, jnp.zeros(k), smoothing, mdp.horizon, False, gradient)
+    box = Box(jnp.zeros(k), jnp.asarray(1.0))
+    return objective, DescentProblem(objective, box, box.centre, jnp.asarray(1.0))
+
+
+@pytest.mark.parametrize(
+    ("gradient", "antithetic", "calls"),
+    [("zero_order", True, 6), ("zero_order", False, 7), ("autodiff", True, 1)],
+)
+def test_oracle_calls_are_counted(gradient, antithetic, calls, small_mdp64):
+    smoothing = Smoothing(n_directions=6, antithetic=antithetic)
+    objective, problem = boxed(small_mdp64, ExactOracle(small_mdp64), gradient, smoothing)
+    assert objective.calls == calls
+    assert descend(problem, key=jax.random.key(0), steps=3).calls == 3 * calls
+
+
+def test_reference_of_the_data_is_the_behaviours(holes):
+    mdp, _, reference = holes
+    _, (policy, _) = partial_coverage_mdp(
+        jax.random.key(1), n_states=8, n_actions=3, dim=3, horizon=2, n_rare=1, rare_probability=0.02
+    )
+    data = sample_preferences(jax.random.key(3), mdp, 20_000, behaviour=(policy, policy))
+    found = reference_features(data, jnp.asarray(0.0)).reshape(mdp.horizon, mdp.dim)
+    spread = np.std(np.asarray(data.features), axis=(0, 1)) / np.sqrt(2 * 20_000)
+    assert (np.abs(found - reference) <= 5 * spread + 1e-12).all()
+
+
+class Moody(eqx.Module):
+    """The exact oracle, until the first parameter falls below `cliff`: then NaN."""
+
+    exact: ExactOracle
+    cliff: jax.Array
+
+    def prepare(self, data, epsilon, *, key):
+        return self.exact.mdp
+
+    def solve(self, prepared, theta):
+        answer = self.exact.solve(prepared, theta)
+        value = jnp.where(theta[0, 0] < self.cliff, jnp.nan, answer.value)
+        status = jnp.where(jnp.isfinite(value), Status.CONVERGED.array(), Status.NONFINITE.array())
+        return OracleResult(value, answer.policy, status, answer.subgradient)
+
+
+@pytest.mark.parametrize("gradient", ["zero_order", "autodiff", "oracle"])
+def test_every_gradient_reports_a_nonfinite_oracle(gradient, small_mdp64):
+    for cliff, status in ((-np.inf, Status.CONVERGED), (np.inf, Status.NONFINITE)):
+        oracle = Moody(ExactOracle(small_mdp64), jnp.asarray(cliff))
+        _, problem = boxed(small_mdp64, oracle, gradient, Smoothing(n_directions=4))
+        found = descend(problem, key=jax.random.key(0), steps=3)
+        assert found.status == status
+        assert np.isfinite(found.theta).all()
+
+
+def test_a_nonfinite_oracle_spoils_its_own_lane_only(holes):
+    mdp, data, reference = holes
+
+    def lane(cliff):
+        oracle = Moody(ExactOracle(mdp), cliff)
+        config = ConditionNumberConfig(reuse_data=True, descent=DescentConfig(gradient="autodiff", steps=5))
+        return condition_number(
+            jax.random.key(0), data, 0.0, oracle=oracle, reference=reference, config=config
+        )
+
+    batch = jax.vmap(lane)(jnp.asarray([-np.inf, np.inf]))
+    assert batch.status.tolist() == [Status.CONVERGED, Status.NONFINITE]
+    alone = lane(jnp.asarray(-np.inf))
+    np.testing.assert_allclose(batch.theta[0], alone.theta, rtol=1e-9)
+    np.testing.assert_array_equal(batch.policy[0], alone.policy)
+
+
+BAD_SETTINGS = {
+    "no directions": (lambda: Smoothing(n_directions=0), "n_directions=0"),
+    "odd pairs": (lambda: Smoothing(n_directions=3), "even number if antithetic"),
+    "no width": (lambda: Smoothing(std=0.0), "smoothing μ must be positive"),
+    "negative width": (lambda: Smoothing(std=-1.0), "smoothing μ must be positive"),
+    "unknown directions": (lambda: Smoothing(directions="cubic"), "directions='cubic' is unknown"),
+    "no chunk": (lambda: Smoothing(chunk=0), "chunk=0"),
+    "no steps": (lambda: DescentConfig(steps=0), "steps=0"),
+    "unknown gradient": (lambda: DescentConfig(gradient="magic"), "gradient='magic' is unknown"),
+    "constant of no size": (lambda: DescentConfig(adaptive=False), "needs its size"),
+    "no step": (lambda: DescentConfig(step_size=0.0), "step_size=0.0"),
+    "negative averaging": (lambda: DescentConfig(averaging=-1.0), "averaging=-1.0"),
+    "negative zeta": (lambda: ConditionNumberConfig(zeta=-0.1), "zeta=-0.1 must not be negative"),
+    "unknown zeta": (lambda: ConditionNumberConfig(zeta="wide"), "zeta='wide' is unknown"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_bad_settings_are_named_in_one_sentence(case):
+    make, message = BAD_SETTINGS[case]
+    with pytest.raises(ValueError, match=message) as error:
+        make()
+    assert str(error.value).endswith(".")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("algorithm", [condition_number, pessimistic_mle])
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (np.zeros((0, 3)), r"reference has shape \(0, 3\)"),
+        (np.zeros(6), r"reference has shape \(6,\)"),
+        (np.full((2, 3), np.nan), "reference holds NaN"),
+    ],
+)
+def test_bad_references_are_named(algorithm, reference, message, holes):
+    _, data, _ = holes
+    with pytest.raises(ValueError, match=message):
+        algorithm(jax.random.key(0), data, 0.0, reference=reference)
+
+
+def test_an_oracle_without_subgradient_says_so(holes):
+    _, data, _ = holes
+    config = ConditionNumberConfig(descent=DescentConfig(gradient="oracle"))
+    with pytest.raises(ValueError, match="RLSVI gives no subgradient"):
+        condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
