@@ -26,7 +26,7 @@ class Smoothing(eqx.Module):
     n_directions: int = eqx.field(static=True, default=32)
     std: float | Float[Array, ""] = 0.05
     directions: Literal["normal", "truncated", "orthogonal"] = eqx.field(static=True, default="orthogonal")
-    antithetic: bool = eqx.field(static=True, default=True)
+    antithetic: bool = eqx.field(static=True, default=False)
     chunk: int = eqx.field(static=True, default=16)
 
     def __check_init__(self):

@@ -233,7 +233,7 @@ def test_a_nonfinite_oracle_spoils_its_own_lane_only(holes):
 
 BAD_SETTINGS = {
     "no directions": (lambda: Smoothing(n_directions=0), "n_directions=0"),
-    "odd pairs": (lambda: Smoothing(n_directions=3), "even number if antithetic"),
+    "odd pairs": (lambda: Smoothing(n_directions=3, antithetic=True), "even number if antithetic"),
     "no width": (lambda: Smoothing(std=0.0), "smoothing μ must be positive"),
     "negative width": (lambda: Smoothing(std=-1.0), "smoothing μ must be positive"),
     "unknown directions": (lambda: Smoothing(directions="cubic"), "directions='cubic' is unknown"),
