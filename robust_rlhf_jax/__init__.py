@@ -4,12 +4,14 @@ from . import attacks
 from .algorithms import (
     ConditionNumberConfig,
     DescentConfig,
+    FirstOrderConfig,
     PessimisticMLEConfig,
     Smoothing,
     Solution,
     StandardConfig,
     UniformCoverageConfig,
     condition_number,
+    first_order,
     pessimistic_mle,
     standard,
     theory_parameters,
@@ -29,6 +31,7 @@ from .iterate import Status, iterate
 from .mdp import (
     LinearMDP,
     MixturePolicy,
+    SoftmaxMixture,
     chain_mdp,
     check_linear_mdp,
     expected_features,
@@ -43,7 +46,7 @@ from .mdp import (
     rollout,
     uniform_policy,
 )
-from .oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult, solve_many
+from .oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult, PrimalDual, solve_many
 from .preferences import (
     PreferenceData,
     changed_pairs,
@@ -67,13 +70,16 @@ __all__ = [
     "ConfidenceSet",
     "DescentConfig",
     "ExactOracle",
+    "FirstOrderConfig",
     "LinearMDP",
     "MixturePolicy",
     "Oracle",
     "OracleResult",
     "PessimisticMLEConfig",
     "PreferenceData",
+    "PrimalDual",
     "Smoothing",
+    "SoftmaxMixture",
     "Solution",
     "StandardConfig",
     "Status",
@@ -87,6 +93,7 @@ __all__ = [
     "confidence_set",
     "expected_features",
     "filter_mean",
+    "first_order",
     "gridworld",
     "hard_instance",
     "iterate",

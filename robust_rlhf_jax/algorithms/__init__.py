@@ -2,6 +2,7 @@
 
 from .condition_number import ConditionNumberConfig, condition_number
 from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
+from .first_order import FirstOrderConfig, first_order
 from .objectives import Smoothing
 from .pessimism import DescentConfig
 from .pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
@@ -12,6 +13,7 @@ from .uniform_coverage import UniformCoverageConfig, uniform_coverage
 __all__ = [
     "ConditionNumberConfig",
     "DescentConfig",
+    "FirstOrderConfig",
     "PessimisticMLEConfig",
     "Smoothing",
     "Solution",
@@ -21,6 +23,7 @@ __all__ = [
     "UniformCoverageConfig",
     "condition_number",
     "descend",
+    "first_order",
     "pessimistic_mle",
     "standard",
     "theory_parameters",

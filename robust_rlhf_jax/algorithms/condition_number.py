@@ -1,27 +1,15 @@
 """Robust RLHF with a low relative condition number (paper: Algorithm 3)."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon, is_traced
-from robust_rlhf_jax.estimators.confidence_set import calibrated_zeta, confidence_set, theory_zeta
-from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
-from robust_rlhf_jax.estimators.reward import robust_reward
+from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences, random_split
+from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
-from .pessimism import (
-    DescentConfig,
-    check_reference,
-    minimise_pessimistically,
-    pessimistic_solution,
-    resolve_reference,
-)
+from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
-
-ZETAS = ("calibrated", "theory")
 
 
 class ConditionNumberConfig(eqx.Module):
@@ -38,15 +26,6 @@ class ConditionNumberConfig(eqx.Module):
 
     def __check_init__(self):
         check_zeta(self.zeta)
-
-
-def check_zeta(zeta) -> None:
-    """**Raises:** ValueError for an unknown name, or ζ < 0, which would leave out the estimate itself."""
-    if isinstance(zeta, str):
-        if zeta not in ZETAS:
-            raise ValueError(f"zeta={zeta!r} is unknown: it is one of {', '.join(ZETAS)}, or a number.")
-    elif not is_traced(zeta) and isinstance(zeta, int | float) and not zeta >= 0:
-        raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
 
 
 def condition_number(
@@ -83,24 +62,15 @@ def condition_number(
 
 @eqx.filter_jit
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
-    k_split, k_descend = jax.random.split(key)
-    d1, d2 = (data,) * 2 if config.reuse_data else random_split(k_split, data, 2)
-    radius = data.theta_dim**0.5 if config.radius is None else config.radius
-    x = d1.differences()
-    reward = robust_reward(x, x, d1.labels, epsilon, radius=radius)
-    # Pairs that the filter took say next to nothing about where θ may lie either.
-    weights = jnp.maximum(reward.survivors, SUSPECT_WEIGHT)
-    zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)
-    allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
-    target = resolve_reference(reference, d2, epsilon)
-    found = minimise_pessimistically(k_descend, d2, epsilon, oracle, allowed, target, config.descent)
-    extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
-    return pessimistic_solution(data, found, reward.status, allowed, extra)
-
-
-def _zeta(zeta, epsilon, rank, n_pairs, data):
-    if isinstance(zeta, str) and zeta == "theory":
-        return theory_zeta(epsilon, data.horizon, data.reward_dim, n_pairs)
-    if isinstance(zeta, str):
-        return calibrated_zeta(epsilon, rank, n_pairs)
-    return jnp.asarray(zeta, epsilon.dtype)
+    return robust_pessimism(
+        key,
+        data,
+        epsilon,
+        oracle,
+        oracle,
+        reference,
+        zeta=config.zeta,
+        descent=config.descent,
+        reuse_data=config.reuse_data,
+        radius=config.radius,
+    )

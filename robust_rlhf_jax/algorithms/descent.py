@@ -1,6 +1,6 @@
 """Projected subgradient descent with a biased oracle (paper: Algorithm 5)."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,20 +12,28 @@ from robust_rlhf_jax.iterate import Status, iterate, worst_status
 
 
 class Evaluation(NamedTuple):
-    """`value` of the objective at θ, a `gradient` [k] (biased and noisy, perhaps), the oracle's `status`."""
+    """`value` of the objective at θ, a `gradient` [k] (biased and noisy, perhaps), the oracle's `status`, and the
+    `memory` that its next evaluation may start from.
+    """
 
     value: Float[Array, ""]
     gradient: Float[Array, " k"]
     status: Int[Array, ""]
+    memory: Any = None
 
 
 class Objective(Protocol):
-    """What is minimised: a pytree that carries its own data. `calls`: oracle calls of one evaluation."""
+    """What is minimised: a pytree that carries its own data. `calls`: oracle calls of one evaluation; `memory`: what
+    the first evaluation starts from, a pytree or None.
+    """
 
     @property
     def calls(self) -> int: ...
 
-    def evaluate(self, theta: Float[Array, " k"], *, key: PRNGKeyArray) -> Evaluation: ...
+    @property
+    def memory(self) -> Any: ...
+
+    def evaluate(self, theta: Float[Array, " k"], memory: Any, *, key: PRNGKeyArray) -> Evaluation: ...
 
 
 class DescentProblem(eqx.Module):
@@ -54,7 +62,8 @@ class DescentState(eqx.Module):
     """θ_t, the averages and the best iterate so far, and what the steps have cost.
 
     `average` [k]: Σ w_iθ_i/Σ w_i; `squares`: Σ‖g_i‖²; `solves`: quadratic programs of the projections; `calls`: oracle
-    calls; `oracle_status`, `projection_status`: the most serious so far.
+    calls; `oracle_status` of the last call; `projection_status`: the most serious so far; `memory`: what the next
+    evaluation starts from.
     """
 
     theta: Float[Array, " k"]
@@ -68,6 +77,7 @@ class DescentState(eqx.Module):
     solves: Int[Array, ""]
     oracle_status: Int[Array, ""]
     projection_status: Int[Array, ""]
+    memory: Any
     history: History | None
 
 
@@ -100,11 +110,12 @@ class SubgradientDescent(eqx.Module):
             solves=none,
             oracle_status=Status.CONVERGED.array(),
             projection_status=first.status,
+            memory=problem.objective.memory,
             history=self._empty_history(first.theta),
         )
 
     def step(self, problem: DescentProblem, state: DescentState, *, key) -> DescentState:
-        found = problem.objective.evaluate(state.theta, key=key)
+        found = problem.objective.evaluate(state.theta, state.memory, key=key)
         squares = state.squares + jnp.sum(found.gradient**2)
         scale = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 1.0)
         rate = problem.step_size / scale if self.adaptive else problem.step_size
@@ -124,16 +135,18 @@ class SubgradientDescent(eqx.Module):
             step=count,
             calls=state.calls + problem.objective.calls,
             solves=state.solves + new.solves,
-            oracle_status=worst_status(state.oracle_status, found.status),
+            oracle_status=found.status,
             projection_status=worst_status(state.projection_status, new.status),
+            memory=found.memory,
             history=self._record(state, found),
         )
 
     def terminate(self, problem: DescentProblem, state: DescentState) -> Int[Array, ""]:
         """Only what cannot be mended ends the descent before its last step."""
+        lost = state.oracle_status == Status.NONFINITE
+        empty = (state.projection_status == Status.NONFINITE) | (state.projection_status == Status.INFEASIBLE)
         status = worst_status(state.oracle_status, state.projection_status)
-        hopeless = (status == Status.NONFINITE) | (status == Status.INFEASIBLE)
-        return jnp.where(hopeless, status, Status.RUNNING.array())
+        return jnp.where(lost | empty, status, Status.RUNNING.array())
 
     def extract(self, problem: DescentProblem, state: DescentState) -> Float[Array, " k"]:
         return state.average

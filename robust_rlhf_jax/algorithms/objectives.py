@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from robust_rlhf_jax.estimators.moments import robust_mean
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, smoothed_gradient
-from robust_rlhf_jax.oracles import Oracle
+from robust_rlhf_jax.oracles import Oracle, WarmOracle
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .descent import Evaluation
@@ -49,7 +49,8 @@ class PessimismObjective(eqx.Module):
 
     `oracle`, `prepared`: RobRL and what it made of its data; `reference` [k]: E_ref[φ(τ)]. `gradient`: "zero_order"
     (paper: Algorithm 6), "autodiff" (the derivative of V̂ with robust weights held fixed, by Danskin's theorem an
-    estimate of E_π̂[φ]; ours) or "oracle" (the oracle's own subgradient; paper: Algorithm 4).
+    estimate of E_π̂[φ]; ours) or "oracle" (the oracle's own subgradient; paper: Algorithm 4). `warm`: let an oracle
+    that has `solve_from` begin where its last answer ended.
     """
 
     oracle: Oracle
@@ -59,6 +60,18 @@ class PessimismObjective(eqx.Module):
     horizon: int = eqx.field(static=True)
     stationary: bool = eqx.field(static=True)
     gradient: str = eqx.field(static=True)
+    warm: bool = eqx.field(static=True, default=False)
+
+    @property
+    def memory(self):
+        return self._warm_oracle().start(self.prepared) if self.warm else None
+
+    def _warm_oracle(self) -> WarmOracle:
+        if not isinstance(self.oracle, WarmOracle):
+            raise ValueError(
+                f"{type(self.oracle).__name__} cannot start warm: take DescentConfig(warm_start=False)."
+            )
+        return self.oracle
 
     @property
     def calls(self) -> int:
@@ -71,13 +84,13 @@ class PessimismObjective(eqx.Module):
         """The oracle's answer at a flat θ."""
         return self.oracle.solve(self.prepared, _per_step(theta, self.horizon, self.stationary))
 
-    def evaluate(self, theta: Float[Array, " k"], *, key: PRNGKeyArray) -> Evaluation:
-        value, slope, status = {
-            "zero_order": self._smoothed,
-            "autodiff": self._differentiated,
-            "oracle": self._given,
-        }[self.gradient](theta, key)
-        return Evaluation(value - jnp.dot(self.reference, theta), slope - self.reference, status)
+    def evaluate(self, theta: Float[Array, " k"], memory: Any, *, key: PRNGKeyArray) -> Evaluation:
+        if self.gradient == "oracle":
+            value, slope, status, memory = self._given(theta, memory)
+        else:
+            estimate = self._smoothed if self.gradient == "zero_order" else self._differentiated
+            value, slope, status = estimate(theta, key)
+        return Evaluation(value - jnp.dot(self.reference, theta), slope - self.reference, status, memory)
 
     def _smoothed(self, theta, key):
         s = self.smoothing
@@ -99,13 +112,17 @@ class PessimismObjective(eqx.Module):
         (found, status), slope = jax.value_and_grad(value, has_aux=True)(theta)
         return found, slope, status
 
-    def _given(self, theta, key):
-        answer = self.solve(theta)
+    def _given(self, theta, memory):
+        if self.warm:
+            per_step = _per_step(theta, self.horizon, self.stationary)
+            answer, memory = self._warm_oracle().solve_from(self.prepared, per_step, memory)
+        else:
+            answer = self.solve(theta)
         if answer.subgradient is None:
             raise ValueError(
                 f'{type(self.oracle).__name__} gives no subgradient: take gradient="autodiff" or "zero_order".'
             )
-        return answer.value, flat_features(answer.subgradient, self.stationary), answer.status
+        return answer.value, flat_features(answer.subgradient, self.stationary), answer.status, memory
 
 
 def _per_step(theta, horizon, stationary):

@@ -8,14 +8,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.estimators.confidence_set import RewardSet
+from robust_rlhf_jax.estimators.confidence_set import RewardSet, calibrated_zeta, confidence_set, theory_zeta
+from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
+from robust_rlhf_jax.estimators.reward import robust_reward
 from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.oracles import Oracle
-from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.preferences import PreferenceData, random_split
 
 from .descent import Descent, DescentProblem, SubgradientDescent, descend
 from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
 from .solution import Solution
+
+ZETAS = ("calibrated", "theory")
 
 
 class DescentConfig(eqx.Module):
@@ -24,7 +29,8 @@ class DescentConfig(eqx.Module):
     `gradient`: "zero_order", "autodiff" or "oracle" (`PessimismObjective`); `smoothing`: for "zero_order"; `steps` T;
     `step_size`: η if `adaptive` is false, else the distance D that the steps are scaled to, None for half the
     radius; `decay`: whether the steps fall to 0 along a straight line; `averaging`, `keep_history`: see
-    `SubgradientDescent`. As printed: `adaptive=False, decay=False, averaging=0.0`.
+    `SubgradientDescent`; `warm_start`: each oracle call begins where the last one ended.
+    As printed: `adaptive=False, decay=False, averaging=0.0`.
     """
 
     gradient: str = eqx.field(static=True, default="zero_order")
@@ -35,8 +41,11 @@ class DescentConfig(eqx.Module):
     decay: bool = eqx.field(static=True, default=True)
     averaging: float | Float[Array, ""] = 8.0
     keep_history: bool = eqx.field(static=True, default=False)
+    warm_start: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
+        if self.warm_start and self.gradient != "oracle":
+            raise ValueError(f'warm_start needs gradient="oracle", not {self.gradient!r}.')
         if self.gradient not in GRADIENTS:
             raise ValueError(f"gradient={self.gradient!r} is unknown: it is one of {', '.join(GRADIENTS)}.")
         if self.steps < 1:
@@ -49,11 +58,60 @@ class DescentConfig(eqx.Module):
             raise ValueError(f"averaging={self.averaging} must not be negative: 0 is the uniform average.")
 
 
+def check_zeta(zeta) -> None:
+    """**Raises:** ValueError for an unknown name, or ζ < 0, which would leave out the estimate itself."""
+    if isinstance(zeta, str):
+        if zeta not in ZETAS:
+            raise ValueError(f"zeta={zeta!r} is unknown: it is one of {', '.join(ZETAS)}, or a number.")
+    elif not is_traced(zeta) and isinstance(zeta, int | float) and not zeta >= 0:
+        raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
+
+
+def robust_pessimism(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    oracle: Oracle,
+    planner: Oracle,
+    reference: Float[Array, "H p"] | None,
+    *,
+    zeta: str | float | Float[Array, ""],
+    descent: "DescentConfig",
+    reuse_data: bool,
+    radius: float | Float[Array, ""] | None,
+) -> Solution:
+    """Algorithms 3 and 4 after their checks: D₁ → θ̂ and Θ(D₁); D₂ → descend with `oracle`, plan with `planner`.
+
+    Both prepare alike: `planner` solves on what `oracle` prepared.
+    """
+    k_split, k_descend = jax.random.split(key)
+    d1, d2 = (data,) * 2 if reuse_data else random_split(k_split, data, 2)
+    bound = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, epsilon.dtype)
+    x = d1.differences()
+    reward = robust_reward(x, x, d1.labels, epsilon, radius=bound)
+    # Pairs that the filter took say next to nothing about where θ may lie either.
+    weights = jnp.maximum(reward.survivors, SUSPECT_WEIGHT)
+    zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
+    allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=bound, weights=weights)
+    target = resolve_reference(reference, d2, epsilon)
+    found = minimise_pessimistically(k_descend, d2, epsilon, oracle, allowed, target, descent, planner)
+    extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
+    return pessimistic_solution(data, found, reward.status, allowed, extra)
+
+
+def _zeta(zeta, epsilon, rank, n_pairs, data):
+    if isinstance(zeta, str) and zeta == "theory":
+        return theory_zeta(epsilon, data.horizon, data.reward_dim, n_pairs)
+    if isinstance(zeta, str):
+        return calibrated_zeta(epsilon, rank, n_pairs)
+    return jnp.asarray(zeta, epsilon.dtype)
+
+
 class Pessimum(NamedTuple):
     """`descent`, the oracle's `answer` at its average θ [k], its `objective`, and the status of the preparation."""
 
     descent: Descent
-    policy: Float[Array, "H S A"]
+    policy: Policy
     value: Float[Array, ""]
     objective: Float[Array, ""]
     oracle_status: Int[Array, ""]
@@ -67,12 +125,20 @@ def minimise_pessimistically(
     allowed: RewardSet,
     reference: Float[Array, " k"],
     config: DescentConfig,
+    planner: Oracle | None = None,
 ) -> Pessimum:
-    """Descend from the set's centre with `oracle` prepared on `data`, and plan at the average iterate."""
+    """Descend from the set's centre with `oracle` prepared on `data`; plan at the average iterate with `planner`."""
     k_prepare, k_descend = jax.random.split(key)
     prepared = oracle.prepare(data, epsilon, key=k_prepare)
     objective = PessimismObjective(
-        oracle, prepared, reference, config.smoothing, data.horizon, data.stationary, config.gradient
+        oracle,
+        prepared,
+        reference,
+        config.smoothing,
+        data.horizon,
+        data.stationary,
+        config.gradient,
+        config.warm_start,
     )
     dtype = allowed.centre.dtype
     distance = 0.5 * allowed.radius if config.step_size is None else config.step_size
@@ -81,7 +147,8 @@ def minimise_pessimistically(
     history = config.steps if config.keep_history else 0
     solver = SubgradientDescent(config.adaptive, config.averaging, history)
     found = descend(problem, key=k_descend, steps=config.steps, solver=solver)
-    answer = objective.solve(found.theta)
+    planner = oracle if planner is None else planner
+    answer = planner.solve(prepared, data.per_step(found.theta))
     value = answer.value - jnp.dot(reference, found.theta)
     return Pessimum(found, answer.policy, answer.value, value, answer.status)
 

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax.iterate import Iteration, Status, iterate
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
     pseudo_inverse_root,
     weighted_mean,
     weighted_second_moment,
 )
+from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.kernels.spectral import linear_scores, quadratic_scores, remove_softly
 
 # A step removes the rows above the score that an ε/CHOP share of the mass exceeds: at most 2·CHOP steps.
@@ -193,6 +194,33 @@ def filter_mean(
     _check_rows(x, epsilon, "robust_mean")
     slack = jnp.asarray(slack, x.dtype)
     return _run_mean_filter(x, jnp.asarray(epsilon, x.dtype), covariance, slack, max_steps)
+
+
+def refilter_mean(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    weights: Float[Array, " n"],
+    *,
+    max_steps: int = MAX_STEPS,
+    give: str = "weights",
+) -> Float[Array, "..."]:
+    """Go on filtering rows for their mean from `weights` that an earlier filter of similar rows left.
+
+    For rows of unknown covariance: the clean level is `EXCESS` times the mean eigenvalue, taken from row lengths
+    clipped where εn of them lie above. What is missing from `weights` counts towards the budget 2εn.
+
+    **Returns:** the weights [n], or with `give="mean"` the weighted mean [d].
+    """
+    n, d = x.shape
+    lengths = jnp.sum((x - weighted_mean(x, weights)) ** 2, axis=1)
+    clipped = jnp.minimum(lengths, upper_threshold(lengths, weights, epsilon * n))
+    level = EXCESS * jnp.dot(weights, clipped) / jnp.sum(weights) / d
+    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n)
+    solver = MeanFilter()
+    state = FilterState(weights, *solver.scores(x, weights))
+    first = Iteration(state, jnp.zeros((), jnp.int32), Status.MAX_STEPS.array())
+    end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps, resume=first)
+    return end.state.weights if give == "weights" else weighted_mean(x, end.state.weights)
 
 
 def robust_mean(

@@ -46,13 +46,23 @@ class RegressionDesign(eqx.Module):
         )
 
 
-def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
-    """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
+def covariate_weights(phi: Float[Array, "n d"], epsilon: Float[Array, ""]):
+    """(weights [n], status) of a filter on the covariates; no weight is below `SUSPECT_WEIGHT`."""
+    weights, moments = _filter_covariates(phi, epsilon)
+    return weights, moments.status
+
+
+def _filter_covariates(phi, epsilon):
     moments = robust_covariance(phi, epsilon, assume_centered=True)
     # A filter that spends its budget far above the clean level has no ground to stand on (a few tight clusters
     # of states have heavier tails than any outlier): then all rows stay, and residual clipping alone protects.
     lost = moments.status == Status.FILTER_REMOVED_TOO_MUCH
-    weights = jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT))
+    return jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT)), moments
+
+
+def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
+    """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
+    weights, moments = _filter_covariates(phi, epsilon)
     # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
     tolerance = relative_tolerance(phi.dtype, 1)
     root_inverse, _, rank = pseudo_inverse_root(weighted_gram(phi, weights), tolerance)

@@ -44,6 +44,15 @@ def clip_level(residuals, weights, multiple) -> Float[Array, ""]:
     return _threshold(multiple, residual_scale(residuals, weights, multiple))
 
 
+def huber_weights(
+    residuals: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]
+) -> Float[Array, " n"]:
+    """ω_i·min(1, c/|r_i|) with c = `multiple` robust standard deviations: ψ(r) = r times that (Huber & Dutter 1974)."""
+    size = jnp.abs(residuals)
+    clip = clip_level(residuals, weights, multiple)
+    return weights * jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
+
+
 @jax.custom_jvp
 def clipped(residuals: Float[Array, " n"], clip: Float[Array, ""]) -> Float[Array, " n"]:
     """ψ(r) = max(−c, min(c, r)), with the derivative of r·min(1, c/|r|) at a constant factor."""

@@ -8,6 +8,7 @@ from .partial_coverage import partial_coverage_mdp
 from .planning import (
     MixturePolicy,
     Policy,
+    SoftmaxMixture,
     expected_features,
     normalised_gap,
     occupancy,
@@ -22,6 +23,7 @@ __all__ = [
     "LinearMDP",
     "MixturePolicy",
     "Policy",
+    "SoftmaxMixture",
     "chain_mdp",
     "check_linear_mdp",
     "expected_features",

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
+from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 
 from .linear_mdp import LinearMDP
 
@@ -20,7 +21,34 @@ class MixturePolicy(eqx.Module):
     weights: Float[Array, " K"]
 
 
-Policy = Float[Array, "H S A"] | MixturePolicy
+class SoftmaxMixture(eqx.Module):
+    """A `MixturePolicy` of softmax policies π_k(a|s) ∝ exp(φ(s,a)ᵀlogits_k), kept as their parameters.
+
+    `table` [S, A, d] of features, `logits` [K, H, d], `weights` [K]. Evaluated exactly, member by member, so that
+    thousands of them cost no [K, H, S, A] array.
+    """
+
+    table: Float[Array, "S A d"]
+    logits: Float[Array, "K H d"]
+    weights: Float[Array, " K"]
+
+    def member(self, logits: Float[Array, "H d"]) -> Float[Array, "H S A"]:
+        """The policy of one row of `logits`."""
+        return softmax_policy(self.table, logits)
+
+    def mean_over(self, function):
+        """Σ_k weights[k]·function(π_k)."""
+
+        def add(total, member):
+            weight, logits = member
+            return jax.tree.map(lambda t, x: t + weight * x, total, function(self.member(logits))), None
+
+        shapes = jax.eval_shape(lambda: function(self.member(self.logits[0])))
+        zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        return jax.lax.scan(add, zero, (self.weights, self.logits))[0]
+
+
+Policy = Float[Array, "H S A"] | MixturePolicy | SoftmaxMixture
 
 
 def _expected_next(mdp, measure, next_value):
@@ -63,10 +91,12 @@ def optimal_state_values(mdp: LinearMDP, theta=None) -> Float[Array, "H+1 S"]:
 def policy_value(
     mdp: LinearMDP, policy: Policy, theta: Float[Array, "H p"] | None = None
 ) -> Float[Array, ""]:
-    """V^π(θ) = ρᵀV^π_1, exactly; for a `MixturePolicy` the weighted mean of its members' values."""
+    """V^π(θ) = ρᵀV^π_1, exactly; for a mixture the weighted mean of its members' values."""
     if isinstance(policy, MixturePolicy):
         values = jax.vmap(lambda p: policy_value(mdp, p, theta))(policy.policies)
         return jnp.dot(policy.weights, values)
+    if isinstance(policy, SoftmaxMixture):
+        return policy.mean_over(lambda p: policy_value(mdp, p, theta))
 
     def backward(next_value, step):
         measure, reward, action_probabilities = step
@@ -85,6 +115,8 @@ def occupancy(mdp: LinearMDP, policy: Policy) -> Float[Array, "H S A"]:
     """q_h(s,a) = Pr(s_h = s, a_h = a | π): q_1 = π_1ρ, q_{h+1}(s',a') = π_{h+1}(a'|s')·μ_h(s')ᵀΦᵀq_h."""
     if isinstance(policy, MixturePolicy):
         return jnp.tensordot(policy.weights, jax.vmap(lambda p: occupancy(mdp, p))(policy.policies), axes=1)
+    if isinstance(policy, SoftmaxMixture):
+        return policy.mean_over(lambda p: occupancy(mdp, p))
 
     def forward(state_distribution, step):
         measure, action_probabilities = step

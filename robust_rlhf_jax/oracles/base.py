@@ -6,20 +6,22 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.preferences import PreferenceData
 
 
 class OracleResult(eqx.Module):
     """Answer of an oracle for one θ.
 
-    `value`: estimate of V★(θ); `policy` [H, S, A]; `status`: a `Status` code; `subgradient` [H, p]: an estimate of
-    a subgradient of V★ at θ, or None.
+    `value`: estimate of V★(θ); `policy` [H, S, A], or a mixture; `status`: a `Status` code; `subgradient` [H, p]: an
+    estimate of a subgradient of V★ at θ, or None; `details`: what else the oracle knows, by name.
     """
 
     value: Float[Array, ""]
-    policy: Float[Array, "H S A"]
+    policy: Policy
     status: Int[Array, ""]
     subgradient: Float[Array, "H p"] | None = None
+    details: dict[str, Array] | None = None
 
 
 def solve_many(
@@ -48,3 +50,14 @@ class Oracle(Protocol):
     def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> Any: ...
 
     def solve(self, prepared: Any, theta: Float[Array, "H p"]) -> OracleResult: ...
+
+
+@runtime_checkable
+class WarmOracle(Oracle, Protocol):
+    """An oracle that can go on from its answer for another θ: `start` once, then `solve_from` again and again."""
+
+    def start(self, prepared: Any) -> Any: ...
+
+    def solve_from(
+        self, prepared: Any, theta: Float[Array, "H p"], warm: Any
+    ) -> tuple[OracleResult, Any]: ...

@@ -9,6 +9,7 @@ from robust_rlhf_jax.algorithms import (
     DescentConfig,
     PessimisticMLEConfig,
     condition_number,
+    first_order,
     pessimistic_mle,
     standard,
     uniform_coverage,
@@ -24,6 +25,7 @@ ALGORITHMS = {
     "condition_number_autodiff": partial(
         condition_number, config=ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
     ),
+    "first_order": first_order,
     "pessimistic_mle": pessimistic_mle,
     "pessimistic_mle_linear": partial(pessimistic_mle, config=PessimisticMLEConfig(penalty="linear")),
 }

@@ -24,8 +24,9 @@ class Cone(eqx.Module):
     cliff: jax.Array
 
     calls = 1
+    memory = None
 
-    def evaluate(self, theta, *, key):
+    def evaluate(self, theta, memory, *, key):
         offset = theta - self.centre
         size = jnp.linalg.norm(offset)
         gradient = offset / jnp.where(size > 0, size, 1.0)

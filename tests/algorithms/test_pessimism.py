@@ -131,7 +131,7 @@ def test_min_max_is_max_min_and_descent_finds_it(small_mdp64, random_policy):
     box = Box(jnp.zeros(reference.shape), jnp.asarray(1.0))
     problem = DescentProblem(objective, box, box.centre, jnp.asarray(2.0), 1000.0)
     found = descend(problem, key=jax.random.key(0), steps=1000)
-    reached = objective.evaluate(found.theta, key=jax.random.key(0)).value
+    reached = objective.evaluate(found.theta, None, key=jax.random.key(0)).value
     assert expected - 1e-9 <= reached <= expected + 0.02 * abs(expected)
 
 

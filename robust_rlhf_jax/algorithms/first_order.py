@@ -1,0 +1,87 @@
+"""Robust RLHF with a first-order oracle (paper: Algorithm 4, sign corrected)."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.oracles import Oracle, PrimalDual
+from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+
+from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
+from .solution import Solution
+
+
+class FirstOrderConfig(eqx.Module):
+    """`zeta`, `reuse_data`, `radius`: as in `ConditionNumberConfig`; `descent`: with `gradient="oracle"`.
+
+    `warm_steps` T of the oracle's game within the descent, where each game begins at the end of the last one
+    (`descent.warm_start`; ours: the paper starts afresh every time); the oracle's own `steps` are for the last plan.
+    """
+
+    zeta: str | float | Float[Array, ""] = "calibrated"
+    descent: DescentConfig = DescentConfig(gradient="oracle", warm_start=True)
+    warm_steps: int = eqx.field(static=True, default=100)
+    reuse_data: bool = eqx.field(static=True, default=False)
+    radius: float | Float[Array, ""] | None = None
+
+    def __check_init__(self):
+        check_zeta(self.zeta)
+        if self.descent.gradient != "oracle":
+            raise ValueError(f'gradient={self.descent.gradient!r}: first_order takes gradient="oracle".')
+
+
+def first_order(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    *,
+    oracle: Oracle | None = None,
+    reference: Float[Array, "H p"] | None = None,
+    config: FirstOrderConfig | None = None,
+) -> Solution:
+    """Corruption-robust RLHF by pessimism with an oracle that gives subgradients (paper: Algorithm 4, Theorem 5.3).
+
+    As Algorithm 3, but θ_{t+1} = Proj(θ_t − η(v̂_t − E_ref[φ(τ)])) with the oracle's v̂_t ∈ ∂V★(θ_t), one call a step.
+    Minus: the box prints plus, which is not the gradient of V★(θ) − E_ref[φ]·θ.
+
+    **Arguments:** as `condition_number`; `oracle`: default `PrimalDual()`, whose policy is a `SoftmaxMixture`.
+
+    **Returns:** `Solution` with the diagnostics of `condition_number`.
+
+    **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs, or an
+    oracle without subgradients.
+    """
+    check_epsilon(epsilon)
+    check_preferences(data)
+    check_reference(reference, data)
+    config = FirstOrderConfig() if config is None else config
+    oracle = PrimalDual() if oracle is None else oracle
+    return _run(key, data, jnp.asarray(epsilon, data.features.dtype), oracle, reference, config)
+
+
+@eqx.filter_jit
+def _run(key, data, epsilon, oracle, reference, config) -> Solution:
+    within = oracle
+    if config.descent.warm_start:
+        if not isinstance(oracle, PrimalDual):
+            raise ValueError(
+                f"{type(oracle).__name__} cannot start warm: take DescentConfig(warm_start=False)."
+            )
+        within = dataclasses.replace(
+            oracle, steps=config.warm_steps, refresh=min(oracle.refresh, config.warm_steps)
+        )
+    return robust_pessimism(
+        key,
+        data,
+        epsilon,
+        within,
+        oracle,
+        reference,
+        zeta=config.zeta,
+        descent=config.descent,
+        reuse_data=config.reuse_data,
+        radius=config.radius,
+    )

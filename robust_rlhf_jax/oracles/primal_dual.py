@@ -1,0 +1,177 @@
+"""The first-order RobRL: offline planning as a game between values and occupancies (paper: Algorithm 7)."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.iterate import Iteration, Status, iterate, worst_status
+from robust_rlhf_jax.kernels.linalg import einsum
+from robust_rlhf_jax.kernels.primal_dual import softmax_policy
+from robust_rlhf_jax.mdp import SoftmaxMixture
+from robust_rlhf_jax.preferences import PreferenceData
+
+from .base import OracleResult
+from .game import Game, features_of, prepare_game
+from .saddle import DescentAscent, SaddleProblem, SaddleState, WarmSaddle, cold_start, leave_behind
+
+PUBLISHED_STEP = 0.05
+# Coverage that is taken for granted, in multiples of what the data have on average.
+USUAL_COVERAGE = 16.0
+
+
+class PrimalDual(eqx.Module):
+    """Corruption-robust offline primal–dual, with a subgradient of V★ (paper: Algorithm 7, Theorem 5.2).
+
+    `steps` T iterations; the samples' weights in the robust means are renewed every `refresh`. `robust_means`:
+    "residual" clips temporal differences on top of a covariate filter, "spectral" filters the samples' gradients
+    themselves as printed, which takes rare for corrupt (`filter_steps` a round at most). `optimistic`: the default
+    update (ours), which converges where the published one cycles. `whiten`: play in coordinates in which the robust
+    second moment of the features, averaged over steps, is I (a linear MDP stays one; ours). `step_size` η: None
+    adapts to the game (optimistic), or is 0.05. `policy_step` α, for rewards of at most 1. `averaging` p: iterate t
+    counts about tᵖ times; 0 is the uniform average and mixture as printed. `coverage` ν: bound on ‖β‖², None for
+    16·H·d. `tolerance` of the flow residual for the status `converged`. `sample_splitting`: 2HT disjoint groups
+    of samples as analysed, each filtered on its own.
+
+    Published settings: `optimistic=False, whiten=False, averaging=0.0, sample_splitting=True` and `theory_steps`.
+    """
+
+    steps: int = eqx.field(static=True, default=1000)
+    refresh: int = eqx.field(static=True, default=50)
+    optimistic: bool = eqx.field(static=True, default=True)
+    whiten: bool = eqx.field(static=True, default=True)
+    sample_splitting: bool = eqx.field(static=True, default=False)
+    robust_means: Literal["residual", "spectral"] = eqx.field(static=True, default="residual")
+    filter_steps: int = eqx.field(static=True, default=8)
+    step_size: float | Float[Array, ""] | None = None
+    policy_step: float | Float[Array, ""] = 5.0
+    averaging: float | Float[Array, ""] = 3.0
+    coverage: float | Float[Array, ""] | None = None
+    tolerance: float | Float[Array, ""] = 0.1
+
+    def __check_init__(self):
+        if self.steps < 1 or self.refresh < 1 or self.steps % self.refresh:
+            raise ValueError(
+                f"steps={self.steps}, refresh={self.refresh}: steps must be a positive multiple of refresh."
+            )
+        if self.robust_means not in ("residual", "spectral"):
+            raise ValueError(
+                f'robust_means={self.robust_means!r} is unknown: it is "residual" or "spectral".'
+            )
+        if self.filter_steps < 0:
+            raise ValueError(f"filter_steps={self.filter_steps} is negative: give 0 or more.")
+        for name in ("step_size", "policy_step", "coverage", "tolerance"):
+            value = getattr(self, name)
+            if value is not None and not is_traced(value) and not float(value) > 0:
+                raise ValueError(f"{name}={value} must be positive.")
+        if not is_traced(self.averaging) and not float(self.averaging) >= 0:
+            raise ValueError(f"averaging={self.averaging} must not be negative: 0 is the uniform average.")
+
+    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> Game:
+        """**Raises:** ValueError for fewer samples than 2HT groups, with `sample_splitting`."""
+        if self.sample_splitting and self._group_size(2 * data.n_pairs, data.horizon) < 1:
+            raise ValueError(
+                f"{2 * data.n_pairs} trajectories cannot give 2·H·T = {2 * data.horizon * self.steps} groups one each: "
+                "take fewer steps or reuse the data."
+            )
+        return prepare_game(data, jnp.asarray(epsilon, data.features.dtype), key, self.whiten)
+
+    def solve(self, prepared: Game, theta: Float[Array, "H p"]) -> OracleResult:
+        """`value`: Σ_h⟨θ_h, v̂_h⟩; `policy`: the mixture of all policies played, a `SoftmaxMixture`; `subgradient` v̂.
+
+        `details`: `average_policy` [H, S, A], the softmax of the averaged logits (a heuristic: one policy for the
+        mixture), `duality_gap`, `flow_residual`, `gaps` and `residuals` by round.
+        """
+        return self.solve_from(prepared, theta, cold_start(prepared))[0]
+
+    def start(self, prepared: Game) -> WarmSaddle:
+        """What `solve_from` begins with the first time."""
+        return cold_start(prepared)
+
+    def solve_from(
+        self, prepared: Game, theta: Float[Array, "H p"], warm: WarmSaddle
+    ) -> tuple[OracleResult, WarmSaddle]:
+        """`solve` from where the game of another θ ended, and where this one did."""
+        problem, scale = self._problem(prepared, theta)
+        group = self._group_size(prepared.phi.shape[1], prepared.horizon) if self.sample_splitting else 0
+        rounds = self.steps // self.refresh
+        solver = DescentAscent(
+            rounds, self.refresh, self.optimistic, group, self.robust_means, self.filter_steps
+        )
+        first = solver.init(problem, key=jax.random.key(0), warm=warm)
+        begun = Iteration(first, jnp.zeros((), jnp.int32), Status.MAX_STEPS.array())
+        end = iterate(solver, problem, key=jax.random.key(0), max_steps=rounds, resume=begun)
+        return self._result(problem, end, theta, scale), leave_behind(problem, end.state)
+
+    def _group_size(self, n_samples: int, horizon: int) -> int:
+        return n_samples // (2 * horizon * self.steps)
+
+    def _problem(self, game: Game, theta) -> tuple[SaddleProblem, Float[Array, ""]]:
+        dtype = game.phi.dtype
+        largest = jnp.max(jnp.abs(einsum("sap,hp->hsa", game.reward_table, theta)))
+        scale = jnp.where(largest > 0, largest, 1.0)
+        horizon, dim = game.horizon, game.phi.shape[2]
+        coverage = USUAL_COVERAGE * horizon * dim if self.coverage is None else self.coverage
+        step = self.step_size
+        if step is None:
+            step = 0.0 if self.optimistic and not self.sample_splitting else PUBLISHED_STEP
+        return SaddleProblem(
+            game=game,
+            theta=theta / scale,
+            radius_w=jnp.asarray(2 * horizon * dim**0.5, dtype),
+            radius_beta=jnp.sqrt(jnp.asarray(coverage, dtype)),
+            policy_step=jnp.asarray(self.policy_step, dtype),
+            step_size=jnp.asarray(step, dtype),
+            averaging=jnp.asarray(self.averaging, dtype),
+        ), scale
+
+    def _result(self, problem: SaddleProblem, end: Iteration, theta, scale) -> OracleResult:
+        state: SaddleState = end.state
+        game = problem.game
+        subgradient = features_of(game, state.means.at[1])
+        value = jnp.sum(theta * subgradient)
+        lost = end.status == Status.NONFINITE
+        last = jnp.maximum(state.count // self.refresh - 1, 0)
+        weights = self._mixture_weights(state)
+        mixture = SoftmaxMixture(game.table, state.logits, weights)
+        details = {
+            "average_policy": softmax_policy(game.table, einsum("t,thd->hd", weights, state.logits)),
+            "duality_gap": scale * state.gaps[last],
+            "flow_residual": state.residuals[last],
+            "gaps": scale * state.gaps,
+            "residuals": state.residuals,
+        }
+        status = jnp.where(lost, end.status, self._status(problem, state, state.residuals[last]))
+        value = jnp.where(lost, jnp.nan, value)
+        return OracleResult(value, mixture, worst_status(status, game.status), subgradient, details)
+
+    def _status(self, problem, state: SaddleState, residual):
+        """No flow within the ball of β: infeasible; none found yet: max_steps."""
+        at_edge = jnp.linalg.norm(state.means.at[1]) >= 0.98 * problem.radius_beta
+        short = jnp.where(at_edge, Status.INFEASIBLE.array(), Status.MAX_STEPS.array())
+        return jnp.where(residual <= self.tolerance, Status.CONVERGED.array(), short)
+
+    def _mixture_weights(self, state: SaddleState):
+        """Those of the average: Π over later iterations of (1 − share)."""
+        t = jnp.arange(self.steps, dtype=state.logits.dtype) + 1.0
+        log_kept = jax.scipy.special.gammaln(t + self.averaging) - jax.scipy.special.gammaln(t)
+        weights = jnp.where(t <= jnp.maximum(state.count, 1), jnp.exp(log_kept - jnp.max(log_kept)), 0.0)
+        return weights / jnp.sum(weights)
+
+
+def theory_steps(
+    horizon: int, dim: int, n_actions: int, steps: int, coverage: float
+) -> tuple[float, float, float]:
+    """(η_w, η_β, α) of the analysis: H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H (paper: Theorem 5.2).
+
+    `PrimalDual` has one η for both players; the theory's two differ by the scale of w and β.
+    """
+    log_actions = float(jnp.log(n_actions))
+    return (
+        horizon / (coverage * (dim * steps) ** 0.5),
+        coverage / (dim**1.5 * (2 * (horizon**2 + 1) * steps) ** 0.5),
+        (2 * log_actions / (dim * steps)) ** 0.5 / horizon,
+    )
