@@ -1,0 +1,273 @@
+"""The primal–dual oracle: convergence, subgradients, robustness, its options, its statuses, its memory."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import (
+    PreferenceData,
+    PrimalDual,
+    SoftmaxMixture,
+    Status,
+    attacks,
+    expected_features,
+    normalised_gap,
+    occupancy,
+    optimal_policy,
+    policy_value,
+    random_linear_mdp,
+    sample_preferences,
+)
+from robust_rlhf_jax.iterate import Iteration, iterate
+from robust_rlhf_jax.oracles import Oracle, WarmOracle, theory_steps
+from robust_rlhf_jax.oracles.saddle import DescentAscent
+
+prepare = eqx.filter_jit(lambda oracle, data, epsilon: oracle.prepare(data, epsilon, key=jax.random.key(0)))
+solve = eqx.filter_jit(lambda oracle, prepared, theta: oracle.solve(prepared, theta))
+SHORT = PrimalDual(steps=40, refresh=20)
+
+
+@pytest.fixture(scope="module")
+def world(make_mdp):
+    mdp = make_mdp()
+    return mdp, sample_preferences(jax.random.key(0), mdp, 2000)
+
+
+@pytest.fixture(scope="module")
+def large():
+    mdp = jax.jit(lambda k: random_linear_mdp(k, n_states=60, n_actions=4, dim=6, horizon=5))(
+        jax.random.key(0)
+    )
+    return mdp, sample_preferences(jax.random.key(1), mdp, 20_000)
+
+
+def test_converges_on_clean_data_and_gives_the_subgradient(large):
+    mdp, data = large
+    prepared = prepare(PrimalDual(), data, jnp.float32(0.0))
+    found = solve(PrimalDual(), prepared, mdp.theta)
+    policy, best = optimal_policy(mdp)
+    features = expected_features(mdp, policy)
+    assert found.status == Status.CONVERGED
+    assert isinstance(found.policy, SoftmaxMixture)
+    assert normalised_gap(mdp, found.policy) <= 0.005
+    assert normalised_gap(mdp, found.details["average_policy"]) <= 0.005
+    assert np.linalg.norm(found.subgradient - features) <= 0.15 * np.linalg.norm(features)
+    np.testing.assert_allclose(found.value, best, rtol=0.05)
+    # V★ is convex: v̂ supports it everywhere, up to its own error.
+    error = np.linalg.norm(found.subgradient - features)
+    for theta in np.random.default_rng(0).normal(size=(20, *mdp.theta.shape)).astype(np.float32):
+        above = optimal_policy(mdp, theta)[1] - best - np.sum(found.subgradient * (theta - mdp.theta))
+        assert above >= -error * np.linalg.norm(theta - mdp.theta)
+    published = solve(PrimalDual(optimistic=False, averaging=0.0), prepared, mdp.theta)
+    assert published.details["flow_residual"] > 5 * found.details["flow_residual"]
+
+
+@pytest.mark.parametrize("robust_means", ["residual", "spectral"])
+def test_spoilt_transitions_mislead_plain_means_only(robust_means, large):
+    mdp, data = large
+    spoilt = attacks.spoil_transitions(jax.random.key(5), data, 0.1, mdp)
+    oracle = PrimalDual(robust_means=robust_means)
+    gaps = [
+        normalised_gap(mdp, solve(oracle, prepare(oracle, spoilt, jnp.float32(e)), mdp.theta).policy)
+        for e in (0.0, 0.1)
+    ]
+    assert gaps[0] > 0.01
+    assert gaps[1] <= 0.005
+
+
+def test_protocol(world, count_compilations):
+    """Two data sets, any θ and any ε by one program; a NaN lane leaves the others as they are."""
+    mdp, data = world
+    assert isinstance(SHORT, Oracle)
+    assert isinstance(SHORT, WarmOracle)
+    other = sample_preferences(jax.random.key(1), mdp, 2000)
+    zero, some = np.float32(0.0), np.float32(0.1)
+    prepared = prepare(SHORT, data, zero)
+    thetas = jnp.asarray(np.random.default_rng(0).normal(size=(3, 3, 4)), jnp.float32)
+    rows = list(thetas)
+    found = [solve(SHORT, prepared, theta) for theta in rows]
+    with count_compilations() as count:
+        fresh = solve(SHORT, prepare(SHORT, other, some), rows[0])
+        again = solve(SHORT, prepared, rows[0])
+    assert count.compiled == []
+    np.testing.assert_array_equal(again.subgradient, found[0].subgradient)
+    assert not np.array_equal(fresh.subgradient, found[0].subgradient)
+    spoilt = thetas.at[1, 0, 0].set(jnp.nan)
+    batch = eqx.filter_jit(jax.vmap(SHORT.solve, in_axes=(None, 0)))(prepared, spoilt)
+    assert batch.status[1] == Status.NONFINITE
+    assert np.isnan(batch.value[1])
+    for i in (0, 2):
+        np.testing.assert_allclose(batch.subgradient[i], found[i].subgradient, atol=1e-4)
+        assert batch.status[i] == found[i].status
+    ten = solve(SHORT, prepared, 10 * rows[0])
+    np.testing.assert_allclose(ten.value, 10 * found[0].value, rtol=1e-3)
+    np.testing.assert_allclose(ten.subgradient, found[0].subgradient, atol=1e-4)
+
+
+def test_the_coordinates_do_not_matter(world, rotate_features):
+    """Rotated features: the same policy and value, since the whitened game is the same up to rotation."""
+    mdp, data = world
+    turned = rotate_features(mdp)
+    rotation = np.linalg.lstsq(mdp.features.reshape(-1, 4), turned.features.reshape(-1, 4), rcond=None)[0]
+    rotated = dataclasses.replace(
+        data, features=data.features @ jnp.asarray(rotation), state_features=turned.features
+    )
+    ours = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), mdp.theta)
+    theirs = solve(SHORT, prepare(SHORT, rotated, jnp.float32(0.0)), turned.theta)
+    np.testing.assert_allclose(theirs.value, ours.value, rtol=1e-3)
+    np.testing.assert_allclose(theirs.details["average_policy"], ours.details["average_policy"], atol=1e-2)
+
+
+def test_mixture_is_evaluated_exactly(world):
+    """Against its members one by one: value, occupancy, weights that sum to one."""
+    mdp, data = world
+    mixture = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), mdp.theta).policy
+    np.testing.assert_allclose(np.sum(mixture.weights), 1.0, rtol=1e-5)
+    assert mixture.logits.shape == (40, mdp.horizon, mdp.dim)
+    members = [mixture.member(logits) for logits in mixture.logits]
+    values = [policy_value(mdp, member) for member in members]
+    np.testing.assert_allclose(policy_value(mdp, mixture), np.dot(mixture.weights, values), rtol=1e-4)
+    flows = np.stack([occupancy(mdp, member) for member in members])
+    expected = np.tensordot(mixture.weights, flows, axes=1)
+    np.testing.assert_allclose(occupancy(mdp, mixture), expected, atol=1e-5)
+
+
+def test_a_resumed_game_is_the_uninterrupted_one(world):
+    mdp, data = world
+    problem, _ = SHORT._problem(prepare(SHORT, data, jnp.float32(0.05)), mdp.theta)
+    solver, key = DescentAscent(4, 10, True, 0, "residual", 8), jax.random.key(0)
+    whole: Iteration = iterate(solver, problem, key=key, max_steps=4)
+    half = iterate(solver, problem, key=key, max_steps=2)
+    resumed = iterate(solver, problem, key=key, max_steps=4, resume=half)
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_warm_start_saves_iterations(large):
+    """From a neighbour's saddle point a tenth of the iterations loses a fifth of what it loses from nothing."""
+    mdp, data = large
+    oracle, full = PrimalDual(steps=100, refresh=50), PrimalDual()
+    prepared = prepare(oracle, data, jnp.float32(0.0))
+    solve_from = eqx.filter_jit(lambda o, theta, warm: o.solve_from(prepared, theta, warm))
+    warm = solve_from(full, mdp.theta, full.start(prepared))[1]
+    near = mdp.theta + 0.05 * jax.random.normal(jax.random.key(0), mdp.theta.shape)
+    best = optimal_policy(mdp, near)[1]
+    losses = [
+        best - policy_value(mdp, solve_from(oracle, near, start)[0].policy, near)
+        for start in (oracle.start(prepared), warm)
+    ]
+    assert losses[1] <= 0.2 * losses[0]
+
+
+def test_every_status_is_reachable(world):
+    mdp, data = world
+    theta = mdp.theta
+
+    def status(oracle, data=data, epsilon=0.0, theta=theta):
+        return solve(oracle, prepare(oracle, data, jnp.float32(epsilon)), theta).status
+
+    assert status(PrimalDual(tolerance=0.2)) == Status.CONVERGED
+    assert status(PrimalDual(steps=2, refresh=1)) == Status.MAX_STEPS
+    assert status(PrimalDual(coverage=0.01)) == Status.INFEASIBLE, "no flow within so small a ball"
+    assert status(SHORT, theta=theta.at[0, 0].set(jnp.inf)) == Status.NONFINITE
+    # Half of the samples in one far direction, against a tolerated tenth.
+    far = data.features.at[::2].set(100.0 * jnp.eye(4)[0])
+    assert status(SHORT, dataclasses.replace(data, features=far), 0.1) in (
+        Status.FILTER_REMOVED_TOO_MUCH,
+        Status.INFEASIBLE,
+    )
+
+
+def test_an_unbounded_player_that_diverges_says_so_and_stays_alone(world):
+    mdp, data = world
+    prepared = prepare(SHORT, data, jnp.float32(0.0))
+
+    def lane(step_size):
+        return PrimalDual(steps=400, refresh=20, coverage=jnp.inf, step_size=step_size).solve(
+            prepared, mdp.theta
+        )
+
+    found = jax.jit(jax.vmap(lane))(jnp.asarray([0.1, 1e30]))
+    alone = jax.jit(lane)(jnp.float32(0.1))
+    assert found.status[1] == Status.NONFINITE
+    assert found.status[0] == alone.status != Status.NONFINITE
+    np.testing.assert_allclose(found.subgradient[0], alone.subgradient, atol=1e-4)
+
+
+def test_sample_splitting_gives_every_iteration_its_own_samples(world):
+    """2HT groups: 4,000 trajectories, H = 3 and T = 20 make groups of 33; too many groups are refused."""
+    mdp, data = world
+    oracle = PrimalDual(steps=20, refresh=20, sample_splitting=True, optimistic=False, whiten=False)
+    prepared = prepare(oracle, data, jnp.float32(0.05))
+    assert sorted(np.asarray(prepared.order).tolist()) == list(range(4000))
+    found = solve(oracle, prepared, mdp.theta)
+    assert np.isfinite(found.value)
+    reused = solve(dataclasses.replace(oracle, sample_splitting=False), prepared, mdp.theta)
+    assert not np.allclose(found.subgradient, reused.subgradient, atol=1e-6)
+    with pytest.raises(ValueError, match=r"4000 trajectories cannot give 2·H·T = 6000 groups"):
+        PrimalDual(steps=1000, sample_splitting=True).prepare(data, 0.05, key=jax.random.key(0))
+
+
+def test_reward_features_of_their_own(world):
+    """Rewards on half of the features' coordinates: the same game as with zeros in the other half of θ."""
+    mdp, data = world
+    narrow = dataclasses.replace(
+        data, reward_table=data.state_features[..., :2], reward_features=data.features[..., :2]
+    )
+    theta = mdp.theta.at[:, 2:].set(0.0)
+    wide = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), theta)
+    found = solve(SHORT, prepare(SHORT, narrow, jnp.float32(0.0)), theta[:, :2])
+    np.testing.assert_allclose(found.subgradient, wide.subgradient[:, :2], atol=1e-4)
+    np.testing.assert_allclose(found.value, wide.value, rtol=1e-3)
+
+
+def test_memory_stays_far_below_an_array_per_sample_and_action():
+    """At N = 10⁵, H = 10, A = 4, d = 32 (shapes only): temporaries of `solve` beside [2N, H, A, d]."""
+    n, horizon, n_actions, dim, n_states = 100_000, 10, 4, 32, 100
+    shape = jax.ShapeDtypeStruct
+    data = PreferenceData(
+        shape((n_states, n_actions, dim), jnp.float32),
+        shape((n, 2, horizon + 1), jnp.int32),
+        shape((n, 2, horizon), jnp.int32),
+        shape((n, 2, horizon, dim), jnp.float32),
+        shape((n,), jnp.float32),
+    )
+    forbidden = 2 * n * horizon * n_actions * dim * 4
+    oracle = PrimalDual(steps=100, refresh=50)
+    epsilon, key = shape((), jnp.float32), jax.eval_shape(lambda: jax.random.key(0))
+    prepared = jax.eval_shape(lambda d, e, k: oracle.prepare(d, e, key=k), data, epsilon, key)
+    compiled = jax.jit(oracle.solve).lower(prepared, shape((horizon, dim), jnp.float32)).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= forbidden / 4
+
+
+BAD = {
+    "steps": ({"steps": 0}, "steps=0"),
+    "refresh": ({"steps": 100, "refresh": 30}, "multiple of refresh"),
+    "filter steps": ({"filter_steps": -1}, "filter_steps=-1"),
+    "means": ({"robust_means": "magic"}, "robust_means='magic'"),
+    "step size": ({"step_size": 0.0}, "step_size=0.0 must be positive"),
+    "policy step": ({"policy_step": -1.0}, "policy_step=-1.0"),
+    "coverage": ({"coverage": 0.0}, "coverage=0.0"),
+    "tolerance": ({"tolerance": -1.0}, "tolerance=-1.0"),
+    "averaging": ({"averaging": -1.0}, "averaging=-1.0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_settings_are_named_in_one_sentence(case):
+    settings, message = BAD[case]
+    with pytest.raises(ValueError, match=message) as error:
+        PrimalDual(**settings)
+    assert str(error.value).endswith(".")
+
+
+def test_theory_steps():
+    """H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H."""
+    found = theory_steps(5, 4, 3, 100, 2.0)
+    np.testing.assert_allclose(
+        found, (5 / 40, 2 / (8 * np.sqrt(5200)), np.sqrt(2 * np.log(3) / 400) / 5), rtol=1e-6
+    )
