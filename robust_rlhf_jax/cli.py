@@ -34,8 +34,8 @@ def sweep(
         attacks: push_features, flip_confident, spoil_transitions, praise_rare.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
-        algorithms: standard, uniform_coverage, condition_number, condition_number_autodiff, pessimistic_mle,
-            pessimistic_mle_linear, clean_reference.
+        algorithms: standard, uniform_coverage, condition_number, condition_number_autodiff, first_order,
+            pessimistic_mle, pessimistic_mle_linear, clean_reference.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.

@@ -45,11 +45,17 @@ def clip_level(residuals, weights, multiple) -> Float[Array, ""]:
 
 
 def huber_weights(
-    residuals: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]
+    residuals: Float[Array, " n"],
+    weights: Float[Array, " n"],
+    multiple: Float[Array, ""],
+    least: Float[Array, ""],
 ) -> Float[Array, " n"]:
-    """ω_i·min(1, c/|r_i|) with c = `multiple` robust standard deviations: ψ(r) = r times that (Huber & Dutter 1974)."""
+    """ω_i·min(1, c/|r_i|) with c = `multiple` robust standard deviations: ψ(r) = r times that (Huber & Dutter 1974).
+
+    c is at least `least`, the size of the residuals' rounding: weights made of rounding errors would be noise.
+    """
     size = jnp.abs(residuals)
-    clip = clip_level(residuals, weights, multiple)
+    clip = jnp.maximum(clip_level(residuals, weights, multiple), least)
     return weights * jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
 
 

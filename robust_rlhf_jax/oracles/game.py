@@ -139,7 +139,9 @@ def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
         columns = game.phi[h].T
         targets = matmul(game.reward_phi[h], theta[h]) + following[h][game.states[h + 1]]
         fit = huber_regression(columns, targets, game.base[h], game.gram_root_inverse[h], multiple)
-        return huber_weights(targets - matmul(fit, columns), game.base[h], multiple)
+        # Rewards alone, before w has moved, are linear in φ: nothing but rounding is left of them.
+        rounding = 1e3 * jnp.finfo(targets.dtype).eps * jnp.max(jnp.abs(targets))
+        return huber_weights(targets - matmul(fit, columns), game.base[h], multiple, rounding)
 
     return _shared_weights(jax.lax.map(step, jnp.arange(game.horizon)))
 

@@ -174,12 +174,11 @@ def test_every_status_is_reachable(world):
     assert status(PrimalDual(steps=2, refresh=1)) == Status.MAX_STEPS
     assert status(PrimalDual(coverage=0.01)) == Status.INFEASIBLE, "no flow within so small a ball"
     assert status(SHORT, theta=theta.at[0, 0].set(jnp.inf)) == Status.NONFINITE
-    # Half of the samples in one far direction, against a tolerated tenth.
-    far = data.features.at[::2].set(100.0 * jnp.eye(4)[0])
-    assert status(SHORT, dataclasses.replace(data, features=far), 0.1) in (
-        Status.FILTER_REMOVED_TOO_MUCH,
-        Status.INFEASIBLE,
-    )
+    # Features with tails like no clean ones', whatever the game then does.
+    size = jnp.exp(3 * jax.random.normal(jax.random.key(4), (data.n_pairs, 2, 1, 1)))
+    wild = dataclasses.replace(data, features=data.features * size)
+    lenient = dataclasses.replace(SHORT, tolerance=1e9)
+    assert status(lenient, wild, 0.1) == Status.FILTER_REMOVED_TOO_MUCH
 
 
 def test_an_unbounded_player_that_diverges_says_so_and_stays_alone(world):
