@@ -2,6 +2,10 @@
 
 import contextlib
 import dataclasses
+import os
+
+# NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import jax
 import jax.numpy as jnp
