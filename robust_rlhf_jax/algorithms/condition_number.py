@@ -62,15 +62,4 @@ def condition_number(
 
 @eqx.filter_jit
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
-    return robust_pessimism(
-        key,
-        data,
-        epsilon,
-        oracle,
-        oracle,
-        reference,
-        zeta=config.zeta,
-        descent=config.descent,
-        reuse_data=config.reuse_data,
-        radius=config.radius,
-    )
+    return robust_pessimism(key, data, epsilon, reference, config, oracle)

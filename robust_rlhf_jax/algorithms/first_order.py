@@ -1,7 +1,5 @@
 """Robust RLHF with a first-order oracle (paper: Algorithm 4, sign corrected)."""
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -10,6 +8,7 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
+from .objectives import require_warm
 from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
 
@@ -29,6 +28,8 @@ class FirstOrderConfig(eqx.Module):
 
     def __check_init__(self):
         check_zeta(self.zeta)
+        if self.warm_steps < 1:
+            raise ValueError(f"warm_steps={self.warm_steps}: give 1 or more.")
         if self.descent.gradient != "oracle":
             raise ValueError(f'gradient={self.descent.gradient!r}: first_order takes gradient="oracle".')
 
@@ -64,24 +65,6 @@ def first_order(
 
 @eqx.filter_jit
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
-    within = oracle
-    if config.descent.warm_start:
-        if not isinstance(oracle, PrimalDual):
-            raise ValueError(
-                f"{type(oracle).__name__} cannot start warm: take DescentConfig(warm_start=False)."
-            )
-        within = dataclasses.replace(
-            oracle, steps=config.warm_steps, refresh=min(oracle.refresh, config.warm_steps)
-        )
-    return robust_pessimism(
-        key,
-        data,
-        epsilon,
-        within,
-        oracle,
-        reference,
-        zeta=config.zeta,
-        descent=config.descent,
-        reuse_data=config.reuse_data,
-        radius=config.radius,
-    )
+    warm = config.descent.warm_start
+    within = require_warm(oracle).shortened(config.warm_steps) if warm else oracle
+    return robust_pessimism(key, data, epsilon, reference, config, within, oracle)

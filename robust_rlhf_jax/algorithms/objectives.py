@@ -64,14 +64,7 @@ class PessimismObjective(eqx.Module):
 
     @property
     def memory(self):
-        return self._warm_oracle().start(self.prepared) if self.warm else None
-
-    def _warm_oracle(self) -> WarmOracle:
-        if not isinstance(self.oracle, WarmOracle):
-            raise ValueError(
-                f"{type(self.oracle).__name__} cannot start warm: take DescentConfig(warm_start=False)."
-            )
-        return self.oracle
+        return require_warm(self.oracle).start(self.prepared) if self.warm else None
 
     @property
     def calls(self) -> int:
@@ -115,7 +108,7 @@ class PessimismObjective(eqx.Module):
     def _given(self, theta, memory):
         if self.warm:
             per_step = _per_step(theta, self.horizon, self.stationary)
-            answer, memory = self._warm_oracle().solve_from(self.prepared, per_step, memory)
+            answer, memory = require_warm(self.oracle).solve_from(self.prepared, per_step, memory)
         else:
             answer = self.solve(theta)
         if answer.subgradient is None:
@@ -123,6 +116,13 @@ class PessimismObjective(eqx.Module):
                 f'{type(self.oracle).__name__} gives no subgradient: take gradient="autodiff" or "zero_order".'
             )
         return answer.value, flat_features(answer.subgradient, self.stationary), answer.status, memory
+
+
+def require_warm(oracle: Oracle) -> WarmOracle:
+    """**Raises:** ValueError for an oracle that cannot go on from another θ's answer."""
+    if not isinstance(oracle, WarmOracle):
+        raise ValueError(f"{type(oracle).__name__} cannot start warm: take DescentConfig(warm_start=False).")
+    return oracle
 
 
 def _per_step(theta, horizon, stationary):

@@ -1,6 +1,6 @@
 """What Algorithm 3 and the pessimistic baselines share: minimise V̂(θ) − E_ref[φ]·θ over a set of rewards, then plan."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -67,34 +67,40 @@ def check_zeta(zeta) -> None:
         raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
 
 
+class PessimismConfig(Protocol):
+    """What the configurations of Algorithms 3 and 4 have in common; see `ConditionNumberConfig`."""
+
+    zeta: str | float | Float[Array, ""]
+    descent: DescentConfig
+    reuse_data: bool
+    radius: float | Float[Array, ""] | None
+
+
 def robust_pessimism(
     key: PRNGKeyArray,
     data: PreferenceData,
     epsilon: Float[Array, ""],
-    oracle: Oracle,
-    planner: Oracle,
     reference: Float[Array, "H p"] | None,
-    *,
-    zeta: str | float | Float[Array, ""],
-    descent: "DescentConfig",
-    reuse_data: bool,
-    radius: float | Float[Array, ""] | None,
+    config: PessimismConfig,
+    oracle: Oracle,
+    planner: Oracle | None = None,
 ) -> Solution:
     """Algorithms 3 and 4 after their checks: D₁ → θ̂ and Θ(D₁); D₂ → descend with `oracle`, plan with `planner`.
 
-    Both prepare alike: `planner` solves on what `oracle` prepared.
+    Both prepare alike: `planner` solves on what `oracle` prepared, and is `oracle` itself if None.
     """
     k_split, k_descend = jax.random.split(key)
-    d1, d2 = (data,) * 2 if reuse_data else random_split(k_split, data, 2)
-    bound = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, epsilon.dtype)
+    d1, d2 = (data,) * 2 if config.reuse_data else random_split(k_split, data, 2)
+    radius = data.theta_dim**0.5 if config.radius is None else config.radius
+    radius = jnp.asarray(radius, epsilon.dtype)
     x = d1.differences()
-    reward = robust_reward(x, x, d1.labels, epsilon, radius=bound)
+    reward = robust_reward(x, x, d1.labels, epsilon, radius=radius)
     # Pairs that the filter took say next to nothing about where θ may lie either.
     weights = jnp.maximum(reward.survivors, SUSPECT_WEIGHT)
-    zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
-    allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=bound, weights=weights)
+    zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)
+    allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     target = resolve_reference(reference, d2, epsilon)
-    found = minimise_pessimistically(k_descend, d2, epsilon, oracle, allowed, target, descent, planner)
+    found = minimise_pessimistically(k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner)
     extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
     return pessimistic_solution(data, found, reward.status, allowed, extra)
 
@@ -108,7 +114,7 @@ def _zeta(zeta, epsilon, rank, n_pairs, data):
 
 
 class Pessimum(NamedTuple):
-    """`descent`, the oracle's `answer` at its average θ [k], its `objective`, and the status of the preparation."""
+    """`descent`; the planner's `policy`, `value` and status at its average θ [k]; the `objective` there."""
 
     descent: Descent
     policy: Policy

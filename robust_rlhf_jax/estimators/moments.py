@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.iterate import Iteration, Status, iterate
+from robust_rlhf_jax.iterate import Status, iterate
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
     pseudo_inverse_root,
@@ -28,13 +28,15 @@ EXCESS = 3.0
 class FilterProblem(eqx.Module):
     """What a filter sees: rows, the tolerated fraction, the variance at which it may stop.
 
-    `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt.
+    `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt. `start` [n]:
+    weights that an earlier filter left, None for 1; what is missing from them counts towards the budget.
     """
 
     x: Float[Array, "n d"]
     epsilon: Float[Array, ""]
     level: Float[Array, ""]
     budget: Float[Array, ""]
+    start: Float[Array, " n"] | None = None
 
 
 class FilterState(eqx.Module):
@@ -76,7 +78,7 @@ class Filter(eqx.Module):
     def extract(self, problem: FilterProblem, state: FilterState): ...
 
     def init(self, problem: FilterProblem, *, key) -> FilterState:
-        weights = jnp.ones(problem.x.shape[0], problem.x.dtype)
+        weights = jnp.ones(problem.x.shape[0], problem.x.dtype) if problem.start is None else problem.start
         return FilterState(weights, *self.scores(problem.x, weights))
 
     def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
@@ -200,27 +202,19 @@ def refilter_mean(
     x: Float[Array, "n d"],
     epsilon: Float[Array, ""],
     weights: Float[Array, " n"],
-    *,
     max_steps: int = MAX_STEPS,
-    give: str = "weights",
-) -> Float[Array, "..."]:
-    """Go on filtering rows for their mean from `weights` that an earlier filter of similar rows left.
+) -> Float[Array, " n"]:
+    """Weights [n] of a filter for the mean that goes on from the `weights` of an earlier one of similar rows.
 
     For rows of unknown covariance: the clean level is `EXCESS` times the mean eigenvalue, taken from row lengths
     clipped where εn of them lie above. What is missing from `weights` counts towards the budget 2εn.
-
-    **Returns:** the weights [n], or with `give="mean"` the weighted mean [d].
     """
     n, d = x.shape
     lengths = jnp.sum((x - weighted_mean(x, weights)) ** 2, axis=1)
     clipped = jnp.minimum(lengths, upper_threshold(lengths, weights, epsilon * n))
     level = EXCESS * jnp.dot(weights, clipped) / jnp.sum(weights) / d
-    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n)
-    solver = MeanFilter()
-    state = FilterState(weights, *solver.scores(x, weights))
-    first = Iteration(state, jnp.zeros((), jnp.int32), Status.MAX_STEPS.array())
-    end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps, resume=first)
-    return end.state.weights if give == "weights" else weighted_mean(x, end.state.weights)
+    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n, weights)
+    return iterate(MeanFilter(), problem, key=jax.random.key(0), max_steps=max_steps).state.weights
 
 
 def robust_mean(

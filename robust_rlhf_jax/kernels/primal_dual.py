@@ -55,14 +55,18 @@ def policy_tables(
     return PolicyTables(policy, einsum("hsd,hd->hs", feature, w), feature)
 
 
+def following_values(value: Float[Array, "H S"]) -> Float[Array, "H S"]:
+    """v_{h+1}(s): zero after the last step."""
+    return jnp.concatenate([value[1:], jnp.zeros_like(value[:1])])
+
+
 def ascent_gradient(
     moments: GameMoments, theta: Float[Array, "H p"], w: Float[Array, "H d"], value: Float[Array, "H S"]
 ) -> Float[Array, "H d"]:
     """∇β_h = R_hθ_h + E[φ_h v_{h+1}(s_{h+1})] − Λ_hw_h, without the middle term at h = H."""
-    following = jnp.concatenate([value[1:], jnp.zeros_like(value[:1])])
     return (
         einsum("hdp,hp->hd", moments.reward, theta)
-        + einsum("hsd,hs->hd", moments.landing, following)
+        + einsum("hsd,hs->hd", moments.landing, following_values(value))
         - einsum("hde,he->hd", moments.second, w)
     )
 

@@ -54,7 +54,12 @@ class Oracle(Protocol):
 
 @runtime_checkable
 class WarmOracle(Oracle, Protocol):
-    """An oracle that can go on from its answer for another θ: `start` once, then `solve_from` again and again."""
+    """An oracle that can go on from its answer for another θ: `start` once, then `solve_from` again and again.
+
+    `shortened`: the same oracle with fewer iterations a call, which are enough from a warm start.
+    """
+
+    def shortened(self, steps: int) -> "WarmOracle": ...
 
     def start(self, prepared: Any) -> Any: ...
 

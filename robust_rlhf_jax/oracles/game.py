@@ -14,6 +14,7 @@ from robust_rlhf_jax.kernels.linalg import (
     pseudo_inverse_root,
     relative_tolerance,
     weighted_gram,
+    weighted_mean,
     weighted_second_moment,
 )
 from robust_rlhf_jax.kernels.primal_dual import (
@@ -23,6 +24,7 @@ from robust_rlhf_jax.kernels.primal_dual import (
     ascent_rows,
     descent_moments,
     descent_rows,
+    following_values,
 )
 from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression, huber_weights
 from robust_rlhf_jax.preferences import PreferenceData
@@ -37,7 +39,7 @@ WIDER = 1.5
 class Game(eqx.Module):
     """Samples of every step in the coordinates in which the game is played; made once per data set.
 
-    `phi` [H, n, d] and `table` [S, A, d]: transition features after `root` [d, d]; `reward_phi` [H, n, p]; `states`
+    `phi` [H, n, d] and `table` [S, A, d]: transition features, whitened if so asked; `reward_phi` [H, n, p]; `states`
     [H+1, n]; `reward_table` [S, A, p]; `base` [H, n]: weights of a covariate filter; `reward_second` [H, d, p]: robust
     E[φφ^rᵀ], which turns β into E_π[φ^r]; `gram_root_inverse` [H, d, d]: (Σ_i base_i φ_iφ_iᵀ)^{-1/2}, for
     regressions; `order` [n]: a random order for sample splitting; `status` of the filter.
@@ -48,7 +50,6 @@ class Game(eqx.Module):
     states: Int[Array, "H+1 n"]
     table: Float[Array, "S A d"]
     reward_table: Float[Array, "S A p"]
-    root: Float[Array, "d d"]
     base: Float[Array, "H n"]
     reward_second: Float[Array, "H d p"]
     gram_root_inverse: Float[Array, "H d d"]
@@ -101,7 +102,6 @@ def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool)
         states=jnp.moveaxis(data.states, 2, 0).reshape(data.horizon + 1, -1),
         table=matmul(data.state_features, root),
         reward_table=data.reward_lookup,
-        root=root,
         base=base,
         reward_second=jax.lax.map(reward_second, steps),
         gram_root_inverse=jax.lax.map(gram_root_inverse, steps),
@@ -133,7 +133,7 @@ def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
     covariates' influence was bounded once, by the filter of `prepare_game`: a rare sample with a large gradient
     φδ may be all that is known of its direction, and no filter of gradients can tell it from a lie.
     """
-    following, multiple = _following(tables), WIDER * huber_multiple(game.epsilon)
+    following, multiple = following_values(tables.value), WIDER * huber_multiple(game.epsilon)
 
     def step(h):
         columns = game.phi[h].T
@@ -152,10 +152,10 @@ def filter_gradients(
     """Filter the samples' gradients at (w, β, π) on from what the last filter left, one step at a time."""
     before = jnp.concatenate([game.base[:1], game.base[:-1]])
     base = (game.base, jnp.minimum(game.base, before))  # a flow needs both of its steps to be sound
-    following = _following(tables)
+    following = following_values(tables.value)
 
     def filtered(rows, base, last):
-        return refilter_mean(rows, game.epsilon, base - FORGIVEN * (base - last), max_steps=max_steps)
+        return refilter_mean(rows, game.epsilon, base - FORGIVEN * (base - last), max_steps)
 
     def ascent(h):
         reward = matmul(game.reward_phi[h], theta[h])
@@ -170,11 +170,6 @@ def filter_gradients(
     steps = jnp.arange(game.horizon)
     up, down = jax.lax.map(ascent, steps), jax.lax.map(descent, steps)
     return SampleWeights(up, down, down)
-
-
-def _following(tables: PolicyTables) -> Float[Array, "H S"]:
-    """v_{h+1}(s), zero after the last step."""
-    return jnp.concatenate([tables.value[1:], jnp.zeros_like(tables.value[:1])])
 
 
 def _carried(h, previous_phi, beta):
@@ -204,14 +199,14 @@ def game_moments(game: Game, weights: SampleWeights) -> GameMoments:
 
 def split_gradients(game: Game, step, group_size: int, theta, w, beta, tables: PolicyTables):
     """(∇w, ∇β) of iteration `step` from groups of samples that no other iteration sees (paper: D₁^{t,h}, D₂^{t,h})."""
-    following, ones = _following(tables), jnp.ones(group_size, w.dtype)
+    following, ones = following_values(tables.value), jnp.ones(group_size, w.dtype)
 
     def group(h, half):
         first = ((step * game.horizon + h) * 2 + half) * group_size
         return jax.lax.dynamic_slice(game.order, (first,), (group_size,))
 
     def mean(rows):
-        return refilter_mean(rows, game.epsilon, ones, give="mean")
+        return weighted_mean(rows, refilter_mean(rows, game.epsilon, ones))
 
     def at(h):
         up, down, before = group(h, 0), group(h, 1), jnp.maximum(h - 1, 0)

@@ -1,5 +1,7 @@
 """The first-order RobRL: offline planning as a game between values and occupancies (paper: Algorithm 7)."""
 
+import dataclasses
+import math
 from typing import Literal
 
 import equinox as eqx
@@ -95,21 +97,23 @@ class PrimalDual(eqx.Module):
         self, prepared: Game, theta: Float[Array, "H p"], warm: WarmSaddle
     ) -> tuple[OracleResult, WarmSaddle]:
         """`solve` from where the game of another θ ended, and where this one did."""
-        problem, scale = self._problem(prepared, theta)
+        problem, scale = self._problem(prepared, theta, warm)
         group = self._group_size(prepared.phi.shape[1], prepared.horizon) if self.sample_splitting else 0
         rounds = self.steps // self.refresh
         solver = DescentAscent(
             rounds, self.refresh, self.optimistic, group, self.robust_means, self.filter_steps
         )
-        first = solver.init(problem, key=jax.random.key(0), warm=warm)
-        begun = Iteration(first, jnp.zeros((), jnp.int32), Status.MAX_STEPS.array())
-        end = iterate(solver, problem, key=jax.random.key(0), max_steps=rounds, resume=begun)
-        return self._result(problem, end, theta, scale), leave_behind(problem, end.state)
+        end = iterate(solver, problem, key=jax.random.key(0), max_steps=rounds)
+        return self._result(problem, end, theta, scale), leave_behind(end.state)
+
+    def shortened(self, steps: int) -> "PrimalDual":
+        """The same oracle with `steps` iterations, its weights renewed about as often."""
+        return dataclasses.replace(self, steps=steps, refresh=math.gcd(steps, self.refresh))
 
     def _group_size(self, n_samples: int, horizon: int) -> int:
         return n_samples // (2 * horizon * self.steps)
 
-    def _problem(self, game: Game, theta) -> tuple[SaddleProblem, Float[Array, ""]]:
+    def _problem(self, game: Game, theta, start: WarmSaddle) -> tuple[SaddleProblem, Float[Array, ""]]:
         dtype = game.phi.dtype
         largest = jnp.max(jnp.abs(einsum("sap,hp->hsa", game.reward_table, theta)))
         scale = jnp.where(largest > 0, largest, 1.0)
@@ -126,6 +130,7 @@ class PrimalDual(eqx.Module):
             policy_step=jnp.asarray(self.policy_step, dtype),
             step_size=jnp.asarray(step, dtype),
             averaging=jnp.asarray(self.averaging, dtype),
+            start=start,
         ), scale
 
     def _result(self, problem: SaddleProblem, end: Iteration, theta, scale) -> OracleResult:

@@ -34,56 +34,6 @@ LIPSCHITZ_SHARE, GROWTH = 0.4, 1.05
 REMEMBERED = 50
 
 
-class SaddleProblem(eqx.Module):
-    """The game at a reward: θ [H, p] scaled to rewards of at most 1.
-
-    `radius_w` of each ‖w_h‖, `radius_beta` of ‖β‖; `policy_step` α of the cumulative softmax; `step_size` η, or
-    0 for one that adapts (optimistic only); `averaging` p: iterate t counts about tᵖ times.
-    """
-
-    game: Game
-    theta: Float[Array, "H p"]
-    radius_w: Float[Array, ""]
-    radius_beta: Float[Array, ""]
-    policy_step: Float[Array, ""]
-    step_size: Float[Array, ""]
-    averaging: Float[Array, ""]
-
-
-class SaddlePoint(NamedTuple):
-    """(w, β) and the gradients ∇w L, −∇β L there, stacked [2, H, d]: both players descend."""
-
-    at: Float[Array, "2 H d"]
-    slope: Float[Array, "2 H d"]
-
-
-class SaddleMeans(eqx.Module):
-    """Weighted averages so far of w, β [2, H, d] and of their gradients [2, H, d]."""
-
-    at: Float[Array, "2 H d"]
-    slope: Float[Array, "2 H d"]
-
-
-class SaddleState(eqx.Module):
-    """Where the players stand.
-
-    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits`
-    [T, H, d] of every policy played so far; `means`; `weights` of the samples; `gaps`, `residuals` [rounds]: duality
-    gap and flow residual of the averages after each round; `count`: iterations made.
-    """
-
-    now: SaddlePoint
-    before: SaddlePoint
-    step_size: Float[Array, ""]
-    summed_w: Float[Array, "H d"]
-    logits: Float[Array, "T H d"]
-    means: SaddleMeans
-    weights: SampleWeights
-    gaps: Float[Array, " rounds"]
-    residuals: Float[Array, " rounds"]
-    count: Int[Array, ""]
-
-
 class WarmSaddle(NamedTuple):
     """What one reward's game leaves for the next: point, step size, the policy's Σw, the sample weights."""
 
@@ -97,6 +47,51 @@ def cold_start(game: Game) -> WarmSaddle:
     """w = β = 0, the uniform policy, the covariate filter's weights."""
     zero = jnp.zeros((2, game.horizon, game.table.shape[-1]), game.table.dtype)
     return WarmSaddle(zero, jnp.asarray(FIRST_STEP, zero.dtype), zero[0], starting_weights(game))
+
+
+class SaddleProblem(eqx.Module):
+    """The game at a reward: θ [H, p] scaled to rewards of at most 1.
+
+    `radius_w` of each ‖w_h‖, `radius_beta` of ‖β‖; `policy_step` α of the cumulative softmax; `step_size` η, or
+    0 for one that adapts (optimistic only); `averaging` p: iterate t counts about tᵖ times; `start`: where to begin.
+    """
+
+    game: Game
+    theta: Float[Array, "H p"]
+    radius_w: Float[Array, ""]
+    radius_beta: Float[Array, ""]
+    policy_step: Float[Array, ""]
+    step_size: Float[Array, ""]
+    averaging: Float[Array, ""]
+    start: WarmSaddle
+
+
+class SaddlePoint(NamedTuple):
+    """(w, β) and the gradients ∇w L, −∇β L there, stacked [2, H, d]: both players descend."""
+
+    at: Float[Array, "2 H d"]
+    slope: Float[Array, "2 H d"]
+
+
+class SaddleState(eqx.Module):
+    """Where the players stand.
+
+    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits`
+    [T, H, d] of every policy played so far; `means`: averages so far of points and gradients; `weights` of the
+    samples; `gaps`, `residuals` [rounds]: duality gap and flow residual of the averages after each round; `count`:
+    iterations made.
+    """
+
+    now: SaddlePoint
+    before: SaddlePoint
+    step_size: Float[Array, ""]
+    summed_w: Float[Array, "H d"]
+    logits: Float[Array, "T H d"]
+    means: SaddlePoint
+    weights: SampleWeights
+    gaps: Float[Array, " rounds"]
+    residuals: Float[Array, " rounds"]
+    count: Int[Array, ""]
 
 
 class DescentAscent(eqx.Module):
@@ -114,8 +109,8 @@ class DescentAscent(eqx.Module):
     robust_means: str = eqx.field(static=True)
     filter_steps: int = eqx.field(static=True)
 
-    def init(self, problem: SaddleProblem, *, key, warm: WarmSaddle | None = None) -> SaddleState:
-        warm = cold_start(problem.game) if warm is None else warm
+    def init(self, problem: SaddleProblem, *, key) -> SaddleState:
+        warm = problem.start
         zero = jnp.zeros_like(warm.at)
         point = SaddlePoint(warm.at, zero)
         unknown = jnp.full(self.rounds, jnp.inf, zero.dtype)
@@ -125,7 +120,7 @@ class DescentAscent(eqx.Module):
             step_size=jnp.where(problem.step_size > 0, problem.step_size, warm.step_size),
             summed_w=warm.summed_w,
             logits=jnp.zeros((self.rounds * self.refresh, *zero.shape[1:]), zero.dtype),
-            means=SaddleMeans(zero, zero),
+            means=SaddlePoint(zero, zero),
             weights=warm.weights,
             gaps=unknown,
             residuals=unknown,
@@ -153,7 +148,7 @@ class DescentAscent(eqx.Module):
         lost = ~jnp.all(jnp.isfinite(state.now.at))
         return jnp.where(lost, Status.NONFINITE.array(), Status.RUNNING.array())
 
-    def extract(self, problem: SaddleProblem, state: SaddleState) -> SaddleMeans:
+    def extract(self, problem: SaddleProblem, state: SaddleState) -> SaddlePoint:
         return state.means
 
     def _logits(self, problem, state):
@@ -190,7 +185,7 @@ class DescentAscent(eqx.Module):
         w = jax.vmap(lambda w_h: project_ball(w_h, problem.radius_w))(target[0])
         beta = project_ball(target[1].reshape(-1), problem.radius_beta).reshape(w.shape)
         share = (problem.averaging + 1.0) / (state.count + 1.0 + problem.averaging)
-        means = jax.tree.map(lambda m, x: m + share * (x - m), state.means, SaddleMeans(now.at, slope))
+        means = jax.tree.map(lambda m, x: m + share * (x - m), state.means, SaddlePoint(now.at, slope))
         return SaddleState(
             now=SaddlePoint(jnp.stack([w, beta]), slope),
             before=now,
@@ -217,7 +212,7 @@ class DescentAscent(eqx.Module):
         return jnp.where(problem.step_size > 0, state.step_size, adapted)
 
 
-def convergence(problem: SaddleProblem, moments: GameMoments, means: SaddleMeans):
+def convergence(problem: SaddleProblem, moments: GameMoments, means: SaddlePoint):
     """(duality gap, flow residual) of the averages.
 
     gap = max over β, π of L(β, π; w̄) − min over w of the average over t of L(β_t, π_t; w), both over their balls:
@@ -234,7 +229,7 @@ def convergence(problem: SaddleProblem, moments: GameMoments, means: SaddleMeans
     return upper - lower, jnp.linalg.norm(means.slope[0])
 
 
-def leave_behind(problem: SaddleProblem, state: SaddleState) -> WarmSaddle:
+def leave_behind(state: SaddleState) -> WarmSaddle:
     """The warm start that this game gives the next."""
     remembered = jnp.minimum(state.count, REMEMBERED) * state.means.at[0]
     return WarmSaddle(state.now.at, state.step_size, remembered, state.weights)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
 from robust_rlhf_jax import (
@@ -87,25 +88,15 @@ def test_smoothing_moves_the_value_by_at_most_its_bound(values):
 
 def max_min(mdp, reference, bound):
     """max over occupancies q of min over |θ_i| ≤ bound of (Φᵀq − ref)·θ = −bound·‖Φᵀq − ref‖₁, by HiGHS."""
-    horizon, n_states, n_actions, dim = mdp.horizon, mdp.n_states, mdp.n_actions, mdp.dim
-    phi = np.asarray(mdp.features).reshape(-1, dim)
-    size, k = n_states * n_actions, horizon * dim
-    leave = np.kron(np.eye(n_states), np.ones(n_actions))
-    flow = np.zeros((horizon * n_states, horizon * size + k))
-    features = np.zeros((k, horizon * size + k))
-    for h in range(horizon):
-        rows, columns = slice(h * n_states, (h + 1) * n_states), slice(h * size, (h + 1) * size)
-        flow[rows, columns] = leave
-        features[h * dim : (h + 1) * dim, columns] = phi.T
-        if h:
-            before = slice((h - 1) * size, h * size)
-            flow[rows, before] = -(phi @ np.asarray(mdp.transition_measures)[h - 1]).T
-    entering = np.concatenate([mdp.initial_distribution, np.zeros((horizon - 1) * n_states)])
-    slack = np.concatenate([np.zeros((k, horizon * size)), np.eye(k)], axis=1)
-    upper = np.concatenate([features - slack, -features - slack])
-    cost = np.concatenate([np.zeros(horizon * size), bound * np.ones(k)])
-    found = linprog(cost, upper, np.concatenate([reference, -reference]), flow, entering)
-    return -found.fun
+    flow, entering = flow_constraints(mdp)
+    k, n_pairs = len(reference), flow.shape[1]
+    phi = np.asarray(mdp.features).reshape(-1, mdp.dim)
+    features = np.kron(np.eye(mdp.horizon), phi.T)
+    slack = np.eye(k)
+    upper = np.block([[features, -slack], [-features, -slack]])
+    cost = np.concatenate([np.zeros(n_pairs), bound * np.ones(k)])
+    flow = np.hstack([flow, np.zeros((len(flow), k))])
+    return -linprog(cost, upper, np.concatenate([reference, -reference]), flow, entering).fun
 
 
 def min_max(mdp, reference, bound):

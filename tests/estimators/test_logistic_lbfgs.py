@@ -54,26 +54,6 @@ def separable(n=200, k=4, seed=2):
     return x, np.sign(x @ np.linspace(1, -0.6, k)), weights
 
 
-def mean_likelihood(theta, x, labels, weights):
-    return np.average(scipy.special.log_expit(labels * (x @ theta)), weights=weights)
-
-
-def gradient(theta, x, labels, weights):
-    return (weights * labels * scipy.special.expit(-labels * (x @ theta))) @ x / weights.sum()
-
-
-def slsqp(x, labels, weights, radius):
-    """The same problem, by sequential quadratic programming from a point inside."""
-    return scipy.optimize.minimize(
-        lambda t: -mean_likelihood(t, x, labels, weights),
-        np.zeros(x.shape[1]),
-        jac=lambda t: -gradient(t, x, labels, weights),
-        method="SLSQP",
-        constraints={"type": "ineq", "fun": lambda t: radius**2 - t @ t, "jac": lambda t: -2 * t},
-        options={"ftol": 1e-15, "maxiter": 500},
-    ).x
-
-
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-7)])
 def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     data = x, labels, weights = sample()

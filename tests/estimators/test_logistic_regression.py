@@ -35,27 +35,6 @@ def sample(n=200, k=4, seed=0, scale=1.0):
     return x, labels, rng.uniform(0.1, 1.0, n)
 
 
-def mean_likelihood(theta, x, labels, weights):
-    return np.average(scipy.special.log_expit(labels * (x @ theta)), weights=weights)
-
-
-def gradient(theta, x, labels, weights):
-    return (weights * labels * scipy.special.expit(-labels * (x @ theta))) @ x / weights.sum()
-
-
-def slsqp(x, labels, weights, radius):
-    """The same problem, by sequential quadratic programming from a point inside."""
-    solution = scipy.optimize.minimize(
-        lambda t: -mean_likelihood(t, x, labels, weights),
-        np.zeros(x.shape[1]),
-        jac=lambda t: -gradient(t, x, labels, weights),
-        method="SLSQP",
-        constraints={"type": "ineq", "fun": lambda t: radius**2 - t @ t, "jac": lambda t: -2 * t},
-        options={"ftol": 1e-15, "maxiter": 500},
-    )
-    return solution.x
-
-
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-7)])
 def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     x, labels, weights = sample()

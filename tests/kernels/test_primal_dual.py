@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
 from robust_rlhf_jax import expected_features, occupancy, optimal_policy, policy_value
@@ -69,16 +70,7 @@ def test_gradients_are_those_of_the_explicit_lagrangian(game):
 def linear_program(mdp):
     """Occupancies q★ [H, S, A] of an optimal policy and values v★ [H, S], by HiGHS."""
     horizon, n_states, n_actions = mdp.horizon, mdp.n_states, mdp.n_actions
-    size = n_states * n_actions
-    phi = np.asarray(mdp.features).reshape(size, -1)
-    flow = np.zeros((horizon * n_states, horizon * size))
-    leave = np.kron(np.eye(n_states), np.ones(n_actions))
-    for h in range(horizon):
-        flow[h * n_states : (h + 1) * n_states, h * size : (h + 1) * size] = leave
-        if h:
-            transition = phi @ np.asarray(mdp.transition_measures)[h - 1]
-            flow[h * n_states : (h + 1) * n_states, (h - 1) * size : h * size] = -transition.T
-    entering = np.concatenate([mdp.initial_distribution, np.zeros((horizon - 1) * n_states)])
+    flow, entering = flow_constraints(mdp)
     found = linprog(-np.asarray(mdp.rewards()).reshape(-1), A_eq=flow, b_eq=entering)
     values = -found.eqlin.marginals.reshape(horizon, n_states)
     return found.x.reshape(horizon, n_states, n_actions), values, -found.fun

@@ -138,7 +138,8 @@ def test_mixture_is_evaluated_exactly(world):
 
 def test_a_resumed_game_is_the_uninterrupted_one(world):
     mdp, data = world
-    problem, _ = SHORT._problem(prepare(SHORT, data, jnp.float32(0.05)), mdp.theta)
+    prepared = prepare(SHORT, data, jnp.float32(0.05))
+    problem, _ = SHORT._problem(prepared, mdp.theta, SHORT.start(prepared))
     solver, key = DescentAscent(4, 10, True, 0, "residual", 8), jax.random.key(0)
     whole: Iteration = iterate(solver, problem, key=key, max_steps=4)
     half = iterate(solver, problem, key=key, max_steps=2)
