@@ -13,9 +13,11 @@ from .moments import FilteredMean, RobustCovariance, filter_mean, robust_covaria
 from .projection import Projection, WarmStart
 from .regression import RegressionDesign, prepare_design, robust_linear_regression
 from .reward import RewardEstimate, robust_reward
+from .reward_fits import REWARD_ESTIMATORS, RewardEstimator, RewardFit
 from .trimmed_mle import TrimmedFit, trimmed_mle
 
 __all__ = [
+    "REWARD_ESTIMATORS",
     "ConfidenceSet",
     "Ellipsoid",
     "FilteredMean",
@@ -23,6 +25,8 @@ __all__ = [
     "Projection",
     "RegressionDesign",
     "RewardEstimate",
+    "RewardEstimator",
+    "RewardFit",
     "RobustCovariance",
     "TrimmedFit",
     "WarmStart",
