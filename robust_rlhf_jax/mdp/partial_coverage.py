@@ -16,12 +16,14 @@ def partial_coverage_mdp(
     horizon: int = 5,
     n_rare: int = 2,
     rare_probability: float = 0.004,
+    feature_concentration: float = 1.0,
 ) -> tuple[LinearMDP, tuple[Float[Array, "H S A"], Float[Array, "H S A"]]]:
     """A random linear MDP whose last `n_rare` actions each own a feature direction, and its behaviour policy.
 
     Common actions mix the first d − n_rare directions; rare action j puts weight ≥ ½ on its own direction, whose
     reward is bad, so that believing praise of it is costly. Behaviour (both trajectories): the rare actions
-    together with probability `rare_probability`, the others uniformly.
+    together with probability `rare_probability`, the others uniformly. A smaller `feature_concentration` makes the
+    common features sparser, and so labels surer.
 
     **Returns:** (mdp, (policy0, policy1)).
 
@@ -34,7 +36,7 @@ def partial_coverage_mdp(
         )
     k_phi, k_own, k_mu, k_theta, k_rho = jax.random.split(key, 5)
     n_common = dim - n_rare
-    common = jax.random.dirichlet(k_phi, jnp.ones(n_common), (n_states, n_actions))
+    common = jax.random.dirichlet(k_phi, jnp.full(n_common, feature_concentration), (n_states, n_actions))
     own = jnp.concatenate([jnp.zeros(n_actions - n_rare), jnp.ones(n_rare)])
     own = own * jax.random.uniform(k_own, (n_states, n_actions), minval=0.5, maxval=1.0)
     direction = jnp.eye(n_actions, n_rare, -(n_actions - n_rare))

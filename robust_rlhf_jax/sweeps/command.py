@@ -9,6 +9,7 @@ from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from .config import SweepConfig
 from .engine import SweepResult, run_sweep
 from .figures import gap_vs_epsilon
+from .progress import progress_bar
 from .summary import print_table
 
 
@@ -23,7 +24,8 @@ def sweep_command(config: SweepConfig, out: Path) -> None:
     console = Console()
     started = time.perf_counter()
     with whole_folder(out) as folder:
-        result = _with_progress(config, console)
+        with progress_bar("sweep", config.n_cells, console) as advance:
+            result = run_sweep(config, advance)
         seconds = time.perf_counter() - started
         print_table(result.rows, console)
         entropies = ", ".join(f"{name} {bits:.2f}" for name, bits in result.label_entropy.items())
@@ -32,28 +34,6 @@ def sweep_command(config: SweepConfig, out: Path) -> None:
     console.print(
         f"{config.n_cells} cells in {seconds:.0f} s; results.parquet, gap_vs_epsilon.png, summary.json in {out}"
     )
-
-
-def _with_progress(config: SweepConfig, console) -> SweepResult:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeLeft(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("sweep (compiling first)", total=config.n_cells)
-
-        def advance(cells):
-            progress.update(task, advance=cells, description="sweep")
-
-        return run_sweep(config, advance)
 
 
 def _write(folder: Path, config: SweepConfig, result: SweepResult, seconds: float) -> None:

@@ -11,10 +11,13 @@ from robust_rlhf_jax.mdp import (
     LinearMDP,
     chain_mdp,
     gridworld,
+    optimal_policy,
     partial_coverage_mdp,
     random_linear_mdp,
     uniform_policy,
 )
+
+from .keys import named_key
 
 
 class World(NamedTuple):
@@ -33,12 +36,23 @@ def _holes(key, **sizes) -> World:
     return World(mdp, behaviour)
 
 
+def _expert(key, careless: float = 0.2, **sizes) -> World:
+    """A random world whose raters compare near-optimal play: π★, but uniform actions with chance `careless`."""
+    mdp = random_linear_mdp(key, **sizes)
+    best, _ = optimal_policy(mdp)
+    return World(mdp, (1 - careless) * best + careless * uniform_policy(mdp))
+
+
 class Preset(NamedTuple):
     """Builders of worlds by family name, and the number of pairs per data set."""
 
     families: dict[str, Callable[[jax.Array], World]]
     n_pairs: int
 
+
+# Sparse features and six steps: labels carry .45 bits, so that a tenth of them can lie and not all be lost.
+SURE = {"n_states": 36, "n_actions": 4, "dim": 6, "horizon": 6, "feature_concentration": 0.2}
+SMALL = {"n_states": 8, "n_actions": 3, "dim": 3, "horizon": 2, "feature_concentration": 0.2}
 
 PRESETS = {
     # Three families in two minutes on two cores, compilation included.
@@ -65,6 +79,23 @@ PRESETS = {
         },
         n_pairs=20_000,
     ),
+    # The coverage assumptions of the paper's Table 1, one world for each; `reproduce` measures their constants.
+    "coverage": Preset(
+        {
+            "uniform": lambda key: _uniform(random_linear_mdp(key, **SURE)),
+            "condition_number": lambda key: _holes(key, **SURE),
+            "coverage_ratio": lambda key: _expert(key, **SURE),
+        },
+        n_pairs=20_000,
+    ),
+    "coverage_tiny": Preset(
+        {
+            "uniform": lambda key: _uniform(random_linear_mdp(key, **SMALL)),
+            "condition_number": lambda key: _holes(key, n_rare=1, rare_probability=0.02, **SMALL),
+            "coverage_ratio": lambda key: _expert(key, **SMALL),
+        },
+        n_pairs=1_500,
+    ),
     # Seconds: for tests and a first look.
     "tiny": Preset(
         {
@@ -81,8 +112,8 @@ PRESETS = {
 
 
 def build_worlds(preset: str, families: tuple[str, ...], key: jax.Array) -> list[World]:
-    """One world per family."""
-    return [PRESETS[preset].families[name](key) for name in families]
+    """One world per family, whichever others stand beside it."""
+    return [PRESETS[preset].families[name](named_key(key, f"world {name}")) for name in families]
 
 
 def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: int) -> World:

@@ -3,6 +3,7 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 
 from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
@@ -63,11 +64,13 @@ def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack):
 
 @partial(jax.jit, static_argnames="algorithm")
 def solve_batch(keys, data, worlds, world, epsilons, algorithm):
-    """(normalised gap, V^π, status) of every lane."""
+    """(normalised gap, V^π, status, oracle calls) of every lane."""
 
     def lane(key, d, w, epsilon):
         mdp = gather(worlds.mdp, w)
         solution = ALGORITHMS[algorithm](key, d, epsilon)
-        return normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy), solution.status
+        calls = solution.diagnostics.get("oracle_calls", jnp.ones((), jnp.int32))
+        gap, value = normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy)
+        return gap, value, solution.status, calls
 
     return jax.vmap(lane)(keys, data, world, epsilons)

@@ -33,7 +33,7 @@ def test_batches_report_every_cell_once(small_config, small_sweep):
 def test_columns_are_plain_and_in_range(small_sweep):
     names = {status.name.lower() for status in Status}
     for row in small_sweep[0].rows:
-        assert list(row) == [*AXES, "normalised_gap", "value", "status"]
+        assert list(row) == [*AXES, "normalised_gap", "value", "status", "oracle_calls"]
         assert type(row["seed"]) is int
         assert type(row["value"]) is float
         assert -1e-4 <= row["normalised_gap"] <= 1 + 1e-4

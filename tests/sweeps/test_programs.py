@@ -68,7 +68,7 @@ def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
 
 def test_one_batch_equals_direct_calls(worlds, keys, corrupt):
     data = corrupt(LANES, EPSILONS)
-    gaps, values, statuses = solve_batch(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")
+    gaps, values, statuses, _ = solve_batch(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")
     call = jax.jit(standard)
     for i, world in enumerate(WORLD[LANES]):
         mdp = gather(worlds.mdp, world)

@@ -1,0 +1,109 @@
+"""`robust-rlhf reproduce robustness`: every algorithm and rival under every attack, and the worst of them."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
+from robust_rlhf_jax.sweeps.programs import ALGORITHMS, REFERENCE
+from robust_rlhf_jax.sweeps.store import Store
+
+from .worst_case import area, worst_cases
+
+OURS = ("uniform_coverage", "condition_number_autodiff", "first_order")
+RIVALS = tuple(name for name in ALGORITHMS if name not in (*OURS, "condition_number"))
+
+FULL = SweepConfig(
+    preset="coverage",
+    families=("uniform", "condition_number", "coverage_ratio"),
+    attacks=tuple(ATTACKS),
+    epsilons=(0.05, 0.1, 0.2),
+    seeds=5,
+    algorithms=(*OURS, *RIVALS, REFERENCE),
+    n_pairs=8_000,
+    lanes=15,
+)
+# For CI: seconds a program, and worlds in which the order of the two stands beyond doubt.
+QUICK = dataclasses.replace(
+    FULL,
+    preset="coverage_tiny",
+    families=("uniform",),
+    attacks=("flip_random", "push_features"),
+    epsilons=(0.1, 0.2),
+    seeds=3,
+    algorithms=("uniform_coverage", "standard", "r3m", REFERENCE),
+    n_pairs=1_500,
+    lanes=6,
+)
+
+
+def clean_config(config: SweepConfig) -> SweepConfig:
+    """ε = 0, where all attacks are the same."""
+    return dataclasses.replace(config, attacks=("flip_random",), epsilons=(0.0,))
+
+
+def robustness_cells(config: SweepConfig) -> int:
+    return config.n_cells + clean_config(config).n_cells
+
+
+def run_robustness(
+    config: SweepConfig, on_batch: Callable[[int], None], store: Store
+) -> list[dict[str, Any]]:
+    """All rows of `config`, and those of clean data under the attack "none"."""
+    clean = run_sweep(clean_config(config), on_batch, store).rows
+    return [{**row, "attack": "none"} for row in clean] + run_sweep(config, on_batch, store).rows
+
+
+def areas(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> dict[tuple[str, str], float]:
+    """(family, algorithm) → area under the median worst-case return against ε, from ε = 0 on."""
+    worst = worst_cases(rows, without)
+    found = {}
+    for family, name in dict.fromkeys(key[:2] for key in worst):
+        points = sorted(
+            (key[2], case.quartiles[1]) for key, case in worst.items() if key[:2] == (family, name)
+        )
+        epsilons, returns = np.asarray(points).T
+        found[family, name] = area(epsilons, returns)
+    return found
+
+
+def best_of(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[tuple[str, float], tuple[str, Any]]:
+    """(family, ε) → the name among `names` with the highest median worst-case return, and its `WorstCase`."""
+    best: dict[tuple[str, float], tuple[str, Any]] = {}
+    for (family, name, epsilon), case in worst_cases(rows).items():
+        if name not in names:
+            continue
+        held = best.get((family, epsilon))
+        if held is None or case.quartiles[1] > held[1].quartiles[1]:
+            best[family, epsilon] = (name, case)
+    return best
+
+
+def robustness_table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: per family, algorithms down by area, ε across: median worst-case return and the attack that did it."""
+    worst, sizes = worst_cases(rows), areas(rows)
+    epsilons = sorted({key[2] for key in worst})
+    lines = []
+    for family in dict.fromkeys(key[0] for key in sizes):
+        lines += [
+            f"**{family}**",
+            "",
+            "| algorithm | area | " + " | ".join(f"ε = {e:g}" for e in epsilons) + " |",
+            "|---" * (len(epsilons) + 2) + "|",
+        ]
+        names = sorted((name for f, name in sizes if f == family), key=lambda name: -sizes[family, name])
+        for name in names:
+            cells = [_cell(worst[family, name, e]) for e in epsilons]
+            label = f"**`{name}`**" if name in OURS else f"`{name}`"
+            lines.append(f"| {label} | {sizes[family, name]:.3f} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(case) -> str:
+    low, median, high = case.quartiles
+    by = "" if case.attack == "none" else f" {case.attack}"
+    return f"{median:.3f} ({low:.2f}–{high:.2f}){by}"

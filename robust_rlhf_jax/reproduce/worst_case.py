@@ -1,0 +1,52 @@
+"""What is left under the attack that hurts most."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class WorstCase(NamedTuple):
+    """`returns` [S]: per seed, the lowest normalised return over the attacks; `attack`: that of the median return."""
+
+    returns: np.ndarray
+    attack: str
+
+    @property
+    def quartiles(self) -> tuple[float, float, float]:
+        """Lower quartile, median and upper quartile over seeds."""
+        return tuple(np.quantile(self.returns, (0.25, 0.5, 0.75)).tolist())
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range over seeds."""
+        low, _, high = self.quartiles
+        return high - low
+
+
+def worst_cases(
+    rows: list[dict[str, Any]], without: tuple[str, ...] = ()
+) -> dict[tuple[str, str, float], WorstCase]:
+    """(family, algorithm, ε) → `WorstCase`.
+
+    The normalised return is 1 − normalised gap: 1 for optimal play, 0 for the worst. The worst attack is chosen for
+    each seed by itself: the adversary sees the data. `without`: attacks that do not count. A gap that is NaN
+    counts as 1.
+    """
+    groups: dict[tuple[str, str, float], dict[int, list[tuple[float, str]]]] = {}
+    for row in rows:
+        if row["attack"] in without:
+            continue
+        key = (row["family"], row["algorithm"], row["epsilon"])
+        left = 1.0 - np.nan_to_num(row["normalised_gap"], nan=1.0)
+        groups.setdefault(key, {}).setdefault(row["seed"], []).append((float(left), row["attack"]))
+    return {key: _worst(seeds) for key, seeds in groups.items()}
+
+
+def _worst(seeds: dict[int, list[tuple[float, str]]]) -> WorstCase:
+    worst = sorted(min(found) for found in seeds.values())
+    return WorstCase(np.asarray([left for left, _ in worst]), worst[len(worst) // 2][1])
+
+
+def area(epsilons: np.ndarray, returns: np.ndarray) -> float:
+    """Mean of `returns` over ε by the trapezoidal rule: 1 if nothing is ever lost."""
+    return float(np.trapezoid(returns, epsilons) / (epsilons[-1] - epsilons[0]))
