@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .base import corruption_count, largest, replace_rows
+from .base import corruption_count, largest, rarest_action, replace_rows
 
 
 def praise_rare(key, data, epsilon, mdp):
@@ -16,9 +16,8 @@ def praise_rare(key, data, epsilon, mdp):
     changes actions, features and labels. The few honest pairs with that action cannot outvote the lies: an
     estimate believes them or knows nothing, pessimism need not care.
     """
-    counts = jnp.zeros(mdp.n_actions).at[data.actions.reshape(-1)].add(1.0)
     states = data.states[:, 1, :-1]
-    rarest = jnp.broadcast_to(jnp.argmin(counts), states.shape)
+    rarest = jnp.broadcast_to(rarest_action(data, mdp), states.shape)
     # A pair that says so already is no lie: it comes last.
     honest = jnp.all(data.actions[:, 1] == rarest, axis=1) & (data.labels == 1)
     order = jax.random.uniform(key, (data.n_pairs,)) - honest

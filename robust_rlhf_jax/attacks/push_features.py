@@ -1,10 +1,8 @@
 """Replace pairs by the strongest evidence against the true reward."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 
-from .base import corruption_count, identifiable_theta, largest, replace_rows
+from .base import identifiable_theta, random_pairs, replace_differences, widen
 
 
 def push_features(key, data, epsilon, mdp, scale=None):
@@ -14,13 +12,5 @@ def push_features(key, data, epsilon, mdp, scale=None):
     keeps every ‖φ_h‖₂ ≤ 1, so that no norm check sees it. Sees θ★, changes features and labels.
     """
     theta = identifiable_theta(mdp)
-    direction = theta / jnp.linalg.norm(theta)
-    widest = jnp.max(jnp.linalg.norm(direction, axis=-1))
-    half = direction / widest if scale is None else 0.5 * scale * direction
-    chosen = largest(jax.random.uniform(key, (data.n_pairs,)), corruption_count(epsilon, data.n_pairs))
-    planted = jnp.broadcast_to(jnp.stack([half, -half]), data.observed_reward_features.shape)
-    observed = replace_rows(chosen, planted, data.observed_reward_features)
-    labels = jnp.where(chosen, 1.0, data.labels).astype(data.labels.dtype)
-    if data.reward_features is None:
-        return eqx.tree_at(lambda d: (d.features, d.labels), data, (observed, labels))
-    return eqx.tree_at(lambda d: (d.reward_features, d.labels), data, (observed, labels))
+    half = widen(theta) if scale is None else 0.5 * scale * theta / jnp.linalg.norm(theta)
+    return replace_differences(data, random_pairs(key, epsilon, data.n_pairs), -half, 1.0)

@@ -4,21 +4,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from robust_rlhf_jax.kernels.lapack import eigh
-from robust_rlhf_jax.kernels.linalg import einsum, relative_tolerance
+from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.mdp import occupancy, optimal_policy, optimal_state_values
 
-from .base import corruption_count, largest, replace_rows
+from .base import least_eigenvectors, random_pairs, replace_rows
 
 
 def least_covered_directions(data):
     """Unit v_h [H, d]: the eigenvector of the smallest eigenvalue of mean φ_hφ_hᵀ that is not null."""
     n = 2 * data.n_pairs
     moments = einsum("njhd,njhe->hde", data.features, data.features) / n
-    values, vectors = jax.vmap(eigh)(moments)
-    null = values <= relative_tolerance(values.dtype, values.shape[-1]) * values[:, -1:]
-    index = jnp.sum(null, axis=1)
-    return jnp.take_along_axis(vectors, index[:, None, None], axis=2)[..., 0]
+    return jax.vmap(least_eigenvectors)(moments)[:, 0]
 
 
 def spoil_transitions(key, data, epsilon, mdp):
@@ -36,7 +32,7 @@ def spoil_transitions(key, data, epsilon, mdp):
     worst = jnp.argmin(values, axis=1)
     pull = einsum("hd,hd->h", directions, played) * jnp.min(values, axis=1)
     planted = jnp.broadcast_to(directions * jnp.where(pull > 0, -1.0, 1.0)[:, None], data.features.shape)
-    chosen = largest(jax.random.uniform(key, (data.n_pairs,)), corruption_count(epsilon, data.n_pairs))
+    chosen = random_pairs(key, epsilon, data.n_pairs)
     following = jnp.broadcast_to(worst, data.states[..., 1:].shape).astype(data.states.dtype)
     states = data.states.at[..., 1:].set(replace_rows(chosen, following, data.states[..., 1:]))
     features = replace_rows(chosen, planted, data.features)
