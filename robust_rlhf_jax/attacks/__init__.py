@@ -2,12 +2,19 @@
 
 from .base import Attack, corruption_count, identifiable_theta
 from .flip_confident import flip_confident
+from .flip_random import flip_random
 from .praise_rare import praise_rare
 from .push_features import push_features
 from .spoil_transitions import spoil_transitions
+from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
 ATTACKS: dict[str, Attack] = {
+    "flip_random": flip_random,
     "flip_confident": flip_confident,
+    "teacher_stochastic": teacher_stochastic,
+    "teacher_myopic": teacher_myopic,
+    "teacher_mistake": teacher_mistake,
+    "teacher_skip": teacher_skip,
     "praise_rare": praise_rare,
     "push_features": push_features,
     "spoil_transitions": spoil_transitions,
@@ -18,8 +25,13 @@ __all__ = [
     "Attack",
     "corruption_count",
     "flip_confident",
+    "flip_random",
     "identifiable_theta",
     "praise_rare",
     "push_features",
     "spoil_transitions",
+    "teacher_mistake",
+    "teacher_myopic",
+    "teacher_skip",
+    "teacher_stochastic",
 ]
