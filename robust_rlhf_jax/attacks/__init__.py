@@ -3,8 +3,11 @@
 from .base import Attack, corruption_count, identifiable_theta
 from .flip_confident import flip_confident
 from .flip_random import flip_random
+from .leverage_points import leverage_points
+from .mimicry import mimicry
 from .praise_rare import praise_rare
 from .push_features import push_features
+from .scale_features import scale_features
 from .spoil_transitions import spoil_transitions
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
@@ -17,6 +20,9 @@ ATTACKS: dict[str, Attack] = {
     "teacher_skip": teacher_skip,
     "praise_rare": praise_rare,
     "push_features": push_features,
+    "scale_features": scale_features,
+    "leverage_points": leverage_points,
+    "mimicry": mimicry,
     "spoil_transitions": spoil_transitions,
 }
 
@@ -27,8 +33,11 @@ __all__ = [
     "flip_confident",
     "flip_random",
     "identifiable_theta",
+    "leverage_points",
+    "mimicry",
     "praise_rare",
     "push_features",
+    "scale_features",
     "spoil_transitions",
     "teacher_mistake",
     "teacher_myopic",

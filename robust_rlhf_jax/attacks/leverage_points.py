@@ -1,0 +1,19 @@
+"""Speak where hardly anyone else does."""
+
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .base import contrary, least_eigenvectors, random_pairs, replace_differences, widen
+
+
+def leverage_points(key, data, epsilon, mdp):
+    """Replace ⌊εN⌋ random pairs by x far out in the least covered direction, labelled against θ★.
+
+    The direction is the eigenvector of the smallest eigenvalue of the clean E[xxᵀ] that is not null; the length
+    the largest that keeps every ‖φ_h‖₂ ≤ 1. Honest pairs have least to say there, so a fit believes the lies
+    (high-leverage outliers: Rousseeuw & Leroy 1987). Sees θ★ and the clean data, changes features and labels.
+    """
+    x = data.differences()
+    direction = least_eigenvectors(matmul(x.T, x) / data.n_pairs)[0]
+    label = contrary(matmul(direction, data.flat(mdp.theta)))
+    half = widen(data.per_step(direction))
+    return replace_differences(data, random_pairs(key, epsilon, data.n_pairs), half, label)

@@ -1,0 +1,22 @@
+"""Lie with pairs that look exactly like honest ones."""
+
+import jax
+import jax.numpy as jnp
+
+from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
+
+
+def mimicry(key, data, epsilon, mdp):
+    """Replace ⌊εN⌋ random pairs by copies of other random pairs, labelled against θ★: o = −sign(θ★ᵀx).
+
+    The planted x are a bootstrap sample of the clean ones: mean, covariance and all other moments agree, so that
+    no filter of features has anything to remove; only labels tell. (To hide within the honest spread: Baruch,
+    Baruch & Goldberg 2019, "A Little Is Enough".) Sees θ★, changes whole pairs; exactly ⌊εN⌋ unless a copy
+    equals what it replaces.
+    """
+    k_pairs, k_source = jax.random.split(key)
+    n = data.n_pairs
+    shift = jax.random.randint(k_source, (n,), 1, max(n, 2))
+    chosen = random_pairs(k_pairs, epsilon, n)
+    spoilt = copy_pairs(data, chosen, (jnp.arange(n) + shift) % n)
+    return replace_labels(spoilt, chosen, contrary(true_margins(spoilt, mdp)))
