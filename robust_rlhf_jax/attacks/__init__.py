@@ -3,6 +3,7 @@
 from .base import Attack, corruption_count, identifiable_theta
 from .flip_confident import flip_confident
 from .flip_random import flip_random
+from .least_covered import least_covered
 from .leverage_points import leverage_points
 from .mimicry import mimicry
 from .praise_rare import praise_rare
@@ -18,6 +19,7 @@ ATTACKS: dict[str, Attack] = {
     "teacher_myopic": teacher_myopic,
     "teacher_mistake": teacher_mistake,
     "teacher_skip": teacher_skip,
+    "least_covered": least_covered,
     "praise_rare": praise_rare,
     "push_features": push_features,
     "scale_features": scale_features,
@@ -33,6 +35,7 @@ __all__ = [
     "flip_confident",
     "flip_random",
     "identifiable_theta",
+    "least_covered",
     "leverage_points",
     "mimicry",
     "praise_rare",
