@@ -3,6 +3,7 @@
 from .base import Attack, corruption_count, identifiable_theta
 from .flip_confident import flip_confident
 from .flip_random import flip_random
+from .impersonate import affordable_shrinkage, impersonate
 from .least_covered import least_covered
 from .leverage_points import leverage_points
 from .mimicry import mimicry
@@ -20,6 +21,7 @@ ATTACKS: dict[str, Attack] = {
     "teacher_mistake": teacher_mistake,
     "teacher_skip": teacher_skip,
     "least_covered": least_covered,
+    "impersonate": impersonate,
     "praise_rare": praise_rare,
     "push_features": push_features,
     "scale_features": scale_features,
@@ -31,10 +33,12 @@ ATTACKS: dict[str, Attack] = {
 __all__ = [
     "ATTACKS",
     "Attack",
+    "affordable_shrinkage",
     "corruption_count",
     "flip_confident",
     "flip_random",
     "identifiable_theta",
+    "impersonate",
     "least_covered",
     "leverage_points",
     "mimicry",
