@@ -1,6 +1,7 @@
 """Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
 
 from .base import Attack, corruption_count, identifiable_theta
+from .compose import compose, joint
 from .flip_confident import flip_confident
 from .flip_random import flip_random
 from .impersonate import affordable_shrinkage, impersonate
@@ -28,17 +29,20 @@ ATTACKS: dict[str, Attack] = {
     "leverage_points": leverage_points,
     "mimicry": mimicry,
     "spoil_transitions": spoil_transitions,
+    "joint": joint,
 }
 
 __all__ = [
     "ATTACKS",
     "Attack",
     "affordable_shrinkage",
+    "compose",
     "corruption_count",
     "flip_confident",
     "flip_random",
     "identifiable_theta",
     "impersonate",
+    "joint",
     "least_covered",
     "leverage_points",
     "mimicry",
