@@ -1,10 +1,12 @@
 """Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
 
+from .adaptive import adaptive, adaptive_filtered
 from .base import Attack, corruption_count, identifiable_theta
 from .compose import compose, joint
 from .flip_confident import flip_confident
 from .flip_random import flip_random
 from .impersonate import affordable_shrinkage, impersonate
+from .implicit import fitted_theta
 from .least_covered import least_covered
 from .leverage_points import leverage_points
 from .mimicry import mimicry
@@ -30,14 +32,19 @@ ATTACKS: dict[str, Attack] = {
     "mimicry": mimicry,
     "spoil_transitions": spoil_transitions,
     "joint": joint,
+    "adaptive": adaptive,
+    "adaptive_filtered": adaptive_filtered,
 }
 
 __all__ = [
     "ATTACKS",
     "Attack",
+    "adaptive",
+    "adaptive_filtered",
     "affordable_shrinkage",
     "compose",
     "corruption_count",
+    "fitted_theta",
     "flip_confident",
     "flip_random",
     "identifiable_theta",
