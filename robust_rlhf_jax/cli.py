@@ -31,7 +31,9 @@ def sweep(
     Args:
         preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny.
         families: random, chain, gridworld, partial_coverage.
-        attacks: push_features, flip_confident, spoil_transitions, praise_rare.
+        attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
+            least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
+            spoil_transitions, joint, adaptive, adaptive_filtered.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
         algorithms: standard, uniform_coverage, condition_number, condition_number_autodiff, first_order,
