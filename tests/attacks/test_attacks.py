@@ -1,6 +1,7 @@
 """Every adversary keeps its budget and touches nothing else; each does what its docstring says."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,14 +10,50 @@ import pytest
 
 from robust_rlhf_jax import PreferenceData, optimal_policy, sample_preferences
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
-from robust_rlhf_jax.attacks import ATTACKS, corruption_count, identifiable_theta, push_features
+from robust_rlhf_jax.attacks import (
+    ATTACKS,
+    adaptive,
+    adaptive_filtered,
+    corruption_count,
+    identifiable_theta,
+    push_features,
+)
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_state_values
 
 names = pytest.mark.parametrize("name", ATTACKS)
 # Jitted: run eagerly, each of an attack's operations would be compiled by itself.
 changed_pairs = jax.jit(eager_changed_pairs)
-JITTED = {name: jax.jit(attack) for name, attack in ATTACKS.items()}
+# The contract does not depend on how long an attack searches.
+SHORT = {
+    "adaptive": partial(adaptive, steps=2),
+    "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
+}
+CALLED = {name: SHORT.get(name, attack) for name, attack in ATTACKS.items()}
+JITTED = {name: jax.jit(attack) for name, attack in CALLED.items()}
 FIELDS = ("states", "actions", "features", "labels")
+# What an attack leaves alone; the rest may change all.
+UNTOUCHED = {
+    "flip_random": FIELDS[:3],
+    "flip_confident": FIELDS[:3],
+    "teacher_stochastic": FIELDS[:3],
+    "teacher_myopic": FIELDS[:3],
+    "teacher_mistake": FIELDS[:3],
+    "least_covered": FIELDS[:3],
+    "impersonate": FIELDS[:3],
+    "praise_rare": FIELDS[:1],
+    "push_features": FIELDS[:2],
+    "scale_features": FIELDS[:2],
+    "leverage_points": FIELDS[:2],
+    "adaptive": FIELDS[:2],
+    "adaptive_filtered": FIELDS[:2],
+    "spoil_transitions": ("actions", "labels"),
+    "joint": ("actions",),
+}
+# Their docstrings promise no more than "at most".
+AT_MOST = ("teacher_stochastic", "teacher_myopic", "teacher_mistake", "impersonate", "joint")
+exact_names = pytest.mark.parametrize("name", [name for name in ATTACKS if name not in AT_MOST])
+at_most_names = pytest.mark.parametrize("name", AT_MOST)
+COUNTS = (0, 1, 7, 10, 28, 29, 30, 35, 49)
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +81,23 @@ def attacked(world):
     return lambda name, epsilon: JITTED[name](jax.random.key(1), data, epsilon, mdp)
 
 
-@names
+@exact_names
 def test_exactly_the_budget_is_spent(name, world, attacked):
     """⌊εN⌋ of the decimal that was meant: .29·100 = 29 although 0.29 * 100 < 29 in floating point."""
     _, data = world
-    for count in (0, 1, 7, 10, 28, 29, 30, 35, 49):
+    for count in COUNTS:
         other = attacked(name, count / 100)
         assert np.sum(changed_pairs(data, other)) == count
     assert np.sum(changed_pairs(data, attacked(name, 0.2999))) == 29
+    assert np.sum(changed_pairs(data, attacked(name, 0.009))) == 0
+
+
+@at_most_names
+def test_at_most_the_budget_is_spent(name, world, attacked):
+    _, data = world
+    changed = np.array([np.sum(changed_pairs(data, attacked(name, count / 100))) for count in COUNTS])
+    assert (changed <= COUNTS).all()
+    assert changed[-1] >= 10, "and not next to nothing"
     assert np.sum(changed_pairs(data, attacked(name, 0.009))) == 0
 
 
@@ -60,20 +106,14 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
     _, data = world
     other = attacked(name, 0.2)
     same = ~np.asarray(changed_pairs(data, other))
-    assert same.sum() == 80
+    assert same.sum() >= 80
     for field in FIELDS:
         before, after = np.asarray(getattr(data, field)), np.asarray(getattr(other, field))
         assert before.dtype == after.dtype
         assert before.shape == after.shape
         assert before[same].tobytes() == after[same].tobytes()
     np.testing.assert_array_equal(other.state_features, data.state_features)
-    untouched = {
-        "flip_confident": FIELDS[:3],
-        "praise_rare": FIELDS[:1],
-        "push_features": FIELDS[:2],
-        "spoil_transitions": ("actions", "labels"),
-    }
-    for field in untouched[name]:
+    for field in UNTOUCHED.get(name, ()):
         np.testing.assert_array_equal(getattr(other, field), getattr(data, field))
     np.testing.assert_array_equal(np.abs(other.labels), 1.0)
     assert np.isfinite(other.features).all()
@@ -82,11 +122,12 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
         assert np.asarray(getattr(none, field)).tobytes() == np.asarray(getattr(data, field)).tobytes()
 
 
-@names
+# The two that search differ in their victim only: one batched compilation of theirs is enough.
+@pytest.mark.parametrize("name", [name for name in ATTACKS if name != "adaptive_filtered"])
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
     mdp, data = world
     epsilons = np.array([0.0, 0.1, 0.29, 0.45], np.float32)
-    batch = jax.jit(jax.vmap(lambda e: ATTACKS[name](jax.random.key(1), data, e, mdp)))(epsilons)
+    batch = jax.jit(jax.vmap(lambda e: CALLED[name](jax.random.key(1), data, e, mdp)))(epsilons)
     attacked(name, 0.3)
     with count_compilations() as count:
         singles = [attacked(name, float(e)) for e in epsilons]
@@ -94,6 +135,13 @@ def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacke
     for i, single in enumerate(singles):
         for field in FIELDS:
             np.testing.assert_allclose(getattr(batch, field)[i], getattr(single, field), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["flip_random", "teacher_mistake"])
+def test_eager_equals_jitted(name, world, attacked):
+    mdp, data = world
+    eager = CALLED[name](jax.random.key(1), data, 0.3, mdp)
+    np.testing.assert_array_equal(eager.labels, attacked(name, 0.3).labels)
 
 
 @names
@@ -104,7 +152,7 @@ def test_impossible_budgets_are_refused(name, world, epsilon):
         jax.eval_shape(lambda key: ATTACKS[name](key, data, epsilon, mdp), jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", ["praise_rare", "push_features", "spoil_transitions"])
+@pytest.mark.parametrize("name", [n for n in ATTACKS if n not in ("flip_confident", "teacher_skip")])
 def test_the_key_chooses_the_rows(name, world):
     mdp, data = world
     rows = [
