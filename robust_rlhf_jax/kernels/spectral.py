@@ -16,6 +16,8 @@ from .quantile import upper_threshold
 
 DENSE_EIGH_UP_TO = 256
 POWER_STEPS = 12
+# Rows within this factor of the highest score go together; those far below it lose next to nothing.
+TOP_RANGE = 64.0
 
 
 def _top_by_lobpcg(x, weights):
@@ -98,7 +100,8 @@ def remove_softly(
     the universal filter for stable sets, with T in place of the maximum.)
     """
     lowest = upper_threshold(scores, weights, suspects)
-    threshold = upper_threshold(scores, weights, chop)
+    highest = jnp.max(jnp.where(weights > 0, scores, 0.0))
+    threshold = jnp.maximum(upper_threshold(scores, weights, chop), highest / TOP_RANGE)
     share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
     share = jnp.where(scores >= lowest, share, 0.0)
     removed = jnp.dot(weights, share)
