@@ -38,7 +38,11 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
 
 def largest(scores: Float[Array, " N"], count: Int[Array, ""]) -> Bool[Array, " N"]:
     """Mask of exactly `count` largest scores (ties by position)."""
-    rank = jnp.zeros(scores.shape, jnp.int32).at[jnp.argsort(-scores)].set(jnp.arange(scores.shape[0]))
+    rank = (
+        jnp.zeros(scores.shape, jnp.int32)
+        .at[jnp.argsort(-scores)]
+        .set(jnp.arange(scores.shape[0], dtype=jnp.int32))
+    )
     return rank < count
 
 
