@@ -12,6 +12,8 @@ from robust_rlhf_jax.attacks import adaptive, fitted_theta, push_features
 from robust_rlhf_jax.attacks.adaptive import soft_greedy_policy
 from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
 
+# Compiled carelessly: at this size code is compiled for longer than it runs.
+quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 plain = REWARD_ESTIMATORS["maximum_likelihood"]
 
 
@@ -25,7 +27,7 @@ def test_implicit_gradient_is_the_finite_difference(x64):
     moved = rng.normal(size=(3, 80, 4))
     moved[..., 3] = moved[..., 2]
 
-    @jax.jit
+    @quick_jit
     def both(x, radius):
         loss = lambda x: jnp.dot(towards, fitted_theta(plain, x, labels, jnp.float64(0.0), radius))  # noqa: E731
         return jax.value_and_grad(loss)(x)
@@ -57,8 +59,8 @@ def world(make_mdp):
 def planted(world):
     """The data under `adaptive` and under `push_features` with the same key."""
     mdp, data = world
-    searched = jax.jit(partial(adaptive, templates=3, steps=20))
-    return [jax.jit(attack)(jax.random.key(1), data, 0.1, mdp) for attack in (searched, push_features)]
+    searched = partial(adaptive, templates=3, steps=20)
+    return [quick_jit(attack)(jax.random.key(1), data, 0.1, mdp) for attack in (searched, push_features)]
 
 
 def test_few_pairs_that_no_check_sees(planted, world):
@@ -80,7 +82,7 @@ def test_few_pairs_that_no_check_sees(planted, world):
 def test_it_harms_more_than_pushing(planted, world):
     mdp, data = world
 
-    @jax.jit
+    @quick_jit
     def gap(spoilt):
         fit = plain(spoilt.differences(), spoilt.labels, jnp.float32(0.1), radius=data.theta_dim**0.5)
         return normalised_gap(mdp, optimal_policy(mdp, data.per_step(fit.theta))[0])

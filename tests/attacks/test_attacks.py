@@ -29,7 +29,9 @@ SHORT = {
     "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
 }
 CALLED = {name: SHORT.get(name, attack) for name, attack in ATTACKS.items()}
-JITTED = {name: jax.jit(attack) for name, attack in CALLED.items()}
+# Compiled carelessly: at this size code is compiled for longer than it runs.
+quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+JITTED = {name: quick_jit(attack) for name, attack in CALLED.items()}
 FIELDS = ("states", "actions", "features", "labels")
 # What an attack leaves alone; the rest may change all.
 UNTOUCHED = {
@@ -127,7 +129,7 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
     mdp, data = world
     epsilons = np.array([0.0, 0.1, 0.29, 0.45], np.float32)
-    batch = jax.jit(jax.vmap(lambda e: CALLED[name](jax.random.key(1), data, e, mdp)))(epsilons)
+    batch = quick_jit(jax.vmap(lambda e: CALLED[name](jax.random.key(1), data, e, mdp)))(epsilons)
     attacked(name, 0.3)
     with count_compilations() as count:
         singles = [attacked(name, float(e)) for e in epsilons]
