@@ -13,7 +13,8 @@ from .moments import FilteredMean, RobustCovariance, filter_mean, robust_covaria
 from .projection import Projection, WarmStart
 from .regression import RegressionDesign, prepare_design, robust_linear_regression
 from .reward import RewardEstimate, robust_reward
-from .reward_fits import REWARD_ESTIMATORS, RewardEstimator, RewardFit
+from .reward_fits import REWARD_ESTIMATORS
+from .reward_protocol import RewardEstimator, RewardFit
 from .trimmed_mle import TrimmedFit, trimmed_mle
 
 __all__ = [
