@@ -1,0 +1,154 @@
+"""Minimise a mean of margin losses over a ball: damped Newton, the ball exact, on the span of the rows."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point, project_ball
+from robust_rlhf_jax.kernels.linalg import (
+    matmul,
+    pseudo_inverse_root,
+    weighted_gram,
+    weighted_second_moment,
+    weighted_sum,
+)
+from robust_rlhf_jax.kernels.logistic import margins_of
+
+from .logistic_regression import NEWTON_LIMIT
+from .margin_losses import MarginLoss
+
+MAX_STEPS = 200
+MAX_HALVINGS = 20
+
+
+class MarginProblem(eqx.Module):
+    """min over ‖θ‖ ≤ radius of Σ_n w_n ρ(o_nθᵀx_n)/Σ_n w_n, started at `start`.
+
+    `projector` [k, k] maps to the span of the rows, where θ stays; `row_size`: root mean square length of a row, the
+    scale of the gradient's rounding. `margin_problem` makes both.
+    """
+
+    loss: MarginLoss
+    x: Float[Array, "n k"]
+    labels: Float[Array, " n"]
+    weights: Float[Array, " n"]
+    radius: Float[Array, ""]
+    projector: Float[Array, "k k"]
+    row_size: Float[Array, ""]
+    start: Float[Array, " k"]
+
+    def at(self, theta: Float[Array, " k"]):
+        """(θ, margins [n], value, gradient [k])."""
+        margins = margins_of(theta, self.x, self.labels)
+        share = self.weights / jnp.sum(self.weights)
+        gradient = weighted_sum(share * self.labels * self.loss.slope(margins), self.x)
+        return theta, margins, jnp.dot(share, self.loss.value(margins)), matmul(self.projector, gradient)
+
+    def curvature(self, margins: Float[Array, " n"]) -> Float[Array, "k k"]:
+        return weighted_gram(self.x, self.weights * self.loss.curvature(margins) / jnp.sum(self.weights))
+
+
+def margin_problem(
+    loss: MarginLoss, x: Float[Array, "n k"], labels: Float[Array, " n"], radius: float | Float[Array, ""]
+) -> MarginProblem:
+    """The problem with every pair counted once, started at θ = 0, in the precision of x.
+
+    **Raises:** ValueError for more than `NEWTON_LIMIT` columns: the solver forms a curvature matrix.
+    """
+    if x.shape[1] > NEWTON_LIMIT:
+        raise ValueError(
+            f"x has {x.shape[1]} columns; this estimator forms a curvature matrix of at most {NEWTON_LIMIT}: "
+            "project x on fewer directions."
+        )
+    ones, zero = jnp.ones(x.shape[0], x.dtype), jnp.zeros(x.shape[1], x.dtype)
+    moment = weighted_second_moment(x, ones)
+    whitener, colourer, _ = pseudo_inverse_root(moment)
+    projector, size = matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment))
+    radius = jnp.asarray(radius, x.dtype)
+    return MarginProblem(loss, x, labels.astype(x.dtype), ones, radius, projector, size, zero)
+
+
+class MarginState(eqx.Module):
+    """θ, the margins, value and gradient there, the norm of the projected gradient, and the last fall of the value."""
+
+    theta: Float[Array, " k"]
+    margins: Float[Array, " n"]
+    value: Float[Array, ""]
+    gradient: Float[Array, " k"]
+    stationarity: Float[Array, ""]
+    fall: Float[Array, ""]
+
+
+class MarginNewton(eqx.Module):
+    """Newton's method with the quadratic model solved on the ball (`kernels.ball.newton_point`) and halved steps."""
+
+    def init(self, problem: MarginProblem, *, key) -> MarginState:
+        start = project_ball(matmul(problem.projector, problem.start), problem.radius)
+        return _state(problem, problem.at(start), jnp.asarray(jnp.inf, problem.x.dtype))
+
+    def step(self, problem: MarginProblem, state: MarginState, *, key) -> MarginState:
+        target = newton_point(state.theta, -state.gradient, problem.curvature(state.margins), problem.radius)
+        at = _backtrack(problem, state, matmul(problem.projector, target - state.theta))
+        return _state(problem, at, state.value - at[2])
+
+    def terminate(self, problem: MarginProblem, state: MarginState) -> Int[Array, ""]:
+        floor = 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
+        done = (state.stationarity <= floor) | (state.fall <= _rounding(state.value))
+        return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
+
+    def extract(self, problem: MarginProblem, state: MarginState) -> Float[Array, " k"]:
+        return state.theta
+
+
+def _state(problem: MarginProblem, at, fall) -> MarginState:
+    theta, margins, value, gradient = at
+    norm = ball_stationarity(theta, -gradient, problem.radius)
+    return MarginState(theta, margins, value, gradient, norm, fall)
+
+
+def _rounding(value):
+    """What a mean of losses can resolve in its own precision."""
+    return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
+
+
+def _backtrack(problem: MarginProblem, state: MarginState, move):
+    """`problem.at` the longest of θ + move, θ + move/2, … that falls as the slope promises; θ if none does."""
+    slope, slack = jnp.dot(state.gradient, move), _rounding(state.value)
+
+    def too_long(carry):
+        halvings, scale, at = carry
+        enough = at[2] <= state.value + 1e-4 * scale * slope + slack
+        return ~enough & (halvings < MAX_HALVINGS)
+
+    def halve(carry):
+        halvings, scale, _ = carry
+        return halvings + 1, 0.5 * scale, problem.at(state.theta + 0.5 * scale * move)
+
+    first = (jnp.zeros((), jnp.int32), jnp.ones((), move.dtype), problem.at(state.theta + move))
+    halvings, _, there = jax.lax.while_loop(too_long, halve, first)
+    here = (state.theta, state.margins, state.value, state.gradient)
+    return jax.tree.map(lambda old, new: jnp.where(halvings >= MAX_HALVINGS, old, new), here, there)
+
+
+class MarginFit(NamedTuple):
+    """`theta` [k]; `margins` [n] there; `value`: the mean loss; `stationarity`: norm of the projected gradient;
+    `steps`; `status`.
+    """
+
+    theta: Float[Array, " k"]
+    margins: Float[Array, " n"]
+    value: Float[Array, ""]
+    stationarity: Float[Array, ""]
+    steps: Int[Array, ""]
+    status: Int[Array, ""]
+
+
+def fit_margin_loss(problem: MarginProblem, max_steps: int = MAX_STEPS) -> MarginFit:
+    """Solve a `MarginProblem`; for a loss that isn't convex, a stationary point that is no worse than the start."""
+    end = iterate(MarginNewton(), problem, key=jax.random.key(0), max_steps=max_steps)
+    s = end.state
+    return MarginFit(s.theta, s.margins, s.value, s.stationarity, end.step, end.status)

@@ -1,0 +1,126 @@
+"""Margin losses against their derivatives, and their minimisers over a ball against SciPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+from robust_rlhf_jax.estimators.logistic_regression import NEWTON_LIMIT
+from robust_rlhf_jax.estimators.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.estimators.margin_losses import ClippedLogistic, DensityPower, TiltedLogistic
+from robust_rlhf_jax.iterate import Status
+
+from .logistic_reference import slsqp
+
+LOSSES = {
+    "smoothed": lambda: TiltedLogistic(jnp.asarray(0.2)),
+    "debiased": lambda: TiltedLogistic(jnp.asarray(-0.25)),
+    "clipped": lambda: ClippedLogistic(jnp.asarray(-0.3)),
+    "density_power": lambda: DensityPower(jnp.asarray(0.5)),
+    "brier": lambda: DensityPower(jnp.asarray(1.0)),
+}
+names = pytest.mark.parametrize("name", LOSSES)
+fit = jax.jit(lambda loss, x, labels, radius: fit_margin_loss(margin_problem(loss, x, labels, radius)))
+
+
+def sample(seed=0, n=80, flips=0.15):
+    """Rows in a plane of R³, some labels flipped."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)) @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]
+    labels = np.where(x @ [2.0, -1.0, 1.0] + rng.logistic(size=n) > 0, 1.0, -1.0)
+    return x, np.where(rng.uniform(size=n) < flips, -labels, labels)
+
+
+@names
+def test_slope_and_curvature_are_derivatives(name, x64):
+    loss, m = LOSSES[name](), jnp.asarray([-3.0, -1.0, -0.31, -0.29, 0.0, 0.4, 2.0, 5.0])
+    slope = jax.vmap(jax.grad(lambda v: loss.value(v)))(m)
+    bend = jax.vmap(jax.grad(lambda v: loss.slope(v)))(m)
+    np.testing.assert_allclose(loss.slope(m), slope, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(loss.curvature(m), np.abs(bend), rtol=1e-10, atol=1e-12)
+
+
+@names
+def test_far_margins_stay_finite(name):
+    m = jnp.asarray([-1e4, -100.0, 100.0, 1e4], jnp.float32)
+    with jax.numpy_dtype_promotion("standard"):
+        loss = LOSSES[name]()
+        for part in (loss.value(m), loss.slope(m), loss.curvature(m)):
+            assert np.isfinite(part).all()
+        if hasattr(loss, "weight"):
+            assert ((loss.weight(m) >= 0) & (loss.weight(m) <= 1)).all()
+
+
+def test_losses_are_what_their_papers_say(x64):
+    """Mixtures of ℓ(m) and ℓ(−m); the minimum over an offset; the density power divergence written out."""
+    m, e, g = jnp.linspace(-6.0, 6.0, 25), 0.2, 0.7
+    here, there, p = np.logaddexp(0, -m), np.logaddexp(0, m), 1 / (1 + np.exp(-m))
+    np.testing.assert_allclose(TiltedLogistic(jnp.asarray(e)).value(m), (1 - e) * here + e * there)
+    debiased = TiltedLogistic(jnp.asarray(-e / (1 - 2 * e))).value(m)
+    np.testing.assert_allclose(debiased, ((1 - e) * here - e * there) / (1 - 2 * e), atol=1e-12)
+    written_out = -(1 + 1 / g) * p**g + p ** (1 + g) + (1 - p) ** (1 + g) + 1 / g
+    np.testing.assert_allclose(DensityPower(jnp.asarray(g)).value(m), written_out, atol=1e-12)
+    np.testing.assert_allclose(DensityPower(jnp.asarray(1e-7)).value(m), here, atol=1e-5)
+    clipped = ClippedLogistic(jnp.asarray(-0.4))
+    rate = 1 / (1 + np.exp(-0.4))
+    offsets = np.linspace(-8, 8, 16001)[:, None]
+    penalised = np.logaddexp(0, -(np.asarray(m) + offsets)) + rate * np.abs(offsets)
+    np.testing.assert_allclose(clipped.value(m), penalised.min(axis=0), atol=1e-6)
+    np.testing.assert_allclose(clipped.offset(m), offsets[penalised.argmin(axis=0), 0], atol=1e-3)
+
+
+@names
+@pytest.mark.parametrize("radius", [0.5, 20.0])
+def test_minimiser_equals_scipy(name, radius, x64):
+    """Sequential quadratic programming in double precision, the ball binding and not."""
+    loss = LOSSES[name]()
+    x, labels = sample()
+    found = fit(loss, jnp.asarray(x), jnp.asarray(labels), radius)
+
+    def value(theta):
+        return float(jnp.mean(loss.value(labels * (x @ theta))))
+
+    def gradient(theta):
+        return np.asarray((labels * loss.slope(labels * (x @ theta))) @ x / len(x))
+
+    reference = scipy.optimize.minimize(
+        value,
+        np.zeros(3),
+        jac=gradient,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda t: radius**2 - t @ t, "jac": lambda t: -2 * t},
+        options={"ftol": 1e-14, "maxiter": 300},
+    )
+    assert found.status == Status.CONVERGED
+    np.testing.assert_allclose(found.value, value(found.theta), rtol=1e-12)
+    assert found.value <= reference.fun + 1e-9
+    # The ball binds for the smaller radius; unbounded below without it is the debiased likelihood only.
+    assert np.linalg.norm(found.theta) <= radius * (1 + 1e-9)
+    np.testing.assert_allclose(found.theta, reference.x, atol=2e-4)
+    null = np.linalg.svd(x)[2][2]
+    np.testing.assert_allclose(found.theta @ null, 0.0, atol=1e-10)
+
+
+def test_plain_losses_give_maximum_likelihood(x64):
+    x, labels = sample(1)
+    expected = slsqp(x, labels, np.ones(len(x)), 20.0)
+    for loss in (TiltedLogistic(jnp.asarray(0.0)), ClippedLogistic(jnp.asarray(-jnp.inf))):
+        found = fit(loss, jnp.asarray(x), jnp.asarray(labels), 20.0)
+        np.testing.assert_allclose(found.theta, expected, atol=1e-5)
+
+
+def test_single_precision(x64):
+    x, labels = sample(2)
+    for name in ("clipped", "brier"):
+        wide = fit(LOSSES[name](), jnp.asarray(x), jnp.asarray(labels), 20.0)
+        loss = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), LOSSES[name]())
+        narrow = fit(loss, *(jnp.asarray(part, jnp.float32) for part in (x, labels, 20.0)))
+        assert narrow.theta.dtype == jnp.float32
+        assert narrow.status == Status.CONVERGED
+        np.testing.assert_allclose(narrow.theta, wide.theta, atol=5e-3)
+
+
+def test_too_many_columns_are_refused():
+    with pytest.raises(ValueError, match="project x on fewer directions"):
+        margin_problem(LOSSES["brier"](), jnp.zeros((2, NEWTON_LIMIT + 1)), jnp.ones(2), 1.0)
