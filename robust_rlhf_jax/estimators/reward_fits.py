@@ -2,8 +2,13 @@
 
 import jax.numpy as jnp
 
+from .confident_learning import confident_learning
+from .label_noise import cdpo, rdpo
+from .r3m import r3m
+from .redescending import redescending
 from .reward import robust_reward
 from .reward_protocol import RewardEstimator, RewardFit, surprise
+from .sever import sever
 from .trimmed_mle import trimmed_mle
 
 
@@ -37,4 +42,10 @@ REWARD_ESTIMATORS: dict[str, RewardEstimator] = {
     "maximum_likelihood": maximum_likelihood,
     "trimmed": trimmed,
     "filtered": filtered,
+    "r3m": r3m,
+    "cdpo": cdpo,
+    "rdpo": rdpo,
+    "sever": sever,
+    "redescending": redescending,
+    "confident_learning": confident_learning,
 }

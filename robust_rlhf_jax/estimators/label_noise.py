@@ -1,0 +1,33 @@
+"""Likelihoods that know the rate of random label flips: conservative and robust DPO's losses, for a linear reward."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .margin_fit import fit_margin_loss, margin_problem
+from .margin_losses import TiltedLogistic
+from .reward_protocol import RewardFit, surprise
+
+
+def cdpo(x, labels, epsilon, *, radius) -> RewardFit:
+    """min of Σ_n (1 − ε)ℓ(m_n) + εℓ(−m_n) = ℓ(m_n) + εm_n: labels smoothed by ε (cDPO: Mitchell 2023).
+
+    Its minimiser under random flips is a shrunken θ; ε = 0 is maximum likelihood. Suspicion: the label's surprise.
+    """
+    epsilon = jnp.asarray(epsilon, x.dtype)
+    return _tilted(x, labels, epsilon, radius)
+
+
+def rdpo(x, labels, epsilon, *, radius) -> RewardFit:
+    """min of Σ_n [(1 − ε)ℓ(m_n) − εℓ(−m_n)]/(1 − 2ε) = ℓ(m_n) − εm_n/(1 − 2ε) (rDPO: Chowdhury, Kini & Natarajan 2024).
+
+    An unbiased estimate of the clean likelihood where each label is flipped with probability ε < ½ (Natarajan et al.
+    2013); unbounded below without the ball. ε = 0 is maximum likelihood. Suspicion: the label's surprise.
+    """
+    epsilon = jnp.asarray(epsilon, x.dtype)
+    return _tilted(x, labels, -epsilon / (1.0 - 2.0 * epsilon), radius)
+
+
+@eqx.filter_jit
+def _tilted(x, labels, tilt, radius) -> RewardFit:
+    fit = fit_margin_loss(margin_problem(TiltedLogistic(tilt), x, labels, radius))
+    return RewardFit(fit.theta, jnp.ones_like(fit.margins), surprise(fit.theta, x, labels), fit.status)

@@ -1,0 +1,54 @@
+"""Logistic regression whose influence falls back to zero: the density power divergence."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
+
+from .margin_fit import fit_margin_loss, margin_problem
+from .margin_losses import DensityPower, TiltedLogistic
+from .reward_protocol import RewardFit, surprise
+
+# The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
+# confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
+GAMMA = 1.0
+
+
+def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardFit:
+    """min over θ in the ball of Σ_n (1 + 1/γ)(1 − p_n^γ) + p_n^{1+γ} + (1 − p_n)^{1+γ}, p_n = σ(o_nθᵀx_n).
+
+    Basu et al. 1998 and, for logistic regression, Ghosh & Basu 2016; the family of divergences with which Hölder-DPO
+    redescends (Fujisawa, Adachi & Osborne 2025): a label that θ finds absurd pulls no longer. Not convex: started from
+    the plain fit and from the row-normalised one, the lower value wins. ε is not used; `gamma` in (0, 1].
+
+    `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
+    """
+    dtype = x.dtype
+    return _redescending(x, labels.astype(dtype), jnp.asarray(radius, dtype), jnp.asarray(gamma, dtype))
+
+
+def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """1/‖z_n‖, z whitened, over the largest of them: no row pulls harder than another. 0 for a row of zeros."""
+    whitener = pseudo_inverse_root(weighted_second_moment(x, jnp.ones(x.shape[0], x.dtype)))[0]
+    length = jnp.linalg.norm(matmul(x, whitener), axis=1)
+    length = jnp.where(length > 0, length, jnp.inf)
+    return jnp.min(length) / length
+
+
+@eqx.filter_jit
+def _redescending(x, labels, radius, gamma) -> RewardFit:
+    loss = DensityPower(gamma)
+    problem = margin_problem(loss, x, labels, radius)
+
+    def run(weights):
+        likelihood = (TiltedLogistic(jnp.zeros_like(gamma)), weights)
+        start = fit_margin_loss(eqx.tree_at(lambda p: (p.loss, p.weights), problem, likelihood)).theta
+        return fit_margin_loss(eqx.tree_at(lambda p: p.start, problem, start))
+
+    ends = jax.lax.map(run, jnp.stack([problem.weights, row_normalised_weights(x)]))
+    # A NaN value must win, or its status would be lost.
+    best = jnp.argmin(jnp.where(jnp.isnan(ends.value), -jnp.inf, ends.value))
+    fit = jax.tree.map(lambda leaf: leaf[best], ends)
+    return RewardFit(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)

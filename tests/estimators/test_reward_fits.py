@@ -1,0 +1,109 @@
+"""What every reward estimator promises: symmetries, batches, one compilation, and what clean pairs give."""
+
+import jax
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.estimators import REWARD_ESTIMATORS, RewardFit
+from robust_rlhf_jax.iterate import Status
+
+RADIUS = 5.0
+RIVALS = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
+rivals = pytest.mark.parametrize("name", RIVALS)
+# Their answer on clean pairs at ε = 0 is maximum likelihood; the other two take no ε.
+LIKELIHOOD_AT_ZERO = {"r3m", "cdpo", "rdpo", "sever"}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Compiled once for the module: name → (one data set, a batch), both f(x, labels, ε)."""
+
+    def compiled(name):
+        call = lambda x, y, e: REWARD_ESTIMATORS[name](x, y, e, radius=RADIUS)  # noqa: E731
+        return jax.jit(call), jax.jit(jax.vmap(call))
+
+    return {name: compiled(name) for name in (*RIVALS, "maximum_likelihood")}
+
+
+def batch(seed=0, lanes=3, n=90, d=3):
+    """Differences in a plane of R³, a tenth of the labels of each lane flipped."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 2, size=(lanes, n, d - 1)) @ np.linalg.qr(rng.normal(size=(d, d)))[0][: d - 1]
+    labels = np.where(x @ [1.5, -1.0, 0.5] + 0.5 * rng.logistic(size=(lanes, n)) > 0, 1.0, -1.0)
+    labels[:, ::10] *= -1
+    return x, labels
+
+
+def agree(found: RewardFit, expected: RewardFit, atol=1e-5):
+    np.testing.assert_allclose(found.theta, expected.theta, atol=atol)
+    np.testing.assert_allclose(found.weights, expected.weights, atol=atol)
+    np.testing.assert_allclose(found.suspicion, expected.suspicion, atol=atol)
+    np.testing.assert_array_equal(found.status, expected.status)
+
+
+@rivals
+def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilations):
+    one, many = fits[name]
+    x, y = batch()
+    epsilons = np.array([0.0, 0.1, 0.2])
+    together = many(x, y, epsilons)
+    for i in range(3):
+        alone = one(x[i], y[i], epsilons[i])
+        agree(jax.tree.map(lambda leaf, i=i: leaf[i], together), alone)
+        assert alone.status == Status.CONVERGED
+        assert np.linalg.norm(alone.theta) <= RADIUS * (1 + 1e-9)
+        assert ((alone.weights >= 0) & (alone.weights <= 1)).all()
+        assert np.isfinite(alone.suspicion).all()
+    with count_compilations() as count:
+        one(*(part[0] for part in batch(1)), np.float64(0.33))
+        many(*batch(1), epsilons + 0.01)
+    assert count.compiled == count.traced == []
+
+    spoilt = x.copy()
+    spoilt[1, 41, 2] = np.nan
+    found = many(spoilt, y, epsilons)
+    assert found.status[1] == Status.NONFINITE
+    for before, after in zip(jax.tree.leaves(together), jax.tree.leaves(found), strict=True):
+        np.testing.assert_array_equal(before[::2], after[::2])
+
+
+@rivals
+def test_symmetries(name, fits, x64):
+    """Turning pairs round changes nothing; permuted and rotated rows give the permuted and rotated answer."""
+    one = fits[name][0]
+    x, y = (part[0] for part in batch(2))
+    fit = one(x, y, 0.1)
+    rng = np.random.default_rng(3)
+    turn = rng.choice([-1.0, 1.0], len(y))
+    agree(one(x * turn[:, None], y * turn, 0.1), fit)
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    rotated = one(x @ rotation, y, 0.1)
+    np.testing.assert_allclose(rotated.theta, fit.theta @ rotation, atol=1e-5)
+    np.testing.assert_allclose(rotated.suspicion, fit.suspicion, atol=1e-5)
+    # Folds go by position: confident learning only knows permutations of whole blocks of folds.
+    order = rng.permutation(len(y))
+    if name == "confident_learning":
+        order = (10 * rng.permutation(len(y) // 10)[:, None] + np.arange(10)).reshape(-1)
+    permuted = one(x[order], y[order], 0.1)
+    np.testing.assert_allclose(permuted.theta, fit.theta, atol=1e-5)
+    np.testing.assert_allclose(permuted.suspicion, fit.suspicion[order], atol=1e-5)
+    np.testing.assert_allclose(permuted.weights, fit.weights[order], atol=1e-5)
+
+
+@rivals
+def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
+    x, y = (part[0] for part in batch(4))
+    plain, found = fits["maximum_likelihood"][0](x, y, 0.0), fits[name][0](x, y, 0.0)
+    close = np.allclose(found.theta, plain.theta, atol=1e-5)
+    assert close == (name in LIKELIHOOD_AT_ZERO)
+    if close:
+        np.testing.assert_allclose(found.weights, 1.0)
+
+
+@rivals
+def test_flipped_labels_are_the_most_suspicious(name, fits, x64):
+    x, y = (part[0] for part in batch(5))
+    suspicion = np.asarray(fits[name][0](x, y, 0.1).suspicion)
+    flipped = np.arange(len(y)) % 10 == 0
+    # The chance that a flipped pair outranks a clean one.
+    assert (suspicion[flipped][:, None] > suspicion[~flipped]).mean() > 0.8
