@@ -37,7 +37,8 @@ def sweep(
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
         algorithms: standard, uniform_coverage, condition_number, condition_number_autodiff, first_order,
-            pessimistic_mle, pessimistic_mle_linear, clean_reference.
+            pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo, sever, redescending, confident_learning,
+            clean_reference.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.

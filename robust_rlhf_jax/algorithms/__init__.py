@@ -6,6 +6,16 @@ from .first_order import FirstOrderConfig, first_order
 from .objectives import Smoothing
 from .pessimism import DescentConfig
 from .pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
+from .rivals import (
+    RivalConfig,
+    cdpo,
+    confident_learning,
+    fit_then_plan,
+    r3m,
+    rdpo,
+    redescending,
+    sever,
+)
 from .solution import Solution
 from .standard import StandardConfig, standard
 from .uniform_coverage import UniformCoverageConfig, uniform_coverage
@@ -15,16 +25,24 @@ __all__ = [
     "DescentConfig",
     "FirstOrderConfig",
     "PessimisticMLEConfig",
+    "RivalConfig",
     "Smoothing",
     "Solution",
     "StandardConfig",
     "SubgradientDescent",
     "TheoryParameters",
     "UniformCoverageConfig",
+    "cdpo",
     "condition_number",
+    "confident_learning",
     "descend",
     "first_order",
+    "fit_then_plan",
     "pessimistic_mle",
+    "r3m",
+    "rdpo",
+    "redescending",
+    "sever",
     "standard",
     "theory_parameters",
     "uniform_coverage",

@@ -13,6 +13,12 @@ COLOURS = {
     "first_order": "#2f3e75",
     "pessimistic_mle": "#d98e04",
     "pessimistic_mle_linear": "#a8795a",
+    "r3m": "#e377a8",
+    "cdpo": "#17a398",
+    "rdpo": "#b5b800",
+    "sever": "#4a2c1a",
+    "redescending": "#6fa8dc",
+    "confident_learning": "#7b1e5b",
     "clean_reference": "#7a7a7a",
 }
 LABELS = {
@@ -23,6 +29,12 @@ LABELS = {
     "first_order": "Algorithm 4",
     "pessimistic_mle": "pessimistic MLE",
     "pessimistic_mle_linear": "pessimistic MLE, linear",
+    "r3m": "R³M",
+    "cdpo": "cDPO loss",
+    "rdpo": "rDPO loss",
+    "sever": "Sever",
+    "redescending": "density power",
+    "confident_learning": "confident learning",
     "clean_reference": "plain RLHF, clean data",
 }
 

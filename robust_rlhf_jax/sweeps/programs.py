@@ -9,9 +9,15 @@ from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     PessimisticMLEConfig,
+    cdpo,
     condition_number,
+    confident_learning,
     first_order,
     pessimistic_mle,
+    r3m,
+    rdpo,
+    redescending,
+    sever,
     standard,
     uniform_coverage,
 )
@@ -29,6 +35,12 @@ ALGORITHMS = {
     "first_order": first_order,
     "pessimistic_mle": pessimistic_mle,
     "pessimistic_mle_linear": partial(pessimistic_mle, config=PessimisticMLEConfig(penalty="linear")),
+    "r3m": r3m,
+    "cdpo": cdpo,
+    "rdpo": rdpo,
+    "sever": sever,
+    "redescending": redescending,
+    "confident_learning": confident_learning,
 }
 # Plain RLHF on the data before the attack: what a clean file would have given.
 REFERENCE = "clean_reference"
