@@ -21,7 +21,7 @@ def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardFit:
 
     Basu et al. 1998 and, for logistic regression, Ghosh & Basu 2016; the family of divergences with which Hölder-DPO
     redescends (Fujisawa, Adachi & Osborne 2025): a label that θ finds absurd pulls no longer. Not convex: started from
-    the plain fit and from the row-normalised one, the lower value wins. ε is not used; `gamma` in (0, 1].
+    the plain fit and from two row-normalised ones, the lowest value wins. ε is not used; `gamma` in (0, 1].
 
     `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
     """
@@ -29,12 +29,15 @@ def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardFit:
     return _redescending(x, labels.astype(dtype), jnp.asarray(radius, dtype), jnp.asarray(gamma, dtype))
 
 
-def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, " n"]:
-    """1/‖z_n‖, z whitened, over the largest of them: no row pulls harder than another. 0 for a row of zeros."""
+def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, "2 n"]:
+    """1/‖x_n‖ over the largest of them, and the same for whitened rows: no row pulls harder than another.
+
+    Whitened, the answer doesn't depend on units; as they are, one far row can't shrink all others. Rows of zeros: 0.
+    """
     whitener = pseudo_inverse_root(weighted_second_moment(x, jnp.ones(x.shape[0], x.dtype)))[0]
-    length = jnp.linalg.norm(matmul(x, whitener), axis=1)
+    length = jnp.linalg.norm(jnp.stack([x, matmul(x, whitener)]), axis=2)
     length = jnp.where(length > 0, length, jnp.inf)
-    return jnp.min(length) / length
+    return jnp.min(length, axis=1, keepdims=True) / length
 
 
 @eqx.filter_jit
@@ -47,7 +50,7 @@ def _redescending(x, labels, radius, gamma) -> RewardFit:
         start = fit_margin_loss(eqx.tree_at(lambda p: (p.loss, p.weights), problem, likelihood)).theta
         return fit_margin_loss(eqx.tree_at(lambda p: p.start, problem, start))
 
-    ends = jax.lax.map(run, jnp.stack([problem.weights, row_normalised_weights(x)]))
+    ends = jax.lax.map(run, jnp.concatenate([problem.weights[None], row_normalised_weights(x)]))
     # A NaN value must win, or its status would be lost.
     best = jnp.argmin(jnp.where(jnp.isnan(ends.value), -jnp.inf, ends.value))
     fit = jax.tree.map(lambda leaf: leaf[best], ends)

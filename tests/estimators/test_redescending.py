@@ -1,0 +1,63 @@
+"""The density power fit against SciPy from many starts."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+from robust_rlhf_jax.estimators.redescending import redescending, row_normalised_weights
+from robust_rlhf_jax.iterate import Status
+
+
+def sample(seed, n=80):
+    """A fifth of the labels of the longest rows flipped: plain likelihood is far off."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)) * rng.uniform(0.5, 3, size=(n, 1))
+    labels = np.where(x @ [2.0, -1.0] > 0, 1.0, -1.0)
+    longest = np.argsort(-np.linalg.norm(x, axis=1))[: n // 5]
+    labels[longest] *= -1
+    return x, labels
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0])
+def test_reaches_the_best_of_many_starts(gamma, x64):
+    x, labels = sample(0)
+
+    def value(theta):
+        p = 1 / (1 + np.exp(-labels * (x @ theta)))
+        return np.mean(-(1 + 1 / gamma) * p**gamma + p ** (1 + gamma) + (1 - p) ** (1 + gamma))
+
+    ball = {"type": "ineq", "fun": lambda t: 9.0 - t @ t}
+    starts = np.random.default_rng(1).normal(size=(12, 2))
+    best = min(
+        (scipy.optimize.minimize(value, s, method="SLSQP", constraints=ball) for s in starts),
+        key=lambda r: r.fun,
+    )
+    fit = redescending(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=3.0, gamma=gamma)
+    assert fit.status == Status.CONVERGED
+    assert value(np.asarray(fit.theta)) <= best.fun + 1e-6
+    np.testing.assert_allclose(fit.theta, best.x, atol=1e-2)
+
+
+def test_a_label_beyond_belief_pulls_no_longer(x64):
+    """One pair far out against θ has no influence: as if it said nothing."""
+    x, labels = sample(2)
+    labels = np.where(x @ [2.0, -1.0] > 0, 1.0, -1.0) * np.where(np.arange(len(x)) % 8, 1, -1)
+    labels[0], x[0] = 1.0, [-200.0, 100.0]
+    fit = redescending(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=3.0)
+    x[0] = 0.0
+    without = redescending(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=3.0)
+    np.testing.assert_allclose(fit.theta, without.theta, atol=1e-3)
+    assert fit.weights[0] < 1e-6
+    assert fit.suspicion.argmax() == 0
+
+
+def test_rows_weigh_by_their_length(x64):
+    x, _ = sample(3)
+    z = x @ np.linalg.inv(np.linalg.cholesky(x.T @ x / len(x))).T
+    weights = row_normalised_weights(jnp.asarray(x))
+    for rows, found in zip((x, z), weights, strict=True):
+        length = np.linalg.norm(rows, axis=1)
+        np.testing.assert_allclose(found, length.min() / length, rtol=1e-8)
+    with_zero = jnp.asarray(np.vstack([x, np.zeros(2)]))
+    np.testing.assert_array_equal(row_normalised_weights(with_zero)[:, -1], 0.0)
