@@ -4,6 +4,7 @@ from .audit import AuditResult, audit
 from .audit_fits import AUDIT_FITS
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
+from .suspicion import flag, suspicion_scores
 
 __all__ = [
     "AUDIT_FITS",
@@ -11,8 +12,10 @@ __all__ = [
     "audit",
     "average_precision",
     "clustered_mean",
+    "flag",
     "group_folds",
     "precision",
     "precision_recall_curve",
     "recall",
+    "suspicion_scores",
 ]

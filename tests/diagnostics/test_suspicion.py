@@ -1,0 +1,78 @@
+"""Suspicion scores find what attacks changed, and agree with cleanlab's where both look at labels."""
+
+import jax
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import changed_pairs, sample_preferences
+from robust_rlhf_jax.attacks import flip_confident, push_features
+from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
+
+EPSILON = 0.1
+CERTAIN = 0.1  # temperature: labels that say something
+
+
+@pytest.fixture(scope="module")
+def attacked(make_mdp):
+    """attack → (data, mask of the pairs that it changed)."""
+    mdp = make_mdp(n_states=12, dim=4, horizon=3)
+    clean = sample_preferences(jax.random.key(0), mdp, 1000, temperature=CERTAIN)
+
+    def spoil(attack):
+        data = attack(jax.random.key(1), clean, EPSILON, mdp)
+        return data, np.asarray(changed_pairs(clean, data))
+
+    return {attack.__name__: spoil(attack) for attack in (push_features, flip_confident)}
+
+
+@pytest.mark.parametrize(
+    ("attack", "estimator", "least"),
+    [
+        ("push_features", "filtered", 0.95),
+        ("push_features", "sever", 0.95),
+        ("flip_confident", "filtered", 0.8),
+        ("flip_confident", "confident_learning", 0.8),
+    ],
+)
+def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
+    """Chance is ε = .1."""
+    data, corrupt = attacked[attack]
+    scores = suspicion_scores(data, EPSILON, estimator=estimator)
+    assert scores.shape == (data.n_pairs,)
+    assert average_precision(scores, corrupt) > least
+    if estimator == "filtered":
+        flagged = np.asarray(flag(data, EPSILON))
+        assert flagged.sum() == corrupt.sum() == 100
+        assert scores[flagged].min() >= scores[~flagged].max()
+        assert (flagged & corrupt).sum() > 70
+
+
+def test_labels_alone_do_not_show_planted_features(attacked):
+    """Likelihood believes what was planted: why the default filters features first."""
+    data, corrupt = attacked["push_features"]
+    blind = suspicion_scores(data, EPSILON, estimator="maximum_likelihood")
+    assert average_precision(blind, corrupt) < 0.3
+
+
+def test_agrees_with_cleanlab_on_labels(attacked):
+    """Self-confidence of the same out-of-fold fits: the same order, turned round."""
+    rank = pytest.importorskip("cleanlab.rank")
+    data, corrupt = attacked["flip_confident"]
+    scores = np.asarray(suspicion_scores(data, EPSILON, estimator="confident_learning"), float)
+    chance = np.stack([scores, 1 - scores], axis=1)
+    quality = rank.get_label_quality_scores(np.ones(data.n_pairs, int), chance, method="self_confidence")
+    np.testing.assert_allclose(quality, 1 - scores, atol=1e-6)
+    theirs = average_precision(-quality, corrupt)
+    assert average_precision(suspicion_scores(data, EPSILON), corrupt) > theirs - 0.1
+
+
+def test_radius_batch_and_bad_arguments(attacked):
+    data, _ = attacked["flip_confident"]
+    timid = suspicion_scores(data, EPSILON, estimator="cdpo", radius=1e-3)
+    np.testing.assert_allclose(timid, np.log(2), atol=1e-2)
+    both = jax.vmap(lambda e: suspicion_scores(data, e, estimator="cdpo"))(np.array([0.05, 0.2], np.float32))
+    assert both.shape == (2, data.n_pairs)
+    with pytest.raises(ValueError, match="estimator='magic' is unknown: it is one of maximum_likelihood"):
+        suspicion_scores(data, EPSILON, estimator="magic")
+    with pytest.raises(ValueError, match=r"epsilon=0\.5 is outside"):
+        flag(data, 0.5)
