@@ -16,6 +16,7 @@ from robust_rlhf_jax.iterate import Status
 from .logistic_reference import slsqp
 
 prune = jax.jit(prune_by_noise_rate)
+confidence_of = jax.jit(lambda x, labels: out_of_fold_confidence(x, labels, jnp.asarray(10.0), FOLDS))
 
 
 def sample(seed=0, n=200, noise=0.3, flips=0.15):
@@ -32,7 +33,7 @@ def test_prunes_what_cleanlab_prunes(noise, seed, x64):
     """`find_label_issues(filter_by="prune_by_noise_rate")` with the same probabilities: the same pairs."""
     cleanlab_filter = pytest.importorskip("cleanlab.filter")
     x, labels, _ = sample(seed, noise=noise)
-    confidence, status = jax.jit(lambda a, b: out_of_fold_confidence(a, b, 10.0, FOLDS))(x, labels)
+    confidence, status = confidence_of(x, labels)
     assert status == Status.CONVERGED
     given = np.arange(len(labels)) // FOLDS % 2 == 1
     chance = np.where(given, confidence, 1 - confidence)
@@ -47,7 +48,7 @@ def test_prunes_what_cleanlab_prunes(noise, seed, x64):
 def test_out_of_fold_probabilities_never_saw_their_pair(x64):
     """Each pair's probability is that of SciPy's fit to the other folds."""
     x, labels, _ = sample(2, n=60, noise=1.0)
-    confidence, _ = out_of_fold_confidence(jnp.asarray(x), jnp.asarray(labels), 10.0, 3)
+    confidence, _ = out_of_fold_confidence(jnp.asarray(x), jnp.asarray(labels), jnp.asarray(10.0), 3)
     for fold in range(3):
         seen = np.arange(60) % 3 != fold
         theta = slsqp(x[seen], labels[seen], np.ones(seen.sum()), 10.0)
