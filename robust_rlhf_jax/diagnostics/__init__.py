@@ -1,21 +1,38 @@
-"""What one can tell from data alone: audits of preference files, and how well corrupt pairs are found."""
+"""What one can tell: audits of files, detection scores, how well a world is covered, what the paper promises."""
 
 from .audit import AuditResult, audit
 from .audit_fits import AUDIT_FITS
+from .bounds import (
+    EXPONENTS,
+    condition_number_bound,
+    coverage_ratio_bound,
+    lower_bound,
+    sampling_term,
+    uniform_bound,
+)
+from .coverage import Coverage, coverage
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
 from .suspicion import flag, suspicion_scores
 
 __all__ = [
     "AUDIT_FITS",
+    "EXPONENTS",
     "AuditResult",
+    "Coverage",
     "audit",
     "average_precision",
     "clustered_mean",
     "flag",
+    "condition_number_bound",
+    "coverage",
+    "coverage_ratio_bound",
     "group_folds",
+    "lower_bound",
     "precision",
     "precision_recall_curve",
     "recall",
     "suspicion_scores",
+    "sampling_term",
+    "uniform_bound",
 ]

@@ -1,0 +1,94 @@
+"""The gaps that the paper promises (Table 1) as numbers, to lay beside measured ones.
+
+The paper states them up to constants and logarithms. Here every hidden constant is 1 and no logarithm is kept, so a
+value says how the promise scales, not what it guarantees; nearly always it exceeds every possible gap.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Scalar = float | Float[Array, ""]
+
+# Each row's power of ε as ε → 0 (Table 1); the first up to o(1).
+EXPONENTS = {"uniform": 1.0, "condition_number": 0.25, "coverage_ratio": 0.5}
+
+
+def _capped(bound, largest) -> Float[Array, ""]:
+    bound = jnp.asarray(bound)
+    return bound if largest is None else jnp.minimum(bound, largest)
+
+
+def uniform_bound(
+    epsilon: Scalar, *, horizon: int, dim: int, xi: Scalar, largest: Scalar | None = None
+) -> Float[Array, ""]:
+    """ε(H³ + √(Hd))/ξ (paper: Table 1 row 1, Proposition 3.5), for N → ∞.
+
+    The factor exp(2L + √log(1/2δε)) that its o(1) stands for is left out. The analysis asks for ξ ≥ 5ε.
+
+    **Arguments:** `xi` as in `Coverage`; `largest`: V★ − V_min, or 1 for normalised gaps: no gap is larger.
+    """
+    return _capped(epsilon * (horizon**3 + (horizon * dim) ** 0.5) / xi, largest)
+
+
+def condition_number_bound(
+    epsilon: Scalar,
+    *,
+    horizon: int,
+    dim: int,
+    alpha: Scalar,
+    kappa: Scalar,
+    n_pairs: int | None = None,
+    miss: float = 0.1,
+    largest: Scalar | None = None,
+) -> Float[Array, ""]:
+    """H²dκ√(αε) + H^{5/4}d^{3/4}(αε)^{1/4} (paper: Table 1 row 2, Proposition 4.5).
+
+    With `n_pairs` also `sampling_term` (Theorem 4.3); without it N → ∞.
+    """
+    level = jnp.asarray(alpha * epsilon)
+    bound = horizon**2 * dim * kappa * jnp.sqrt(level) + horizon**1.25 * dim**0.75 * level**0.25
+    return _capped(bound + _sampling(n_pairs, horizon, dim, alpha, kappa, miss), largest)
+
+
+def coverage_ratio_bound(
+    epsilon: Scalar,
+    *,
+    horizon: int,
+    dim: int,
+    nu: Scalar,
+    kappa: Scalar,
+    alpha: Scalar | None = None,
+    n_pairs: int | None = None,
+    miss: float = 0.1,
+    largest: Scalar | None = None,
+) -> Float[Array, ""]:
+    """νκ√ε·H²d^{3/2} (paper: Table 1 row 3, Proposition 5.4).
+
+    With `n_pairs` and `alpha` also `sampling_term` (Theorem 5.1); without them N → ∞.
+
+    **Raises:** ValueError for `n_pairs` without `alpha`.
+    """
+    if n_pairs is not None and alpha is None:
+        raise ValueError(f"n_pairs={n_pairs} without alpha: the sampling term of Theorem 5.1 needs both.")
+    bound = nu * kappa * jnp.sqrt(jnp.asarray(epsilon)) * horizon**2 * dim**1.5
+    return _capped(bound + _sampling(n_pairs, horizon, dim, alpha, kappa, miss), largest)
+
+
+def sampling_term(
+    n_pairs: int, *, horizon: int, dim: int, alpha: Scalar, kappa: Scalar, miss: float = 0.1
+) -> Float[Array, ""]:
+    """κ√α·√(d/N·log(HdN/δ)) (paper: Theorems 4.3 and 5.1): what finite data cost even at ε = 0."""
+    return kappa * jnp.sqrt(jnp.asarray(alpha * dim / n_pairs * jnp.log(horizon * dim * n_pairs / miss)))
+
+
+def _sampling(n_pairs, horizon, dim, alpha, kappa, miss):
+    if n_pairs is None:
+        return 0.0
+    return sampling_term(n_pairs, horizon=horizon, dim=dim, alpha=alpha, kappa=kappa, miss=miss)
+
+
+def lower_bound(
+    epsilon: Scalar, *, horizon: int, dim: int, largest: Scalar | None = None
+) -> Float[Array, ""]:
+    """εHd: what no algorithm beats on some world (Zhang, Chen, Zhu & Sun 2022, *Corruption-robust offline RL*)."""
+    return _capped(jnp.asarray(epsilon * horizon * dim), largest)
