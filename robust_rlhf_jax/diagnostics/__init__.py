@@ -14,12 +14,24 @@ from .coverage import Coverage, coverage
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
 from .suspicion import flag, suspicion_scores
+from .hidden_actions import HiddenActions, hidden_actions
+from .hopeless import (
+    LabelLimit,
+    erasure_level,
+    label_budget,
+    label_distance,
+    label_lower_bound,
+    reversal_level,
+    two_world_gap,
+)
 
 __all__ = [
     "AUDIT_FITS",
     "EXPONENTS",
     "AuditResult",
     "Coverage",
+    "HiddenActions",
+    "LabelLimit",
     "audit",
     "average_precision",
     "clustered_mean",
@@ -27,12 +39,19 @@ __all__ = [
     "condition_number_bound",
     "coverage",
     "coverage_ratio_bound",
+    "erasure_level",
     "group_folds",
+    "hidden_actions",
+    "label_budget",
+    "label_distance",
+    "label_lower_bound",
     "lower_bound",
     "precision",
     "precision_recall_curve",
     "recall",
     "suspicion_scores",
+    "reversal_level",
     "sampling_term",
+    "two_world_gap",
     "uniform_bound",
 ]
