@@ -1,5 +1,6 @@
 """One thin file per algorithm of the paper, and the baselines."""
 
+from .adaptive_epsilon import unknown_epsilon
 from .condition_number import ConditionNumberConfig, condition_number
 from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
 from .first_order import FirstOrderConfig, first_order
@@ -46,4 +47,5 @@ __all__ = [
     "standard",
     "theory_parameters",
     "uniform_coverage",
+    "unknown_epsilon",
 ]
