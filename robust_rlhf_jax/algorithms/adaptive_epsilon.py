@@ -1,7 +1,7 @@
 """Any algorithm, for users who do not know ε."""
 
 import dataclasses
-from typing import Protocol
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -13,19 +13,11 @@ from .solution import Solution
 from .uniform_coverage import uniform_coverage
 
 
-class Algorithm(Protocol):
-    """What every algorithm of this package is called like."""
-
-    def __call__(
-        self, key: PRNGKeyArray, data: PreferenceData, epsilon: Float[Array, ""], **options
-    ) -> Solution: ...
-
-
 def unknown_epsilon(
     key: PRNGKeyArray,
     data: PreferenceData,
     *,
-    algorithm: Algorithm = uniform_coverage,
+    algorithm: Callable[..., Solution] = uniform_coverage,
     grid: Float[Array, " E"] = DEFAULT_GRID,  # pyright: ignore[reportArgumentType]
     radius: float | Float[Array, ""] | None = None,
     **options,
@@ -43,8 +35,8 @@ def unknown_epsilon(
     **Raises:** ValueError for a wrong grid, malformed or non-finite data, and all that the algorithm refuses.
     """
     check_preferences(data)
-    radius = data.theta_dim**0.5 if radius is None else radius
-    choice = choose_epsilon(data.differences(), data.labels, grid, radius=radius)
+    bound = data.theta_dim**0.5 if radius is None else radius
+    choice = choose_epsilon(data.differences(), data.labels, grid, radius=bound)
     solution = algorithm(key, data, choice.epsilon, **options)
     found = {"epsilon": choice.epsilon, "epsilon_index": choice.index.astype(jnp.int32)}
     return dataclasses.replace(solution, diagnostics={**solution.diagnostics, **found})

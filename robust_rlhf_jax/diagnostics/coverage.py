@@ -48,7 +48,7 @@ def coverage(
     behaviour: tuple[Float[Array, "H S A"], Float[Array, "H S A"]],
     target: Float[Array, "H S A"] | None = None,
     *,
-    tolerance: float | None = None,
+    tolerance: float | Float[Array, ""] | None = None,
 ) -> Coverage:
     """ξ, α, ν, κ of τ⁰ ~ μ₀, τ¹ ~ μ₁ with respect to `target` (default: an optimal policy), without sampling.
 
@@ -72,7 +72,9 @@ def coverage(
         tolerance = relative_tolerance(seen.dtype, k)
     lowest, rank = smallest_eigenvalue(seen, tolerance)
     lowest_average, rank_average = smallest_eigenvalue(average, tolerance)
-    nu_steps = jax.lax.map(lambda step: least_square(*step, tolerance), (einsum("hphq->hpq", own), mean))
+    nu_steps = jax.lax.map(
+        lambda step: least_square(step[0], step[1], tolerance), (einsum("hphq->hpq", own), mean)
+    )
     everything = feature_second_moment(mdp, target).reshape(k, k)
     return Coverage(
         xi=lowest / length,

@@ -56,7 +56,7 @@ def check_grid(grid) -> None:
     if len(shape) != 1 or shape[0] < 1:
         raise ValueError(f"grid has shape {shape}: give a list of one or more values of epsilon.")
     check_epsilon(grid)
-    if not is_traced(grid) and not np.all(np.diff(np.asarray(grid)) > 0):
+    if not is_traced(grid) and not np.all(np.diff(np.asarray(grid, float)) > 0):
         raise ValueError(f"grid={grid} must rise from each value to the next.")
 
 
@@ -69,8 +69,10 @@ def fit_grid(
 ) -> GridFits:
     """`robust_reward` on all rows at every ε of a rising grid, one after the other in one program."""
 
+    bound = jnp.asarray(radius, x.dtype)
+
     def fit(epsilon):
-        found = robust_reward(x, x, labels, epsilon, radius=radius)
+        found = robust_reward(x, x, labels, epsilon, radius=bound)
         return found.fit.theta, found.survivors, found.covariance, found.rank, found.status
 
     thetas, survivors, covariances, ranks, status = jax.lax.map(fit, grid)
