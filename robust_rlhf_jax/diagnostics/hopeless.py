@@ -114,6 +114,8 @@ def label_lower_bound(
     Gao & Ren 2018, *Robust covariance and scatter matrix estimation*). θ' keeps the features and transitions and
     ‖θ'‖ ≤ √(Hp). It is searched for by projected gradient ascent from rays towards −θ★, towards the cheapest change
     of V★ − V_min, and random ones: any θ' gives a valid bound, a longer search a larger one.
+    Which of the two worlds suffers is left to the algorithm: with `own_range` θ' may be a world in which next to
+    nothing is at stake, so read `own_range=False` where that would not count as harm.
     In expectation over the coupling; for a sample of N pairs give `label_budget(epsilon, N, miss)`.
 
     **Arguments:** `x` [N, H·p] clean differences; `epsilon` in [0, ½), or an array [E] of them: larger ε then profit

@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
 from .epsilon_choice import DEFAULT_GRID, check_grid, fit_grid
 
@@ -66,9 +66,10 @@ def estimate_epsilon(
 
     **Arguments:** `grid` of ε at which to fit, rising; `radius`: bound on ‖θ‖₂, default √(Hp).
 
-    **Raises:** ValueError for a wrong grid, `confidence` outside (0, 1), or fewer than 4 pairs.
+    **Raises:** ValueError for a wrong grid, `confidence` outside (0, 1), fewer than 4 pairs, or malformed data.
     """
     check_grid(grid)
+    check_preferences(data)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1.")
     if data.n_pairs < 4:

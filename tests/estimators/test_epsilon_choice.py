@@ -17,23 +17,22 @@ def world():
     return mdp, sample_preferences(jax.random.key(1), mdp, 3000)
 
 
-@pytest.fixture(scope="module")
-def choose():
-    return jax.jit(lambda x, labels: choose_epsilon(x, labels, GRID, radius=RADIUS))
+def choose(data):
+    return choose_epsilon(data.differences(), data.labels, GRID, radius=RADIUS)
 
 
-def test_clean_data_need_no_trimming(world, choose):
+def test_clean_data_need_no_trimming(world):
     _, data = world
-    found = choose(data.differences(), data.labels)
+    found = choose(data)
     assert float(found.epsilon) == 0.0
     np.testing.assert_array_equal(found.theta, found.fits.thetas[0])
 
 
-def test_choice_under_attack_is_confirmed_and_near_the_truth(world, choose):
+def test_choice_under_attack_is_confirmed_and_near_the_truth(world):
     """Not larger than the true ε, and as good as it."""
     mdp, clean = world
     data = attacks.push_features(jax.random.key(2), clean, 0.1, mdp)
-    found = choose(data.differences(), data.labels)
+    found = choose(data)
     assert float(found.epsilon) == pytest.approx(0.1)
     x = np.asarray(clean.differences())
     error = np.sqrt(np.mean((x @ (np.asarray(found.theta) - np.asarray(mdp.theta).ravel())) ** 2))
@@ -41,10 +40,10 @@ def test_choice_under_attack_is_confirmed_and_near_the_truth(world, choose):
     assert error < np.sqrt(np.mean((x @ (np.asarray(found.fits.thetas[0] - mdp.theta.ravel()))) ** 2)) / 3
 
 
-def test_distances_are_root_mean_squares_of_margins_and_the_rule_is_the_loops(world, choose):
+def test_distances_are_root_mean_squares_of_margins_and_the_rule_is_the_loops(world):
     mdp, clean = world
     data = attacks.flip_confident(jax.random.key(2), clean, 0.1, mdp)
-    found = choose(data.differences(), data.labels)
+    found = choose(data)
     x, thetas = np.asarray(data.differences()), np.asarray(found.fits.thetas)
     want = [[np.sqrt(np.mean((x @ (a - b)) ** 2)) for a in thetas] for b in thetas]
     np.testing.assert_allclose(found.distances, want, rtol=0.2, atol=1e-3)  # Σ̂ is a filtered moment
