@@ -86,11 +86,10 @@ def _estimate(x, labels, grid, miss, key, radius) -> EpsilonEstimate:
     k_split, k_simulate = jax.random.split(key)
     lower = certified_fraction(k_split, x, labels, grid, radius, miss)
     first = fit_grid(x, labels, grid[-1:], radius)
-    theta, guess = (
-        first.thetas[0],
-        excess_contradictions(k_simulate, x, labels, first.thetas[0], grid[-1], radius),
-    )
-    for k in jax.random.split(k_simulate, ROUNDS - 1):
+    k_first, *k_later = jax.random.split(k_simulate, ROUNDS)
+    theta = first.thetas[0]
+    guess = excess_contradictions(k_first, x, labels, theta, grid[-1], radius)
+    for k in k_later:
         level = jnp.clip(OVERSHOOT * guess, jnp.minimum(LEAST_LEVEL, grid[-1]), grid[-1])
         theta = fit_grid(x, labels, level[None], radius).thetas[0]
         guess = excess_contradictions(k, x, labels, theta, level, radius)
