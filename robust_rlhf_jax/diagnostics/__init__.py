@@ -13,7 +13,6 @@ from .bounds import (
 from .coverage import Coverage, coverage
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
-from .suspicion import flag, suspicion_scores
 from .hidden_actions import HiddenActions, hidden_actions
 from .hopeless import (
     LabelLimit,
@@ -24,6 +23,7 @@ from .hopeless import (
     reversal_level,
     two_world_gap,
 )
+from .suspicion import flag, suspicion_scores
 
 __all__ = [
     "AUDIT_FITS",
@@ -35,11 +35,11 @@ __all__ = [
     "audit",
     "average_precision",
     "clustered_mean",
-    "flag",
     "condition_number_bound",
     "coverage",
     "coverage_ratio_bound",
     "erasure_level",
+    "flag",
     "group_folds",
     "hidden_actions",
     "label_budget",
@@ -49,9 +49,9 @@ __all__ = [
     "precision",
     "precision_recall_curve",
     "recall",
-    "suspicion_scores",
     "reversal_level",
     "sampling_term",
+    "suspicion_scores",
     "two_world_gap",
     "uniform_bound",
 ]
