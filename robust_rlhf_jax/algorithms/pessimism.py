@@ -95,8 +95,8 @@ def robust_pessimism(
     radius = jnp.asarray(radius, epsilon.dtype)
     x = d1.differences()
     reward = robust_reward(x, x, d1.labels, epsilon, radius=radius)
-    # Pairs that the filter took say next to nothing about where θ may lie either.
-    weights = jnp.maximum(reward.survivors, SUSPECT_WEIGHT)
+    # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
+    weights = jnp.maximum(reward.fit.weights, SUSPECT_WEIGHT)
     zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)
     allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     target = resolve_reference(reference, d2, epsilon)

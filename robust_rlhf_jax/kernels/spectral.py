@@ -18,6 +18,8 @@ DENSE_EIGH_UP_TO = 256
 POWER_STEPS = 12
 # Rows within this factor of the highest score go together; those far below it lose next to nothing.
 TOP_RANGE = 64.0
+# A removed row keeps a weight of rounding size or none at all.
+GONE = 1e-5
 
 
 def _top_by_lobpcg(x, weights):
@@ -94,13 +96,14 @@ def remove_softly(
     """Lower the weights of the highest scores: w_i ← w_i·(1 − s·min(τ_i/T, 1)·1[τ_i ≥ L]).
 
     L is the score above which mass `suspects` lies (εn: there are no more corrupt rows than that), so rows of
-    ordinary score lose nothing. T is the score above which mass `chop` lies: with chop → 0 it is the largest
-    score and one far row costs a whole step; a small positive chop bounds the number of steps by budget/chop
-    whatever the scores look like. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
+    ordinary score lose nothing. T is the score above which mass `chop` lies, or a 64th of the largest score if that
+    is more: with the largest itself one far row costs a whole step, with the quantile alone ordinary rows go with
+    the last few far ones. Either way the largest score falls 64-fold or mass `chop` goes, which bounds the number
+    of steps. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
     the universal filter for stable sets, with T in place of the maximum.)
     """
     lowest = upper_threshold(scores, weights, suspects)
-    highest = jnp.max(jnp.where(weights > 0, scores, 0.0))
+    highest = jnp.max(jnp.where(weights > GONE, scores, 0.0))
     threshold = jnp.maximum(upper_threshold(scores, weights, chop), highest / TOP_RANGE)
     share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
     share = jnp.where(scores >= lowest, share, 0.0)

@@ -8,13 +8,22 @@ import numpy as np
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
-from robust_rlhf_jax.sweeps.programs import ALGORITHMS, REFERENCE
+from robust_rlhf_jax.sweeps.programs import REFERENCE
 from robust_rlhf_jax.sweeps.store import Store
 
 from .worst_case import area, worst_cases
 
-OURS = ("uniform_coverage", "condition_number_autodiff", "first_order")
-RIVALS = tuple(name for name in ALGORITHMS if name not in (*OURS, "condition_number"))
+OURS = ("uniform_coverage", "uniform_coverage_reuse", "condition_number_autodiff", "first_order")
+RIVALS = (
+    "standard",
+    "pessimistic_mle",
+    "r3m",
+    "cdpo",
+    "rdpo",
+    "sever",
+    "redescending",
+    "confident_learning",
+)
 
 FULL = SweepConfig(
     preset="coverage",
@@ -23,7 +32,7 @@ FULL = SweepConfig(
     epsilons=(0.05, 0.1, 0.2),
     seeds=5,
     algorithms=(*OURS, *RIVALS, REFERENCE),
-    n_pairs=8_000,
+    n_pairs=6_000,
     lanes=15,
 )
 # For CI: seconds a program, and worlds in which the order of the two stands beyond doubt.

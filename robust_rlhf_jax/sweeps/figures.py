@@ -8,6 +8,7 @@ from .summary import quartiles
 COLOURS = {
     "standard": "#c1432e",
     "uniform_coverage": "#1f6f8b",
+    "uniform_coverage_reuse": "#3fb3d4",
     "condition_number": "#5a8f3d",
     "condition_number_autodiff": "#8a5fb0",
     "first_order": "#2f3e75",
@@ -24,6 +25,7 @@ COLOURS = {
 LABELS = {
     "standard": "plain RLHF",
     "uniform_coverage": "Algorithm 1",
+    "uniform_coverage_reuse": "Algorithm 1, no split",
     "condition_number": "Algorithm 3",
     "condition_number_autodiff": "Algorithm 3, autodiff",
     "first_order": "Algorithm 4",

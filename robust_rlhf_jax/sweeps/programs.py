@@ -9,6 +9,7 @@ from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     PessimisticMLEConfig,
+    UniformCoverageConfig,
     cdpo,
     condition_number,
     confident_learning,
@@ -28,6 +29,7 @@ from robust_rlhf_jax.preferences import label_entropy, sample_preferences
 ALGORITHMS = {
     "standard": standard,
     "uniform_coverage": uniform_coverage,
+    "uniform_coverage_reuse": partial(uniform_coverage, config=UniformCoverageConfig(reuse_data=True)),
     "condition_number": condition_number,
     "condition_number_autodiff": partial(
         condition_number, config=ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
