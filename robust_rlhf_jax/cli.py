@@ -36,9 +36,9 @@ def sweep(
             spoil_transitions, joint, adaptive, adaptive_filtered.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
-        algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number, condition_number_autodiff, first_order,
-            pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo, sever, redescending, confident_learning,
-            clean_reference.
+        algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number,
+            condition_number_autodiff, first_order, pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo,
+            sever, redescending, confident_learning, clean_reference.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.

@@ -45,7 +45,7 @@ QUICK = dataclasses.replace(
     seeds=3,
     algorithms=("uniform_coverage", "standard", "r3m", REFERENCE),
     n_pairs=1_500,
-    lanes=6,
+    lanes=3,
 )
 
 

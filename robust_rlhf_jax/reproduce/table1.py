@@ -49,13 +49,13 @@ class Table1Config:
     """
 
     preset: str = "coverage"
-    attacks: tuple[str, ...] = ("push_features", "praise_rare", "impersonate", "mimicry")
+    attacks: tuple[str, ...] = ("push_features", "praise_rare", "impersonate")
     epsilons: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08)
-    seeds: int = 10
-    n_pairs: int = 30_000
+    seeds: int = 6
+    n_pairs: int = 20_000
     lower_bound: tuple[tuple[str, float], ...] = (("n_actions", 4), ("horizon", 5), ("rare_probability", 0.1))
     lower_bound_seeds: int = 100
-    lanes: int = 5
+    lanes: int = 6
 
     def sweeps(self) -> list[SweepConfig]:
         """Per row: clean data first, then the attacks."""
@@ -87,7 +87,7 @@ QUICK = Table1Config(
     seeds=3,
     n_pairs=1_500,
     lower_bound_seeds=40,
-    lanes=9,
+    lanes=3,
 )
 
 
