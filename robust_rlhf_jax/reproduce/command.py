@@ -40,7 +40,7 @@ def reproduce_robustness(quick: bool, out: Path) -> None:
     def work(on_batch, store, folder):
         rows = robustness.run_robustness(config, on_batch, store)
         worst_case_figure(rows, robustness.OURS, folder / "robustness.png")
-        return rows, robustness.robustness_table(rows)
+        return rows, robustness.robustness_table(rows, robustness.limits(config))
 
     _reproduce("robustness", config, robustness.robustness_cells(config), out, work)
 

@@ -2,12 +2,17 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.diagnostics import erasure_level, label_lower_bound
+from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
+from robust_rlhf_jax.sweeps.families import build_worlds
 from robust_rlhf_jax.sweeps.programs import REFERENCE
 from robust_rlhf_jax.sweeps.store import Store
 
@@ -91,8 +96,35 @@ def best_of(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[tuple[st
     return best
 
 
-def robustness_table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: per family, algorithms down by area, ε across: median worst-case return and the attack that did it."""
+class Limit(NamedTuple):
+    """Per ε, the normalised return that no algorithm guarantees in two worlds with the same data (`label_lower_bound`);
+    `erasure`: the ε from which labels can be made coin flips.
+    """
+
+    returns: dict[float, float]
+    erasure: float
+
+
+def limits(config: SweepConfig) -> dict[str, Limit]:
+    """Family → `Limit` under label corruption alone, on a clean data set of the sweep's size."""
+    found = {}
+    for family in config.families:
+        (world,) = build_worlds(config.preset, (family,), jax.random.key(config.seed))
+        key = jax.random.key(0)
+        behaviour = (world.behaviour, world.behaviour)
+        x = sample_preferences(key, world.mdp, config.pairs, behaviour=behaviour).differences()
+        # A return that counts in units of θ★'s own range: a second world in which nothing is at stake proves nothing.
+        limit = label_lower_bound(world.mdp, x, jnp.asarray(config.epsilons), key=key, own_range=False)
+        returns = dict(zip(config.epsilons, (1.0 - limit.gap).tolist(), strict=True))
+        found[family] = Limit(returns, float(erasure_level(x, world.mdp.theta.reshape(-1))))
+    return found
+
+
+def robustness_table(rows: list[dict[str, Any]], limits: dict[str, Limit] | None = None) -> str:
+    """Markdown: per family, algorithms down by area, ε across: median worst-case return and the attack that did it.
+
+    `limits` adds the line of what label corruption leaves to any algorithm.
+    """
     worst, sizes = worst_cases(rows), areas(rows)
     epsilons = sorted({key[2] for key in worst})
     lines = []
@@ -108,8 +140,16 @@ def robustness_table(rows: list[dict[str, Any]]) -> str:
             cells = [_cell(worst[family, name, e]) for e in epsilons]
             label = f"**`{name}`**" if name in OURS else f"`{name}`"
             lines.append(f"| {label} | {sizes[family, name]:.3f} | " + " | ".join(cells) + " |")
+        if limits:
+            lines.append(_limit_line(limits[family], epsilons))
         lines.append("")
     return "\n".join(lines)
+
+
+def _limit_line(limit: Limit, epsilons) -> str:
+    cells = [f"{limit.returns[e]:.3f}" if e in limit.returns else "1" for e in epsilons]
+    label = f"no algorithm guarantees more (labels are noise from ε = {limit.erasure:.2f})"
+    return f"| {label} | | " + " | ".join(cells) + " |"
 
 
 def _cell(case) -> str:

@@ -75,6 +75,7 @@ def test_table1_grows_with_corruption(run):
 def test_the_robust_algorithm_keeps_more_in_the_worst_case(run):
     rows = pq.read_table(run("robustness") / "robustness.parquet").to_pylist()
     assert len(rows) == robustness.robustness_cells(robustness.QUICK)
+    assert "no algorithm guarantees more" in (run("robustness") / "robustness.md").read_text()
     worst = worst_cases(rows)
     median = lambda name, epsilon: worst["uniform", name, epsilon].quartiles[1]  # noqa: E731
     for name in ("uniform_coverage", "standard", "r3m"):
