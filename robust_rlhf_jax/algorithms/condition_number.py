@@ -37,7 +37,7 @@ def condition_number(
     reference: Float[Array, "H p"] | None = None,
     config: ConditionNumberConfig | None = None,
 ) -> Solution:
-    """Corruption-robust RLHF under partial coverage, by pessimism (paper: Algorithm 3, Theorem 4.1).
+    """Corruption-robust RLHF under partial coverage, by pessimism (paper: Algorithm 3, Theorem 4.3).
 
     Split D in two. D₁ → robust θ̂ and Θ(D₁) = {‖θ‖ ≤ √(Hd), likelihood ratio to θ̂ ≥ −ζ}. Minimise
     V̂(θ) − E_ref[φ(τ)]·θ over Θ(D₁) by projected subgradient descent (Algorithm 5), V̂ by `oracle` on D₂; the

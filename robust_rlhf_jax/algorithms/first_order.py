@@ -43,7 +43,7 @@ def first_order(
     reference: Float[Array, "H p"] | None = None,
     config: FirstOrderConfig | None = None,
 ) -> Solution:
-    """Corruption-robust RLHF by pessimism with an oracle that gives subgradients (paper: Algorithm 4, Theorem 5.3).
+    """Corruption-robust RLHF by pessimism with an oracle that gives subgradients (paper: Algorithm 4, Theorem 5.1).
 
     As Algorithm 3, but θ_{t+1} = Proj(θ_t − η(v̂_t − E_ref[φ(τ)])) with the oracle's v̂_t ∈ ∂V★(θ_t), one call a step.
     Minus: the box prints plus, which is not the gradient of V★(θ) − E_ref[φ]·θ.

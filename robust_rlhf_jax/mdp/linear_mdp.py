@@ -1,4 +1,4 @@
-"""The linear Markov decision process (paper: Definition 2.2) and the check that it is one."""
+"""The linear Markov decision process (paper: Definition 2.3) and the check that it is one."""
 
 import equinox as eqx
 import jax.numpy as jnp

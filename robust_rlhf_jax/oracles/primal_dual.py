@@ -26,7 +26,7 @@ USUAL_COVERAGE = 16.0
 
 
 class PrimalDual(eqx.Module):
-    """Corruption-robust offline primal–dual, with a subgradient of V★ (paper: Algorithm 7, Theorem 5.2).
+    """Corruption-robust offline primal–dual, with a subgradient of V★ (paper: Algorithm 7, Theorem 5.3).
 
     `steps` T iterations; the samples' weights in the robust means are renewed every `refresh`. `robust_means`:
     "residual" clips temporal differences on top of a covariate filter, "spectral" filters the samples' gradients
@@ -170,7 +170,7 @@ class PrimalDual(eqx.Module):
 def theory_steps(
     horizon: int, dim: int, n_actions: int, steps: int, coverage: float
 ) -> tuple[float, float, float]:
-    """(η_w, η_β, α) of the analysis: H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H (paper: Theorem 5.2).
+    """(η_w, η_β, α) of the analysis: H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H (paper: Theorem 5.3).
 
     `PrimalDual` has one η for both players; the theory's two differ by the scale of w and β.
     """

@@ -18,6 +18,7 @@ from robust_rlhf_jax import (
     Status,
     condition_number,
     expected_features,
+    normalised_gap,
     optimal_policy,
     partial_coverage_mdp,
     pessimistic_mle,
@@ -25,6 +26,7 @@ from robust_rlhf_jax import (
 )
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
 from robust_rlhf_jax.algorithms.objectives import PessimismObjective, reference_features
+from robust_rlhf_jax.attacks import flip_confident
 from robust_rlhf_jax.kernels.smoothing import sample_directions
 
 from .cutting_planes import minimum_over_confidence_set, value_program
@@ -268,3 +270,21 @@ def test_an_oracle_without_subgradient_says_so(holes):
     config = ConditionNumberConfig(descent=DescentConfig(gradient="oracle"))
     with pytest.raises(ValueError, match="RLSVI gives no subgradient"):
         condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
+
+
+def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
+    """Θ is about the pairs that θ̂ believes: else a tenth of confident lies makes it so wide that nothing is better
+    than what the data did (gap .18).
+    """
+    build = jax.jit(
+        lambda k: partial_coverage_mdp(
+            k, n_states=36, n_actions=4, dim=6, horizon=6, feature_concentration=0.2
+        )
+    )
+    mdp, behaviour = build(jax.random.key(0))
+    clean = sample_preferences(jax.random.key(1), mdp, 6_000, behaviour=behaviour)
+    data = jax.jit(lambda d: flip_confident(jax.random.key(2), d, 0.1, mdp))(clean)
+    config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=50))
+    solution = condition_number(jax.random.key(3), data, 0.1, oracle=ExactOracle(mdp), config=config)
+    assert normalised_gap(mdp, behaviour[0]) > 0.1
+    assert normalised_gap(mdp, solution.policy) < 0.05
