@@ -274,7 +274,7 @@ def test_an_oracle_without_subgradient_says_so(holes):
 
 def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     """Θ is about the pairs that θ̂ believes: else a tenth of confident lies makes it so wide that nothing is better
-    than what the data did (gap .18).
+    than what the data did (gap .09 here, .18 with R-LSVI).
     """
     build = jax.jit(
         lambda k: partial_coverage_mdp(
@@ -284,7 +284,7 @@ def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     mdp, behaviour = build(jax.random.key(0))
     clean = sample_preferences(jax.random.key(1), mdp, 6_000, behaviour=behaviour)
     data = jax.jit(lambda d: flip_confident(jax.random.key(2), d, 0.1, mdp))(clean)
-    config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=50))
+    config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
     solution = condition_number(jax.random.key(3), data, 0.1, oracle=ExactOracle(mdp), config=config)
     assert normalised_gap(mdp, behaviour[0]) > 0.1
-    assert normalised_gap(mdp, solution.policy) < 0.05
+    assert normalised_gap(mdp, solution.policy) < 0.03
