@@ -21,6 +21,9 @@ from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features,
 from .solution import Solution
 
 ZETAS = ("calibrated", "theory")
+# Where the data have holes, honest rows about them lie as far out as lies do. A pessimist can do without them, and must
+# not let them use up the filter's budget: it may lose this share of the rows beyond 2ε.
+DOUBT = 0.1
 
 
 class DescentConfig(eqx.Module):
@@ -94,7 +97,7 @@ def robust_pessimism(
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     radius = jnp.asarray(radius, epsilon.dtype)
     x = d1.differences()
-    reward = robust_reward(x, x, d1.labels, epsilon, radius=radius)
+    reward = robust_reward(x, x, d1.labels, epsilon, radius=radius, doubt=DOUBT)
     # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
     weights = jnp.maximum(reward.fit.weights, SUSPECT_WEIGHT)
     zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)

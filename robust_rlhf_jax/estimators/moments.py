@@ -18,7 +18,7 @@ from robust_rlhf_jax.kernels.linalg import (
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.kernels.spectral import linear_scores, quadratic_scores, remove_softly
 
-# A step removes the rows above the score that an ε/CHOP share of the mass exceeds: at most 2·CHOP steps.
+# A step removes the rows above the score that a 2·CHOP-th of the budget exceeds.
 CHOP = 8
 MAX_STEPS = 64
 # Budget spent and still this many times the clean variance: rows do not look like ε-corrupt clean data.
@@ -51,7 +51,7 @@ def _remove(problem: FilterProblem, state: FilterState) -> Float[Array, " n"]:
     n = problem.x.shape[0]
     left = problem.budget - (n - jnp.sum(state.weights))
     corrupt = problem.epsilon * n
-    return remove_softly(state.weights, state.scores, corrupt, corrupt / CHOP, left)
+    return remove_softly(state.weights, state.scores, corrupt, problem.budget / (2 * CHOP), left)
 
 
 def _filter_status(problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
@@ -165,15 +165,20 @@ def spectral_edge(dimensions: Float[Array, ""], n: int, dtype) -> Float[Array, "
     return (1.0 + jnp.sqrt(jnp.asarray(dimensions, dtype) / n)) ** 2
 
 
+def _budget(epsilon, doubt, n: int) -> Float[Array, ""]:
+    """(2ε + doubt)·n, and nothing at ε = 0."""
+    return jnp.where(epsilon > 0, 2.0 * epsilon + doubt, 0.0) * n
+
+
 @eqx.filter_jit
-def _run_mean_filter(x, epsilon, covariance, slack, max_steps):
+def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
     n, d = x.shape
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         whitener, level = jnp.eye(d, dtype=x.dtype), jnp.zeros((), x.dtype)
     else:
         whitener, _, rank = pseudo_inverse_root(covariance)
         level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-    problem = FilterProblem(matmul(x, whitener), epsilon, level, 2.0 * epsilon * n)
+    problem = FilterProblem(matmul(x, whitener), epsilon, level, _budget(epsilon, doubt, n))
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     weights = end.state.weights
@@ -186,16 +191,18 @@ def filter_mean(
     *,
     covariance: Float[Array, "d d"] | None = None,
     slack: float | Float[Array, ""] = 0.0,
+    doubt: float | Float[Array, ""] = 0.0,
     max_steps: int = MAX_STEPS,
 ) -> FilteredMean:
     """`robust_mean` with the weights, the status and the top eigenvalue.
 
-    `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises.
+    `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises. `doubt` ≥ 0: share of
+    honest rows that may be lost beyond the budget 2ε before the level is reached.
     """
     x = jnp.asarray(x)
     _check_rows(x, epsilon, "robust_mean")
-    slack = jnp.asarray(slack, x.dtype)
-    return _run_mean_filter(x, jnp.asarray(epsilon, x.dtype), covariance, slack, max_steps)
+    slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
+    return _run_mean_filter(x, jnp.asarray(epsilon, x.dtype), covariance, slack, max_steps, doubt)
 
 
 def refilter_mean(
@@ -259,11 +266,11 @@ def robust_mean(
 
 
 @eqx.filter_jit
-def _run_covariance_filter(x, epsilon, assume_centered, max_steps):
+def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
     n, d = x.shape
     rank = pseudo_inverse_root(matmul(x.T, x) / n)[2]
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, x.dtype)
-    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n)
+    problem = FilterProblem(x, epsilon, level, _budget(epsilon, doubt, n))
     solver = CovarianceFilter(assume_centered)
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     sigma = solver.extract(problem, end.state)
@@ -278,6 +285,7 @@ def robust_covariance(
     epsilon: float | Float[Array, ""],
     *,
     assume_centered: bool = False,
+    doubt: float | Float[Array, ""] = 0.0,
     max_steps: int = MAX_STEPS,
 ) -> RobustCovariance:
     """Covariance of rows of which an ε-fraction may be arbitrary (paper: RobCovEst, RobCovariance).
@@ -292,10 +300,11 @@ def robust_covariance(
     A rank-deficient covariance is no error: null directions are dropped from `whitener` and counted in `rank`.
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `assume_centered`: the second moment E[xxᵀ] is wanted (as in
-    Algorithm 1) instead of the covariance about a mean estimated from the same weights.
+    Algorithm 1) instead of the covariance about a mean estimated from the same weights; `doubt` as in `filter_mean`.
 
     **Raises:** ValueError for a wrong shape or dtype, or ε outside [0, ½).
     """
     x = jnp.asarray(x)
     _check_rows(x, epsilon, "robust_covariance")
-    return _run_covariance_filter(x, jnp.asarray(epsilon, x.dtype), assume_centered, max_steps)
+    doubt = jnp.asarray(doubt, x.dtype)
+    return _run_covariance_filter(x, jnp.asarray(epsilon, x.dtype), assume_centered, max_steps, doubt)

@@ -38,17 +38,19 @@ def robust_reward(
     *,
     radius: Float[Array, ""],
     robust_start: bool = True,
+    doubt: float | Float[Array, ""] = 0.0,
 ) -> RewardEstimate:
     """Algorithm 1, first two thirds: Σ̂ from one sample, filter and trimmed likelihood on another.
 
     Σ̂ = robust second moment of `covariance_rows`; x whitened by it and filtered; Algorithm 2 on x with the
     filter's weights as capacities. Filtered rows keep a thousandth of their weight, so that a direction which
     only they cover stays identified. Only the filter sees whitened rows: the likelihood is in terms of x.
+    `doubt`: share of honest rows that the filter may lose beyond its budget 2ε (`filter_mean`).
     """
-    moments = robust_covariance(covariance_rows, epsilon, assume_centered=True)
+    moments = robust_covariance(covariance_rows, epsilon, assume_centered=True, doubt=doubt)
     # Σ̂ is known to a relative O(ε log 1/ε) only: a filter that asked for more would eat clean rows.
     slack = -2.0 * epsilon * jnp.log(jnp.maximum(epsilon, 1e-6))
-    filtered = filter_mean(x, epsilon, covariance=moments.covariance, slack=slack)
+    filtered = filter_mean(x, epsilon, covariance=moments.covariance, slack=slack, doubt=doubt)
     whitened = matmul(x, moments.whitener)
     off = jnp.sum((x - matmul(whitened, moments.colourer)) ** 2, axis=1)
     leaks = (off > OFF_SUBSPACE**2 * jnp.sum(x**2, axis=1)) & (epsilon > 0)
