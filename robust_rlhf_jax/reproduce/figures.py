@@ -77,6 +77,7 @@ def _exponent_panel(axis, curve: Curve) -> None:
         axis.plot(epsilons, line, style, color="#c1432e", label=f"{name}: slope {slope:.2g}")
     axis.set_xscale("log")
     axis.set_yscale("log")
+    axis.set_ylim(0.3 * middle.min(), 3.0 * middle.max())
     axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons], fontsize=8)
     axis.minorticks_off()
     axis.set_title(f"{curve.row.family} · {curve.row.algorithm}".replace("_", " "), fontsize=10)
