@@ -16,6 +16,8 @@ from robust_rlhf_jax.estimators.logistic_regression import NEWTON_LIMIT
 from robust_rlhf_jax.estimators.row_span import row_span
 from robust_rlhf_jax.iterate import Status
 
+from .logistic_reference import gradient, mean_likelihood, slsqp
+
 PRECISIONS = [False, True]
 
 

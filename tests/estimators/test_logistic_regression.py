@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from robust_rlhf_jax.estimators import LogisticProblem, fit_logistic
 from robust_rlhf_jax.iterate import Status
 
+from .logistic_reference import gradient, mean_likelihood, slsqp
+
 # The solver stops where the value no longer rises: a gain of 4 rounding errors moves the gradient by their root.
 GRADIENT = {False: 1e-4, True: 1e-8}
 
