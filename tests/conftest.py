@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+from pathlib import Path
 
 # NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,6 +19,8 @@ from robust_rlhf_jax.mdp import LinearMDP, partial_coverage_mdp
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("repository")
+
+MANY_MAPS = 25_000
 
 
 @dataclasses.dataclass
@@ -61,6 +64,15 @@ def count_compilations():
     Build the arguments before the block: `jnp.ones(3)` is a compilation of its own the first time.
     """
     return _count_compilations
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_programs():
+    """Drop compiled programs before they are too many: each keeps memory maps, of which a process may have 65,530."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture
