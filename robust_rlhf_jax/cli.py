@@ -29,8 +29,9 @@ def sweep(
     """Measure how far corrupt preferences push each algorithm from the best policy.
 
     Args:
-        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny.
-        families: random, chain, gridworld, partial_coverage.
+        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny.
+        families: random, chain, gridworld, partial_coverage; of the coverage presets: uniform, condition_number,
+            coverage_ratio.
         attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
             least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
             spoil_transitions, joint, adaptive, adaptive_filtered.

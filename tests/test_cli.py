@@ -65,10 +65,13 @@ def test_audit_of_the_bundled_choices(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("sweep --algorithms best", "algorithms: 'best' is unknown; there are clean_reference, "),
+        ("sweep --algorithms best", "algorithms: 'best' is unknown; there are cdpo, clean_reference, "),
         ("sweep --families maze", "families: 'maze' is unknown; "),
         ("sweep --attacks flip", "attacks: 'flip' is unknown; "),
-        ("sweep --preset huge", "preset: 'huge' is unknown; there are full, quick, tiny."),
+        (
+            "sweep --preset huge",
+            "preset: 'huge' is unknown; there are coverage, coverage_tiny, full, quick, tiny.",
+        ),
         ("sweep --epsilons 0.1 0.5", "epsilon=0.5 is outside [0, 0.5)"),
         ("sweep --epsilons", "epsilons is empty: name at least one."),
         ("sweep --epsilons 0.1 0.1", "epsilons: 0.1 is given twice"),
@@ -149,7 +152,14 @@ def test_help_names_every_choice(command):
     from robust_rlhf_jax.sweeps.programs import ALGORITHMS, REFERENCE
 
     printed = command("sweep --help")[1]
-    for name in (*PRESETS, *PRESETS["tiny"].families, *ATTACKS, *ALGORITHMS, REFERENCE):
+    for name in (
+        *PRESETS,
+        *PRESETS["tiny"].families,
+        *PRESETS["coverage"].families,
+        *ATTACKS,
+        *ALGORITHMS,
+        REFERENCE,
+    ):
         assert name in printed, name
 
 

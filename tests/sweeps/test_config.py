@@ -28,7 +28,10 @@ def test_cells_are_the_product_of_all_axes():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"preset": "huge"}, r"^preset: 'huge' is unknown; there are full, quick, tiny\.$"),
+        (
+            {"preset": "huge"},
+            r"^preset: 'huge' is unknown; there are coverage, coverage_tiny, full, quick, tiny\.$",
+        ),
         ({"families": ("random", "maze")}, r"^families: 'maze' is unknown; .*gridworld"),
         ({"attacks": ("flip",)}, r"^attacks: 'flip' is unknown; .*flip_confident"),
         ({"algorithms": ("best",)}, r"^algorithms: 'best' is unknown; .*clean_reference.*standard"),

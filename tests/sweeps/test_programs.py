@@ -100,6 +100,7 @@ def test_every_algorithm_gives_one_outcome_per_lane(name, worlds, keys, corrupt)
         ((3,), jnp.float32),
         ((3,), jnp.float32),
         ((3,), jnp.int32),
+        ((3,), jnp.int32),
     ]
 
 

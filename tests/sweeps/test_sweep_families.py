@@ -23,8 +23,9 @@ def check_behaviour(world):
     np.testing.assert_allclose(np.sum(behaviour, axis=-1), 1.0, atol=1e-5)
 
 
-def test_all_presets_have_the_same_families():
-    assert {tuple(preset.families) for preset in PRESETS.values()} == {tuple(PRESETS["tiny"].families)}
+def test_presets_of_a_kind_have_the_same_families():
+    for names in (("tiny", "quick", "full"), ("coverage_tiny", "coverage")):
+        assert len({tuple(PRESETS[name].families) for name in names}) == 1
     assert PRESETS["tiny"].n_pairs < PRESETS["quick"].n_pairs < PRESETS["full"].n_pairs
 
 
@@ -42,6 +43,14 @@ def test_larger_worlds_are_linear(preset, family):
     (world,) = build_worlds(preset, (family,), jax.random.key(1))
     check_linear_mdp(world.mdp)
     check_behaviour(world)
+
+
+@pytest.mark.parametrize("family", PRESETS["coverage"].families)
+def test_coverage_worlds_are_linear(family):
+    for preset in ("coverage_tiny", "coverage"):
+        (world,) = build_worlds(preset, (family,), jax.random.key(0))
+        check_linear_mdp(world.mdp)
+        check_behaviour(world)
 
 
 @pytest.mark.parametrize("preset", ["quick", "full"])
