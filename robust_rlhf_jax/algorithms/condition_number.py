@@ -40,8 +40,9 @@ def condition_number(
     """Corruption-robust RLHF under partial coverage, by pessimism (paper: Algorithm 3, Theorem 4.3).
 
     Split D in two. D₁ → robust θ̂ and Θ(D₁) = {‖θ‖ ≤ √(Hd), likelihood ratio to θ̂ ≥ −ζ on the pairs that the
-    filter and the trimming left}. Minimise V̂(θ) − E_ref[φ(τ)]·θ over Θ(D₁) by projected subgradient descent (Algorithm 5), V̂ by `oracle` on D₂; the
-    subgradient by Gaussian smoothing (Algorithm 6) or, ours, by differentiating the oracle. Plan at the average θ̄.
+    filter and the trimming left}. Minimise V̂(θ) − E_ref[φ(τ)]·θ over Θ(D₁) by projected subgradient descent
+    (Algorithm 5), V̂ by `oracle` on D₂; the subgradient by Gaussian smoothing (Algorithm 6) or, ours, by
+    differentiating the oracle. Plan at the average θ̄.
 
     **Arguments:** `epsilon` in [0, ½); `oracle`: RobRL, default `RLSVI(bonus="relative")`; `reference` [H, p]:
     E_ref[φ_h] of a reference policy (`expected_features`), default the robust mean over D₂: the behaviour itself.
