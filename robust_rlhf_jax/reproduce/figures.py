@@ -25,6 +25,7 @@ def worst_case_figure(rows: list[dict[str, Any]], ours: tuple[str, ...], path: P
             _curve(axis, worst, family, name, name in ours)
         axis.set_title(family.replace("_", " "))
         axis.set_xlabel("fraction of corrupt pairs ε")
+        axis.set_xticks(sorted({key[2] for key in worst if key[0] == family}))
         axis.set_ylim(-0.03, 1.03)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
