@@ -19,7 +19,7 @@ def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardFit:
     """Fit, score each pair by its gradient along the top singular direction of all, remove, again (Sever, 2019).
 
     g_n = o_nσ(−m_n)x_n; τ_n = ⟨v, g_n − ḡ⟩², v the top eigenvector of the gradients' covariance. Each of `rounds` = 4
-    rounds takes the εn/2 pairs of largest τ_n, 2εn in all, the filter that the paper's experiments use; maximum
+    rounds takes the εn/2 pairs of largest τ_n, 2εn in all, as much as our own filters may take; maximum
     likelihood on the rest. At ε = 0 that is maximum likelihood. Suspicion: the label's surprise, of removed pairs
     raised above that of all others.
     """
