@@ -1,9 +1,8 @@
 """The command `robust-rlhf`: sweep, audit and reproduce."""
 
-import dataclasses
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 try:
     import tyro
@@ -13,44 +12,16 @@ except ImportError:  # the library works without the command's packages
 EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cli]'."
 
 
-def sweep(
-    preset: str = "quick",
-    families: tuple[str, ...] = ("random", "chain", "gridworld"),
-    attacks: tuple[str, ...] = ("push_features", "flip_confident", "spoil_transitions"),
-    epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3),
-    seeds: int = 8,
-    algorithms: tuple[str, ...] = ("standard", "uniform_coverage", "clean_reference"),
-    n_pairs: int | None = None,
-    temperature: float = 1.0,
-    seed: int = 0,
-    lanes: int = 24,
-    out: Path = Path("results"),
-) -> None:
-    """Measure how far corrupt preferences push each algorithm from the best policy.
+def _sweep(arguments) -> None:
+    from robust_rlhf_jax.sweeps import config_toml, sweep_command
+    from robust_rlhf_jax.sweeps.arguments import with_file
 
-    Args:
-        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny.
-        families: random, chain, gridworld, partial_coverage; of the coverage presets: uniform, condition_number,
-            coverage_ratio.
-        attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
-            least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
-            spoil_transitions, joint, adaptive, adaptive_filtered.
-        epsilons: fractions of corrupt pairs, each in [0, 0.5).
-        seeds: data sets per family.
-        algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number,
-            condition_number_autodiff, first_order, pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo,
-            sever, redescending, confident_learning, clean_reference.
-        n_pairs: pairs per data set; the preset's if not given.
-        temperature: of the Bradley-Terry labels.
-        seed: of everything.
-        lanes: cells per compiled batch; less memory if lower.
-        out: folder for results.parquet, gap_vs_epsilon.png and summary.json.
-    """
-    from robust_rlhf_jax.sweeps import SweepConfig, sweep_command
-
-    given = locals()
-    names = [field.name for field in dataclasses.fields(SweepConfig)]
-    sweep_command(SweepConfig(**{name: given[name] for name in names}), out)
+    arguments = with_file(arguments, sys.argv[2:])
+    if arguments.print_config:
+        arguments.settings.check()
+        print(config_toml(arguments.settings), end="")
+    else:
+        sweep_command(arguments.settings, arguments.out, arguments.quiet)
 
 
 def audit(
@@ -87,7 +58,11 @@ def audit(
 
 
 def reproduce(
-    what: Literal["table1", "robustness"], /, quick: bool = False, out: Path = Path("reproduction")
+    what: Literal["table1", "robustness"],
+    /,
+    quick: bool = False,
+    out: Path = Path("reproduction"),
+    quiet: bool = False,
 ) -> None:
     """Measure what the paper claims. Stopped, the same command goes on where it was.
 
@@ -96,23 +71,39 @@ def reproduce(
             the worst return of every algorithm and rival over all attacks.
         quick: small worlds and few seeds, to see that it runs; no figures to quote.
         out: folder for the table (.md), the figure (.png), all cells (.parquet), settings and versions (.json).
+        quiet: a plain line every half minute instead of a bar.
     """
     from robust_rlhf_jax.reproduce import reproduce_robustness, reproduce_table1
 
-    {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out)
+    {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out, quiet)
 
 
 def main() -> None:
-    """Entry point: bad input ends in one sentence and exit status 2."""
+    """Entry point: bad input ends in one sentence and exit status 2, Ctrl-C in one and 130."""
     if tyro is None:
         sys.exit(EXTRAS)
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            {"sweep": sweep, "audit": audit, "reproduce": reproduce}, prog="robust-rlhf"
-        )
+        _run()
     except (ValueError, OSError) as error:
-        print(f"robust-rlhf: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(2, str(error))
     except ImportError as error:
-        print(f"robust-rlhf: {error}. {EXTRAS}", file=sys.stderr)
-        sys.exit(2)
+        _end(2, f"{error}. {EXTRAS}")
+    except KeyboardInterrupt as stop:
+        _end(130, str(stop) or "stopped.")
+
+
+def _run() -> None:
+    from robust_rlhf_jax.compilation_cache import keep_compiled_programs
+    from robust_rlhf_jax.sweeps.arguments import SweepArguments
+
+    keep_compiled_programs()
+    # The sweep's arguments are data first: its file is read before its flags are.
+    commands = {"sweep": SweepArguments, "audit": audit, "reproduce": reproduce}
+    chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
+    if isinstance(chosen, SweepArguments):
+        _sweep(chosen)
+
+
+def _end(status: int, sentence: str) -> NoReturn:
+    print(f"robust-rlhf: {sentence}", file=sys.stderr)
+    sys.exit(status)

@@ -5,8 +5,9 @@ import datetime
 import json
 import os
 import platform
+import re
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +28,9 @@ def whole_folder(out: Path) -> Iterator[Path]:
     new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=out))
+        remove_leftovers(out)
+        scratch = out / unfinished_name(uuid.uuid4().hex)
+        scratch.mkdir()
     except OSError as error:
         raise ValueError(f"--out {out} cannot be written ({error.strerror}): give another folder.") from None
     try:
@@ -39,6 +42,35 @@ def whole_folder(out: Path) -> Iterator[Path]:
         if new:
             with contextlib.suppress(OSError):  # not empty: the work is in it
                 out.rmdir()
+
+
+def unfinished_name(name: str) -> str:
+    """What `name` is called until it is whole: hidden, with this process's number."""
+    return f".{name}.{os.getpid()}.unfinished"
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove from `folder` what killed processes left unfinished; what a running one is at stays."""
+    for path in folder.glob(".*.unfinished"):
+        owner = re.fullmatch(r"\..+\.(\d+)\.unfinished", path.name)
+        if owner is None or _runs(int(owner[1])):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    if os.name == "nt":  # where signal 0 is not a question but a signal
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def environment() -> dict[str, Any]:

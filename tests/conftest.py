@@ -7,6 +7,8 @@ from pathlib import Path
 
 # NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# No test reads or writes the user's own cache of compiled programs.
+os.environ["ROBUST_RLHF_CACHE"] = "off"
 
 import jax
 import jax.numpy as jnp

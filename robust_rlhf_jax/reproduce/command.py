@@ -5,14 +5,13 @@ import time
 from pathlib import Path
 
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
-from robust_rlhf_jax.sweeps.progress import progress_bar
-from robust_rlhf_jax.sweeps.store import PartStore
+from robust_rlhf_jax.sweeps.resumable import resumable
 
 from . import robustness, table1
 from .figures import exponent_figure, worst_case_figure
 
 
-def reproduce_table1(quick: bool, out: Path) -> None:
+def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
     """Run Table 1 and write table1.md, table1.png, table1.parquet and table1.json to `out`.
 
     Finished batches are kept in `out`/parts: the same command goes on where it was stopped.
@@ -27,10 +26,10 @@ def reproduce_table1(quick: bool, out: Path) -> None:
         exponent_figure(found, folder / "table1.png")
         return rows, table1.table1_markdown(config, found, table1.constants(config))
 
-    _reproduce("table1", config, config.n_cells, out, work)
+    _reproduce("table1", config, config.n_cells, out, quiet, work)
 
 
-def reproduce_robustness(quick: bool, out: Path) -> None:
+def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
     """Run every algorithm under every attack; write robustness.md, .png, .parquet and .json to `out`. Resumable.
 
     **Raises:** ValueError if `out` cannot be written.
@@ -42,18 +41,17 @@ def reproduce_robustness(quick: bool, out: Path) -> None:
         worst_case_figure(rows, robustness.OURS, folder / "robustness.png")
         return rows, robustness.robustness_table(rows, robustness.limits(config))
 
-    _reproduce("robustness", config, robustness.robustness_cells(config), out, work)
+    _reproduce("robustness", config, robustness.robustness_cells(config), out, quiet, work)
 
 
-def _reproduce(name: str, config, cells: int, out: Path, work) -> None:
+def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> None:
     from rich.console import Console
 
     console = Console()
     started = time.perf_counter()
     with whole_folder(out) as folder:
-        store = PartStore(Path(out) / "parts")
-        with progress_bar(name, cells, console) as advance:
-            rows, table = work(advance, store, folder)
+        with resumable(name, cells, out, console, quiet) as way:
+            rows, table = work(way.on_batch, way.store, folder)
         seconds = time.perf_counter() - started
         _write(folder, name, rows, table, config, seconds)
     console.print(table, soft_wrap=True, highlight=False)

@@ -60,6 +60,7 @@ def lower_bound_rows(
     for epsilon in epsilons:
         name = f"lower_bound-{n_pairs}-{seeds}-{epsilon:g}-" + "-".join(f"{v:g}" for v in sizes.values())
         found = store.read(name)
+        resumed = found is not None
         if found is None:
             found = [
                 {"epsilon": float(epsilon), "seed": s, "suboptimality": _one(s, epsilon, n_pairs, sizes)}
@@ -67,5 +68,5 @@ def lower_bound_rows(
             ]
             store.write(name, found)
         rows += found
-        on_batch(seeds)
+        on_batch(seeds, resumed)
     return rows

@@ -3,20 +3,25 @@
 import dataclasses
 import time
 from pathlib import Path
+from typing import Any
 
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 
 from .config import SweepConfig
 from .engine import SweepResult, run_sweep
 from .figures import gap_vs_epsilon
-from .progress import progress_bar
+from .resumable import resumable
 from .summary import print_table
 
 
-def sweep_command(config: SweepConfig, out: Path) -> None:
+def sweep_command(config: SweepConfig, out: Path, quiet: bool = False) -> None:
     """Run `config` with a progress bar, print its table, write `results.parquet`, the figure and the summary.
 
-    **Raises:** ValueError for a wrong configuration, before anything is computed or written.
+    Finished batches are kept in `out`/parts: the same command goes on where it was stopped. `quiet`: plain lines
+    instead of the bar.
+
+    **Raises:** ValueError for a wrong configuration, before anything is computed or written; KeyboardInterrupt after
+    Ctrl-C, with one sentence on what is saved.
     """
     from rich.console import Console
 
@@ -24,19 +29,23 @@ def sweep_command(config: SweepConfig, out: Path) -> None:
     console = Console()
     started = time.perf_counter()
     with whole_folder(out) as folder:
-        with progress_bar("sweep", config.n_cells, console) as advance:
-            result = run_sweep(config, advance)
-        seconds = time.perf_counter() - started
+        with resumable("sweep", config.n_cells, out, console, quiet) as work:
+            result = run_sweep(config, work.on_batch, work.store)
+        times = {
+            "wall_seconds": round(time.perf_counter() - started, 2),
+            "seconds_to_first_batch": work.first_batch(),
+        }
         print_table(result.rows, console)
         entropies = ", ".join(f"{name} {bits:.2f}" for name, bits in result.label_entropy.items())
         console.print(f"Label entropy in bits (1 = coin flips, 0 = deterministic raters): {entropies}")
-        _write(folder, config, result, seconds)
+        _write(folder, config, result, times)
     console.print(
-        f"{config.n_cells} cells in {seconds:.0f} s; results.parquet, gap_vs_epsilon.png, summary.json in {out}"
+        f"{config.n_cells} cells in {times['wall_seconds']:.0f} s, less what earlier runs had done; "
+        f"results.parquet, gap_vs_epsilon.png, summary.json in {out}"
     )
 
 
-def _write(folder: Path, config: SweepConfig, result: SweepResult, seconds: float) -> None:
+def _write(folder: Path, config: SweepConfig, result: SweepResult, times: dict[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -45,7 +54,7 @@ def _write(folder: Path, config: SweepConfig, result: SweepResult, seconds: floa
     summary = {
         "configuration": dataclasses.asdict(config) | {"n_pairs": config.pairs},
         "cells": config.n_cells,
-        "wall_seconds": round(seconds, 2),
+        **times,
         "label_entropy_bits": {k: round(v, 4) for k, v in result.label_entropy.items()},
         **environment(),
     }

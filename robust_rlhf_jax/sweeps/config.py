@@ -16,9 +16,22 @@ EPSILON_DIGITS = 6
 class SweepConfig:
     """A sweep as data.
 
-    `preset`: which sizes of the worlds (`families.PRESETS`); `families`, `attacks`, `algorithms`: names;
-    `epsilons` in [0, ½); `seeds`: data sets per world; `n_pairs`: pairs per data set, None for the preset's;
-    `temperature` of the Bradley–Terry labels; `seed`: of everything; `lanes`: cells per compiled batch.
+    Args:
+        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny.
+        families: random, chain, gridworld, partial_coverage; of the coverage presets: uniform, condition_number,
+            coverage_ratio.
+        attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
+            least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
+            spoil_transitions, joint, adaptive, adaptive_filtered.
+        epsilons: fractions of corrupt pairs, each in [0, 0.5).
+        seeds: data sets per family.
+        algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number,
+            condition_number_autodiff, first_order, pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo,
+            sever, redescending, confident_learning, clean_reference.
+        n_pairs: pairs per data set; the preset's if not given.
+        temperature: of the Bradley-Terry labels.
+        seed: of everything.
+        lanes: cells per batch, the unit that is stored; as memory allows if not given.
     """
 
     preset: str = "quick"
@@ -30,7 +43,7 @@ class SweepConfig:
     n_pairs: int | None = None
     temperature: float = 1.0
     seed: int = 0
-    lanes: int = 24
+    lanes: int | None = None
 
     def check(self) -> None:
         """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
@@ -46,8 +59,9 @@ class SweepConfig:
             _distinct(name, getattr(self, name))
         _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
         for name in ("seeds", "lanes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: give 1 or more.")
+            given = getattr(self, name)
+            if given is not None and given < 1:
+                raise ValueError(f"{name}={given}: give 1 or more.")
         if self.n_pairs is not None and self.n_pairs < 3:
             raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
         if not self.temperature > 0:

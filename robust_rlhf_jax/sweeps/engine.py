@@ -1,165 +1,193 @@
 """Run a sweep: the same three programs over batches of cells, with a word after every batch."""
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax.iterate import Status
 
+from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
 from .config import EPSILON_DIGITS, SweepConfig
-from .families import build_worlds, stack_worlds
+from .families import World, build_worlds, stack_worlds
 from .keys import cell_keys
-from .programs import REFERENCE, corrupt_batch, gather, sample_batch, solve_batch
-from .store import MemoryStore, Store, batch_name
+from .lanes import gather, lane_counts, place
+from .memory import lanes_that_fit
+from .programs import REFERENCE, corrupt_batch, sample_batch, solve_batch
+from .store import MemoryStore, Store, batch_name, world_digests
+
+Rows = list[dict[str, Any]]
 
 
 class SweepResult(NamedTuple):
     """`rows`: one dict per cell; `label_entropy`: bits per family."""
 
-    rows: list[dict[str, Any]]
+    rows: Rows
     label_entropy: dict[str, float]
-
-
-class Lanes(NamedTuple):
-    """A batch of cells that share an attack: index of the family, seed and data set of each, and its ε."""
-
-    family: np.ndarray
-    seed: np.ndarray
-    dataset: np.ndarray
-    epsilons: np.ndarray
 
 
 class Material(NamedTuple):
-    """What all cells share: worlds by family, one clean data set per (family, seed)."""
+    """What all cells share: worlds by family, one clean data set per (family, seed), its label entropy in bits."""
 
-    worlds: Any
+    worlds: World
     datasets: Any
-    label_entropy: dict[str, float]
+    entropies: np.ndarray
 
 
 def run_sweep(
     config: SweepConfig,
-    on_batch: Callable[[int], None] = lambda cells: None,
+    on_batch: Callable[[int, bool], None] = lambda cells, free: None,
     store: Store | None = None,
 ) -> SweepResult:
-    """All cells of `config`; `on_batch(n)` is called after every n finished cells.
+    """All cells of `config`.
 
-    Data sets depend on (family, seed) alone, so that every attack, ε and algorithm sees the same draws. Batches
-    that `store` has are read from it, others are written to it as soon as they are done: a sweep that was stopped
-    goes on where it was.
+    `on_batch(n, free)` is called after every n finished cells; `free` are those that cost nothing now, because `store`
+    had them or because the reference stands in them. Data sets depend on (family, seed) alone, so that every
+    attack, ε and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it
+    as soon as they are done: a sweep that was stopped goes on where it was.
 
     **Raises:** ValueError for a wrong configuration.
     """
     config.check()
     store = MemoryStore() if store is None else store
-    material = _material(config)
-    rows: list[dict[str, Any]] = []
-    if REFERENCE in config.algorithms:
-        rows += _reference_rows(config, material, store)
-        on_batch(len(rows))
-    others = [name for name in config.algorithms if name != REFERENCE]
-    for attack, lanes in _batches(config):
-        missing = [name for name in others if store.read(batch_name(config, attack, name, lanes)) is None]
-        data = _corrupt(config, material, attack, lanes) if missing else None
-        for name in others:
-            new = _cells(config, material, store, attack, name, lanes, data)
-            rows += new
-            on_batch(len(new))
-    return SweepResult(rows, material.label_entropy)
-
-
-def _material(config: SweepConfig) -> Material:
     worlds = stack_worlds(build_worlds(config.preset, config.families, jax.random.key(config.seed)))
-    family = np.repeat(np.arange(len(config.families)), config.seeds)
-    seeds = np.tile(np.arange(config.seeds), len(config.families))
-    keys = cell_keys(config, "data", family, seeds)
-    datasets, entropies = sample_batch(keys, worlds, family, config.temperature, config.pairs)
-    by_family = np.asarray(entropies).reshape(len(config.families), -1).mean(axis=1)
-    return Material(worlds, datasets, dict(zip(config.families, by_family.tolist(), strict=True)))
+    size = lanes_that_fit(config, worlds)
+    width = _up_to_devices(min(size, cells_per_attack(config)))
+    material = functools.cache(lambda: _material(config, worlds))
+    plan = list(groups(config, size))
+    names = _part_names(config, worlds, plan, width)
+    done = {key: rows for key, name in names.items() if (rows := store.read(name)) is not None}
+    _report_resumed(config, done, on_batch)
+    for i, group in enumerate(plan):
+        missing = [name for name in group.algorithms if (i, name) not in done]
+        data = _corrupt(config, material(), group, width) if missing else None
+        for name in missing:
+            rows = _solve(config, material(), group, name, data, width)
+            store.write(names[i, name], rows)
+            done[i, name] = rows
+            on_batch(len(rows), False)
+            if copies(config, name) > 1:
+                on_batch(len(rows) * (copies(config, name) - 1), True)
+    return SweepResult(_in_order(config, done, names), _label_entropy(config, worlds, material, store))
 
 
-def _corrupt(config, material, attack, lanes: Lanes):
-    keys = cell_keys(config, f"attack {attack}", lanes.family, lanes.seed)
+def _material(config: SweepConfig, worlds: World) -> Material:
+    n = len(config.families) * config.seeds
+    lanes = _dataset_lanes(config)
+    width = _up_to_devices(n)
+    padded = filled(lanes, width)
+    keys, family = place((cell_keys(config, "data", padded.family, padded.seed), padded.family), split=True)
+    worlds = place(worlds, split=False)
+    counts = place(lane_counts(n, width), split=True)
+    found = sample_batch(keys, worlds, family, config.temperature, config.pairs, counts=counts)
+    return Material(worlds, place(found[0], split=False), np.asarray(found[1])[:n])
+
+
+def _dataset_lanes(config: SweepConfig) -> Lanes:
+    dataset = np.arange(len(config.families) * config.seeds)
+    return Lanes(dataset // config.seeds, dataset % config.seeds, dataset, np.zeros(len(dataset), np.float32))
+
+
+def _up_to_devices(width: int) -> int:
+    return -(-width // jax.device_count()) * jax.device_count()
+
+
+def _part_names(config, worlds, plan, width) -> dict[tuple[int, str], str]:
+    """(index of the group, algorithm) → name of the part."""
+    digests = world_digests(config, worlds)
+    return {
+        (i, name): batch_name(config, digests, group.attack, name, group.lanes, width)
+        for i, group in enumerate(plan)
+        for name in group.algorithms
+    }
+
+
+def _report_resumed(config, done, on_batch) -> None:
+    resumed = sum(len(rows) * copies(config, name) for (_, name), rows in done.items())
+    if resumed:
+        on_batch(resumed, True)
+
+
+def _corrupt(config, material: Material, group: Group, width: int):
+    """The data of a group's cells, split over the devices."""
+    lanes = filled(group.lanes, width)
+    if group.attack == NO_ATTACK:
+        return place(gather(material.datasets, lanes.dataset), split=True)
+    keys = cell_keys(config, f"attack {group.attack}", lanes.family, lanes.seed)
+    counts = lane_counts(len(group.lanes.seed), width)
+    keys, dataset, family, epsilons, counts = place(
+        (keys, lanes.dataset, lanes.family, lanes.epsilons, counts), split=True
+    )
     return corrupt_batch(
-        keys, material.datasets, material.worlds, lanes.dataset, lanes.family, lanes.epsilons, attack
+        keys, material.datasets, material.worlds, dataset, family, epsilons, group.attack, counts=counts
     )
 
 
-def _cells(config, material, store, attack, name, lanes: Lanes, data) -> list[dict[str, Any]]:
-    """Rows of one batch, from the store or computed."""
-    part = batch_name(config, attack, name, lanes)
-    rows = store.read(part)
-    if rows is None:
-        keys = cell_keys(config, f"solve {name}", lanes.family, lanes.seed)
-        outcome = solve_batch(keys, data, material.worlds, lanes.family, lanes.epsilons, name)
-        rows = list(_rows(config, attack, name, lanes, outcome))
-        store.write(part, rows)
-    return rows
+def _solve(config, material: Material, group: Group, name: str, data, width: int) -> Rows:
+    """One row per cell of a batch. The reference is plain RLHF, and draws what that does."""
+    lanes = filled(group.lanes, width)
+    algorithm = "standard" if name == REFERENCE else name
+    keys = cell_keys(config, f"solve {algorithm}", lanes.family, lanes.seed)
+    counts = lane_counts(len(group.lanes.seed), width)
+    keys, family, epsilons, counts = place((keys, lanes.family, lanes.epsilons, counts), split=True)
+    outcome = solve_batch(keys, data, material.worlds, family, epsilons, algorithm, counts=counts)
+    _wait(outcome)
+    return _rows(config, group, name, outcome)
 
 
-def _reference_rows(config: SweepConfig, material: Material, store) -> list[dict[str, Any]]:
-    """The reference knows no attack: its outcome for (family, seed) stands in every cell of that pair."""
-    n = len(config.families) * config.seeds
-    rows: list[dict[str, Any]] = []
-    for dataset in _chunks(np.arange(n), config.lanes):
-        family, seed = dataset // config.seeds, dataset % config.seeds
-        lanes = Lanes(family, seed, dataset, np.zeros(len(dataset), np.float32))
-        part = batch_name(config, "none", REFERENCE, lanes)
-        found = store.read(part)
-        if found is None:
-            keys = cell_keys(config, "solve standard", family, seed)
-            clean = gather(material.datasets, dataset)
-            outcome = solve_batch(keys, clean, material.worlds, family, jnp.zeros(len(dataset)), "standard")
-            found = list(_rows(config, "none", REFERENCE, lanes, outcome))
-            store.write(part, found)
-        rows += found
-    return [
-        {**row, "attack": attack, "epsilon": round(float(np.float32(epsilon)), EPSILON_DIGITS)}
-        for attack, epsilon in itertools.product(config.attacks, config.epsilons)
-        for row in rows
-    ]
+def _wait(outcome) -> None:
+    """In short naps: a thread that waits inside XLA hears no Ctrl-C."""
+    while not all(leaf.is_ready() for leaf in outcome):
+        time.sleep(0.002)
 
 
-def _chunks(indices: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Equal chunks; the last is filled up by repeating its final entry, so that no new shape is compiled."""
-    size = min(size, len(indices))
-    for start in range(0, len(indices), size):
-        chunk = indices[start : start + size]
-        yield np.pad(chunk, (0, size - len(chunk)), mode="edge")
-
-
-def _batches(config: SweepConfig) -> Iterator[tuple[str, Lanes]]:
-    n = len(config.families) * config.seeds
-    # One ε per batch as far as possible: lanes that need equally many iterations wait for each other least.
-    grid = [(e, d) for e in range(len(config.epsilons)) for d in range(n)]
-    epsilon_index, dataset = (np.asarray(column) for column in zip(*grid, strict=True))
-    values = np.asarray(config.epsilons, np.float32)
-    for attack in config.attacks:
-        for chunk in _chunks(np.arange(len(grid)), config.lanes):
-            d = dataset[chunk]
-            yield attack, Lanes(d // config.seeds, d % config.seeds, d, values[epsilon_index[chunk]])
-
-
-def _rows(config, attack, algorithm, lanes: Lanes, outcome):
-    """One dict per distinct cell of a batch (padding repeats cells)."""
-    seen = set()
+def _rows(config, group: Group, algorithm: str, outcome) -> Rows:
     gaps, values, statuses, calls = (np.asarray(column) for column in outcome)
-    for i, (d, epsilon) in enumerate(zip(lanes.dataset.tolist(), lanes.epsilons.tolist(), strict=True)):
-        if (d, epsilon) in seen:
-            continue
-        seen.add((d, epsilon))
-        yield {
-            "family": config.families[lanes.family[i]],
-            "attack": attack,
-            "epsilon": round(epsilon, EPSILON_DIGITS),
-            "seed": int(lanes.seed[i]),
+    lanes = group.lanes
+    return [
+        {
+            "family": config.families[family],
+            "attack": group.attack,
+            "epsilon": _as_given(epsilon),
+            "seed": int(seed),
             "algorithm": algorithm,
             "normalised_gap": float(gaps[i]),
             "value": float(values[i]),
             "status": Status(int(statuses[i])).name.lower(),
             "oracle_calls": int(calls[i]),
         }
+        for i, (family, seed, epsilon) in enumerate(
+            zip(lanes.family, lanes.seed, lanes.epsilons, strict=True)
+        )
+    ]
+
+
+def _as_given(epsilon) -> float:
+    return round(float(np.float32(epsilon)), EPSILON_DIGITS)
+
+
+def _in_order(config, done, names) -> Rows:
+    """Rows as planned, and the reference's in every cell of its (family, seed)."""
+    once = [row for key in names if key[1] == REFERENCE for row in done[key]]
+    reference = [
+        {**row, "attack": attack, "epsilon": _as_given(epsilon)}
+        for attack, epsilon in itertools.product(config.attacks, config.epsilons)
+        for row in once
+    ]
+    return reference + [row for key in names if key[1] != REFERENCE for row in done[key]]
+
+
+def _label_entropy(config, worlds, material, store: Store) -> dict[str, float]:
+    """Mean bits per family; a part of their own, so that a sweep with all its parts draws nothing."""
+    lanes = _dataset_lanes(config)
+    part = batch_name(config, world_digests(config, worlds), NO_ATTACK, "label entropy", lanes)
+    rows = store.read(part)
+    if rows is None:
+        by_family = material().entropies.reshape(len(config.families), -1).mean(axis=1).tolist()
+        rows = [{"family": f, "bits": bits} for f, bits in zip(config.families, by_family, strict=True)]
+        store.write(part, rows)
+    return {row["family"]: row["bits"] for row in rows}

@@ -26,6 +26,8 @@ from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.preferences import label_entropy, sample_preferences
 
+from .lanes import gather, over_lanes
+
 ALGORITHMS = {
     "standard": standard,
     "uniform_coverage": uniform_coverage,
@@ -48,43 +50,40 @@ ALGORITHMS = {
 REFERENCE = "clean_reference"
 
 
-def gather(tree, index):
-    """Entry `index` of every leaf's leading axis."""
-    return jax.tree.map(lambda leaf: leaf[index], tree)
-
-
 @partial(jax.jit, static_argnames="n_pairs")
-def sample_batch(keys, worlds, world, temperature, n_pairs):
+def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None):
     """One data set per lane, and its label entropy in bits."""
 
-    def lane(key, w):
+    def lane(shared, key, w):
+        worlds, temperature = shared
         mdp, behaviour = gather(worlds, w)
         both = (behaviour, behaviour)
         data = sample_preferences(key, mdp, n_pairs, behaviour=both, temperature=temperature)
         return data, label_entropy(data, mdp.theta, temperature)
 
-    return jax.vmap(lane)(keys, world)
+    return over_lanes(lane, (worlds, temperature), (keys, world), counts)
 
 
 @partial(jax.jit, static_argnames="attack")
-def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack):
+def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack, counts=None):
     """The attacked data of every lane."""
 
-    def lane(key, d, w, epsilon):
+    def lane(shared, key, d, w, epsilon):
+        datasets, worlds = shared
         return ATTACKS[attack](key, gather(datasets, d), epsilon, gather(worlds.mdp, w))
 
-    return jax.vmap(lane)(keys, dataset, world, epsilons)
+    return over_lanes(lane, (datasets, worlds), (keys, dataset, world, epsilons), counts)
 
 
 @partial(jax.jit, static_argnames="algorithm")
-def solve_batch(keys, data, worlds, world, epsilons, algorithm):
+def solve_batch(keys, data, worlds, world, epsilons, algorithm, counts=None):
     """(normalised gap, V^π, status, oracle calls) of every lane."""
 
-    def lane(key, d, w, epsilon):
+    def lane(worlds, key, d, w, epsilon):
         mdp = gather(worlds.mdp, w)
         solution = ALGORITHMS[algorithm](key, d, epsilon)
         calls = solution.diagnostics.get("oracle_calls", jnp.ones((), jnp.int32))
         gap, value = normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy)
         return gap, value, solution.status, calls
 
-    return jax.vmap(lane)(keys, data, world, epsilons)
+    return over_lanes(lane, worlds, (keys, data, world, epsilons), counts)

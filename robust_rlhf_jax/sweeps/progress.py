@@ -1,28 +1,87 @@
-"""How far long work is: cells done, time left."""
+"""How far long work is: cells done, cells a second, time left."""
 
 import contextlib
+import dataclasses
+import datetime
+import time
 from collections.abc import Callable, Iterator
+
+# Between two plain lines.
+SECONDS_BETWEEN_LINES = 30.0
+
+
+@dataclasses.dataclass
+class Pace:
+    """Cells done of `total`, and how fast. Free cells are done but tell nothing about speed.
+
+    The clock starts anew when cells come out of the store before any is computed.
+    """
+
+    total: int
+    started: float
+    done: int = 0
+    computed: int = 0
+
+    def add(self, cells: int, free: bool, now: float) -> None:
+        self.done += cells
+        if not free:
+            self.computed += cells
+        elif not self.computed:
+            self.started = now
+
+    def rate(self, now: float) -> float | None:
+        """Computed cells a second; None before the first."""
+        return self.computed / max(now - self.started, 1e-9) if self.computed else None
+
+    def text(self, now: float) -> str:
+        """Such as "48/1080 cells, 2.1 cells/s, 0:08:11 left"."""
+        rate = self.rate(now)
+        text = f"{self.done}/{self.total} cells"
+        if rate is None:
+            return text
+        left = datetime.timedelta(seconds=round((self.total - self.done) / rate))
+        return f"{text}, {rate:.3g} cells/s, {left} left"
 
 
 @contextlib.contextmanager
-def progress_bar(title: str, total: int, console) -> Iterator[Callable[[int], None]]:
-    """A bar on `console` for `total` cells; the block gets `advance(cells)`."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
+def progress(title: str, total: int, console, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
+    """The block gets `advance(cells, free=False)`: a bar on a terminal, plain lines in a file or where `quiet`."""
+    pace = Pace(total, time.monotonic())
+    show = _lines if quiet or not console.is_terminal else _bar
+    with show(title, pace, console) as update:
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeLeft(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(f"{title} (compiling first)", total=total)
-
-        def advance(cells: int) -> None:
-            progress.update(task, advance=cells, description=title)
+        def advance(cells: int, free: bool = False) -> Pace:
+            now = time.monotonic()
+            pace.add(cells, free, now)
+            update(now)
+            return pace
 
         yield advance
+
+
+@contextlib.contextmanager
+def _lines(title: str, pace: Pace, console):
+    """The first cells, then one line every so often, and the last."""
+    printed = [-float("inf")]
+
+    def update(now: float) -> None:
+        if now - printed[0] >= SECONDS_BETWEEN_LINES or pace.done == pace.total:
+            console.print(f"{title}: {pace.text(now)}", highlight=False, soft_wrap=True)
+            printed[0] = now
+
+    yield update
+
+
+@contextlib.contextmanager
+def _bar(title: str, pace: Pace, console):
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[pace]}"))
+    with Progress(*columns, TextColumn("elapsed"), TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task(f"{title} (compiling first)", total=pace.total, pace=pace.text(pace.started))
+
+        def update(now: float) -> None:
+            name = title if pace.computed else f"{title} (compiling first)"
+            bar.update(task, completed=pace.done, description=name, pace=pace.text(now))
+
+        yield update

@@ -1,0 +1,41 @@
+"""What `robust-rlhf sweep` takes: a file, the settings as flags, and how to run them."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from .config import SweepConfig
+from .config_file import read_config
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepArguments:
+    """Measure how far corrupt preferences push each algorithm from the best policy. Stopped, the same command goes on.
+
+    Args:
+        file: a sweep as TOML, such as --print-config prints; flags given beside it win.
+        settings: the sweep itself.
+        out: folder for results.parquet, gap_vs_epsilon.png, summary.json and parts, the finished batches.
+        print_config: print the sweep as TOML and end.
+        quiet: a plain line every half minute instead of a bar.
+    """
+
+    file: Annotated[Path | None, tyro.conf.Positional] = None
+    settings: Annotated[SweepConfig, tyro.conf.arg(name="")] = SweepConfig()
+    out: Path = Path("results")
+    print_config: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+
+
+def with_file(arguments: SweepArguments, words: Sequence[str]) -> SweepArguments:
+    """`words` read once more with the file's settings as the defaults, so that flags win and the file does else.
+
+    **Raises:** ValueError for a bad file.
+    """
+    if arguments.file is None:
+        return arguments
+    default = dataclasses.replace(SweepArguments(), settings=read_config(arguments.file))
+    return tyro.cli(SweepArguments, args=words, default=default, prog="robust-rlhf sweep")

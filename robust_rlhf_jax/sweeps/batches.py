@@ -1,0 +1,67 @@
+"""The cells of a sweep in batches that are computed, reported and stored as one."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .config import SweepConfig
+from .programs import REFERENCE
+
+NO_ATTACK = "none"
+
+
+class Lanes(NamedTuple):
+    """Cells that share an attack: index of the family, seed and data set of each, and its ε."""
+
+    family: np.ndarray
+    seed: np.ndarray
+    dataset: np.ndarray
+    epsilons: np.ndarray
+
+
+class Group(NamedTuple):
+    """Cells that see the same data, for one algorithm after the other."""
+
+    attack: str
+    lanes: Lanes
+    algorithms: tuple[str, ...]
+
+
+def groups(config: SweepConfig, size: int) -> Iterator[Group]:
+    """All cells in groups of at most `size`; the reference first, which knows no attack and needs no ε."""
+    n = len(config.families) * config.seeds
+    others = tuple(name for name in config.algorithms if name != REFERENCE)
+    if REFERENCE in config.algorithms:
+        for dataset in _chunks(np.arange(n), size):
+            yield Group(NO_ATTACK, _lanes(config, dataset, np.zeros(len(dataset))), (REFERENCE,))
+    if not others:
+        return
+    # One ε per batch as far as possible: lanes that need equally many iterations wait for each other least.
+    epsilons, dataset = np.repeat(config.epsilons, n), np.tile(np.arange(n), len(config.epsilons))
+    for attack in config.attacks:
+        for chunk in _chunks(np.arange(len(dataset)), size):
+            yield Group(attack, _lanes(config, dataset[chunk], epsilons[chunk]), others)
+
+
+def cells_per_attack(config: SweepConfig) -> int:
+    return len(config.families) * config.seeds * len(config.epsilons)
+
+
+def copies(config: SweepConfig, algorithm: str) -> int:
+    """In how many cells an outcome stands: that of the reference in those of every attack and ε."""
+    return len(config.attacks) * len(config.epsilons) if algorithm == REFERENCE else 1
+
+
+def filled(lanes: Lanes, width: int) -> Lanes:
+    """`width` lanes, the last cell repeated, so that no new shape is compiled."""
+    return Lanes(*(np.pad(x, (0, width - len(x)), mode="edge") for x in lanes))
+
+
+def _lanes(config: SweepConfig, dataset: np.ndarray, epsilons) -> Lanes:
+    return Lanes(dataset // config.seeds, dataset % config.seeds, dataset, np.asarray(epsilons, np.float32))
+
+
+def _chunks(indices: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    for start in range(0, len(indices), size):
+        yield indices[start : start + size]

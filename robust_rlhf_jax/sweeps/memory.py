@@ -1,0 +1,69 @@
+"""How many cells a batch takes, where nobody says: what memory holds, without a nearly empty last batch."""
+
+import os
+from pathlib import Path
+
+import jax
+
+from robust_rlhf_jax.preferences import sample_preferences
+
+from .batches import cells_per_attack
+from .config import SweepConfig
+from .families import World
+
+# Batches are what is stored and what a stop can lose; on CPU, whose cells run one by one, larger ones gain nothing.
+MOST_ON_CPU = 24
+MOST_ELSEWHERE = 256
+# An algorithm's working arrays in units of its data set; `benchmarks/lane_memory.py` measures them.
+WORKING_SETS = 8
+# The rest is for programs, for XLA's own room and for other processes.
+SHARE = 0.5
+UNKNOWN_MEMORY = 4 << 30
+
+
+def lanes_that_fit(config: SweepConfig, worlds: World, memory: int | None = None) -> int:
+    """`config.lanes`, or if that is None the number of cells per batch that memory allows.
+
+    One cell takes D (1 + w) bytes: its attacked data set, D bytes by `jax.eval_shape`, and w = `WORKING_SETS` times
+    as much to work in. Half of the memory, less the clean data sets, holds m cells; at most 24 on CPU and 256 a
+    device elsewhere. The n cells of an attack then need ⌈n/m⌉ batches, and each takes ⌈n/⌈n/m⌉⌉ cells: the last
+    lacks fewer cells than there are batches. `memory` in bytes; this machine's if None.
+    """
+    if config.lanes is not None:
+        return config.lanes
+    one = data_bytes(config, worlds)
+    clean = one * len(config.families) * config.seeds
+    room = SHARE * (memory_bytes() if memory is None else memory) - clean
+    most = MOST_ON_CPU if jax.default_backend() == "cpu" else MOST_ELSEWHERE * jax.device_count()
+    fit = max(1, min(most, int(room / (one * (1 + WORKING_SETS)))))
+    n = cells_per_attack(config)
+    batches = -(-n // fit)
+    return -(-n // batches)
+
+
+def data_bytes(config: SweepConfig, worlds: World) -> int:
+    """Of one data set of the sweep; nothing is computed."""
+
+    def sample(key, mdp, behaviour):
+        return sample_preferences(key, mdp, config.pairs, behaviour=(behaviour, behaviour))
+
+    world = jax.tree.map(lambda leaf: leaf[0], worlds)
+    shapes = jax.eval_shape(sample, jax.random.key(0), *world)
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+
+
+def memory_bytes() -> int:
+    """Of all devices together; on CPU the machine's, or less where a control group allows less.
+
+    Not what is free at the moment: batches would then differ from run to run, and a stopped sweep would not find its own.
+    """
+    if jax.default_backend() != "cpu":
+        limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]
+        return sum(limit or UNKNOWN_MEMORY for limit in limits)
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return UNKNOWN_MEMORY
+    group = Path("/sys/fs/cgroup/memory.max")
+    allowed = group.read_text().strip() if group.exists() else "max"
+    return min(physical, int(allowed)) if allowed.isdigit() else physical
