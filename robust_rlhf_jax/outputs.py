@@ -83,6 +83,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "device": str(jax.devices()[0].device_kind),
         "platform": jax.default_backend(),
+        "devices": jax.device_count(),
         "cores": os.cpu_count(),
         "date": datetime.date.today().isoformat(),
     }

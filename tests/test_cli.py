@@ -38,7 +38,7 @@ def test_sweep_writes_what_was_asked_for(command, tmp_path):
     assert (status, errors) == (0, "")
     assert "8 cells in" in printed
     out = tmp_path / "deep" / "out"
-    assert names(out) == ["gap_vs_epsilon.png", "results.parquet", "summary.json"]
+    assert names(out) == ["gap_vs_epsilon.png", "parts", "results.parquet", "summary.json"]
     rows = pq.read_table(out / "results.parquet").to_pylist()
     assert {row["family"] for row in rows} == {"random", "chain"}
     assert {(row["attack"], row["algorithm"]) for row in rows} == {("flip_confident", "standard")}

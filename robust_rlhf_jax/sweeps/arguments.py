@@ -10,6 +10,8 @@ import tyro
 from .config import SweepConfig
 from .config_file import read_config
 
+DEFAULT = SweepConfig()
+
 
 @dataclasses.dataclass(frozen=True)
 class SweepArguments:
@@ -24,7 +26,7 @@ class SweepArguments:
     """
 
     file: Annotated[Path | None, tyro.conf.Positional] = None
-    settings: Annotated[SweepConfig, tyro.conf.arg(name="")] = SweepConfig()
+    settings: Annotated[SweepConfig, tyro.conf.arg(name="")] = DEFAULT
     out: Path = Path("results")
     print_config: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False

@@ -15,9 +15,9 @@ from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, 
 from .config import EPSILON_DIGITS, SweepConfig
 from .families import World, build_worlds, stack_worlds
 from .keys import cell_keys
-from .lanes import gather, lane_counts, place
+from .lanes import lane_counts, place
 from .memory import lanes_that_fit
-from .programs import REFERENCE, corrupt_batch, sample_batch, solve_batch
+from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
 from .store import MemoryStore, Store, batch_name, world_digests
 
 Rows = list[dict[str, Any]]
@@ -116,7 +116,7 @@ def _corrupt(config, material: Material, group: Group, width: int):
     """The data of a group's cells, split over the devices."""
     lanes = filled(group.lanes, width)
     if group.attack == NO_ATTACK:
-        return place(gather(material.datasets, lanes.dataset), split=True)
+        return place(clean_batch(material.datasets, lanes.dataset), split=True)
     keys = cell_keys(config, f"attack {group.attack}", lanes.family, lanes.seed)
     counts = lane_counts(len(group.lanes.seed), width)
     keys, dataset, family, epsilons, counts = place(

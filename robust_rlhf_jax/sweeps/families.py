@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.mdp import (
@@ -123,25 +124,29 @@ def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: in
     states repeat state 0 and are never entered; new steps pay nothing and stay where they are told to: V★, V^π and
     all gaps are unchanged.
     """
-    mdp = world.mdp
+    # By NumPy, which has nothing to compile.
+    mdp, behaviour = jax.tree.map(np.asarray, world)
     more_steps, more_dims = horizon - mdp.horizon, dim - mdp.dim
     more_states, more_actions = n_states - mdp.n_states, n_actions - mdp.n_actions
-    phi = jnp.pad(mdp.features, ((0, 0), (0, more_actions), (0, 0)), mode="edge")
-    phi = jnp.concatenate([phi, jnp.repeat(phi[:1], more_states, axis=0)])
-    mu = jnp.pad(mdp.transition_measures, ((0, 0), (0, more_dims), (0, more_states)))
-    mu = jnp.concatenate([mu, jnp.repeat(mu[-1:], more_steps, axis=0)])
-    behaviour = jnp.pad(world.behaviour, ((0, more_steps), (0, more_states), (0, 0)), mode="edge")
+    phi = np.pad(mdp.features, ((0, 0), (0, more_actions), (0, 0)), mode="edge")
+    phi = np.concatenate([phi, np.repeat(phi[:1], more_states, axis=0)])
+    mu = np.pad(mdp.transition_measures, ((0, 0), (0, more_dims), (0, more_states)))
+    mu = np.concatenate([mu, np.repeat(mu[-1:], more_steps, axis=0)])
+    behaviour = np.pad(behaviour, ((0, more_steps), (0, more_states), (0, 0)), mode="edge")
     padded = LinearMDP(
-        features=jnp.pad(phi, ((0, 0), (0, 0), (0, more_dims))),
+        features=np.pad(phi, ((0, 0), (0, 0), (0, more_dims))),
         transition_measures=mu,
-        theta=jnp.pad(mdp.theta, ((0, more_steps), (0, more_dims))),
-        initial_distribution=jnp.pad(mdp.initial_distribution, (0, more_states)),
+        theta=np.pad(mdp.theta, ((0, more_steps), (0, more_dims))),
+        initial_distribution=np.pad(mdp.initial_distribution, (0, more_states)),
     )
-    return World(padded, jnp.pad(behaviour, ((0, 0), (0, 0), (0, more_actions))))
+    both = World(padded, np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions))))
+    return jax.tree.map(jnp.asarray, both)
 
 
 def stack_worlds(worlds: list[World]) -> World:
     """Pad to the largest horizon, states, actions and dimension, then stack along a new leading axis."""
     names = ("horizon", "n_states", "n_actions", "dim")
     shape = [max(getattr(world.mdp, name) for world in worlds) for name in names]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[pad_world(w, *shape) for w in worlds])
+    return jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves)), *[pad_world(w, *shape) for w in worlds]
+    )

@@ -55,7 +55,8 @@ def data_bytes(config: SweepConfig, worlds: World) -> int:
 def memory_bytes() -> int:
     """Of all devices together; on CPU the machine's, or less where a control group allows less.
 
-    Not what is free at the moment: batches would then differ from run to run, and a stopped sweep would not find its own.
+    Not what is free at the moment: batches would then differ from run to run, and a stopped sweep would not find
+    its own.
     """
     if jax.default_backend() != "cpu":
         limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]

@@ -64,6 +64,12 @@ def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None):
     return over_lanes(lane, (worlds, temperature), (keys, world), counts)
 
 
+@jax.jit
+def clean_batch(datasets, dataset):
+    """The data of every lane before any attack."""
+    return gather(datasets, dataset)
+
+
 @partial(jax.jit, static_argnames="attack")
 def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack, counts=None):
     """The attacked data of every lane."""

@@ -24,9 +24,9 @@ def small_config():
 
 @pytest.fixture(scope="session")
 def small_sweep(small_config):
-    """(result, cells reported after each batch)."""
+    """(result, [(cells, whether they were free)] as reported)."""
     reported = []
-    return run_sweep(small_config, reported.append), reported
+    return run_sweep(small_config, lambda cells, free: reported.append((cells, free))), reported
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 
 from robust_rlhf_jax.sweeps import command, sweep_command
 
-FILES = ["gap_vs_epsilon.png", "results.parquet", "summary.json"]
+FILES = ["gap_vs_epsilon.png", "parts", "results.parquet", "summary.json"]
 
 
 def names(folder):
@@ -20,7 +20,7 @@ def written(small_config, tmp_path_factory):
     return out
 
 
-def test_three_files_and_nothing_else(written):
+def test_three_files_the_parts_and_nothing_else(written):
     assert names(written) == FILES
     assert names(written.parent) == ["out"]
     assert (written / "gap_vs_epsilon.png").read_bytes().startswith(b"\x89PNG")
@@ -40,7 +40,7 @@ def test_summary_says_how_to_repeat_the_sweep(written, small_config, small_sweep
     assert type(small_config)(**given) == small_config
     assert summary["cells"] == len(small_sweep[0].rows)
     assert summary["label_entropy_bits"] == pytest.approx(small_sweep[0].label_entropy, abs=1e-4)
-    assert summary["wall_seconds"] > 0
+    assert 0 < summary["seconds_to_first_batch"] <= summary["wall_seconds"]
     assert {"versions", "python", "device", "date"} <= set(summary)
 
 
@@ -67,5 +67,5 @@ def test_a_disk_that_fills_up_costs_no_earlier_results(small_config, tmp_path, m
     monkeypatch.setattr(command, "gap_vs_epsilon", full)
     with pytest.raises(OSError, match="No space left"):
         sweep_command(small_config, tmp_path)
-    assert names(tmp_path) == ["results.parquet"]
+    assert names(tmp_path) == ["parts", "results.parquet"]
     assert (tmp_path / "results.parquet").read_text() == "earlier"

@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 
+import jax
 import numpy as np
 import pytest
 
@@ -25,9 +26,10 @@ def test_every_cell_has_one_row(small_config, small_sweep):
 
 def test_batches_report_every_cell_once(small_config, small_sweep):
     reported = small_sweep[1]
-    assert sum(reported) == small_config.n_cells
-    # The reference's cells at once, then 8 cells in chunks of 3 for each attack and algorithm.
-    assert reported == [16] + [3, 3, 3, 3, 2, 2] * 2
+    assert sum(cells for cells, _ in reported) == small_config.n_cells
+    # The reference's four, each in 2 x 2 cells, then 8 cells in chunks of 3 for each attack and algorithm.
+    reference = [(3, False), (9, True), (1, False), (3, True)]
+    assert reported == reference + [(n, False) for n in [3, 3, 3, 3, 2, 2] * 2]
 
 
 def test_columns_are_plain_and_in_range(small_sweep):
@@ -99,19 +101,32 @@ def test_label_entropy_per_family(small_sweep):
 @pytest.fixture(scope="module")
 def whole_batches(small_config):
     """The same cells of plain RLHF under one attack, in one batch."""
-    config = dataclasses.replace(
-        small_config, attacks=("push_features",), algorithms=("standard",), lanes=100
-    )
+    config = dataclasses.replace(small_config, attacks=("push_features",), algorithms=("standard",), lanes=24)
     return config, run_sweep(config)
 
 
-def test_batch_size_changes_no_number(small_sweep, whole_batches):
-    chunked, whole = cells(small_sweep[0].rows), cells(whole_batches[1].rows)
-    assert set(whole) == {key for key in chunked if (key[1], key[-1]) == ("push_features", "standard")}
-    for key, row in whole.items():
-        np.testing.assert_allclose(row["normalised_gap"], chunked[key]["normalised_gap"], atol=1e-4)
-        np.testing.assert_allclose(row["value"], chunked[key]["value"], atol=1e-4)
-        assert row["status"] == chunked[key]["status"]
+def test_batch_size_changes_no_bit(small_sweep, whole_batches):
+    """Lanes 24 and 1 against 3. Cells run one by one on CPU; elsewhere a few units in the last place may differ."""
+    config, whole = whole_batches
+    chunked = cells(small_sweep[0].rows)
+    wanted = {key: row for key, row in chunked.items() if (key[1], key[-1]) == ("push_features", "standard")}
+    single = run_sweep(dataclasses.replace(config, lanes=1))
+    for result in (whole, single):
+        found = cells(result.rows)
+        assert set(found) == set(wanted)
+        for key, row in found.items():
+            if jax.default_backend() == "cpu":
+                assert row == wanted[key]
+            np.testing.assert_allclose(row["normalised_gap"], wanted[key]["normalised_gap"], atol=1e-3)
+
+
+def test_a_cell_is_the_same_to_the_bit_in_a_smaller_sweep(whole_batches):
+    config, whole = whole_batches
+    few = run_sweep(dataclasses.replace(config, seeds=1, epsilons=(0.2,))).rows
+    found = cells(whole.rows)
+    assert len(few) == 2
+    if jax.default_backend() == "cpu":
+        assert all(row == found[tuple(row[axis] for axis in AXES)] for row in few)
 
 
 def test_the_seed_decides_everything(whole_batches):
@@ -124,5 +139,5 @@ def test_the_seed_decides_everything(whole_batches):
 def test_wrong_settings_stop_before_the_first_batch(small_config):
     reported = []
     with pytest.raises(ValueError, match="outside"):
-        run_sweep(dataclasses.replace(small_config, epsilons=(0.5,)), reported.append)
+        run_sweep(dataclasses.replace(small_config, epsilons=(0.5,)), lambda *batch: reported.append(batch))
     assert reported == []

@@ -10,11 +10,11 @@ from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.sweeps.config import SweepConfig
 from robust_rlhf_jax.sweeps.families import stack_worlds
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
+from robust_rlhf_jax.sweeps.lanes import gather
 from robust_rlhf_jax.sweeps.programs import (
     ALGORITHMS,
     REFERENCE,
     corrupt_batch,
-    gather,
     sample_batch,
     solve_batch,
 )

@@ -1,13 +1,18 @@
 """Parts are whole or absent, names tell batches apart, and a stopped sweep goes on with the same numbers."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
+import jax
 import numpy as np
 import pytest
 
 from robust_rlhf_jax.sweeps import engine, run_sweep
-from robust_rlhf_jax.sweeps.engine import Lanes
-from robust_rlhf_jax.sweeps.store import PartStore, batch_name
+from robust_rlhf_jax.sweeps.batches import Lanes
+from robust_rlhf_jax.sweeps.families import build_worlds, stack_worlds
+from robust_rlhf_jax.sweeps.store import PartStore, batch_name, world_digests
 
 ROWS = [{"family": "random", "seed": 1, "normalised_gap": 0.25, "status": "converged"}]
 
@@ -37,21 +42,56 @@ def test_an_unfinished_part_is_no_part(tmp_path, monkeypatch):
     assert PartStore(tmp_path).read("a") is None
 
 
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    kept = [f".b.{os.getppid()}.unfinished", ".notes.unfinished", "c.parquet"]
+    for name in (f".a.{gone.pid}.unfinished", *kept):
+        (tmp_path / name).write_text("half")
+    PartStore(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+
+
+@pytest.mark.parametrize("spoil", ["cut short", "empty", "a bit flipped", "something else"])
+def test_a_part_that_cannot_be_read_is_no_part(tmp_path, spoil):
+    store = PartStore(tmp_path)
+    store.write("a", ROWS)
+    path = tmp_path / "a.parquet"
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[whole.index(b"converged")] ^= 1
+    spoilt = {
+        "cut short": whole[:-20],
+        "empty": b"",
+        "a bit flipped": bytes(flipped),
+        "something else": b"PK" * 99,
+    }
+    path.write_bytes(spoilt[spoil])
+    assert store.read("a") is None
+    store.write("a", ROWS)
+    assert store.read("a") == ROWS
+
+
 def test_names_tell_batches_apart(small_config):
-    name = batch_name(small_config, "push_features", "standard", lanes())
-    assert name == batch_name(
-        dataclasses.replace(small_config, lanes=99), "push_features", "standard", lanes()
-    )
+    worlds = stack_worlds(build_worlds("tiny", ("chain", "gridworld"), jax.random.key(0)))
+    digests = world_digests(small_config, worlds)
+    other_worlds = digests[::-1]
+
+    def name(attack="push_features", algorithm="standard", cells=None, digests=digests, **change):
+        config = dataclasses.replace(small_config, **change)
+        return batch_name(config, digests, attack, algorithm, lanes() if cells is None else cells)
+
+    assert name() == name(lanes=99) == name(seeds=7)
     others = [
-        batch_name(small_config, "flip_confident", "standard", lanes()),
-        batch_name(small_config, "push_features", "uniform_coverage", lanes()),
-        batch_name(small_config, "push_features", "standard", lanes((0.1, 0.25))),
-        *[
-            batch_name(dataclasses.replace(small_config, **change), "push_features", "standard", lanes())
-            for change in ({"seed": 1}, {"n_pairs": 601}, {"temperature": 2.0})
-        ],
+        name(attack="flip_confident"),
+        name(algorithm="uniform_coverage"),
+        name(cells=lanes((0.1, 0.25))),
+        name(digests=other_worlds),
+        *[name(**change) for change in ({"seed": 1}, {"n_pairs": 601}, {"temperature": 2.0})],
     ]
-    assert len({name, *others}) == 1 + len(others)
+    with jax.enable_x64(True):
+        others.append(name())
+    assert len({name(), *others}) == 1 + len(others)
 
 
 def test_a_stopped_sweep_goes_on(small_config, small_sweep, tmp_path, monkeypatch):
@@ -73,7 +113,7 @@ def test_a_stopped_sweep_goes_on(small_config, small_sweep, tmp_path, monkeypatc
     stopped.append(True)
     rows = run_sweep(config, store=PartStore(tmp_path)).rows
     n_batches = len(list(tmp_path.iterdir()))
-    assert len(solved) == n_batches == 2 + 2 * 3
+    assert len(solved) == n_batches - 1 == 2 + 2 * 3  # a part for the label entropy
     wanted = [row for row in small_sweep[0].rows if row["algorithm"] in config.algorithms]
     key = lambda row: tuple(str(row[name]) for name in ("family", "attack", "epsilon", "seed", "algorithm"))  # noqa: E731
     assert sorted(rows, key=key) == sorted(wanted, key=key)

@@ -1,0 +1,47 @@
+"""The command keeps compiled programs; the library alone does not, and neither do tests."""
+
+import jax
+import pytest
+
+from robust_rlhf_jax.compilation_cache import VARIABLE, keep_compiled_programs
+
+NAMES = (
+    "jax_compilation_cache_dir",
+    "jax_persistent_cache_min_compile_time_secs",
+    "jax_persistent_cache_min_entry_size_bytes",
+)
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = {name: getattr(jax.config, name) for name in NAMES}
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+def test_off_leaves_it_off(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "off")
+    keep_compiled_programs()
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+def test_a_path_moves_it(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    keep_compiled_programs()
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path)
+
+
+def test_it_is_in_the_users_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"{tmp_path}/{name}")
+    keep_compiled_programs()
+    assert jax.config.jax_compilation_cache_dir == f"{tmp_path}/robust-rlhf-jax"
+
+
+def test_a_folder_of_jaxs_own_stays(monkeypatch, tmp_path):
+    monkeypatch.delenv(VARIABLE)
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    keep_compiled_programs()
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path)
