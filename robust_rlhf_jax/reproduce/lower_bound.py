@@ -68,5 +68,5 @@ def lower_bound_rows(
             ]
             store.write(name, found)
         rows += found
-        on_batch(seeds, resumed)
+        on_batch(seeds, seeds if resumed else 0)
     return rows

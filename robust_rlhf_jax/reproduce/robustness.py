@@ -64,7 +64,7 @@ def robustness_cells(config: SweepConfig) -> int:
 
 
 def run_robustness(
-    config: SweepConfig, on_batch: Callable[[int, bool], None], store: Store
+    config: SweepConfig, on_batch: Callable[[int, int], None], store: Store
 ) -> list[dict[str, Any]]:
     """All rows of `config`, and those of clean data under the attack "none"."""
     clean = run_sweep(clean_config(config), on_batch, store).rows

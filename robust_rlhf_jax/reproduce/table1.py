@@ -92,7 +92,7 @@ QUICK = Table1Config(
 
 
 def run_table1(
-    config: Table1Config, on_batch: Callable[[int, bool], None], store: Store
+    config: Table1Config, on_batch: Callable[[int, int], None], store: Store
 ) -> list[dict[str, Any]]:
     """One row per cell: family, algorithm, attack, ε, seed, `suboptimality` V★ − V^π, `oracle_calls`."""
     rows: list[dict[str, Any]] = []

@@ -40,15 +40,16 @@ class Material(NamedTuple):
 
 def run_sweep(
     config: SweepConfig,
-    on_batch: Callable[[int, bool], None] = lambda cells, free: None,
+    on_batch: Callable[[int, int], None] = lambda cells, free: None,
     store: Store | None = None,
 ) -> SweepResult:
     """All cells of `config`.
 
-    `on_batch(n, free)` is called after every n finished cells; `free` are those that cost nothing now, because `store`
-    had them or because the reference stands in them. Data sets depend on (family, seed) alone, so that every
-    attack, ε and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it
-    as soon as they are done: a sweep that was stopped goes on where it was.
+    `on_batch(n, free)` is called after every n finished cells; `free` of them cost nothing now, because `store` had
+    them or because the reference stands in them. Data sets depend on (family, seed) alone, so that every attack, ε
+    and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as soon as
+    they are done: a sweep that was stopped goes on where it was. On CPU a cell's numbers are to the bit the same
+    whatever `lanes`, the other cells and the number of devices; elsewhere they are for a fixed `lanes`.
 
     **Raises:** ValueError for a wrong configuration.
     """
@@ -69,9 +70,8 @@ def run_sweep(
             rows = _solve(config, material(), group, name, data, width)
             store.write(names[i, name], rows)
             done[i, name] = rows
-            on_batch(len(rows), False)
-            if copies(config, name) > 1:
-                on_batch(len(rows) * (copies(config, name) - 1), True)
+            cells = len(rows) * copies(config, name)
+            on_batch(cells, cells - len(rows))
     return SweepResult(_in_order(config, done, names), _label_entropy(config, worlds, material, store))
 
 
@@ -109,7 +109,7 @@ def _part_names(config, worlds, plan, width) -> dict[tuple[int, str], str]:
 def _report_resumed(config, done, on_batch) -> None:
     resumed = sum(len(rows) * copies(config, name) for (_, name), rows in done.items())
     if resumed:
-        on_batch(resumed, True)
+        on_batch(resumed, resumed)
 
 
 def _corrupt(config, material: Material, group: Group, width: int):

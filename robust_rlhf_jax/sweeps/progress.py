@@ -22,11 +22,10 @@ class Pace:
     done: int = 0
     computed: int = 0
 
-    def add(self, cells: int, free: bool, now: float) -> None:
+    def add(self, cells: int, free: int, now: float) -> None:
         self.done += cells
-        if not free:
-            self.computed += cells
-        elif not self.computed:
+        self.computed += cells - free
+        if not self.computed:
             self.started = now
 
     def rate(self, now: float) -> float | None:
@@ -45,12 +44,12 @@ class Pace:
 
 @contextlib.contextmanager
 def progress(title: str, total: int, console, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
-    """The block gets `advance(cells, free=False)`: a bar on a terminal, plain lines in a file or where `quiet`."""
+    """The block gets `advance(cells, free=0)`: a bar on a terminal, plain lines in a file or where `quiet`."""
     pace = Pace(total, time.monotonic())
     show = _lines if quiet or not console.is_terminal else _bar
     with show(title, pace, console) as update:
 
-        def advance(cells: int, free: bool = False) -> Pace:
+        def advance(cells: int, free: int = 0) -> Pace:
             now = time.monotonic()
             pace.add(cells, free, now)
             update(now)

@@ -32,10 +32,10 @@ def resumable(title: str, cells: int, out: Path, console, quiet: bool = False) -
     try:
         with progress(title, cells, console, quiet) as advance:
 
-            def on_batch(n: int, free: bool = False) -> None:
+            def on_batch(n: int, free: int = 0) -> None:
                 nonlocal done
                 done = advance(n, free).done
-                if not free and not seconds:
+                if free < n and not seconds:
                     seconds.append(time.monotonic() - started)
 
             with interruptible(on_batch) as checked:

@@ -24,7 +24,7 @@ def small_config():
 
 @pytest.fixture(scope="session")
 def small_sweep(small_config):
-    """(result, [(cells, whether they were free)] as reported)."""
+    """(result, [(cells, how many of them were free)] as reported)."""
     reported = []
     return run_sweep(small_config, lambda cells, free: reported.append((cells, free))), reported
 

@@ -28,8 +28,8 @@ def test_batches_report_every_cell_once(small_config, small_sweep):
     reported = small_sweep[1]
     assert sum(cells for cells, _ in reported) == small_config.n_cells
     # The reference's four, each in 2 x 2 cells, then 8 cells in chunks of 3 for each attack and algorithm.
-    reference = [(3, False), (9, True), (1, False), (3, True)]
-    assert reported == reference + [(n, False) for n in [3, 3, 3, 3, 2, 2] * 2]
+    reference = [(12, 9), (4, 3)]
+    assert reported == reference + [(n, 0) for n in [3, 3, 3, 3, 2, 2] * 2]
 
 
 def test_columns_are_plain_and_in_range(small_sweep):

@@ -99,7 +99,7 @@ def test_twenty_kills_lose_and_double_nothing(forks, undisturbed):
     for _ in range(KILLS):
         process = forks.start("killed")
         wait_for_parts(forks, "killed", min(seen[-1] + chance.randint(0, 2), PARTS - 2))
-        time.sleep(chance.uniform(0.0, 0.03))
+        time.sleep(chance.uniform(0.0, 0.02))
         os.kill(process, signal.SIGKILL)
         assert forks.end() == -signal.SIGKILL, forks.log("killed")
         seen.append(forks.parts("killed"))
