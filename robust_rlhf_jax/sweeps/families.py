@@ -134,13 +134,12 @@ def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: in
     mu = np.concatenate([mu, np.repeat(mu[-1:], more_steps, axis=0)])
     behaviour = np.pad(behaviour, ((0, more_steps), (0, more_states), (0, 0)), mode="edge")
     padded = LinearMDP(
-        features=np.pad(phi, ((0, 0), (0, 0), (0, more_dims))),
-        transition_measures=mu,
-        theta=np.pad(mdp.theta, ((0, more_steps), (0, more_dims))),
-        initial_distribution=np.pad(mdp.initial_distribution, (0, more_states)),
+        features=jnp.asarray(np.pad(phi, ((0, 0), (0, 0), (0, more_dims)))),
+        transition_measures=jnp.asarray(mu),
+        theta=jnp.asarray(np.pad(mdp.theta, ((0, more_steps), (0, more_dims)))),
+        initial_distribution=jnp.asarray(np.pad(mdp.initial_distribution, (0, more_states))),
     )
-    both = World(padded, np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions))))
-    return jax.tree.map(jnp.asarray, both)
+    return World(padded, jnp.asarray(np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions)))))
 
 
 def stack_worlds(worlds: list[World]) -> World:
