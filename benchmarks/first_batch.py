@@ -31,9 +31,8 @@ def first_batch(words: list[str], cache: Path) -> tuple[float, float]:
         inside = json.loads((Path(out) / "summary.json").read_text()) if not status else {}
     if status:
         sys.exit(status)
-    print(
-        f"first batch after {first:.1f} s (counted inside: {inside['seconds_to_first_batch']:.1f}), all {seconds:.1f} s"
-    )
+    within = inside["seconds_to_first_batch"]
+    print(f"first batch after {first:.1f} s ({within:.1f} s counted by the command), all {seconds:.1f} s")
     return first, seconds
 
 

@@ -83,7 +83,7 @@ def main() -> None:
     if tyro is None:
         sys.exit(EXTRAS)
     try:
-        _run()
+        _run(tyro)
     except (ValueError, OSError) as error:
         _end(2, str(error))
     except ImportError as error:
@@ -92,7 +92,7 @@ def main() -> None:
         _end(130, str(stop) or "stopped.")
 
 
-def _run() -> None:
+def _run(tyro) -> None:
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.sweeps.arguments import SweepArguments
 

@@ -16,7 +16,7 @@ def keep_compiled_programs() -> None:
     folder = os.environ.get(VARIABLE) or None
     if folder == "off":
         return
-    if folder is None and jax.config.read("jax_compilation_cache_dir"):
+    if folder is None and getattr(jax.config, "jax_compilation_cache_dir", None):
         return
     jax.config.update("jax_compilation_cache_dir", folder or _users_folder())
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -10,7 +10,7 @@ from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.sweeps.config import SweepConfig
 from robust_rlhf_jax.sweeps.families import stack_worlds
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
-from robust_rlhf_jax.sweeps.lanes import gather
+from robust_rlhf_jax.sweeps.lanes import gather, lane_counts, place
 from robust_rlhf_jax.sweeps.programs import (
     ALGORITHMS,
     REFERENCE,
@@ -19,15 +19,25 @@ from robust_rlhf_jax.sweeps.programs import (
     solve_batch,
 )
 
-# The shapes of the small sweep, whose programs are compiled then.
+# The shapes of the small sweep, whose programs are compiled then: given, as there, on the devices.
 WORLD = np.array([0, 0, 1, 1])
 LANES = np.array([0, 2, 3])
 EPSILONS = np.array([0.0, 0.1, 0.25], np.float32)
 
 
+def sample(keys, worlds, temperature, n_pairs):
+    keys, world, counts = place((keys, WORLD, lane_counts(4, 4)), split=True)
+    return sample_batch(keys, worlds, world, temperature, n_pairs, counts=counts)
+
+
+def solve(keys, data, worlds, world, epsilons, algorithm):
+    keys, world, epsilons, counts = place((keys, world, epsilons, lane_counts(3, 3)), split=True)
+    return solve_batch(keys, data, worlds, world, epsilons, algorithm, counts=counts)
+
+
 @pytest.fixture(scope="module")
 def worlds(tiny_worlds):
-    return stack_worlds([tiny_worlds["random"], tiny_worlds["chain"]])
+    return place(stack_worlds([tiny_worlds["random"], tiny_worlds["chain"]]), split=False)
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +48,18 @@ def keys():
 @pytest.fixture(scope="module")
 def sampled(worlds, keys, small_config):
     """Two data sets of 600 pairs per world, and their label entropies."""
-    return sample_batch(keys, worlds, WORLD, 1.0, small_config.n_pairs)
+    return place(sample(keys, worlds, 1.0, small_config.n_pairs), split=False)
 
 
 @pytest.fixture(scope="module")
 def corrupt(worlds, keys, sampled):
     """corrupt(data sets of three lanes, their ε)."""
-    return lambda lanes, epsilons: corrupt_batch(
-        keys[:3], sampled[0], worlds, lanes, WORLD[lanes], epsilons, "push_features"
-    )
+
+    def attacked(lanes, epsilons):
+        k, d, w, e, counts = place((keys[:3], lanes, WORLD[lanes], epsilons, lane_counts(3, 3)), split=True)
+        return corrupt_batch(k, sampled[0], worlds, d, w, e, "push_features", counts=counts)
+
+    return attacked
 
 
 def test_every_lane_spends_its_own_budget(sampled, corrupt):
@@ -57,7 +70,7 @@ def test_every_lane_spends_its_own_budget(sampled, corrupt):
 
 def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
     bits = [
-        np.asarray(sample_batch(keys, worlds, WORLD, temperature, small_config.n_pairs)[1])
+        np.asarray(sample(keys, worlds, temperature, small_config.n_pairs)[1])
         for temperature in (0.01, 1.0, 100.0)
     ]
     np.testing.assert_array_equal(bits[1], sampled[1])
@@ -68,7 +81,7 @@ def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
 
 def test_one_batch_equals_direct_calls(worlds, keys, corrupt):
     data = corrupt(LANES, EPSILONS)
-    gaps, values, statuses, _ = solve_batch(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")
+    gaps, values, statuses, _ = solve(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")
     call = jax.jit(standard)
     for i, world in enumerate(WORLD[LANES]):
         mdp = gather(worlds.mdp, world)
@@ -83,9 +96,7 @@ def test_epsilon_reaches_the_robust_algorithm(worlds, keys, corrupt):
     lanes = np.array([0, 1, 0])
     data = corrupt(lanes, np.full(3, 0.25, np.float32))
     trusting, wary = (
-        solve_batch(
-            keys[:3], data, worlds, WORLD[lanes], np.full(3, epsilon, np.float32), "uniform_coverage"
-        )[0]
+        solve(keys[:3], data, worlds, WORLD[lanes], np.full(3, epsilon, np.float32), "uniform_coverage")[0]
         for epsilon in (0.0, 0.25)
     )
     assert np.mean(wary) < np.mean(trusting) - 0.1

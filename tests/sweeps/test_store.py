@@ -100,11 +100,11 @@ def test_a_stopped_sweep_goes_on(small_config, small_sweep, tmp_path, monkeypatc
     solved = []
     solve = engine.solve_batch
 
-    def counting(*args):
+    def counting(*args, **counts):
         if len(solved) == 3 and not stopped:
             raise KeyboardInterrupt
         solved.append(args[-1])
-        return solve(*args)
+        return solve(*args, **counts)
 
     stopped = []
     monkeypatch.setattr(engine, "solve_batch", counting)
