@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robust_rlhf_jax import cli
+from robust_rlhf_jax.sweeps import SweepConfig, read_config
 
 # Of the shapes that tests/sweeps compiles before.
 SMALL = "--preset tiny --families random chain --seeds 2 --n-pairs 600 --lanes 3"
@@ -47,6 +48,24 @@ def test_sweep_writes_what_was_asked_for(command, tmp_path):
     assert (given["seed"], given["lanes"], given["n_pairs"], given["preset"]) == (5, 3, 600, "tiny")
 
 
+def test_flags_win_over_the_file_and_the_file_over_defaults(command, tmp_path):
+    (tmp_path / "my.toml").write_text('seeds = 3\nepsilons = [0, 0.25]\nlanes = 7\nattacks = ["joint"]\n')
+    status, printed, errors = command("sweep my.toml --seeds 8 --lanes None --print-config")
+    assert (status, errors) == (0, "")
+    (tmp_path / "printed.toml").write_text(printed)
+    # The default given as a flag wins too.
+    expected = SweepConfig(seeds=8, epsilons=(0.0, 0.25), attacks=("joint",))
+    assert read_config(tmp_path / "printed.toml") == expected
+    assert command("sweep printed.toml --print-config")[1] == printed
+    assert names(tmp_path) == ["my.toml", "printed.toml"]
+
+
+def test_what_would_run_by_default_is_printed(command, tmp_path):
+    printed = command("sweep --print-config")[1]
+    (tmp_path / "printed.toml").write_text(printed)
+    assert read_config(tmp_path / "printed.toml") == SweepConfig()
+
+
 def test_audit_of_the_bundled_choices(command, tmp_path):
     # What compiles fastest.
     options = "--estimator row_normalised --injection flip_random --folds 2 --repeats 1"
@@ -78,6 +97,10 @@ def test_audit_of_the_bundled_choices(command, tmp_path):
         ("sweep --seeds 0", "seeds=0: give 1 or more."),
         ("sweep --out taken", "--out taken is a file: give a folder."),
         ("sweep --out taken/below", "--out taken/below cannot be written (Not a directory): "),
+        ("sweep missing.toml", "missing.toml does not exist: check the path."),
+        ("sweep unknown.toml", "unknown.toml: 'sedes' is unknown; there are preset, families, "),
+        ("sweep typed.toml", "typed.toml: seeds = '2' is of the wrong type: give a whole number."),
+        ("sweep wrong.toml --print-config", "seeds=0: give 1 or more."),
         ("audit missing.csv", "missing.csv does not exist: check the path."),
         ("audit words.txt", "words.txt: suffix '.txt' is not one of "),
         ("audit lonely.csv", "lonely.csv lacks the column rejected_price: "),
@@ -97,6 +120,9 @@ def test_bad_input_ends_in_one_sentence(command, tmp_path, arguments, sentence):
         "lonely.csv": "chosen_price,rejected_time\n1,2\n",
         "other.csv": "price,time\n1,2\n",
         "text.csv": "chosen_a,rejected_a\n1,x\n",
+        "unknown.toml": "sedes = 2",
+        "typed.toml": "seeds = '2'",
+        "wrong.toml": "seeds = 0",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -134,7 +160,18 @@ def test_bad_syntax_points_to_the_help(command, tmp_path, arguments):
     ("arguments", "words"),
     [
         ("", ("sweep", "audit")),
-        ("sweep", ("--algorithms", "--epsilons", "uniform_coverage", "praise_rare", "--out")),
+        (
+            "sweep",
+            (
+                "--algorithms",
+                "--epsilons",
+                "uniform_coverage",
+                "praise_rare",
+                "--out",
+                "--print-config",
+                "--quiet",
+            ),
+        ),
         ("audit", ("rail", "--inject", "--folds", "suspects.csv")),
     ],
 )

@@ -7,7 +7,6 @@ they move it.
 """
 
 import jax
-import jax.experimental.sparse.linalg
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -24,6 +23,9 @@ GONE = 1e-5
 
 def _top_by_lobpcg(x, weights):
     """Largest eigenpair of the weighted second moment without forming it: LOBPCG on three vectors."""
+    # Here, for it takes half a second and few data sets are so wide.
+    from jax.experimental.sparse.linalg import lobpcg_standard
+
     total = jnp.sum(weights)
 
     def apply(block):
@@ -31,7 +33,7 @@ def _top_by_lobpcg(x, weights):
 
     farthest = x[jnp.argmax(weights * jnp.sum(x**2, axis=1))]
     guess = jnp.eye(x.shape[1], 3, dtype=x.dtype).at[:, 0].set(farthest)
-    values, vectors, _ = jax.experimental.sparse.linalg.lobpcg_standard(apply, guess, m=50)
+    values, vectors, _ = lobpcg_standard(apply, guess, m=50)
     return values[0], vectors[:, 0]
 
 
