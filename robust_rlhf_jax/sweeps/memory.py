@@ -14,8 +14,8 @@ from .families import World
 # Batches are what is stored and what a stop can lose; on CPU, whose cells run one by one, larger ones gain nothing.
 MOST_ON_CPU = 24
 MOST_ELSEWHERE = 256
-# An algorithm's working arrays in units of its data set, with room to spare: `benchmarks/lane_memory.py` measured 2.1 to
-# 3.1 for eight algorithms on CPU.
+# An algorithm's working arrays in units of its data set, with room to spare: `benchmarks/lane_memory.py` measured
+# 2.1 to 3.1 for eight algorithms on CPU.
 WORKING_SETS = 8
 # The rest is for programs, for XLA's own room and for other processes.
 SHARE = 0.5
