@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit and reproduce."""
+"""The command `robust-rlhf`: sweep, audit, reproduce and report."""
 
 import dataclasses
 import sys
@@ -102,13 +102,25 @@ def reproduce(
     {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out)
 
 
+def report(folder: Path, /, out: Path | None = None) -> None:
+    """Write one HTML page, figures and tables that need no network, of what a sweep or a reproduction left.
+
+    Args:
+        folder: what sweep or reproduce wrote, finished or not.
+        out: the page; report.html in the folder if not given.
+    """
+    from robust_rlhf_jax.report import write_report
+
+    print(f"Wrote {write_report(folder, out)}")
+
+
 def main() -> None:
     """Entry point: bad input ends in one sentence and exit status 2."""
     if tyro is None:
         sys.exit(EXTRAS)
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"sweep": sweep, "audit": audit, "reproduce": reproduce}, prog="robust-rlhf"
+            {"sweep": sweep, "audit": audit, "reproduce": reproduce, "report": report}, prog="robust-rlhf"
         )
     except (ValueError, OSError) as error:
         print(f"robust-rlhf: {error}", file=sys.stderr)
