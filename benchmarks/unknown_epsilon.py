@@ -7,9 +7,7 @@ the ε of `unknown_epsilon`, the true ε and a fixed one.
 
 import argparse
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax import (
@@ -26,14 +24,6 @@ from robust_rlhf_jax.outputs import environment
 
 FIXED = 0.2
 LEVELS = (0.05, 0.1, 0.2)
-
-
-def flip_random(key, data, epsilon, mdp):
-    flipped = jax.random.uniform(key, (data.n_pairs,)) < epsilon
-    return eqx.tree_at(lambda d: d.labels, data, jnp.where(flipped, -data.labels, data.labels))
-
-
-SPOILERS = {**attacks.ATTACKS, "flip_random": flip_random}
 CASES = [("none", 0.0)] + [(a, e) for a in ("push_features", "flip_confident", "flip_random") for e in LEVELS]
 
 
@@ -41,7 +31,7 @@ def datasets(mdp, attack, epsilon, pairs, seeds):
     for seed in range(seeds):
         k_data, k_attack, k_solve = jax.random.split(jax.random.key(seed), 3)
         data = sample_preferences(k_data, mdp, pairs)
-        yield k_solve, data if attack == "none" else SPOILERS[attack](k_attack, data, epsilon, mdp)
+        yield k_solve, data if attack == "none" else attacks.ATTACKS[attack](k_attack, data, epsilon, mdp)
 
 
 def interval_row(mdp, attack, epsilon, pairs, seeds):

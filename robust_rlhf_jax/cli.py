@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit and reproduce."""
+"""The command `robust-rlhf`: sweep, audit, reproduce and report."""
 
 import sys
 from pathlib import Path
@@ -78,6 +78,18 @@ def reproduce(
     {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out, quiet)
 
 
+def report(folder: Path, /, out: Path | None = None) -> None:
+    """Write one HTML page, figures and tables that need no network, of what a sweep or a reproduction left.
+
+    Args:
+        folder: what sweep or reproduce wrote, finished or not.
+        out: the page; report.html in the folder if not given.
+    """
+    from robust_rlhf_jax.report import write_report
+
+    print(f"Wrote {write_report(folder, out)}")
+
+
 def main() -> None:
     """Entry point: bad input ends in one sentence and exit status 2, Ctrl-C in one and 130."""
     if tyro is None:
@@ -98,7 +110,7 @@ def _run(tyro) -> None:
 
     keep_compiled_programs()
     # The sweep's arguments are data first: its file is read before its flags are.
-    commands = {"sweep": SweepArguments, "audit": audit, "reproduce": reproduce}
+    commands = {"sweep": SweepArguments, "audit": audit, "reproduce": reproduce, "report": report}
     chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)

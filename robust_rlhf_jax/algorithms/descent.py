@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -195,6 +196,25 @@ def descend(problem: DescentProblem, *, key: PRNGKeyArray, steps: int, solver=No
         solver.extract(problem, state), state.best_theta, state.best_value, end.step, state.calls, state.solves,
         status, state.history,
     )  # fmt: skip
+
+
+def then(first: Descent, second: Descent) -> Descent:
+    """Two descents as one, `second` begun where `first` ended: its answer and status, the costs of both."""
+    better = first.best_value < second.best_value
+    lost = first.status == Status.NONFINITE
+    history = None
+    if first.history is not None and second.history is not None:
+        history = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first.history, second.history)
+    return Descent(
+        theta=second.theta,
+        best_theta=jnp.where(better, first.best_theta, second.best_theta),
+        best_value=jnp.minimum(first.best_value, second.best_value),
+        steps=first.steps + second.steps,
+        calls=first.calls + second.calls,
+        solves=first.solves + second.solves,
+        status=jnp.where(lost, first.status, second.status),
+        history=history,
+    )
 
 
 class TheoryParameters(NamedTuple):

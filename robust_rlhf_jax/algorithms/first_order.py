@@ -9,7 +9,7 @@ from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
 from .objectives import require_warm
-from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
+from .pessimism import DescentConfig, Polish, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
 
 
@@ -18,18 +18,23 @@ class FirstOrderConfig(eqx.Module):
 
     `warm_steps` T of the oracle's game within the descent, where each game begins at the end of the last one
     (`descent.warm_start`; ours: the paper starts afresh every time); the oracle's own `steps` are for the last plan.
+    So short a game may send the descent astray: after it come `polish_steps` more, of `polish_warm_steps` T each, from
+    its average (with warm starts; 0: none).
     """
 
     zeta: str | float | Float[Array, ""] = "calibrated"
-    descent: DescentConfig = DescentConfig(gradient="oracle", warm_start=True)
+    descent: DescentConfig = DescentConfig(gradient="oracle", steps=50, warm_start=True)
     warm_steps: int = eqx.field(static=True, default=100)
+    polish_steps: int = eqx.field(static=True, default=20)
+    polish_warm_steps: int = eqx.field(static=True, default=400)
     reuse_data: bool = eqx.field(static=True, default=False)
     radius: float | Float[Array, ""] | None = None
 
     def __check_init__(self):
         check_zeta(self.zeta)
-        if self.warm_steps < 1:
-            raise ValueError(f"warm_steps={self.warm_steps}: give 1 or more.")
+        for name, least in (("warm_steps", 1), ("polish_warm_steps", 1), ("polish_steps", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}={getattr(self, name)}: give {least} or more.")
         if self.descent.gradient != "oracle":
             raise ValueError(f'gradient={self.descent.gradient!r}: first_order takes gradient="oracle".')
 
@@ -65,6 +70,10 @@ def first_order(
 
 @eqx.filter_jit
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
-    warm = config.descent.warm_start
-    within = require_warm(oracle).shortened(config.warm_steps) if warm else oracle
-    return robust_pessimism(key, data, epsilon, reference, config, within, oracle)
+    if not config.descent.warm_start:
+        return robust_pessimism(key, data, epsilon, reference, config, oracle)
+    warm = require_warm(oracle)
+    polish = Polish(warm.shortened(config.polish_warm_steps), config.polish_steps)
+    return robust_pessimism(
+        key, data, epsilon, reference, config, warm.shortened(config.warm_steps), oracle, polish
+    )

@@ -1,5 +1,6 @@
 """What Algorithm 3 and the pessimistic baselines share: minimise V̂(θ) − E_ref[φ]·θ over a set of rewards, then plan."""
 
+import dataclasses
 from typing import NamedTuple, Protocol
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
 
-from .descent import Descent, DescentProblem, SubgradientDescent, descend
+from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
 from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
 from .solution import Solution
 
@@ -79,6 +80,13 @@ class PessimismConfig(Protocol):
     radius: float | Float[Array, ""] | None
 
 
+class Polish(NamedTuple):
+    """A second descent, from where the first one's average ended, with an `oracle` that is dearer and less wrong."""
+
+    oracle: Oracle
+    steps: int
+
+
 def robust_pessimism(
     key: PRNGKeyArray,
     data: PreferenceData,
@@ -87,10 +95,11 @@ def robust_pessimism(
     config: PessimismConfig,
     oracle: Oracle,
     planner: Oracle | None = None,
+    polish: Polish | None = None,
 ) -> Solution:
     """Algorithms 3 and 4 after their checks: D₁ → θ̂ and Θ(D₁); D₂ → descend with `oracle`, plan with `planner`.
 
-    Both prepare alike: `planner` solves on what `oracle` prepared, and is `oracle` itself if None.
+    All oracles prepare alike: `planner` solves on what `oracle` prepared, and is `oracle` itself if None.
     """
     k_split, k_descend = jax.random.split(key)
     d1, d2 = (data,) * 2 if config.reuse_data else random_split(k_split, data, 2)
@@ -103,7 +112,9 @@ def robust_pessimism(
     zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)
     allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     target = resolve_reference(reference, d2, epsilon)
-    found = minimise_pessimistically(k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner)
+    found = minimise_pessimistically(
+        k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner, polish
+    )
     extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
     return pessimistic_solution(data, found, reward.status, allowed, extra)
 
@@ -135,6 +146,7 @@ def minimise_pessimistically(
     reference: Float[Array, " k"],
     config: DescentConfig,
     planner: Oracle | None = None,
+    polish: Polish | None = None,
 ) -> Pessimum:
     """Descend from the set's centre with `oracle` prepared on `data`; plan at the average iterate with `planner`."""
     k_prepare, k_descend = jax.random.split(key)
@@ -149,17 +161,25 @@ def minimise_pessimistically(
         config.gradient,
         config.warm_start,
     )
-    dtype = allowed.centre.dtype
-    distance = 0.5 * allowed.radius if config.step_size is None else config.step_size
-    fade = float(config.steps) if config.decay else float("inf")
-    problem = DescentProblem(objective, allowed, allowed.centre, jnp.asarray(distance, dtype), fade)
-    history = config.steps if config.keep_history else 0
-    solver = SubgradientDescent(config.adaptive, config.averaging, history)
-    found = descend(problem, key=k_descend, steps=config.steps, solver=solver)
+    found = _descend(objective, allowed, allowed.centre, config, k_descend, config.steps)
+    if polish is not None and polish.steps:
+        finer = dataclasses.replace(objective, oracle=polish.oracle)
+        k_polish = jax.random.fold_in(k_descend, 1)
+        again = _descend(finer, allowed, found.theta, config, k_polish, polish.steps)
+        found = then(found, again)
     planner = oracle if planner is None else planner
     answer = planner.solve(prepared, data.per_step(found.theta))
     value = answer.value - jnp.dot(reference, found.theta)
     return Pessimum(found, answer.policy, answer.value, value, answer.status)
+
+
+def _descend(objective, allowed: RewardSet, start, config: DescentConfig, key, steps: int) -> Descent:
+    distance = 0.5 * allowed.radius if config.step_size is None else config.step_size
+    fade = float(steps) if config.decay else float("inf")
+    problem = DescentProblem(objective, allowed, start, jnp.asarray(distance, start.dtype), fade)
+    history = steps if config.keep_history else 0
+    solver = SubgradientDescent(config.adaptive, config.averaging, history)
+    return descend(problem, key=key, steps=steps, solver=solver)
 
 
 def pessimistic_solution(

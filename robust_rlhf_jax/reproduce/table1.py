@@ -45,6 +45,7 @@ LOWER_BOUND = CoverageRow("lower_bound", "uniform_coverage", 1.0)
 @dataclasses.dataclass(frozen=True)
 class Table1Config:
     """`preset`: worlds; `attacks`: per seed and ε the one counts that hurts most; `epsilons` > 0; `seeds`; `n_pairs`;
+    `uniform_pairs`: as many as the gap under uniform coverage needs to stand above chance at the smallest ε;
     `lower_bound`: sizes of `hard_instance`; `lanes`: cells per batch.
     """
 
@@ -53,13 +54,14 @@ class Table1Config:
     epsilons: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08)
     seeds: int = 6
     n_pairs: int = 20_000
+    uniform_pairs: int = 200_000
     lower_bound: tuple[tuple[str, float], ...] = (("n_actions", 4), ("horizon", 5), ("rare_probability", 0.1))
     lower_bound_seeds: int = 100
     lanes: int = 6
 
     def sweeps(self) -> list[SweepConfig]:
         """Per row: clean data first, then the attacks."""
-        shared = {"preset": self.preset, "seeds": self.seeds, "n_pairs": self.n_pairs, "lanes": self.lanes}
+        shared = {"preset": self.preset, "seeds": self.seeds, "lanes": self.lanes}
         both = (("flip_random",), (0.0,)), (self.attacks, self.epsilons)
         return [
             SweepConfig(
@@ -67,11 +69,15 @@ class Table1Config:
                 algorithms=(row.algorithm,),
                 attacks=attacks,
                 epsilons=epsilons,
+                n_pairs=self.pairs(row),
                 **shared,
             )
             for row in ROWS
             for attacks, epsilons in both
         ]
+
+    def pairs(self, row: CoverageRow) -> int:
+        return self.uniform_pairs if row.family == "uniform" else self.n_pairs
 
     @property
     def n_cells(self) -> int:
@@ -86,6 +92,7 @@ QUICK = Table1Config(
     epsilons=(0.05, 0.1, 0.2),
     seeds=3,
     n_pairs=1_500,
+    uniform_pairs=1_500,
     lower_bound_seeds=40,
     lanes=3,
 )
@@ -197,19 +204,20 @@ def constants(config: Table1Config) -> dict[str, dict[str, float]]:
 def table1_markdown(config: Table1Config, found: list[Curve], measured: dict[str, dict[str, float]]) -> str:
     """The table: worst gap by ε, exponents with intervals, oracle calls, constants, the paper's bound."""
     middle = config.epsilons[len(config.epsilons) // 2]
-    header = ["coverage", "algorithm", "ε = 0", *[f"ε = {e:g}" for e in config.epsilons]]
+    header = ["coverage", "algorithm", "pairs", "ε = 0", *[f"ε = {e:g}" for e in config.epsilons]]
     header += ["exponent [95 %]", "paper", "oracle calls", "ξ, α, ν, κ", f"bound at ε = {middle:g}"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    lines += ["| " + " | ".join(_cells(curve, measured[curve.row.family])) + " |" for curve in found]
+    lines += ["| " + " | ".join(_cells(config, curve, measured[curve.row.family])) + " |" for curve in found]
     return "\n".join(lines)
 
 
-def _cells(curve: Curve, constants: dict[str, float]) -> list[str]:
+def _cells(config: Table1Config, curve: Curve, constants: dict[str, float]) -> list[str]:
     row, fitted = curve.row, curve.fitted
     names = [constants[name] for name in ("xi", "alpha", "nu", "kappa") if name in constants]
     return [
         row.family.replace("_", " "),
         f"`{row.algorithm}`",
+        f"{config.pairs(row):,}",
         "–" if curve.clean is None else f"{curve.clean:.4f}",
         *[f"{gap:.4f}" for gap in curve.middle],
         f"{fitted.slope:.2f} [{fitted.lower:.2f}, {fitted.upper:.2f}]",

@@ -54,7 +54,10 @@ ALGORITHMS = {
         first_order,
         oracle=PrimalDual(steps=20, refresh=10),
         config=FirstOrderConfig(
-            descent=DescentConfig(gradient="oracle", steps=4, warm_start=True), warm_steps=10
+            descent=DescentConfig(gradient="oracle", steps=4, warm_start=True),
+            warm_steps=10,
+            polish_steps=2,
+            polish_warm_steps=20,
         ),
     ),
     "pessimistic_mle": partial(pessimistic_mle, config=PessimisticMLEConfig(descent=SHORT["autodiff"])),

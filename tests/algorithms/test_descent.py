@@ -11,6 +11,7 @@ from robust_rlhf_jax.algorithms.descent import (
     Evaluation,
     SubgradientDescent,
     descend,
+    then,
     theory_parameters,
 )
 from robust_rlhf_jax.estimators.projection import Projection
@@ -118,6 +119,27 @@ def test_a_lane_whose_oracle_fails_stops_alone(x64):
     assert found.steps[1] < 50
     assert np.isfinite(found.theta).all()
     np.testing.assert_allclose(found.theta[0], alone.theta, rtol=1e-12)
+
+
+def test_a_second_descent_mends_what_the_first_oracle_got_wrong(x64):
+    wrong, right = cone_in_a_box([-0.6, 0.5]), cone_in_a_box([0.3, -0.4])
+    solver = SubgradientDescent(history_length=200)
+    key = jax.random.key(0)
+    first = descend(wrong, key=key, steps=200, solver=solver)
+    again = eqx.tree_at(lambda p: p.start, right, first.theta)
+    both = then(first, descend(again, key=key, steps=200, solver=solver))
+    np.testing.assert_allclose(both.theta, [0.3, -0.4], atol=0.02)
+    assert (both.steps, both.calls, len(both.history.value)) == (400, 400, 400)
+    assert both.solves == 400
+    assert both.best_value <= first.best_value
+    np.testing.assert_array_equal(both.history.theta[200], first.theta)
+
+
+def test_a_second_descent_does_not_hide_that_the_first_was_lost(x64):
+    fell = descend(cone_in_a_box([0.9, 0.0], cliff=0.5), key=jax.random.key(0), steps=50)
+    whole = descend(cone_in_a_box([0.3, 0.0]), key=jax.random.key(0), steps=50)
+    assert then(fell, whole).status == Status.NONFINITE
+    assert then(whole, whole).status == Status.CONVERGED
 
 
 def test_no_steps_are_refused():

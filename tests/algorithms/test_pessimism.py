@@ -13,6 +13,7 @@ from robust_rlhf_jax import (
     ConditionNumberConfig,
     DescentConfig,
     ExactOracle,
+    FirstOrderConfig,
     OracleResult,
     Smoothing,
     Status,
@@ -236,6 +237,8 @@ BAD_SETTINGS = {
     "constant of no size": (lambda: DescentConfig(adaptive=False), "needs its size"),
     "no step": (lambda: DescentConfig(step_size=0.0), "step_size=0.0"),
     "negative averaging": (lambda: DescentConfig(averaging=-1.0), "averaging=-1.0"),
+    "no warm steps": (lambda: FirstOrderConfig(warm_steps=0), "warm_steps=0"),
+    "fewer than no polish": (lambda: FirstOrderConfig(polish_steps=-1), "polish_steps=-1"),
     "negative zeta": (lambda: ConditionNumberConfig(zeta=-0.1), "zeta=-0.1 must not be negative"),
     "unknown zeta": (lambda: ConditionNumberConfig(zeta="wide"), "zeta='wide' is unknown"),
 }
