@@ -10,6 +10,7 @@ changed pairs.
 """
 
 import argparse
+from importlib import metadata
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from sklearn.model_selection import cross_val_predict
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.diagnostics import average_precision, precision_recall_curve, suspicion_scores
+from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds
 
 OURS = ("filtered", "maximum_likelihood")
@@ -77,6 +79,11 @@ def main() -> None:
         for attack in ATTACKS:
             row = measure(family, attack, given.epsilon, given.pairs, given.seeds)
             print(f"| {attack} | " + " | ".join(f"{value:.2f}" for value in row) + " |", flush=True)
+    facts = environment()
+    print(
+        f"\n{given.seeds} seeds, {given.pairs:,} pairs, ε = {given.epsilon:g}, {facts['date']}, {facts['cores']}-core "
+        f"{facts['platform']}, jax {facts['versions']['jax']}, cleanlab {metadata.version('cleanlab')}"
+    )
 
 
 if __name__ == "__main__":
