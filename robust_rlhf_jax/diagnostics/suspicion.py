@@ -19,9 +19,10 @@ def suspicion_scores(
 ) -> Float[Array, " N"]:
     """A number for each pair, higher where it is likelier to be corrupt; only the order means something.
 
-    What it measures is the estimator's own: pairs that a filter removed come first, then the surprise −log P_θ(o|x)
-    of the label. `diagnostics.average_precision` says how good an order is where the corrupt pairs are known;
-    `diagnostics.audit` scores pairs by fits that did not see them. Jit- and vmap-able.
+    What it measures is the estimator's own: the surprise −log P_θ(o|x) of the label, in "filtered" times 5 for pairs
+    that the filter removed where their labels differ from the rest's. `diagnostics.average_precision` says how good
+    an order is where the corrupt pairs are known; `diagnostics.audit` scores pairs by fits that did not see them.
+    Jit- and vmap-able.
 
     **Arguments:** `epsilon` in [0, ½): fraction of pairs that may be corrupt; `estimator`: a name in
     `estimators.REWARD_ESTIMATORS`; `radius`: bound on ‖θ‖₂, None for √(Hd).
