@@ -1,0 +1,149 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Quickstart: a policy from spoilt preferences
+#
+# A walker starts at the bottom left of a grid and should reach the goal at the bottom right; a wall with a gap at
+# the top is in between, and the top-left corner is a trap. Nobody tells the learner the reward: it sees pairs of
+# trajectories and which of the two a rater preferred. This page learns a policy three times (from clean labels, from
+# labels of which a fifth lie, and from the same spoilt labels with a robust algorithm) and draws what each walker
+# does.
+
+# %%
+import os
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+from robust_rlhf_jax import (
+    Status,
+    attacks,
+    gridworld,
+    normalised_gap,
+    optimal_policy,
+    sample_preferences,
+    standard,
+    uniform_coverage,
+)
+from robust_rlhf_jax.mdp.gridworld import MOVES, grid_walls
+
+SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
+SIZE, HORIZON, PAIRS = (8, 3, 300) if SMOKE else (24, 10, 20_000)
+EPSILON = 0.2
+TEMPERATURE = 0.25  # raters this sure of themselves: a label is a coin flip only where returns nearly tie
+
+# %% [markdown]
+# ## The world, the preferences, the attack
+# `flip_confident` turns round the fifth of the labels that say most about the true reward. Algorithms are told ε
+# and nothing else about the attack.
+
+# %%
+mdp = gridworld(jax.random.key(0), size=SIZE, cells=2, horizon=HORIZON)
+walls = grid_walls(jax.random.key(0), SIZE)
+clean = sample_preferences(jax.random.key(10), mdp, PAIRS, temperature=TEMPERATURE)
+spoilt = attacks.flip_confident(jax.random.key(2), clean, EPSILON, mdp)
+print(f"{PAIRS:,} pairs, {int(jnp.sum(clean.labels != spoilt.labels)):,} labels flipped")
+
+# %%
+RUNS = {
+    "clean data, standard": (standard, clean, 0.0),
+    f"{EPSILON:.0%} flipped, standard": (standard, spoilt, EPSILON),
+    f"{EPSILON:.0%} flipped, robust (Algorithm 1)": (uniform_coverage, spoilt, EPSILON),
+}
+solutions = {name: algorithm(jax.random.key(3), data, eps) for name, (algorithm, data, eps) in RUNS.items()}
+gaps = {name: float(normalised_gap(mdp, found.policy)) for name, found in solutions.items()}
+for name, found in solutions.items():
+    print(f"{name:36} normalised gap {gaps[name]:.3f}   status {Status(int(found.status)).name}")
+
+# %% [markdown]
+# ## What the three walkers do
+# Colour: the true value of each cell, that is what a walker with this policy will earn from there in all $H$ steps.
+# Arrows: the action in the first step. Grey cells are walls, S the start, G the goal, T the trap. The normalised gap is
+# $(V^\star - V^\pi)/(V^\star - V_{\min})$: 0 is the best policy, 1 the worst.
+
+
+# %%
+def state_values(policy):
+    """V^π_1(s) under the true reward, by backward induction."""
+    value = jnp.zeros(mdp.n_states)
+    for reward, measure, act in zip(
+        mdp.rewards()[::-1], mdp.transition_measures[::-1], policy[::-1], strict=True
+    ):
+        value = jnp.sum(act * (reward + mdp.features @ (measure @ value)), axis=-1)
+    return np.asarray(value).reshape(SIZE, SIZE)
+
+
+def draw(axes, policy, title, limits):
+    value = np.ma.masked_array(state_values(policy), walls)
+    axes.set_facecolor("#8a8a8a")
+    image = axes.imshow(value, cmap="viridis", vmin=limits[0], vmax=limits[1])
+    spots = np.arange(1, SIZE, 2)
+    rows, columns = (grid.ravel() for grid in np.meshgrid(spots, spots, indexing="ij"))
+    rows, columns = rows[~walls[rows, columns]], columns[~walls[rows, columns]]
+    action = np.asarray(policy[0]).argmax(axis=-1).reshape(SIZE, SIZE)[rows, columns]
+    down, right = np.asarray(MOVES)[action].T
+    axes.quiver(
+        columns, rows, right, down, angles="xy", scale_units="xy", scale=0.75, pivot="mid",
+        width=0.008, headwidth=4.5, headlength=4.5, headaxislength=4, color="white", edgecolor="black", linewidth=0.4,
+    )  # fmt: skip
+    for letter, row, column in (("S", SIZE - 1, 0), ("G", SIZE - 1, SIZE - 1), ("T", 0, 0)):
+        axes.text(
+            column, row, letter, ha="center", va="center", fontsize=11, fontweight="bold",
+            bbox={"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": "black"},
+        )  # fmt: skip
+    axes.set(title=title, xlabel="column", ylabel="row", xticks=(0, SIZE - 1), yticks=(0, SIZE - 1))
+    return image
+
+
+best, _ = optimal_policy(mdp)
+limits = (
+    min(state_values(found.policy)[~walls].min() for found in solutions.values()),
+    state_values(best).max(),
+)
+figure, panels = plt.subplots(1, 3, figsize=(13, 4.9), layout="constrained")
+for axes, (name, found) in zip(panels, solutions.items(), strict=True):
+    image = draw(axes, found.policy, f"{name}\nnormalised gap {gaps[name]:.3f}", limits)
+figure.colorbar(image, ax=panels, shrink=0.85, pad=0.015, label=f"true value of the cell, {HORIZON} steps")
+figure.suptitle(
+    "The same labels, clean and spoilt: what the learnt policy is worth and where it goes", fontsize=13
+)
+plt.show()
+
+# %% [markdown]
+# ## How far this goes
+# One ε makes a good picture and a bad promise. The same two algorithms at other ε, on the same draw:
+
+# %%
+EPSILONS = (0.0, 0.2) if SMOKE else (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+curves = {"standard": [], "robust (Algorithm 1)": []}
+for epsilon in EPSILONS:
+    data = attacks.flip_confident(jax.random.key(2), clean, epsilon, mdp)
+    for curve, algorithm in zip(curves.values(), (standard, uniform_coverage), strict=True):
+        curve.append(float(normalised_gap(mdp, algorithm(jax.random.key(3), data, epsilon).policy)))
+
+# %%
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+for (name, curve), style, colour in zip(curves.items(), ("-o", "-s"), ("#c1432e", "#1f6f8b"), strict=True):
+    axes.plot(EPSILONS, curve, style, color=colour, label=name)
+axes.axvline(EPSILON, color="black", linestyle=":", linewidth=1, label="the picture above")
+axes.set(
+    xlabel="fraction of flipped labels ε",
+    ylabel="normalised gap",
+    title="The most confident labels flipped: one draw of the grid's data",
+    ylim=(-0.03, 1.03),
+)
+axes.grid(alpha=0.3)
+axes.legend(frameon=False)
+plt.show()
