@@ -149,7 +149,7 @@ figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
 for axes, name in zip(panels, ("mimicry", "rare"), strict=True):
     image = scatter(axes, name, len(runs[name][1]) - 1)
 panels[0].scatter(*copies.T, s=50, facecolor="none", edgecolor="black", label="copies")
-panels[1].legend(fontsize=9, loc="lower left")
+panels[1].legend(fontsize=9, loc="upper right")
 panels[0].legend(fontsize=9, loc="upper left")
 figure.colorbar(image, ax=panels, label="weight of the row")
 figure.suptitle("At the end: copies look like what they copy, and rare looks like corrupt")
@@ -186,5 +186,5 @@ panels[1].set(xlabel="step", ylabel="rows' worth of weight removed", title="Whos
 for axes in panels:
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=9, frameon=False)
 plt.show()

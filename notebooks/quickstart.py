@@ -13,11 +13,12 @@
 # %% [markdown]
 # # Quickstart: a policy from spoilt preferences
 #
-# A walker starts at the bottom left of a grid and should reach the goal at the bottom right; a wall with a gap at
-# the top is in between, and the top-left corner is a trap. Nobody tells the learner the reward: it sees pairs of
-# trajectories and which of the two a rater preferred. This page learns a policy three times (from clean labels, from
-# labels of which a fifth lie, and from the same spoilt labels with a robust algorithm) and draws what each walker
-# does.
+# A walker starts at the bottom left of a grid and should reach the goal at the bottom right; a wall is in between, and
+# the top-left corner is a trap. (To make the world exactly linear the walker forgets, before each move, where within
+# a large overlapping macro-cell it is: the wall slows it and does not stop it.) Nobody tells the learner the reward:
+# it sees pairs of trajectories and which of the two a rater preferred. This page learns a policy three times (from
+# clean labels, from labels of which a fifth were flipped, and from the same spoilt labels with a robust algorithm) and
+# draws what each walker does.
 
 # %%
 import os
@@ -103,7 +104,8 @@ def draw(axes, policy, title, limits):
             column, row, letter, ha="center", va="center", fontsize=11, fontweight="bold",
             bbox={"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": "black"},
         )  # fmt: skip
-    axes.set(title=title, xlabel="column", ylabel="row", xticks=(0, SIZE - 1), yticks=(0, SIZE - 1))
+    ticks = range(2, SIZE - 1, 6)
+    axes.set(title=title, xlabel="column", ylabel="row", xticks=ticks, yticks=ticks)
     return image
 
 
