@@ -30,8 +30,8 @@ from robust_rlhf_jax import (
     normalised_gap,
     optimal_policy,
     random_linear_mdp,
+    robust_reward,
     sample_preferences,
-    trimmed_mle,
 )
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
@@ -87,16 +87,16 @@ plt.show()
 
 # %% [markdown]
 # ## By hand, under `vmap`
-# A sweep tells each algorithm the true ε. What if the trimmed likelihood (Algorithm 2) is told another one? Write one
+# A sweep tells each algorithm the true ε. What if the robust reward is told another one? Write one
 # trial as a function of a key and the two ε; here it fits the reward and plans exactly with it, so that nothing else
-# is to blame. Then say which axes to batch: keys within true ε within told ε.
+# is to blame. Framed in the picture: told the truth. Then say which axes to batch: keys within true ε within told ε.
 
 # %%
 sizes = {"n_states": 8, "n_actions": 2, "dim": 3, "horizon": 2} if SMOKE else {}
 mdp = random_linear_mdp(
     jax.random.key(0), **({"n_states": 36, "n_actions": 4, "dim": 6, "horizon": 4} | sizes)
 )
-PAIRS = 150 if SMOKE else 3000
+PAIRS = 150 if SMOKE else 2000
 GRID = jnp.asarray((0.0, 0.2) if SMOKE else (0.0, 0.05, 0.1, 0.15, 0.2))
 
 
@@ -104,15 +104,16 @@ def trial(key, true, told):
     k_data, k_attack = jax.random.split(key)
     data = sample_preferences(k_data, mdp, PAIRS)
     spoilt = attacks.push_features(k_attack, data, true, mdp)
-    fit = trimmed_mle(spoilt.differences(), spoilt.labels, told, radius=spoilt.theta_dim**0.5)
-    policy, _ = optimal_policy(mdp, spoilt.per_step(fit.theta))
+    x = spoilt.differences()
+    reward = robust_reward(x, x, spoilt.labels, told, radius=spoilt.theta_dim**0.5)
+    policy, _ = optimal_policy(mdp, spoilt.per_step(reward.fit.theta))
     return normalised_gap(mdp, policy)
 
 
 over_keys = jax.vmap(trial, in_axes=(0, None, None))
 over_true = jax.vmap(over_keys, in_axes=(None, 0, None))
 over_told = jax.jit(jax.vmap(over_true, in_axes=(None, None, 0)))
-keys = jax.random.split(jax.random.key(1), 2 if SMOKE else 8)
+keys = jax.random.split(jax.random.key(1), 2 if SMOKE else 5)
 gaps = over_told(keys, GRID, GRID)  # [told, true, key]
 print("one call:", " × ".join(str(size) for size in gaps.shape), "trials")
 
@@ -131,6 +132,14 @@ axes.set(
 )
 axes.set_xticks(range(len(ticks)), ticks)
 axes.set_yticks(range(len(ticks)), ticks)
-axes.plot([-0.5, len(ticks) - 0.5], [-0.5, len(ticks) - 0.5], color="#1f6f8b", linestyle="--", linewidth=1.5)
+for place in range(len(ticks)):
+    corner = (place - 0.48, place - 0.48)
+    axes.add_patch(plt.Rectangle(corner, 0.96, 0.96, fill=False, edgecolor="#1f6f8b", linewidth=2))
 figure.colorbar(image, ax=axes, label="normalised gap")
 plt.show()
+
+# %% [markdown]
+# Told too much, the fit loses a few hundredths. Told too little, it breaks down where the true ε exceeds twice the
+# told one (the filter may remove 2ε), and told nothing it is plain maximum likelihood. In the sweep above, Algorithm 1
+# keeps its gap below .1 under `push_features`, where plain RLHF loses more than half; confidently flipped labels break
+# both from ε = .1 on: these raters are unsure (.89 bits a label), and few lies then outvote the truth.

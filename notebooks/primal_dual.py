@@ -144,3 +144,8 @@ axes.set(
 axes.grid(alpha=0.3)
 axes.legend(frameon=False)
 plt.show()
+
+# %% [markdown]
+# The published iterate circles on orbits many times wider than the whole optimistic path, and the duality gap of its
+# average stops falling; the policy is still fair (normalised gap .03). The optimistic iterate spirals inwards, its
+# duality gap falls by two orders of magnitude, and the policy is optimal to four digits.

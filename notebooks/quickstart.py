@@ -149,3 +149,9 @@ axes.set(
 axes.grid(alpha=0.3)
 axes.legend(frameon=False)
 plt.show()
+
+# %% [markdown]
+# On this draw the robust policy stays within .02 of the best up to ε = .2, where the plain one has lost a third of
+# what there is to lose. At ε = .25 both fail: so many lies outvote the honest labels, and trimming keeps the wrong
+# side. The status `FILTER_REMOVED_TOO_MUCH` above is a warning to take seriously: on the grid the filter found no clean
+# level, as the data do not cover every direction, which Algorithm 1 assumes.
