@@ -1,6 +1,7 @@
 """How the benchmarks measure: whole outputs, compile and run apart, rivals in turns.
 
-`python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`
+`python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`; `--small` runs those that know
+it at a size that says only whether they work.
 """
 
 import time
@@ -14,6 +15,15 @@ PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn")
 
 # A cache on disk would pass off a look-up as compilation.
 jax.config.update("jax_enable_compilation_cache", False)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--small", action="store_true", help="small sizes where a benchmark has them")
+
+
+@pytest.fixture(scope="session")
+def small(request):
+    return request.config.getoption("--small")
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
@@ -59,6 +69,8 @@ def measure(benchmark):
 def beside(benchmark, capsys):
     """beside(ours, rival, name=…) runs both in turns and stores rival/ours of the minima and of the medians.
 
+    **Returns:** the medians (ours, rival) in seconds.
+
     Taking turns exposes both to the same neighbours on a shared machine. Every timed run follows untimed
     ones of the same code for a quarter of a second: OpenBLAS's threads spin for a while after their work and would
     slow whoever comes next.
@@ -89,5 +101,6 @@ def beside(benchmark, capsys):
                 f"medians {1e3 * middle[0]:.1f} and {1e3 * middle[1]:.1f} ms, ratio {middle[1] / middle[0]:.2f}; "
                 f"minima {1e3 * low[0]:.1f} and {1e3 * low[1]:.1f} ms, ratio {low[1] / low[0]:.2f}"
             )
+        return middle
 
     return beside
