@@ -172,13 +172,13 @@ def _budget(epsilon, doubt, n: int) -> Float[Array, ""]:
 
 @eqx.filter_jit
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
-    n, d = x.shape
+    n = x.shape[0]
     if covariance is None:  # no clean level is known: the budget alone ends the filter
-        whitener, level = jnp.eye(d, dtype=x.dtype), jnp.zeros((), x.dtype)
+        whitened, level = x, jnp.zeros((), x.dtype)
     else:
         whitener, _, rank = pseudo_inverse_root(covariance)
-        level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-    problem = FilterProblem(matmul(x, whitener), epsilon, level, _budget(epsilon, doubt, n))
+        whitened, level = matmul(x, whitener), spectral_edge(rank, n, x.dtype) * (1.0 + slack)
+    problem = FilterProblem(whitened, epsilon, level, _budget(epsilon, doubt, n))
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     weights = end.state.weights
