@@ -66,11 +66,15 @@ def above(scores, weights, mass):
 
 
 def numpy_filter(x, known):
-    """The filter of `robust_mean` in double precision."""
+    """The filter of `robust_mean` in double precision, whitening included where a covariance is given."""
     n, d = x.shape
+    rows = x
+    if known:
+        values, vectors = np.linalg.eigh(np.eye(d))
+        x = x @ ((vectors / np.sqrt(values)) @ vectors.T)
     weights, budget = np.ones(n), 2 * EPSILON * n
     for _ in range(MAX_STEPS + 1):
-        mean, centred, covariance = moments(x, weights)
+        _, centred, covariance = moments(x, weights)
         values, vectors = np.linalg.eigh(covariance)
         left = budget - (n - weights.sum())
         if (known and values[-1] <= edge(n, d)) or left <= 1e-3 * EPSILON * n:
@@ -82,7 +86,7 @@ def numpy_filter(x, known):
             scores >= above(scores, weights, EPSILON * n), np.minimum(scores / max(top, 1e-300), 1), 0
         )
         weights = weights * (1 - min(1.0, left / (weights @ share)) * share)
-    return mean
+    return weights @ rows / weights.sum()
 
 
 def lower(weights, scores, left):
