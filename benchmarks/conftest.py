@@ -4,6 +4,7 @@
 it at a size that says only whether they work.
 """
 
+import importlib.util
 import time
 from importlib import metadata
 
@@ -11,7 +12,8 @@ import jax
 import numpy as np
 import pytest
 
-PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn")
+PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "torch")
+MODULES = {"scikit-learn": "sklearn"}
 
 # A cache on disk would pass off a look-up as compilation.
 jax.config.update("jax_enable_compilation_cache", False)
@@ -29,7 +31,8 @@ def small(request):
 def pytest_benchmark_update_machine_info(config, machine_info):
     """Versions and the device of JAX beside the processor; the host's name is nobody's business."""
     machine_info.pop("node", None)
-    machine_info["packages"] = {name: metadata.version(name) for name in PACKAGES}
+    installed = [name for name in PACKAGES if importlib.util.find_spec(MODULES.get(name, name))]
+    machine_info["packages"] = {name: metadata.version(name) for name in installed}
     machine_info["device"] = {"platform": jax.default_backend(), "kind": jax.devices()[0].device_kind}
 
 

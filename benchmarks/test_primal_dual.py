@@ -45,7 +45,7 @@ def test_dearer_means(measure, settings):
     """Weights renewed at every iteration; gradients filtered every 50."""
     measure(
         run_of(PrimalDual(**settings), **BASE),
-        what=f"`PrimalDual` `solve`, T = 1000, {settings}",
+        what="`PrimalDual` `solve`, T = 1000, " + ", ".join(f"`{k}={v!r}`" for k, v in settings.items()),
         size="N = 20,000, H = 5, A = 4, d = 6, ε = .1",
         group=f"PrimalDual {settings}",
         rounds=2,
