@@ -17,9 +17,9 @@ HEAD = "| what | size | compile s | run ms | beside | its ms | ratio |"
 LINE = "|---|---|---:|---:|---|---:|---:|"
 INTRODUCTION = """# Results
 
-Run time is the median and, in brackets, the minimum, after the whole output is ready and without compilation; *compile*
-is the first call on empty caches less the median run. Ratios are those of the rival's medians (minima) to ours, taken in
-turns within one run. Written by `python benchmarks/performance_table.py`."""
+Run time is the median and, in brackets, the minimum, after the whole output is ready and without compilation;
+*compile* is the first call on empty caches less the median run. Ratios are those of the rival's medians (minima) to
+ours, taken in turns within one run. Written by `python benchmarks/performance_table.py`."""
 FRACTION_HEAD, FRACTION_LINE = " fraction |", "---:|"
 # What the README shows, by the start of a row's name: the rest is in RESULTS.md.
 KEY_ROWS = (
