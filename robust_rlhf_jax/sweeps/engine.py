@@ -1,9 +1,10 @@
 """Run a sweep: the same three programs over batches of cells, with a word after every batch."""
 
+import contextlib
 import functools
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -38,10 +39,23 @@ class Material(NamedTuple):
     entropies: np.ndarray
 
 
+class Job(NamedTuple):
+    """What a group still lacks. `parts`: algorithm → name of its part; `width`: lanes of a batch with padding."""
+
+    group: Group
+    width: int
+    parts: dict[str, str]
+
+
+# Yields name of a part → its rows, some parts at a time and in any order; is closed where the sweep stops early.
+Execute = Callable[[SweepConfig, list[Job]], Generator[dict[str, Rows], None, None]]
+
+
 def run_sweep(
     config: SweepConfig,
     on_batch: Callable[[int, int], None] = lambda cells, free: None,
     store: Store | None = None,
+    execute: Execute | None = None,
 ) -> SweepResult:
     """All cells of `config`.
 
@@ -50,32 +64,74 @@ def run_sweep(
     and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as soon as
     they are done: a sweep that was stopped goes on where it was. On CPU a cell's numbers are to the bit the same
     whatever `lanes`, the other cells and the number of devices; elsewhere they are for a fixed `lanes`.
+    `execute` computes what is missing, in this process if None; only this process reads and writes `store`.
 
     **Raises:** ValueError for a wrong configuration.
     """
     config.check()
     store = MemoryStore() if store is None else store
-    worlds = stack_worlds(build_worlds(config.preset, config.families, jax.random.key(config.seed)))
+    worlds = sweep_worlds(config)
+    material = functools.cache(lambda: sample_material(config, worlds))
+    plan = _plan(config, worlds)
+    algorithms = {part: name for job in plan for name, part in job.parts.items()}
+    done = {part: rows for part in algorithms if (rows := store.read(part)) is not None}
+    _report_resumed(config, done, algorithms, on_batch)
+    jobs = _missing(plan, done)
+    parts = _one_by_one(config, jobs, material) if execute is None else execute(config, jobs)
+    with contextlib.closing(parts):
+        for found in parts:
+            for part, rows in found.items():
+                store.write(part, rows)
+            done |= found
+            on_batch(*_cells(config, found, algorithms))
+    return SweepResult(_in_order(config, done, algorithms), _label_entropy(config, worlds, material, store))
+
+
+def sweep_worlds(config: SweepConfig) -> World:
+    """The worlds of all families, stacked."""
+    return stack_worlds(build_worlds(config.preset, config.families, jax.random.key(config.seed)))
+
+
+def _plan(config: SweepConfig, worlds: World) -> list[Job]:
+    """All groups with all their parts."""
     size = lanes_that_fit(config, worlds)
     width = _up_to_devices(min(size, cells_per_attack(config)))
-    material = functools.cache(lambda: _material(config, worlds))
-    plan = list(groups(config, size))
-    names = _part_names(config, worlds, plan, width)
-    done = {key: rows for key, name in names.items() if (rows := store.read(name)) is not None}
-    _report_resumed(config, done, on_batch)
-    for i, group in enumerate(plan):
-        missing = [name for name in group.algorithms if (i, name) not in done]
-        data = _corrupt(config, material(), group, width) if missing else None
-        for name in missing:
-            rows = _solve(config, material(), group, name, data, width)
-            store.write(names[i, name], rows)
-            done[i, name] = rows
-            cells = len(rows) * copies(config, name)
-            on_batch(cells, cells - len(rows))
-    return SweepResult(_in_order(config, done, names), _label_entropy(config, worlds, material, store))
+    digests = world_digests(config, worlds)
+    return [
+        Job(group, width, part_names(config, digests, group, width, group.algorithms))
+        for group in groups(config, size)
+    ]
 
 
-def _material(config: SweepConfig, worlds: World) -> Material:
+def part_names(config, digests: list[str], group: Group, width: int, algorithms: Iterable[str]):
+    """Algorithm → name of the part that holds the group's rows."""
+    return {name: batch_name(config, digests, group.attack, name, group.lanes, width) for name in algorithms}
+
+
+def _missing(plan: list[Job], done: dict[str, Rows]) -> list[Job]:
+    jobs = [
+        job._replace(parts={name: part for name, part in job.parts.items() if part not in done})
+        for job in plan
+    ]
+    return [job for job in jobs if job.parts]
+
+
+def _one_by_one(config: SweepConfig, jobs: list[Job], material: Callable[[], Material]):
+    """The `execute` of this process."""
+    for job in jobs:
+        yield from solve_job(config, job, material())
+
+
+def solve_job(config: SweepConfig, job: Job, material: Material) -> Generator[dict[str, Rows], None, None]:
+    """The parts of a job, one at a time: the data are corrupted once for all its algorithms."""
+    width = _up_to_devices(job.width)  # where the job was planned there may be other devices
+    data = _corrupt(config, material, job.group, width)
+    for name, part in job.parts.items():
+        yield {part: _solve(config, material, job.group, name, data, width)}
+
+
+def sample_material(config: SweepConfig, worlds: World) -> Material:
+    """The clean data sets of a sweep beside its worlds."""
     n = len(config.families) * config.seeds
     lanes = _dataset_lanes(config)
     width = _up_to_devices(n)
@@ -96,20 +152,16 @@ def _up_to_devices(width: int) -> int:
     return -(-width // jax.device_count()) * jax.device_count()
 
 
-def _part_names(config, worlds, plan, width) -> dict[tuple[int, str], str]:
-    """(index of the group, algorithm) → name of the part."""
-    digests = world_digests(config, worlds)
-    return {
-        (i, name): batch_name(config, digests, group.attack, name, group.lanes, width)
-        for i, group in enumerate(plan)
-        for name in group.algorithms
-    }
-
-
-def _report_resumed(config, done, on_batch) -> None:
-    resumed = sum(len(rows) * copies(config, name) for (_, name), rows in done.items())
+def _report_resumed(config, done, algorithms, on_batch) -> None:
+    resumed, _ = _cells(config, done, algorithms)
     if resumed:
         on_batch(resumed, resumed)
+
+
+def _cells(config, parts: dict[str, Rows], algorithms: dict[str, str]) -> tuple[int, int]:
+    """(cells in which these rows stand, how many more those are than the rows)."""
+    cells = sum(len(rows) * copies(config, algorithms[part]) for part, rows in parts.items())
+    return cells, cells - sum(map(len, parts.values()))
 
 
 def _corrupt(config, material: Material, group: Group, width: int):
@@ -170,15 +222,15 @@ def _as_given(epsilon) -> float:
     return round(float(np.float32(epsilon)), EPSILON_DIGITS)
 
 
-def _in_order(config, done, names) -> Rows:
+def _in_order(config, done, algorithms) -> Rows:
     """Rows as planned, and the reference's in every cell of its (family, seed)."""
-    once = [row for key in names if key[1] == REFERENCE for row in done[key]]
+    once = [row for part, name in algorithms.items() if name == REFERENCE for row in done[part]]
     reference = [
         {**row, "attack": attack, "epsilon": _as_given(epsilon)}
         for attack, epsilon in itertools.product(config.attacks, config.epsilons)
         for row in once
     ]
-    return reference + [row for key in names if key[1] != REFERENCE for row in done[key]]
+    return reference + [row for part, name in algorithms.items() if name != REFERENCE for row in done[part]]
 
 
 def _label_entropy(config, worlds, material, store: Store) -> dict[str, float]:
