@@ -1,5 +1,6 @@
 """The command `robust-rlhf`: sweep, audit, reproduce and report."""
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -17,11 +18,23 @@ def _sweep(arguments) -> None:
     from robust_rlhf_jax.sweeps.arguments import with_file
 
     arguments = with_file(arguments, sys.argv[2:])
+    arguments.settings.check()
     if arguments.print_config:
-        arguments.settings.check()
         print(config_toml(arguments.settings), end="")
-    else:
-        sweep_command(arguments.settings, arguments.out, arguments.quiet)
+        return
+    with _engine(arguments) as execute:
+        sweep_command(arguments.settings, arguments.out, arguments.quiet, execute)
+
+
+def _engine(arguments):
+    """A block that gets who computes the sweep's batches; None for this process."""
+    if arguments.engine == "local":
+        if arguments.ray_address is not None:
+            raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
+        return contextlib.nullcontext()
+    from robust_rlhf_jax.sweeps.ray_engine import ray_cluster
+
+    return ray_cluster(arguments.ray_address)
 
 
 def audit(

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -23,6 +23,8 @@ class SweepArguments:
         out: folder for results.parquet, gap_vs_epsilon.png, summary.json and parts, the finished batches.
         print_config: print the sweep as TOML and end.
         quiet: a plain line every half minute instead of a bar.
+        engine: local, this process; or ray, tasks of a Ray cluster (needs the extra ray).
+        ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
     """
 
     file: Annotated[Path | None, tyro.conf.Positional] = None
@@ -30,6 +32,9 @@ class SweepArguments:
     out: Path = Path("results")
     print_config: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    # Where the sweep runs is no part of what it is: neither the file nor the name of a part knows it.
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
 
 
 def with_file(arguments: SweepArguments, words: Sequence[str]) -> SweepArguments:

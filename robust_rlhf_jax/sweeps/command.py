@@ -8,17 +8,19 @@ from typing import Any
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 
 from .config import SweepConfig
-from .engine import SweepResult, run_sweep
+from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
 from .summary import print_table
 
 
-def sweep_command(config: SweepConfig, out: Path, quiet: bool = False) -> None:
+def sweep_command(
+    config: SweepConfig, out: Path, quiet: bool = False, execute: Execute | None = None
+) -> None:
     """Run `config` with a progress bar, print its table, write `results.parquet`, the figure and the summary.
 
     Finished batches are kept in `out`/parts: the same command goes on where it was stopped. `quiet`: plain lines
-    instead of the bar.
+    instead of the bar. `execute`: see `run_sweep`.
 
     **Raises:** ValueError for a wrong configuration, before anything is computed or written; KeyboardInterrupt after
     Ctrl-C, with one sentence on what is saved.
@@ -30,7 +32,7 @@ def sweep_command(config: SweepConfig, out: Path, quiet: bool = False) -> None:
     started = time.perf_counter()
     with whole_folder(out) as folder:
         with resumable("sweep", config.n_cells, out, console, quiet) as work:
-            result = run_sweep(config, work.on_batch, work.store)
+            result = run_sweep(config, work.on_batch, work.store, execute)
         times = {
             "wall_seconds": round(time.perf_counter() - started, 2),
             "seconds_to_first_batch": work.first_batch(),
