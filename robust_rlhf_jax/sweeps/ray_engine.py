@@ -140,7 +140,7 @@ def _variables() -> dict[str, str]:
         name: value for name, value in os.environ.items() if name.startswith("JAX_") or name == "XLA_FLAGS"
     }
     folder = os.environ.get(VARIABLE) or None
-    if folder is None and jax.config.jax_compilation_cache_dir is None:
+    if folder is None and getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         folder = "off"  # as in this process
     if folder not in (None, "off"):
         folder = os.path.abspath(folder)
