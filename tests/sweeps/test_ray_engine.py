@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robust_rlhf_jax import cli
-from robust_rlhf_jax.sweeps import SweepConfig, config_toml, ray_engine, run_sweep
+from robust_rlhf_jax.sweeps import SweepConfig, config_toml, engine, ray_engine, run_sweep
 from robust_rlhf_jax.sweeps.store import PartStore
 
 CONFIG = SweepConfig(
@@ -26,7 +27,7 @@ CONFIG = SweepConfig(
     n_pairs=600,
     lanes=1,
 )
-CELLS, REMOVED_AFTER = 24, 6
+CELLS = 24
 COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 
 
@@ -94,7 +95,7 @@ def two_nodes(folder, environment):
 
 
 def hanging(log: Path, second: str):
-    """`compute` that notes where it ran, and once `log`/hang is there, never ends on the second node."""
+    """`compute` that notes where it ended. No node goes on before each has ended a task; then the second hangs."""
     from robust_rlhf_jax.sweeps.ray_engine import compute
 
     def noted(config, job):
@@ -102,18 +103,20 @@ def hanging(log: Path, second: str):
 
         node = ray.get_runtime_context().get_node_id()
         name = f"{next(iter(job.parts.values()))}.{node}"
-        if node == second and (log / "hang").exists():
+        if node == second and list(log.glob(f"*.{second}.ended")):
             (log / f"{name}.lost").touch()
             time.sleep(600)
         found = compute(config, job)
         (log / f"{name}.ended").touch()
+        while len({path.name.split(".")[1] for path in log.glob("*.ended")}) < 2:
+            time.sleep(0.01)
         return found
 
     return noted
 
 
 def test_a_node_that_goes_loses_and_doubles_nothing(folder, environment, local, monkeypatch):
-    """It goes while a task of its is at work; both nodes had finished some by then."""
+    """It goes with a task at work on it, when both nodes have finished some."""
     needs_ray()
     log = folder / "log"
     log.mkdir()
@@ -124,22 +127,23 @@ def test_a_node_that_goes_loses_and_doubles_nothing(folder, environment, local, 
 
     with two_nodes(folder, environment) as (address, second, remove):
 
-        def on_batch(cells, free):
-            finished.append(cells)
-            if not before and len(finished) >= REMOVED_AFTER and count(f"*.{second}.ended"):
-                (log / "hang").touch()
-                wait_for(lambda: count("*.lost"))
-                remove()
-                before.extend([count("*.ended"), count(f"*.{second}.ended")])
+        def pull_the_plug():
+            wait_for(lambda: count("*.lost") and count("*.ended") >= 6)
+            before.extend([count("*.ended"), count(f"*.{second}.ended")])
+            remove()
 
+        plug = threading.Thread(target=pull_the_plug, daemon=True)
+        plug.start()
         monkeypatch.setattr(ray_engine, "compute", hanging(log, second))
         with ray_engine.ray_cluster(address) as execute:
-            found = run_sweep(CONFIG, on_batch, PartStore(folder / "removed" / "parts"), execute).rows
+            store = PartStore(folder / "removed" / "parts")
+            found = run_sweep(CONFIG, lambda cells, free: finished.append(cells), store, execute).rows
+        plug.join()
     print(
         f"tasks finished before the node went {before[0]}, {before[1]} of them on it; at work on it "
         f"{count('*.lost')}; after {count('*.ended') - before[0]}; parts {len(parts(folder / 'removed'))}"
     )
-    assert before[0] < CELLS
+    assert 0 < before[1] < before[0] < CELLS
     assert count("*.lost") >= 1
     assert sum(finished) == CELLS
     assert found == local
@@ -198,15 +202,14 @@ def test_without_ray_one_sentence_names_the_extra(command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("address", "reason"), [("127.0.0.1:1", "[Errno 111] Connection refused"), ("here", "no port is given")]
+    ("address", "reason"), [("127.0.0.1:1", "Connection refused"), ("here", "no port is given")]
 )
 def test_an_address_without_a_cluster_is_one_sentence(command, address, reason):
     needs_ray()
     status, errors = command(f"--engine ray --ray-address {address}")
     assert status == 2
-    assert errors.startswith(
-        f"robust-rlhf: --ray-address {address}: no Ray cluster can be reached there ({reason}); "
-    )
+    assert errors.startswith(f"robust-rlhf: --ray-address {address}: no Ray cluster can be reached there (")
+    assert f"{reason}); " in errors
     assert errors.count("\n") == 1
 
 
@@ -217,14 +220,7 @@ def test_an_address_is_for_ray(command):
 
 def test_a_worker_of_another_version_refuses(monkeypatch):
     """Its numbers could be others under the same part's name."""
-    jobs = []
-
-    def taken(config, given):
-        jobs.extend(given)
-        yield from ()
-
-    with pytest.raises(KeyError):
-        run_sweep(CONFIG, execute=taken)
+    job = engine._plan(CONFIG, engine.sweep_worlds(CONFIG))[0]
     monkeypatch.setattr("robust_rlhf_jax.sweeps.store.metadata.version", lambda package: "0.0")
     with pytest.raises(ValueError, match="would compute other numbers than this machine"):
-        ray_engine.compute(CONFIG, jobs[0])
+        ray_engine.compute(CONFIG, job)
