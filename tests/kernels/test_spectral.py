@@ -62,6 +62,24 @@ def test_linear_scores_of_many_dimensions(x64):
     np.testing.assert_allclose(scores, expected[0], rtol=1e-3, atol=1e-3)
 
 
+def test_a_flat_spectrum_of_many_dimensions():
+    """Rows whitened by their own moment: all eigenvalues are 1 or 0, and LOBPCG's residuals vanish."""
+    x = np.random.default_rng(0).normal(size=(1500, 300))
+    x[:, 280:] = 0.0
+    x -= x.mean(axis=0)
+    values, vectors = np.linalg.eigh(x[:, :280].T @ x[:, :280] / len(x))
+    x[:, :280] = x[:, :280] @ vectors / np.sqrt(values)
+    scores, value, _ = linear_scores(jnp.asarray(x, jnp.float32), jnp.ones(len(x), jnp.float32))
+    assert np.isfinite(scores).all()
+    np.testing.assert_allclose(value, 1.0, rtol=1e-3)
+
+
+def test_nan_rows_of_many_dimensions_stay_nan():
+    """A NaN is for the status to report, not for the fallback to hide."""
+    x = jnp.ones((400, 300)).at[3, 5].set(jnp.nan)
+    assert np.isnan(linear_scores(x, jnp.ones(400))[1])
+
+
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 2e-3), (True, 1e-7)])
 def test_quadratic_scores_against_the_explicit_covariance(wide, tolerance):
     y, weights, bad = spoilt_sample()
