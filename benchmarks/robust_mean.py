@@ -106,7 +106,8 @@ def que(x, known):
     """Dong, Hopkins & Li 2019: scores (x−μ)ᵀU(x−μ), U ∝ exp(α Σ_s M_s), M the (excess) covariance so far.
 
     U gathers every direction of large variance at once; where it has not yet found them, ⟨M, U⟩ ≤ a fifth of the
-    largest excess, no row is lowered. An epoch of O(log d) steps ends when the largest excess has halved.
+    largest excess, no row is lowered. An epoch of O(log d) steps ends when the largest excess has halved. Without a
+    covariance nothing is subtracted, as in the paper's case of a bounded covariance, and clean rows lose more.
     """
     n, d = x.shape
     weights, clean = np.ones(n), np.eye(d) if known else np.zeros((d, d))
@@ -238,7 +239,7 @@ def report(found, known):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="n = 4,000, d = 20, one seed, any bars")
+    parser.add_argument("--quick", action="store_true", help="n = 4,000, d = 20, one seed; no bar counts")
     arguments = parser.parse_args()
     n, d, seeds = (4_000, 20, 1) if arguments.quick else (40_000, 100, arguments.seeds)
     print(f"n = {n:,}, d = {d}, ε = {EPSILON}, {seeds} seeds, medians")

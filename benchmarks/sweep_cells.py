@@ -125,10 +125,11 @@ def limits(batch, calls):
     """What the numbers of both ways allow.
 
     A batch can use c cores, the calls use u of them already: the ratio of wall times is at most c/u times what the
-    batch saves in processor time.
+    batch saves in processor time. Calls that use less than one core were kept from it by other processes: they count
+    as one, or a busy machine would look like room to spare.
     """
     (n, wall, busy), (n_calls, wall_calls, busy_calls) = batch, calls
-    used, saved = busy_calls / wall_calls, (busy_calls / n_calls) / (busy / n)
+    used, saved = max(1.0, busy_calls / wall_calls), (busy_calls / n_calls) / (busy / n)
     return {
         "cores": cores(),
         "cores_used_by_calls": used,
