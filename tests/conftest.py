@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import sys
 from pathlib import Path
 
 # NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
@@ -152,3 +153,22 @@ def random_policy():
         return jnp.asarray(chances, mdp.features.dtype)
 
     return draw
+
+
+@pytest.fixture
+def robust_rlhf(monkeypatch, capsys):
+    """robust_rlhf(*words) → (exit status, stdout, stderr) of the command."""
+
+    def run(*words):
+        # Here: the command's packages are an extra.
+        from robust_rlhf_jax import cli
+
+        monkeypatch.setattr(sys, "argv", ["robust-rlhf", *map(str, words)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return run

@@ -1,6 +1,5 @@
 import csv
 import json
-import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,20 +13,10 @@ FLIPS = "--attacks flip_confident --epsilons 0 0.2 --algorithms standard"
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
+def command(robust_rlhf, monkeypatch, tmp_path):
     """command("sweep …") → (exit status, stdout, stderr), run in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(line):
-        monkeypatch.setattr(sys, "argv", ["robust-rlhf", *line.split()])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
+    return lambda line: robust_rlhf(*line.split())
 
 
 def names(folder):

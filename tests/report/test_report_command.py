@@ -1,25 +1,13 @@
-import sys
+from functools import partial
 
 import pytest
 from report_cells import make_cells, put
 
-from robust_rlhf_jax import cli
-
 
 @pytest.fixture
-def report(monkeypatch, capsys):
+def report(robust_rlhf):
     """report(*arguments) → (exit status, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["robust-rlhf", "report", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
+    return partial(robust_rlhf, "report")
 
 
 def names(folder):
