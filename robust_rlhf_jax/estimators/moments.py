@@ -16,7 +16,13 @@ from robust_rlhf_jax.kernels.linalg import (
     weighted_second_moment,
 )
 from robust_rlhf_jax.kernels.quantile import upper_threshold
-from robust_rlhf_jax.kernels.spectral import linear_scores, quadratic_scores, remove_softly
+from robust_rlhf_jax.kernels.running_moments import RunningMoments, follow, moments_of, updates_pay
+from robust_rlhf_jax.kernels.spectral import (
+    linear_scores,
+    quadratic_scores,
+    remove_softly,
+    scores_from_moments,
+)
 
 # A step removes the rows above the score that a 2·CHOP-th of the budget exceeds.
 CHOP = 8
@@ -29,7 +35,8 @@ class FilterProblem(eqx.Module):
     """What a filter sees: rows, the tolerated fraction, the variance at which it may stop.
 
     `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt. `start` [n]:
-    weights that an earlier filter left, None for 1; what is missing from them counts towards the budget.
+    weights that an earlier filter left, None for 1; what is missing from them counts towards the budget. `whitener`
+    [d, d]: the rows that count are x times it; None where x is whitened or need not be.
     """
 
     x: Float[Array, "n d"]
@@ -37,14 +44,19 @@ class FilterProblem(eqx.Module):
     level: Float[Array, ""]
     budget: Float[Array, ""]
     start: Float[Array, " n"] | None = None
+    whitener: Float[Array, "d d"] | None = None
 
 
 class FilterState(eqx.Module):
-    """Weights in [0, 1], the scores under them, and the top eigenvalue that the scores come from."""
+    """Weights in [0, 1], the scores under them, and the top eigenvalue that the scores come from.
+
+    `moments` under the weights, where the next step takes them up.
+    """
 
     weights: Float[Array, " n"]
     scores: Float[Array, " n"]
     top: Float[Array, ""]
+    moments: RunningMoments | None = None
 
 
 def _remove(problem: FilterProblem, state: FilterState) -> Float[Array, " n"]:
@@ -69,21 +81,20 @@ class Filter(eqx.Module):
     """Score the rows, remove the highest scores, again: a filter of either degree differs in its scores alone."""
 
     @abc.abstractmethod
-    def scores(
-        self, x: Float[Array, "n d"], weights: Float[Array, " n"]
-    ) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-        """(scores [n], top eigenvalue) of the weighted rows."""
+    def look(
+        self, problem: FilterProblem, weights: Float[Array, " n"], last: FilterState | None
+    ) -> FilterState:
+        """The state of `weights`, scored; `last`: the state before, None at the start."""
 
     @abc.abstractmethod
     def extract(self, problem: FilterProblem, state: FilterState): ...
 
     def init(self, problem: FilterProblem, *, key) -> FilterState:
         weights = jnp.ones(problem.x.shape[0], problem.x.dtype) if problem.start is None else problem.start
-        return FilterState(weights, *self.scores(problem.x, weights))
+        return self.look(problem, weights, None)
 
     def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
-        weights = _remove(problem, state)
-        return FilterState(weights, *self.scores(problem.x, weights))
+        return self.look(problem, _remove(problem, state), state)
 
     def terminate(self, problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
         return _filter_status(problem, state)
@@ -92,8 +103,15 @@ class Filter(eqx.Module):
 class MeanFilter(Filter):
     """Degree-1 filter: remove where the weighted covariance is largest."""
 
-    def scores(self, x, weights):
-        return linear_scores(x, weights)[:2]
+    def look(self, problem, weights, last):
+        x, whitener = problem.x, problem.whitener
+        if not updates_pay(x.shape):
+            return FilterState(weights, *linear_scores(x, weights)[:2])
+        if last is None:
+            moments = moments_of(x, weights, whitener)
+        else:
+            moments = follow(last.moments, x, last.weights, weights, whitener)
+        return FilterState(weights, *scores_from_moments(x, moments, whitener), moments)
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, " d"]:
         return weighted_mean(problem.x, state.weights)
@@ -104,10 +122,10 @@ class CovarianceFilter(Filter):
 
     assume_centered: bool = eqx.field(static=True, default=True)
 
-    def scores(self, x, weights):
-        centred = self._centred(x, weights)
+    def look(self, problem, weights, last):
+        centred = self._centred(problem.x, weights)
         whitener, _, _ = pseudo_inverse_root(weighted_second_moment(centred, weights))
-        return quadratic_scores(matmul(centred, whitener), weights)
+        return FilterState(weights, *quadratic_scores(matmul(centred, whitener), weights))
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, "d d"]:
         return weighted_second_moment(self._centred(problem.x, state.weights), state.weights)
@@ -174,11 +192,14 @@ def _budget(epsilon, doubt, n: int) -> Float[Array, ""]:
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
     n = x.shape[0]
     if covariance is None:  # no clean level is known: the budget alone ends the filter
-        whitened, level = x, jnp.zeros((), x.dtype)
+        whitener, level = None, jnp.zeros((), x.dtype)
     else:
         whitener, _, rank = pseudo_inverse_root(covariance)
-        whitened, level = matmul(x, whitener), spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-    problem = FilterProblem(whitened, epsilon, level, _budget(epsilon, doubt, n))
+        level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
+    rows = x
+    if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
+        rows, whitener = matmul(x, whitener), None
+    problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n), whitener=whitener)
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     weights = end.state.weights

@@ -11,6 +11,7 @@ einsum = lambda spec, *xs: jnp.einsum(spec, *xs, precision="highest")  # noqa: E
 
 
 BLOCKED_FROM = 8192  # rows from which a blocked sum pays
+DENSE_EIGH_UP_TO = 256  # dimensions up to which a top eigenpair is taken from the whole matrix
 
 
 def _blocks(n: int) -> int | None:

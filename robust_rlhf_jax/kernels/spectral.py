@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .linalg import matmul, top_eigenpair, weighted_mean, weighted_second_moment
+from .linalg import DENSE_EIGH_UP_TO, matmul, top_eigenpair, weighted_mean, weighted_second_moment
 from .quantile import upper_threshold
+from .running_moments import RunningMoments
 
-DENSE_EIGH_UP_TO = 256
 POWER_STEPS = 12
 # Rows within this factor of the highest score go together; those far below it lose next to nothing.
 TOP_RANGE = 64.0
@@ -68,6 +68,17 @@ def linear_scores(
     else:
         value, direction = _top_by_lobpcg(centred, weights)
     return matmul(centred, direction) ** 2, value, mean
+
+
+def scores_from_moments(
+    x: Float[Array, "n d"], moments: RunningMoments, whitener: Float[Array, "d d"] | None = None
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """`linear_scores` of the rows Wx_i whose moments are known: (scores [n], λ)."""
+    value, direction = top_eigenpair(moments.covariance)
+    along = direction if whitener is None else matmul(whitener, direction)
+    # No centred copy of all rows: rows far from the origin are rounded by as much already.
+    middle = jnp.dot(moments.centre, along) + jnp.dot(moments.shift, direction)
+    return (matmul(x, along) - middle) ** 2, value
 
 
 def _quadratic_form(y, m):

@@ -8,6 +8,7 @@ from sklearn.covariance import MinCovDet
 
 from robust_rlhf_jax.estimators import filter_mean, robust_covariance, robust_mean
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
 
 EPSILON = 0.1
@@ -94,6 +95,32 @@ def test_known_covariance_against_an_independent_filter(x64):
         assert found.steps == steps
         assert (steps > 0) == (kind == "spike")
     np.testing.assert_array_equal(weights, 1.0)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator sums all rows at every step")
+@pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-9)])
+@pytest.mark.parametrize("kind", ["clean", "spike", "two_clusters", "far"])
+@pytest.mark.parametrize("known", [False, True])
+def test_many_wide_rows_against_an_independent_filter(known, kind, wide, tolerance):
+    """Rows so many that a step only takes out of the sums what it removed, with a covariance far from I.
+
+    In single precision another row or two may stand at a threshold, each 3/n of the mean.
+    """
+    n, d = 16_500, 32
+    z, _ = contaminated(kind, n=n, d=d)
+    scales = np.geomspace(0.1, 10.0, d)
+    x, level = (z * scales, (1 + np.sqrt(d / n)) ** 2) if known else (z, 0.0)
+    assert updates_pay(x.shape)
+    mean, weights, top, steps = numpy_filter_mean(x / scales if known else x, EPSILON, level)
+    with jax.enable_x64(wide):
+        covariance = jnp.asarray(np.diag(scales**2)) if known else None
+        found = filter_mean(jnp.asarray(x), EPSILON, covariance=covariance)
+    whitened = np.asarray(found.mean) / (scales if known else 1.0)
+    np.testing.assert_allclose(whitened, mean, atol=tolerance)
+    np.testing.assert_allclose(found.top_eigenvalue, top, rtol=10 * tolerance)
+    assert found.steps == steps
+    if wide:
+        np.testing.assert_allclose(found.weights, weights, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["spike", "point", "two_clusters", "far"])
