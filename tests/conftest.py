@@ -8,6 +8,9 @@ from pathlib import Path
 
 # NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Four fifths of the tests' time is compilation: half of that is LLVM at work on programs that run for milliseconds.
+# `JAX_DISABLE_MOST_OPTIMIZATIONS=0 python -m pytest` tests them as users run them.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 # No test reads or writes the user's own cache of compiled programs.
 os.environ["ROBUST_RLHF_CACHE"] = "off"
 
