@@ -27,7 +27,7 @@ EPSILONS = np.linspace(0.0, 0.35, 8, dtype=np.float32)
 SIZE = "N = 5,000, H = 5, d = 6, S = 60, A = 4"
 
 
-def batches(cells):
+def batches(cells, pairs=PAIRS):
     """For each of 8 ε its (keys, attacked data, worlds, world of each lane, ε of each lane), a lane per seed."""
     seeds = cells // len(EPSILONS)
     mdp = random_linear_mdp(jax.random.key(0), n_states=60, n_actions=4, dim=6, horizon=5)
@@ -35,7 +35,7 @@ def batches(cells):
     world, keys = np.zeros(seeds, np.int32), jax.random.split(jax.random.key(1), seeds)
     (keys, world), worlds = place((keys, world), split=True), place(worlds, split=False)
     counts = place(lane_counts(seeds, seeds), split=True)
-    datasets = sample_batch(keys, worlds, world, 1.0, PAIRS, counts=counts)[0]
+    datasets = sample_batch(keys, worlds, world, 1.0, pairs, counts=counts)[0]
     index, shared = place(np.arange(seeds), split=True), place(datasets, split=False)
     for level in EPSILONS:
         epsilons = place(np.full(seeds, level), split=True)
@@ -121,12 +121,24 @@ def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def limits(batch, calls):
+def share_of_data(most=4):
+    """The share of a call's processor time that grows with the pairs: a line through N and 4N pairs, all ε."""
+    seconds = np.zeros(2)
+    for i, pairs in enumerate((PAIRS, 4 * PAIRS)):
+        for j, batch in enumerate(batches(len(EPSILONS) * most, pairs)):
+            if j == 0:
+                run_timed("calls one by one", batch, most)
+            seconds[i] += run_timed("calls one by one", batch, most)[2]
+    return min(1.0, (seconds[1] - seconds[0]) / 3 / seconds[0])
+
+
+def limits(batch, calls, data_share):
     """What the numbers of both ways allow.
 
     A batch can use c cores, the calls use u of them already: the ratio of wall times is at most c/u times what the
     batch saves in processor time. Calls that use less than one core were kept from it by other processes: they count
-    as one, or a busy machine would look like room to spare.
+    as one, or a busy machine would look like room to spare. `roof`: the same for a batch that does the work which grows
+    with the data, `data_share` of a call's, and nothing else.
     """
     (n, wall, busy), (n_calls, wall_calls, busy_calls) = batch, calls
     used, saved = max(1.0, busy_calls / wall_calls), (busy_calls / n_calls) / (busy / n)
@@ -137,6 +149,8 @@ def limits(batch, calls):
         "beside_processor_ms_per_cell": 1e3 * busy_calls / n_calls,
         "saved_processor_time": saved,
         "ratio_limit": cores() / used * saved,
+        "data_share": data_share,
+        "roof": cores() / used / data_share,
         "ratio_all_cores": (wall_calls / n_calls) / (wall / n),
     }
 

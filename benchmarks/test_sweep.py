@@ -1,6 +1,6 @@
 """1,024 cells through the sweep's own program beside as many jitted calls, each waited for."""
 
-from sweep_cells import SIZE, as_in_a_sweep, batches, limits
+from sweep_cells import SIZE, as_in_a_sweep, batches, limits, share_of_data
 from sweep_cells import measure as measure_cells
 
 BATCH, CALLS = "the sweep's program", "calls one by one"
@@ -20,7 +20,7 @@ def test_sweep(benchmark, measure, capsys, small):
     )
     del first
     found = measure_cells([BATCH, CALLS, *VMAPPED], cells)
-    facts = limits(found[BATCH], found[CALLS])
+    facts = limits(found[BATCH], found[CALLS], share_of_data())
     per_cell = {way: wall / count for way, (count, wall, _) in found.items()}
     ours, theirs = (cells * per_cell[way] for way in (BATCH, CALLS))
     vmapped = {way: 1e3 * found[way][2] / found[way][0] for way in VMAPPED}
@@ -28,7 +28,8 @@ def test_sweep(benchmark, measure, capsys, small):
         f"A cell takes {facts['processor_ms_per_cell']:.1f} ms of processor time in the batch and "
         f"{facts['beside_processor_ms_per_cell']:.1f} in a call, which already uses {facts['cores_used_by_calls']:.2f} "
         f"of {facts['cores']} cores: on this processor a batch can be at most {facts['ratio_limit']:.1f} times as fast "
-        "as the calls. Vmapped lanes wait for the slowest: processor time per cell "
+        f"as the calls. Of a call {facts['data_share']:.0%} grows with the pairs: with nothing but that left, "
+        f"{facts['roof']:.1f} times would be the roof. Vmapped lanes wait for the slowest: processor time per cell "
         + " and ".join(f"{milliseconds:.1f} ms ({way})" for way, milliseconds in vmapped.items())
         + "."
     )
