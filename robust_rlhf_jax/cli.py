@@ -14,6 +14,7 @@ EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cl
 
 
 def _sweep(arguments) -> None:
+    from robust_rlhf_jax.processor_devices import use_all_cores
     from robust_rlhf_jax.sweeps import config_toml, sweep_command
     from robust_rlhf_jax.sweeps.arguments import with_file
 
@@ -22,6 +23,8 @@ def _sweep(arguments) -> None:
     if arguments.print_config:
         print(config_toml(arguments.settings), end="")
         return
+    if arguments.engine == "local":
+        use_all_cores()
     with _engine(arguments) as execute:
         sweep_command(arguments.settings, arguments.out, arguments.quiet, execute)
 
@@ -86,8 +89,10 @@ def reproduce(
         out: folder for the table (.md), the figure (.png), all cells (.parquet), settings and versions (.json).
         quiet: a plain line every half minute instead of a bar.
     """
+    from robust_rlhf_jax.processor_devices import use_all_cores
     from robust_rlhf_jax.reproduce import reproduce_robustness, reproduce_table1
 
+    use_all_cores()
     {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out, quiet)
 
 

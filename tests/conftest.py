@@ -11,6 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Four fifths of the tests' time is compilation: half of that is LLVM at work on programs that run for milliseconds.
 # `JAX_DISABLE_MOST_OPTIMIZATIONS=0 python -m pytest` tests them as users run them.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Two workers share the cores: a command that runs within a test leaves the other's alone.
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
 # No test reads or writes the user's own cache of compiled programs.
 os.environ["ROBUST_RLHF_CACHE"] = "off"
 

@@ -33,15 +33,20 @@ def groups(config: SweepConfig, size: int) -> Iterator[Group]:
     n = len(config.families) * config.seeds
     others = tuple(name for name in config.algorithms if name != REFERENCE)
     if REFERENCE in config.algorithms:
-        for dataset in _chunks(np.arange(n), size):
+        for dataset in _chunks(_seed_by_seed(config), size):
             yield Group(NO_ATTACK, _lanes(config, dataset, np.zeros(len(dataset))), (REFERENCE,))
     if not others:
         return
     # One ε per batch as far as possible: lanes that need equally many iterations wait for each other least.
-    epsilons, dataset = np.repeat(config.epsilons, n), np.tile(np.arange(n), len(config.epsilons))
+    epsilons, dataset = np.repeat(config.epsilons, n), np.tile(_seed_by_seed(config), len(config.epsilons))
     for attack in config.attacks:
         for chunk in _chunks(np.arange(len(dataset)), size):
             yield Group(attack, _lanes(config, dataset[chunk], epsilons[chunk]), others)
+
+
+def _seed_by_seed(config: SweepConfig) -> np.ndarray:
+    """All data sets, whose numbers go family by family: each device, with its run of lanes, gets all families alike."""
+    return np.arange(len(config.families) * config.seeds).reshape(-1, config.seeds).T.ravel()
 
 
 def cells_per_attack(config: SweepConfig) -> int:

@@ -11,8 +11,9 @@ from .batches import cells_per_attack
 from .config import SweepConfig
 from .families import World
 
-# Batches are what is stored and what a stop can lose; on CPU, whose cells run one by one, larger ones gain nothing.
-MOST_ON_CPU = 24
+# Batches are what is stored and what a stop can lose; on CPU, whose cells run one by one, larger ones gain nothing but
+# that the last of a device's cells waits for the others less often.
+MOST_ON_CPU, MOST_PER_CORE = 24, 12
 MOST_ELSEWHERE = 256
 # An algorithm's working arrays in units of its data set, with room to spare: `benchmarks/lane_memory.py` measured
 # 2.1 to 3.1 for eight algorithms on CPU.
@@ -26,16 +27,18 @@ def lanes_that_fit(config: SweepConfig, worlds: World, memory: int | None = None
     """`config.lanes`, or if that is None the number of cells per batch that memory allows.
 
     One cell takes D (1 + w) bytes: its attacked data set, D bytes by `jax.eval_shape`, and w = `WORKING_SETS` times
-    as much to work in. Half of the memory, less the clean data sets, holds m cells; at most 24 on CPU and 256 a
-    device elsewhere. The n cells of an attack then need ⌈n/m⌉ batches, and each takes ⌈n/⌈n/m⌉⌉ cells: the last
-    lacks fewer cells than there are batches. `memory` in bytes; this machine's if None.
+    as much to work in. Half of the memory, less the clean data sets, holds m cells; at most 24 on CPU, or 12 a device
+    if that is more, and 256 a device elsewhere. The n cells of an attack then need ⌈n/m⌉ batches, and each takes
+    ⌈n/⌈n/m⌉⌉ cells: the last lacks fewer cells than there are batches. `memory` in bytes; this machine's if None.
     """
     if config.lanes is not None:
         return config.lanes
     one = data_bytes(config, worlds)
     clean = one * len(config.families) * config.seeds
     room = SHARE * (memory_bytes() if memory is None else memory) - clean
-    most = MOST_ON_CPU if jax.default_backend() == "cpu" else MOST_ELSEWHERE * jax.device_count()
+    devices = jax.device_count()
+    on_cpu = jax.default_backend() == "cpu"
+    most = max(MOST_ON_CPU, MOST_PER_CORE * devices) if on_cpu else MOST_ELSEWHERE * devices
     fit = max(1, min(most, int(room / (one * (1 + WORKING_SETS)))))
     n = cells_per_attack(config)
     batches = -(-n // fit)

@@ -21,12 +21,13 @@ preset = "tiny"
 families = ["chain"]
 attacks = ["flip_confident"]
 epsilons = [0, 0.2]
-seeds = 12
+seeds = 24
 algorithms = ["standard", "clean_reference"]
 n_pairs = 600
 lanes = 1
 """
-CELLS, PARTS, KILLS = 48, 12 + 24 + 1, 20
+SEEDS, KILLS = 24, 20
+CELLS, PARTS = 4 * SEEDS, 3 * SEEDS + 1
 COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 
 
@@ -129,7 +130,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_same_command_goes_on(forks, undistu
     )
     # A part of the reference is two cells.
     saved = int(last.split()[2])
-    assert saved in (2 * forks.parts("stopped"), 12 + forks.parts("stopped"))
+    assert saved in (2 * forks.parts("stopped"), SEEDS + forks.parts("stopped"))
     assert sorted(path.name for path in (forks.folder / "stopped").iterdir()) == ["parts"]
     forks.start("stopped")
     assert forks.end() == 0, forks.log("stopped")
@@ -139,7 +140,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_same_command_goes_on(forks, undistu
 
 def test_two_devices_change_no_bit(forks, undisturbed):
     """In a process of its own, since the number of devices is settled once; three lanes make four on two devices."""
-    environment = forks.environment | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    environment = forks.environment | {"JAX_NUM_CPU_DEVICES": "2"}
     words = [*COMMAND, "sweep", "sweep.toml", "--lanes", "3", "--out", "two"]
     ended = subprocess.run(
         words, cwd=forks.folder, env=environment, capture_output=True, text=True, timeout=300
