@@ -1,7 +1,7 @@
 """How the benchmarks measure: whole outputs, compile and run apart, memory, the machine's own rates, rivals in turns.
 
 `python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`; `--small` runs all at a size
-that says only whether they work. The rows beside PyTorch need it installed (`pip install torch`; its CPU build will do).
+that says only whether they work. The rows beside PyTorch need `pip install torch`, of which the CPU build will do.
 """
 
 import importlib.util
@@ -38,6 +38,12 @@ def rows(small):
 
 
 @pytest.fixture(scope="session")
+def sized(rows):
+    """sized(world): the world's size with its pairs n as `rows` has them."""
+    return lambda world: world | {"n": rows(world["n"])}
+
+
+@pytest.fixture(scope="session")
 def copy_rate(rows):
     """Bytes per second, read and written, at which this machine copies."""
     return machine.copy_rate(rows(1_000_000), 128)
@@ -64,7 +70,7 @@ def _timed(run):
 
 
 @pytest.fixture
-def measure(benchmark):
+def measure(benchmark, small):
     """measure(program, *arguments, what=…, size=…, work=(amount, unit)) times runs until all of their result is ready.
 
     Stores `compile_s`: the first call on empty caches less the median run; `throughput`: the `amount` of `unit` that
@@ -79,7 +85,7 @@ def measure(benchmark):
         benchmark.extra_info.update(what=what, size=size, work=amount, throughput_unit=f"{unit}/s")
         benchmark.extra_info["peak_memory_bytes"] = peak_memory_bytes(program, *arguments)
         out = benchmark.pedantic(
-            lambda: jax.block_until_ready(program(*arguments)), rounds=rounds, warmup_rounds=1
+            lambda: jax.block_until_ready(program(*arguments)), rounds=1 if small else rounds, warmup_rounds=1
         )
         if benchmark.stats is not None:
             median = benchmark.stats.stats.median

@@ -10,7 +10,6 @@ from robust_rlhf_jax.kernels import quantile
 
 KEPT = 0.9
 PASSES = 32  # single precision, a value and its weight in each
-ACCOUNT = f"{PASSES} passes of 8 bytes a row"
 
 upper_threshold = jax.jit(quantile.upper_threshold)
 keep_top = jax.jit(quantile.keep_top)
@@ -57,27 +56,25 @@ THRESHOLDS = {
 TOPS = {"`np.argpartition`": ("NumPy", top_by_partition), "`torch.topk`": ("PyTorch", top_by_torch)}
 
 
-def in_turns(measure, beside, kernel, what, arrays, rival, function):
+def in_turns(measure, beside, kernel, name, arrays, way, rival, function):
     """The kernel on `arrays` beside the rival, which must find the same."""
-    name, run = rival_run(rival, {rival: function}, arrays)
+    library, run = rival_run(rival, {rival: function}, arrays)
     n = len(arrays[0])
-    found = measure(kernel, *arrays, what=what, size=f"n = {n:,}", work=(n, "rows"))
+    found = measure(kernel, *arrays, what=name, size=f"n = {n:,}", work=(n, "rows"))
     assert_same((found,), run())
-    beside(lambda: kernel(*arrays), run, name=name)
+    # NumPy's partitions and sorts use no BLAS.
+    beside(lambda: kernel(*arrays), run, name=f"{way}, 1 thread" if rival == "NumPy" else f"{way}: {library}")
 
 
 @pytest.mark.parametrize("way", THRESHOLDS)
 def test_upper_threshold(measure, beside, rows, way):
-    rival, function = THRESHOLDS[way]
     arrays = values(rows(1_000_000))
-    in_turns(measure, beside, upper_threshold, f"`upper_threshold` against {way}", arrays, rival, function)
+    in_turns(measure, beside, upper_threshold, "`upper_threshold`", arrays, way, *THRESHOLDS[way])
 
 
 @pytest.mark.parametrize("way", TOPS)
 def test_keep_top(measure, beside, rows, way):
-    rival, function = TOPS[way]
-    arrays = values(rows(1_000_000))
-    in_turns(measure, beside, keep_top, f"`keep_top` against {way}", arrays, rival, function)
+    in_turns(measure, beside, keep_top, "`keep_top`", values(rows(1_000_000)), way, *TOPS[way])
 
 
 @pytest.mark.parametrize("n", [100_000, 1_000_000, 10_000_000])
@@ -93,4 +90,4 @@ def test_scaling(measure, against_copy, rows, n):
     )
     assert np.isfinite(found)
     if n > 1_000_000:
-        against_copy(PASSES * 8 * len(arrays[0]), ACCOUNT)
+        against_copy(PASSES * 8 * rows(n), f"{PASSES} passes of 8 bytes a row")
