@@ -45,7 +45,11 @@ def test_solve_batch(measure, beside, sized, oracle, count):
     )
     single = jnp.stack([result.value for result in jax.block_until_ready(one_by_one())])
     np.testing.assert_allclose(found.value, single, rtol=1e-3, atol=1e-3)
-    beside(lambda: batch(ready, thetas), one_by_one, name=f"{count} jitted calls")
+    beside(
+        lambda: batch(ready, thetas),
+        one_by_one,
+        name=f"{count} jitted calls" if count > 1 else "a jitted call",
+    )
 
 
 def test_passes_alone(measure, sized):

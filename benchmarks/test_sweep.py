@@ -41,6 +41,7 @@ def test_sweep(benchmark, measure, capsys, small):
         beside_min_s=theirs,
         ratio_median=theirs / ours,
         ratio_min=theirs / ours,
+        throughput=cells / ours,
         note=note,
         **facts,
         vmapped_processor_ms_per_cell=vmapped,
