@@ -7,7 +7,7 @@ from samples import EPSILON, size_of, spoilt_rows
 from robust_rlhf_jax import robust_covariance, robust_mean
 
 # The usual size, then n and d smaller and larger; above d = 256 the mean takes its eigenvector from LOBPCG.
-MEANS = [(100_000, 100), (10_000, 100), (1_000_000, 100), (100_000, 20), (100_000, 400)]
+MEANS = [(100_000, 100), (10_000, 100), (1_000_000, 100), (100_000, 20), (100_000, 250), (20_000, 400)]
 COVARIANCES = [(20_000, 30), (5_000, 30), (80_000, 30), (20_000, 10), (20_000, 100)]
 
 compiled_mean = eqx.filter_jit(lambda x, epsilon: robust_mean(x, epsilon))
