@@ -39,8 +39,8 @@ def rows(small):
 
 @pytest.fixture(scope="session")
 def sized(small):
-    """sized(world): the world's size, or with `--small` one of few pairs and steps; d stays, where programs differ."""
-    return lambda world: world | {"n": 500, "h": 2} if small else world
+    """sized(world): the world's size; with `--small` always the same one, so that its data are prepared but once."""
+    return lambda world: {"n": 500, "h": 2, "d": 6} if small else world
 
 
 @pytest.fixture(scope="session")
