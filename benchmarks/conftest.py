@@ -1,7 +1,7 @@
-"""How the benchmarks measure: whole outputs, compile and run apart, rivals in turns.
+"""How the benchmarks measure: whole outputs, compile and run apart, memory, the machine's own rates, rivals in turns.
 
-`python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`; `--small` runs those that know
-it at a size that says only whether they work.
+`python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`; `--small` runs all at a size
+that says only whether they work. The rows beside PyTorch need `pip install torch`, of which the CPU build will do.
 """
 
 import importlib.util
@@ -9,23 +9,50 @@ import time
 from importlib import metadata
 
 import jax
+import machine
 import numpy as np
 import pytest
+from program_memory import peak_memory_bytes
 
-PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "torch")
+PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "scikit-learn", "torch")
 MODULES = {"scikit-learn": "sklearn"}
+SMALLER = 50
 
 # A cache on disk would pass off a look-up as compilation.
 jax.config.update("jax_enable_compilation_cache", False)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--small", action="store_true", help="small sizes where a benchmark has them")
+    parser.addoption("--small", action="store_true", help="sizes that say only whether the benchmarks work")
 
 
 @pytest.fixture(scope="session")
 def small(request):
     return request.config.getoption("--small")
+
+
+@pytest.fixture(scope="session")
+def rows(small):
+    """rows(n): n, or a fiftieth of it with `--small`."""
+    return lambda n: max(500, n // SMALLER) if small else n
+
+
+@pytest.fixture(scope="session")
+def sized(small):
+    """sized(world): the world's size; with `--small` always the same one, so that its data are prepared but once."""
+    return lambda world: {"n": 500, "h": 2, "d": 6} if small else world
+
+
+@pytest.fixture(scope="session")
+def copy_rate(rows):
+    """Bytes per second, read and written, at which this machine copies."""
+    return machine.copy_rate(rows(1_000_000), 128)
+
+
+@pytest.fixture(scope="session")
+def product_rate(small):
+    """Operations per second of this machine's matrix product."""
+    return machine.product_rate(small)
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
@@ -43,33 +70,33 @@ def _timed(run):
 
 
 @pytest.fixture
-def measure(benchmark):
-    """measure(run, what=…, size=…, group=…) times `run()` until every array of its result is ready.
+def measure(benchmark, small):
+    """measure(program, *arguments, what=…, size=…, work=(amount, unit)) times runs until all of their result is ready.
 
-    `compile_s` is the first call on empty caches less the median run; None for a `run` that compiles nothing.
+    Stores `compile_s`: the first call on empty caches less the median run; `throughput`: the `amount` of `unit` that
+    a run processes, per second; `peak_memory_bytes` of a jitted program.
     """
 
-    def measure(run, *, what, size, group, rounds=7, iterations=1, compiles=True):
-        benchmark.group = group
-        benchmark.extra_info.update(what=what, size=size, compile_s=None)
-        if compiles:
-            jax.clear_caches()
-            first = _timed(run)
+    def measure(program, *arguments, what, size, work, rounds=7):
+        benchmark.group = what
+        amount, unit = work
+        jax.clear_caches()
+        first = _timed(lambda: program(*arguments))
+        benchmark.extra_info.update(what=what, size=size, work=amount, throughput_unit=f"{unit}/s")
+        benchmark.extra_info["peak_memory_bytes"] = peak_memory_bytes(program, *arguments)
         out = benchmark.pedantic(
-            lambda: jax.block_until_ready(run()),
-            rounds=rounds,
-            iterations=iterations,
-            warmup_rounds=int(compiles),
+            lambda: jax.block_until_ready(program(*arguments)), rounds=1 if small else rounds, warmup_rounds=1
         )
-        if compiles and benchmark.stats is not None:
-            benchmark.extra_info["compile_s"] = max(0.0, first - benchmark.stats.stats.median)
+        if benchmark.stats is not None:
+            median = benchmark.stats.stats.median
+            benchmark.extra_info.update(compile_s=max(0.0, first - median), throughput=amount / median)
         return out
 
     return measure
 
 
 @pytest.fixture
-def beside(benchmark, capsys):
+def beside(benchmark, capsys, small):
     """beside(ours, rival, name=…) runs both in turns and stores rival/ours of the minima and of the medians.
 
     **Returns:** the medians (ours, rival) in seconds.
@@ -80,12 +107,13 @@ def beside(benchmark, capsys):
     """
 
     def warm(run):
-        end = time.perf_counter() + 0.25
+        end = time.perf_counter() + (0.01 if small else 0.25)
         while time.perf_counter() < end:
             _timed(run)
         return _timed(run)
 
     def beside(ours, rival, *, name, turns=7):
+        turns = 2 if small else turns
         times = np.asarray([(warm(ours), warm(rival)) for _ in range(turns)])
         low, middle = times.min(axis=0), np.median(times, axis=0)
         benchmark.extra_info.update(
@@ -97,13 +125,45 @@ def beside(benchmark, capsys):
             beside_min_s=low[1],
             ratio_median=middle[1] / middle[0],
             ratio_min=low[1] / low[0],
+            throughput=benchmark.extra_info["work"] / middle[0],
         )
         with capsys.disabled():
             print(
                 f"\n{benchmark.extra_info['what']} beside {name}, {turns} turns: "
-                f"medians {1e3 * middle[0]:.1f} and {1e3 * middle[1]:.1f} ms, ratio {middle[1] / middle[0]:.2f}; "
-                f"minima {1e3 * low[0]:.1f} and {1e3 * low[1]:.1f} ms, ratio {low[1] / low[0]:.2f}"
+                f"medians {1e3 * middle[0]:.3g} and {1e3 * middle[1]:.3g} ms, ratio {middle[1] / middle[0]:.2f}; "
+                f"minima {1e3 * low[0]:.3g} and {1e3 * low[1]:.3g} ms, ratio {low[1] / low[0]:.2f}"
             )
         return middle
 
     return beside
+
+
+def _store_fraction(benchmark, amount, rate, of):
+    """`amount` per second of the row's median run, as a fraction of `rate`; call it after `beside`."""
+    if benchmark.stats is not None:
+        seconds = benchmark.extra_info.get("ours_median_s", benchmark.stats.stats.median)
+        benchmark.extra_info.update(fraction=amount / seconds / rate, fraction_of=of)
+
+
+@pytest.fixture
+def against_copy(benchmark, copy_rate):
+    """against_copy(bytes, account) stores how near a run that must move these bytes comes to the machine's copying."""
+
+    def against_copy(size, account):
+        _store_fraction(benchmark, size, copy_rate, f"of the copy's bytes per second ({account})")
+        benchmark.extra_info["copy_gb_per_s"] = copy_rate / 1e9
+
+    return against_copy
+
+
+@pytest.fixture
+def against_product(benchmark, product_rate):
+    """against_product(operations, account) stores how near a run comes to the machine's matrix product."""
+
+    def against_product(operations, account):
+        _store_fraction(
+            benchmark, operations, product_rate, f"of a product's operations per second ({account})"
+        )
+        benchmark.extra_info["product_gflops"] = product_rate / 1e9
+
+    return against_product

@@ -54,3 +54,16 @@ def multiplication(size, dtype=jnp.float32):
     a = jax.random.normal(jax.random.key(0), (size, size), dtype)
     product = jax.jit(lambda a: jnp.matmul(a, a, precision="highest"))
     return 2 * size**3, lambda: product(a)
+
+
+def copy_rate(n, d):
+    """Bytes per second, read and written, of the fastest copy of [n, d] single-precision numbers."""
+    x = jnp.ones((n, d), jnp.float32)
+    return 2 * x.nbytes / _seconds(fastest_copy(x)[1])
+
+
+def product_rate(small=False):
+    """Operations per second of a square product of a size that keeps the device busy."""
+    size = 512 if small else 2048 if jax.default_backend() == "cpu" else 8192
+    operations, product = multiplication(size)
+    return operations / _seconds(product)

@@ -15,12 +15,15 @@ START, END = "<!-- performance:start -->", "<!-- performance:end -->"
 COMMAND = "python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json"
 HEAD = "| what | size | compile s | run ms | beside | its ms | ratio |"
 LINE = "|---|---|---:|---:|---|---:|---:|"
+# RESULTS.md alone has these.
+WIDE_HEAD, WIDE_LINE = " throughput | peak MB | fraction |", "---:|---:|---|"
 INTRODUCTION = """# Results
 
 Run time is the median and, in brackets, the minimum, after the whole output is ready and without compilation;
 *compile* is the first call on empty caches less the median run. Ratios are those of the rival's medians (minima) to
-ours, taken in turns within one run. Written by `python benchmarks/performance_table.py`."""
-FRACTION_HEAD, FRACTION_LINE = " fraction |", "---:|"
+ours, taken in turns within one run. *Throughput* is what a median run processes per second; *peak MB* is the compiler's
+account of a program's arguments, outputs and temporaries; *fraction* is that of the machine's own rate, measured in the
+same run. Written by `python benchmarks/performance_table.py`."""
 # What the README shows, by the start of a row's name: the rest is in RESULTS.md.
 KEY_ROWS = (
     "`trimmed_mle`",
@@ -44,31 +47,47 @@ def pair(median, low):
     return f"{milliseconds(median)} ({milliseconds(low)})"
 
 
-def row(benchmark, fractions):
+def throughput(facts):
+    """Three digits, a thousand-fold unit and what is counted: "12.3 M rows/s"."""
+    if "throughput" not in facts:
+        return ""
+    value = float(f"{facts['throughput']:.3g}")
+    scale, prefix = next(((s, p) for s, p in ((1e9, "G "), (1e6, "M "), (1e3, "k ")) if value >= s), (1, ""))
+    return f"{value / scale:g} {prefix}{facts['throughput_unit']}"
+
+
+def megabytes(size):
+    """Nothing where it is not known."""
+    if size is None:
+        return ""
+    return f"{size / 1e6:,.0f}" if size >= 1e8 else f"{size / 1e6:.3g}"
+
+
+def fraction(facts):
+    if "fraction" not in facts:
+        return ""
+    target = f", target {facts['target']:g}" if "target" in facts else ""
+    return f"{facts['fraction']:.2g} {facts['fraction_of']}{target}"
+
+
+def row(benchmark, wide):
     """One benchmark as a line; where it was measured beside a rival, both times are those of the turns."""
     facts, stats = benchmark["extra_info"], benchmark["stats"]
-    compiled = "–" if facts["compile_s"] is None else f"{facts['compile_s']:.2f}"
     run, rival, ratio = pair(stats["median"], stats["min"]), "", ""
     if "beside" in facts:
         run = pair(facts["ours_median_s"], facts["ours_min_s"])
         rival = pair(facts["beside_median_s"], facts["beside_min_s"])
         ratio = f"{facts['ratio_median']:.2g} ({facts['ratio_min']:.2g})"
+    compiled = f"{facts['compile_s']:.2f}"
     cells = [facts["what"], facts["size"], compiled, run, facts.get("beside", ""), rival, ratio]
-    if fractions:
-        target = f", target {facts['target']:g}" if "target" in facts else ""
-        cells.append(f"{facts['fraction']:.2f} {facts['fraction_of']}{target}" if "fraction" in facts else "")
+    if wide:
+        cells += [throughput(facts), megabytes(facts.get("peak_memory_bytes")), fraction(facts)]
     return f"| {' | '.join(cells)} |"
-
-
-def shown(benchmarks):
-    """All but a rival's own benchmark, which is not repeated below the line that it stands beside."""
-    beside = {b["group"] for b in benchmarks if "beside" in b["extra_info"]}
-    return [b for b in benchmarks if "beside" in b["extra_info"] or b["group"] not in beside]
 
 
 def key_rows(benchmarks):
     """The first row of each key, in the keys' order."""
-    names = [(b["extra_info"]["what"], b) for b in shown(benchmarks)]
+    names = [(b["extra_info"]["what"], b) for b in benchmarks]
     found = [next((b for name, b in names if name.startswith(key)), None) for key in KEY_ROWS]
     return [b for b in found if b is not None]
 
@@ -89,22 +108,32 @@ def footer(results, name="results.json"):
     return f"`{command}`; {device_of(machine)}, {machine['system']}; {results['datetime'][:10]}; {versions}."
 
 
-def table(benchmarks, fractions):
-    head, line = (HEAD + FRACTION_HEAD, LINE + FRACTION_LINE) if fractions else (HEAD, LINE)
-    return "\n".join([head, line, *(row(b, fractions) for b in benchmarks)])
+def table(benchmarks, wide):
+    head, line = (HEAD + WIDE_HEAD, LINE + WIDE_LINE) if wide else (HEAD, LINE)
+    return "\n".join([head, line, *(row(b, wide) for b in benchmarks)])
+
+
+def rates(benchmarks):
+    """A sentence of what the machine itself reached, if a row was held against it."""
+    facts = {name: value for b in benchmarks for name, value in b["extra_info"].items()}
+    units = (
+        ("copy_gb_per_s", "{:,.3g} GB/s read and written in a copy"),
+        ("product_gflops", "{:,.3g} Gflop/s in a product of matrices"),
+    )
+    found = [form.format(facts[name]) for name, form in units if name in facts]
+    return f"The machine itself: {', '.join(found)}." if found else ""
 
 
 def notes(benchmarks):
     """Sentences that a benchmark stored about itself."""
-    return [f"- {b['extra_info']['note']}" for b in shown(benchmarks) if "note" in b["extra_info"]]
+    return [f"- {b['extra_info']['note']}" for b in benchmarks if "note" in b["extra_info"]]
 
 
 def section(results, name):
     """One device's part of RESULTS.md."""
     benchmarks = results["benchmarks"]
-    fractions = any("fraction" in b["extra_info"] for b in benchmarks)
-    parts = [f"## {device_of(results['machine_info'])}", footer(results, name)]
-    parts += [table(shown(benchmarks), fractions), "\n".join(notes(benchmarks))]
+    parts = [f"## {device_of(results['machine_info'])}", footer(results, name), rates(benchmarks)]
+    parts += [table(benchmarks, wide=True), "\n".join(notes(benchmarks))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -115,9 +144,10 @@ def page(files):
 
 def short_table(results):
     """The README's: the key rows, and where the others are."""
-    rows = table(key_rows(results["benchmarks"]), fractions=False)
+    rows = table(key_rows(results["benchmarks"]), wide=False)
     more = (
-        "All rows, with fractions of the machine's bandwidth: [benchmarks/RESULTS.md](benchmarks/RESULTS.md)."
+        "All rows, with throughput, memory and fractions of the machine's rates: "
+        "[benchmarks/RESULTS.md](benchmarks/RESULTS.md)."
     )
     return "\n\n".join([rows, f"Medians (minima). {footer(results)} {more}"])
 

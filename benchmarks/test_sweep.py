@@ -9,21 +9,22 @@ VMAPPED = ("vmap, 8 lanes", "vmap, 24 lanes")
 
 def test_sweep(benchmark, measure, capsys, small):
     """The sweep's program takes every cell; of each ε the others take 16 or 24, scaled to all."""
-    cells = 192 if small else 1024
+    cells, vmapped_ways = (64, VMAPPED[:1]) if small else (1024, VMAPPED)
     first = next(batches(cells))
     measure(
-        lambda: as_in_a_sweep(*first),
+        as_in_a_sweep,
+        *first,
         what=f"{cells:,} cells of `uniform_coverage`, 8 ε",
         size=SIZE,
-        group="sweep",
+        work=(len(first[0]), "cells"),
         rounds=1,
     )
     del first
-    found = measure_cells([BATCH, CALLS, *VMAPPED], cells)
+    found = measure_cells([BATCH, CALLS, *vmapped_ways], cells)
     facts = limits(found[BATCH], found[CALLS], share_of_data())
     per_cell = {way: wall / count for way, (count, wall, _) in found.items()}
     ours, theirs = (cells * per_cell[way] for way in (BATCH, CALLS))
-    vmapped = {way: 1e3 * found[way][2] / found[way][0] for way in VMAPPED}
+    vmapped = {way: 1e3 * found[way][2] / found[way][0] for way in vmapped_ways}
     note = (
         f"A cell takes {facts['processor_ms_per_cell']:.1f} ms of processor time in the batch and "
         f"{facts['beside_processor_ms_per_cell']:.1f} in a call, which already uses {facts['cores_used_by_calls']:.2f} "
@@ -41,6 +42,7 @@ def test_sweep(benchmark, measure, capsys, small):
         beside_min_s=theirs,
         ratio_median=theirs / ours,
         ratio_min=theirs / ours,
+        throughput=cells / ours,
         note=note,
         **facts,
         vmapped_processor_ms_per_cell=vmapped,

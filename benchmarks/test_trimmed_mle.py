@@ -1,30 +1,31 @@
-"""Trimmed maximum likelihood beside the same alternation with scikit-learn's logistic regression inside."""
+"""Trimmed maximum likelihood beside the same alternation with scikit-learn's regression, and as n and d grow."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from samples import size_of
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax import trimmed_mle
 from robust_rlhf_jax.estimators.trimmed_mle import default_tolerance
 
-PAIRS, DIM, EPSILON, RADIUS = 100_000, 50, 0.1, 100.0
-SIZE = "n = 100,000, d = 50, ε = .1"
-GROUP = "trimmed maximum likelihood"
+EPSILON, RADIUS = 0.1, 100.0
 RIVAL = "alternation with scikit-learn"
 MAX_ROUNDS = 100
+# The usual size, then n and d smaller and larger.
+SIZES = [(100_000, 50), (10_000, 50), (1_000_000, 50), (100_000, 10), (100_000, 200)]
 
 
-@pytest.fixture(scope="module")
-def pairs():
+def spoilt_pairs(n, d):
     """Normal differences, Bradley–Terry labels of a θ of norm 2; the most confident tenth is flipped."""
     k_x, k_theta, k_labels = jax.random.split(jax.random.key(0), 3)
-    x = jax.random.normal(k_x, (PAIRS, DIM))
-    theta = jax.random.normal(k_theta, (DIM,))
+    x = jax.random.normal(k_x, (n, d))
+    theta = jax.random.normal(k_theta, (d,))
     margins = x @ (2.0 * theta / jnp.linalg.norm(theta))
     labels = jnp.where(jax.random.bernoulli(k_labels, jax.nn.sigmoid(margins)), 1.0, -1.0)
-    flipped = jnp.argsort(-labels * margins)[: int(EPSILON * PAIRS)]
+    flipped = jnp.argsort(-labels * margins)[: int(EPSILON * n)]
     return jax.block_until_ready((x, labels.at[flipped].multiply(-1.0)))
 
 
@@ -51,13 +52,20 @@ def scikit_alternation(x, labels):
     return model.coef_[0]
 
 
+@eqx.filter_jit
 def fit(x, labels):
     return trimmed_mle(x, labels, EPSILON, radius=RADIUS, robust_start=False)
 
 
-def test_trimmed_mle(measure, beside, benchmark, pairs):
+def timed(measure, pairs, what):
+    x = pairs[0]
+    return measure(fit, *pairs, what=what, size=f"{size_of(x)}, ε = .1", work=(x.shape[0], "pairs"))
+
+
+def test_trimmed_mle(measure, beside, benchmark, rows):
+    pairs = spoilt_pairs(rows(100_000), 50)
     host = [np.asarray(part) for part in pairs]
-    found = measure(lambda: fit(*pairs), what="`trimmed_mle`, one start", size=SIZE, group=GROUP)
+    found = timed(measure, pairs, "`trimmed_mle`, one start")
     ours = trimmed_likelihood(found.theta, *host)
     theirs = trimmed_likelihood(scikit_alternation(*host), *host)
     benchmark.extra_info.update(
@@ -70,6 +78,6 @@ def test_trimmed_mle(measure, beside, benchmark, pairs):
     beside(lambda: fit(*pairs), lambda: scikit_alternation(*host), name=RIVAL)
 
 
-def test_scikit_alternation(measure, pairs):
-    host = [np.asarray(part) for part in pairs]
-    measure(lambda: scikit_alternation(*host), what=RIVAL, size=SIZE, group=GROUP, rounds=3, compiles=False)
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_scaling(measure, rows, n, d):
+    timed(measure, spoilt_pairs(rows(n), d), "`trimmed_mle`, one start, scaling")
