@@ -8,6 +8,7 @@ from sklearn.covariance import MinCovDet
 
 from robust_rlhf_jax.estimators import filter_mean, robust_covariance, robust_mean
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.kernels import running_moments, spectral
 from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
 
@@ -190,8 +191,10 @@ def test_splits_outvote_a_spoilt_part():
     assert np.linalg.norm(robust_mean(x, 0.0)) > 10
 
 
-def test_many_dimensions():
-    """Above 256 dimensions the eigenvector comes without a covariance."""
+def test_many_dimensions(monkeypatch):
+    """Above so many dimensions the eigenvector comes without a covariance."""
+    monkeypatch.setattr(spectral, "DENSE_EIGH_UP_TO", 256)
+    monkeypatch.setattr(running_moments, "DENSE_EIGH_UP_TO", 256)
     rng = np.random.default_rng(7)
     x = rng.normal(size=(400, 260))
     x[:40] += 20.0 / np.sqrt(260)

@@ -113,4 +113,4 @@ def test_where_updates_pay():
     """Tall and wide rows on a processor; narrow, few or very wide ones are summed whole."""
     on_cpu = jax.default_backend() == "cpu"
     assert updates_pay((40_000, 100)) == on_cpu
-    assert not any(map(updates_pay, [(40_000, 6), (1000, 100), (40_000, 300)]))
+    assert not any(map(updates_pay, [(40_000, 6), (1000, 100), (40_000, 2000)]))
