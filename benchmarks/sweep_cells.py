@@ -18,6 +18,7 @@ import numpy as np
 
 from robust_rlhf_jax import normalised_gap, policy_value, random_linear_mdp, uniform_coverage
 from robust_rlhf_jax.mdp import uniform_policy
+from robust_rlhf_jax.processor_devices import cores
 from robust_rlhf_jax.sweeps.families import World, stack_worlds
 from robust_rlhf_jax.sweeps.lanes import gather, lane_counts, place
 from robust_rlhf_jax.sweeps.programs import corrupt_batch, sample_batch, solve_batch
@@ -117,10 +118,6 @@ def measure(ways, cells, most=16):
     return totals
 
 
-def cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
 def share_of_data(most=4):
     """The share of a call's processor time that grows with the pairs: a line through N and 4N pairs, all ε."""
     seconds = np.zeros(2)
@@ -165,9 +162,9 @@ def _child(cells, half, halves):
     print(json.dumps(totals.tolist()), flush=True)
 
 
-def in_processes(cells, flags="", halves=2):
+def in_processes(cells, devices=1, halves=2):
     """(cells, wall, processor seconds) of `halves` processes at once, each with every `halves`-th ε."""
-    environment = os.environ | {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()}
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": str(devices)}
     command = [sys.executable, __file__, "--cells", str(cells), "--child"]
     children = [
         subprocess.Popen(
@@ -216,10 +213,7 @@ def main():
         line(way, totals)
     if jax.default_backend() == "cpu":
         line("two processes", in_processes(arguments.cells))
-        line(
-            "two devices in one process",
-            in_processes(arguments.cells, "--xla_force_host_platform_device_count=2", halves=1),
-        )
+        line("a device per core, as the command", in_processes(arguments.cells, cores(), halves=1))
 
 
 if __name__ == "__main__":
