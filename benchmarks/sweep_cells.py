@@ -134,8 +134,8 @@ def limits(batch, calls, data_share):
 
     A batch can use c cores, the calls use u of them already: the ratio of wall times is at most c/u times what the
     batch saves in processor time. Calls that use less than one core were kept from it by other processes: they count
-    as one, or a busy machine would look like room to spare. `roof`: the same for a batch that does the work which grows
-    with the data, `data_share` of a call's, and nothing else.
+    as one, or a busy machine would look like room to spare. `roof`: the same for a batch of which nothing is left but
+    the work that grows with the data, `data_share` of all.
     """
     (n, wall, busy), (n_calls, wall_calls, busy_calls) = batch, calls
     used, saved = max(1.0, busy_calls / wall_calls), (busy_calls / n_calls) / (busy / n)
@@ -147,7 +147,7 @@ def limits(batch, calls, data_share):
         "saved_processor_time": saved,
         "ratio_limit": cores() / used * saved,
         "data_share": data_share,
-        "roof": cores() / used / data_share,
+        "roof": cores() / used * saved / data_share,
         "ratio_all_cores": (wall_calls / n_calls) / (wall / n),
     }
 

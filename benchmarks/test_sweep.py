@@ -35,8 +35,8 @@ def test_sweep(benchmark, measure, capsys, small):
         f"A cell takes {facts['processor_ms_per_cell']:.1f} ms of processor time in the batch and "
         f"{facts['beside_processor_ms_per_cell']:.1f} in a call, which already uses {facts['cores_used_by_calls']:.2f} "
         f"of {facts['cores']} cores: on this processor a batch can be at most {facts['ratio_limit']:.1f} times as fast "
-        f"as the calls. Of a call {facts['data_share']:.0%} grows with the pairs: with nothing but that left, "
-        f"{facts['roof']:.1f} times would be the roof. Vmapped lanes wait for the slowest: processor time per cell "
+        f"as the calls. Of a call {facts['data_share']:.0%} grows with the pairs: were the rest free, the roof would "
+        f"be {facts['roof']:.1f} times. Vmapped lanes wait for the slowest: processor time per cell "
         + " and ".join(f"{milliseconds:.1f} ms ({way})" for way, milliseconds in vmapped.items())
         + "."
     )
