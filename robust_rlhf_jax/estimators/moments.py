@@ -107,7 +107,7 @@ class MeanFilter(Filter):
         x, whitener = problem.x, problem.whitener
         if not updates_pay(x.shape):
             return FilterState(weights, *linear_scores(x, weights)[:2])
-        if last is None:
+        if last is None or last.moments is None:
             moments = moments_of(x, weights, whitener)
         else:
             moments = follow(last.moments, x, last.weights, weights, whitener)

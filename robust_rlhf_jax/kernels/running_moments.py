@@ -44,7 +44,7 @@ class RunningMoments(NamedTuple):
         return self.second / self.total - jnp.outer(self.shift, self.shift)
 
 
-def updates_pay(shape: tuple[int, int]) -> bool:
+def updates_pay(shape: tuple[int, ...]) -> bool:
     """Whether rows [n, d] are many enough and of the right width; an accelerator sums all rows in less time."""
     n, d = shape
     return jax.default_backend() == "cpu" and WIDE <= d <= DENSE_EIGH_UP_TO and n * d**2 >= WORTH_IT
