@@ -100,7 +100,7 @@ def test_known_covariance_against_an_independent_filter(x64):
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator sums all rows at every step")
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-9)])
-@pytest.mark.parametrize("kind", ["clean", "spike", "two_clusters", "far"])
+@pytest.mark.parametrize("kind", ["two_clusters", "far"])
 @pytest.mark.parametrize("known", [False, True])
 def test_many_wide_rows_against_an_independent_filter(known, kind, wide, tolerance):
     """Rows so many that a step only takes out of the sums what it removed, with a covariance far from I.
