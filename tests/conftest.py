@@ -29,28 +29,6 @@ settings.register_profile("repository", deadline=None, derandomize=True, max_exa
 settings.load_profile("repository")
 
 MANY_MAPS = 25_000
-# Few tests, minutes of them: a worker that came to them last would be waited for.
-LONG_FILES = (
-    "test_algorithms.py",
-    "test_notebooks.py",
-    "test_primal_dual_oracle.py",
-    "test_reproduce_commands.py",
-    "test_processes.py",
-    "test_pessimism.py",
-    "test_logistic_lbfgs.py",
-)
-
-
-def pytest_configure(config):
-    """Let xdist hand out files in our order, not in that of their numbers of tests."""
-    if hasattr(config.option, "loadscopereorder"):
-        config.option.loadscopereorder = False
-
-
-def pytest_collection_modifyitems(items):
-    """The longest files first, all others as they were."""
-    rank = {name: i for i, name in enumerate(LONG_FILES)}
-    items.sort(key=lambda item: rank.get(item.path.name, len(LONG_FILES)))
 
 
 @dataclasses.dataclass

@@ -36,7 +36,7 @@ class FilterProblem(eqx.Module):
 
     `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt. `start` [n]:
     weights that an earlier filter left, None for 1; what is missing from them counts towards the budget. `whitener`
-    [d, d]: the rows that count are x times it; None where x is whitened or need not be.
+    [d, d] of the mean filter: the rows that count are x times it; None where x is whitened or need not be.
     """
 
     x: Float[Array, "n d"]
@@ -106,7 +106,8 @@ class MeanFilter(Filter):
     def look(self, problem, weights, last):
         x, whitener = problem.x, problem.whitener
         if not updates_pay(x.shape):
-            return FilterState(weights, *linear_scores(x, weights)[:2])
+            rows = x if whitener is None else matmul(x, whitener)
+            return FilterState(weights, *linear_scores(rows, weights)[:2])
         if last is None or last.moments is None:
             moments = moments_of(x, weights, whitener)
         else:
