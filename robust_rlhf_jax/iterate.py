@@ -23,6 +23,7 @@ class Status(enum.IntEnum):
     NONFINITE = 2
     INFEASIBLE = 3
     FILTER_REMOVED_TOO_MUCH = 4
+    SEPARABLE = 5
 
     def array(self) -> Int[Array, ""]:
         return jnp.asarray(int(self), jnp.int32)
@@ -31,9 +32,9 @@ class Status(enum.IntEnum):
 def worst_status(*statuses: Int[Array, ""]) -> Int[Array, ""]:
     """The most serious of several stages' statuses.
 
-    In rising order: running, converged, max_steps, filter_removed_too_much, infeasible, nonfinite.
+    In rising order: running, converged, separable, max_steps, filter_removed_too_much, infeasible, nonfinite.
     """
-    severity = jnp.asarray([1, 2, 5, 4, 3, 0], jnp.int32)  # indexed by the status' code, RUNNING = −1 last
+    severity = jnp.asarray([1, 3, 6, 5, 4, 2, 0], jnp.int32)  # indexed by the status' code, RUNNING = −1 last
     codes = jnp.stack([jnp.asarray(s, jnp.int32) for s in statuses])
     return codes[jnp.argmax(severity[codes])]
 

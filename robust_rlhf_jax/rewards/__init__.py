@@ -1,0 +1,1 @@
+"""Rewards from labelled differences: what everyone without a special wish should use."""

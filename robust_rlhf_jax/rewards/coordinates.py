@@ -1,0 +1,70 @@
+"""Labelled differences in coordinates without units: scaled, shortened where absurd, whitened on their span."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.estimators.row_span import row_span
+from robust_rlhf_jax.kernels.linalg import matmul
+
+# A row longer than this many typical rows keeps its direction and is shortened: no precision tells it from infinity.
+LONGEST = 1e4
+# Rows count in the whitening as if they were at most this many typical rows long.
+LONGEST_IN_WHITENING = 10.0
+
+
+class Pairs(eqx.Module):
+    """N labelled differences as rows z = x·M whose second moment is I on their span, and 2r rows that carry the prior.
+
+    `rows` [N + 2r, r]: the z, then every axis twice, won once and lost once; `labels` [N + 2r]; `to_theta` M [k, r]:
+    θ = M·t for a fit t in these coordinates; `rank` of the span; `n_pairs`: N.
+    """
+
+    rows: Float[Array, "m r"]
+    labels: Float[Array, " m"]
+    to_theta: Float[Array, "k r"]
+    rank: Int[Array, ""]
+    n_pairs: int = eqx.field(static=True)
+
+    @property
+    def z(self) -> Float[Array, "N r"]:
+        return self.rows[: self.n_pairs]
+
+    @property
+    def o(self) -> Float[Array, " N"]:
+        return self.labels[: self.n_pairs]
+
+    def margins(self, t: Float[Array, " r"]) -> Float[Array, " N"]:
+        """o_n·tᵀz_n, positive where t agrees with the label."""
+        return self.o * matmul(self.z, t)
+
+
+def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
+    """`Pairs` of x: nothing computed from them depends on the columns' units, nor on an invertible map of x but by
+    rounding.
+
+    Columns are divided by the median of their entries that are not 0, which half of the rows cannot move. Rows that are
+    `LONGEST` times as long as the typical one are shortened, and the whitening shortens further. A direction that any
+    row shows is kept however rare it is, up to the precision.
+    """
+    size = _typical(jnp.abs(x), axis=0)
+    scaled = x / size
+    length = jnp.linalg.norm(scaled / jnp.maximum(jnp.max(jnp.abs(scaled), axis=1, keepdims=True), 1e-30), axis=1)
+    length = length * jnp.max(jnp.abs(scaled), axis=1)
+    relative = length / _typical(length, axis=0)
+    scaled = scaled * jnp.minimum(1.0, LONGEST / jnp.maximum(relative, 1.0))[:, None]
+    relative = jnp.minimum(relative, LONGEST)
+    span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_WHITENING / jnp.maximum(relative, 1.0)) ** 2)
+    whiten = span.axes / jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0))
+    z, r = matmul(scaled, whiten), whiten.shape[1]
+    axes = jnp.eye(r, dtype=x.dtype)
+    ones = jnp.ones(r, x.dtype)
+    rows = jnp.concatenate([z, axes, axes])
+    return Pairs(rows, jnp.concatenate([labels, ones, -ones]), whiten / size[:, None], span.rank, x.shape[0])
+
+
+def _typical(sizes, axis):
+    """Median of the positive entries; 1 where there is none."""
+    positive = jnp.where(sizes > 0, sizes, jnp.nan)
+    return jax.lax.stop_gradient(jnp.nan_to_num(jnp.nanmedian(positive, axis=axis), nan=1.0))

@@ -1,0 +1,124 @@
+"""Which explanation to believe: judged on the pairs about which none is sure, and by what each must hold for corrupt."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
+
+from .coordinates import Pairs
+from .explanations import Explanations
+
+# Lengths of t at which an explanation may be judged: trimmed fits are too sure of themselves.
+SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
+BINS = 6
+# An explanation is admissible if no more than ε, and this share of the pairs beyond it, must or would be corrupt.
+SLACK = 0.02
+# Nats per pair that an explanation pays for all pairs that it must hold for corrupt.
+PRICE = 0.1
+# Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake.
+CERTAIN, MATERIAL = 2.0, 0.01
+
+
+class Judgement(eqx.Module):
+    """`chosen`: index of the explanation believed; `plausible` [E]: those that the data do not refute against it;
+    `scores` [E] in nats per pair; `needed` [E]: least share of the pairs that must be corrupt if it is right;
+    `admissible` [E]; `at_stake` [E]: accuracy that the plain fit would lose.
+    """
+
+    chosen: Int[Array, ""]
+    plausible: Bool[Array, " E"]
+    scores: Float[Array, " E"]
+    needed: Float[Array, " E"]
+    admissible: Bool[Array, " E"]
+    at_stake: Float[Array, " E"]
+
+
+def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -> Judgement:
+    """Believe the plain explanation unless it needs more corruption than ε allows, or another one is better with
+    certainty and accuracy is at stake.
+
+    An explanation's score is its likelihood on the pairs about which none is sure, less `PRICE` times the corruption
+    that it needs.
+    """
+    predicted = matmul(explanations.t, pairs.z.T)  # [E, N]
+    likelihood = _fair_likelihood(pairs.o * predicted, _neutral_rows(predicted, 1.0 - 2.0 * epsilon), epsilon)
+    needed = needed_corruption(pairs, predicted)
+    scores = likelihood.mean - PRICE * needed
+    left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
+    admissible = (needed <= jnp.maximum(epsilon + SLACK, 1.05 * jnp.min(needed) + 0.005)) & (
+        left_out <= epsilon + SLACK
+    )
+    at_stake = jax.vmap(lambda w, p: _at_stake(predicted[0], p, w))(explanations.weights, predicted)
+    better = (scores - scores[0] > CERTAIN * likelihood.error) & (at_stake > MATERIAL)
+    eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
+    chosen = jnp.argmax(jnp.where(eligible, scores, -jnp.inf))
+    chosen = jnp.where(jnp.any(eligible), chosen, 0).astype(jnp.int32)
+    # A trimmed fit gives up its share of honest pairs whatever the data: it is plausible only where it is chosen.
+    near = admissible & (scores >= scores[chosen] - CERTAIN * likelihood.error) & explanations.by_evidence
+    plausible = near | (jnp.arange(len(scores)) == chosen)
+    return Judgement(chosen, plausible, scores, needed, admissible, at_stake)
+
+
+class _Fair(eqx.Module):
+    mean: Float[Array, " E"]
+    error: Float[Array, " E"]
+
+
+def _fair_likelihood(margins: Float[Array, "E N"], weights: Float[Array, " N"], epsilon) -> _Fair:
+    """Mean of log((1 − ε)σ(s·m) + ε/2) at each explanation's best s, and the standard error of what it has over the
+    plain one's: any pair may be a lie with chance ε, so none costs more than log(ε/2).
+    """
+    total = jnp.sum(weights)
+
+    def at(scale):
+        return jnp.log((1.0 - epsilon) * jax.nn.sigmoid(scale * margins) + 0.5 * epsilon)
+
+    scales = jnp.asarray(SCALES, margins.dtype)
+    means = jax.lax.map(lambda s: matmul(at(s), weights) / total, scales)  # [scales, E]
+    best = at(scales[jnp.argmax(means, axis=0)][:, None])
+    mean = matmul(best, weights) / total
+    variance = matmul((best - best[:1]) ** 2, weights) / total - (mean - mean[0]) ** 2
+    return _Fair(mean, jnp.sqrt(jnp.maximum(variance, 0.0) / total))
+
+
+def _neutral_rows(predicted: Float[Array, "E N"], share) -> Float[Array, " N"]:
+    """The `share` of the pairs of which the surest explanation is least sure, by rank: no lie is worth placing there."""
+    ranks = jax.lax.map(lambda p: _ranks(jnp.abs(p)), predicted)
+    surest = jnp.max(ranks, axis=0).astype(predicted.dtype)
+    return (surest <= jnp.quantile(surest, share)).astype(predicted.dtype)
+
+
+def _ranks(values: Float[Array, " N"]) -> Int[Array, " N"]:
+    """0 for the smallest."""
+    places = jnp.arange(values.shape[0], dtype=jnp.int32)
+    return jnp.zeros_like(places).at[jnp.argsort(values)].set(places)
+
+
+def needed_corruption(pairs: Pairs, predicted: Float[Array, "E N"]) -> Float[Array, " E"]:
+    """Least share of the pairs that must be corrupt if explanation i is right, as far as cells of pairs show it.
+
+    Pairs fall in `BINS` × `BINS` cells by what i and what j predict. In a cell the wins differ from i's expectation by
+    more than one standard deviation only if as many pairs are corrupt. Summed over cells, largest over j.
+    """
+    n, size = pairs.n_pairs, BINS
+    rank = jax.lax.map(_ranks, predicted)
+    of = jax.nn.one_hot(rank * size // n, size, dtype=predicted.dtype)  # [E, N, B]
+    wins = (pairs.o > 0).astype(predicted.dtype)
+
+    def needed(inputs):
+        p, mine = inputs
+        chance = jax.nn.sigmoid(p)
+        excess = einsum("nb,enc->ebc", mine * (wins - chance)[:, None], of)
+        variance = einsum("nb,enc->ebc", mine * (chance * (1 - chance))[:, None], of)
+        surplus = jnp.maximum(jnp.abs(excess) - jnp.sqrt(jnp.maximum(variance, 0.0)), 0.0)
+        return jnp.max(jnp.sum(surplus, axis=(1, 2))) / n
+
+    return jax.lax.map(needed, (predicted, of))
+
+
+def _at_stake(plain: Float[Array, " N"], other: Float[Array, " N"], weights: Float[Array, " N"]):
+    """Accuracy that the plain fit loses if `other` is right, on the pairs that it keeps."""
+    lost = jnp.abs(2.0 * jax.nn.sigmoid(other) - 1.0) * (plain * other < 0)
+    return jnp.dot(weights, lost) / jnp.maximum(jnp.sum(weights), 1.0)
