@@ -1,6 +1,7 @@
 """Features that differ from the table are found and left out, all and only those; honest data keep every bit."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +89,16 @@ def test_every_planted_feature_and_no_other(world, name, own, epsilon):
     kept, off = ask_table(spoilt)
     assert off.sum() == round(N * epsilon)
     assert_clean(kept)
+
+
+@pytest.mark.parametrize("name", ["adaptive", "adaptive_filtered"])
+def test_searched_features_are_found_too(world, name):
+    mdp, data = world
+    attack = partial(ATTACKS[name], steps=2, restarts=2, templates=5)
+    quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+    spoilt = quick_jit(attack)(jax.random.key(1), data, 0.1, mdp)
+    np.testing.assert_array_equal(off_table(spoilt), changed_pairs(data, spoilt))
+    assert off_table(spoilt).sum() == 10
 
 
 def test_what_is_left_out_gives_way_to_copies_in_order(world):
