@@ -53,7 +53,7 @@ def measure(family, attack, epsilon, pairs, seeds):
         clean = sample_preferences(jax.random.key(seed), world.mdp, pairs, behaviour=behaviour)
         data = corrupt_data(jax.random.key(100 + seed), clean)
         corrupt = changed_pairs(clean, data)
-        ours = [suspicion_scores(data, epsilon, estimator=name) for name in OURS]
+        ours = [suspicion_scores(data, epsilon, estimator=name, ask_table=False) for name in OURS]
         theirs = jnp.asarray(cleanlab_suspicion(np.asarray(data.differences()), np.asarray(data.labels)))
         scores = [*ours, theirs]
         row = [float(jnp.mean(corrupt)), *[float(average_precision(s, corrupt)) for s in scores]]

@@ -8,6 +8,7 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
+from .asked import solve_asked
 from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
 
@@ -16,13 +17,15 @@ class ConditionNumberConfig(eqx.Module):
     """`zeta`: radius of the confidence set in nats per pair, a number, "calibrated" or "theory" (`estimators`).
 
     `descent`: how the pessimistic objective is minimised. `reuse_data`: all pairs for both stages instead of the
-    two-way split. `radius`: bound on ‖θ‖₂, None for the paper's √(Hd).
+    two-way split. `radius`: bound on ‖θ‖₂, None for the paper's √(Hd). `ask_table`: leave out the pairs that the
+    table contradicts (ours), before all else.
     """
 
     zeta: str | float | Float[Array, ""] = "calibrated"
     descent: DescentConfig = DescentConfig()
     reuse_data: bool = eqx.field(static=True, default=False)
     radius: float | Float[Array, ""] | None = None
+    ask_table: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
         check_zeta(self.zeta)
@@ -39,6 +42,7 @@ def condition_number(
 ) -> Solution:
     """Corruption-robust RLHF under partial coverage, by pessimism (paper: Algorithm 3, Theorem 4.3).
 
+    Pairs whose features are not the table's give way to copies of others (ours: `preferences.ask_table`).
     Split D in two. D₁ → robust θ̂ and Θ(D₁) = {‖θ‖ ≤ √(Hd), likelihood ratio to θ̂ ≥ −ζ on the pairs that the
     filter and the trimming left}. Minimise V̂(θ) − E_ref[φ(τ)]·θ over Θ(D₁) by projected subgradient descent
     (Algorithm 5), V̂ by `oracle` on D₂; the subgradient by Gaussian smoothing (Algorithm 6) or, ours, by
@@ -48,8 +52,8 @@ def condition_number(
     E_ref[φ_h] of a reference policy (`expected_features`), default the robust mean over D₂: the behaviour itself.
 
     **Returns:** `Solution` (`theta` is θ̄) with diagnostics `zeta`, `rank`, `theta_estimate` (θ̂), `objective` at θ̄,
-    `best_objective` seen, `oracle_calls`, `projection_solves`, `removed_mass`, `reward_status`, `descent_status`,
-    `oracle_status`; `history_*` on request.
+    `best_objective` seen, `oracle_calls`, `projection_solves`, `removed_mass`, `off_table` (share of pairs that the
+    table contradicts), `reward_status`, `descent_status`, `oracle_status`; `history_*` on request.
 
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs.
     """
@@ -58,7 +62,8 @@ def condition_number(
     check_reference(reference, data)
     config = ConditionNumberConfig() if config is None else config
     oracle = RLSVI(bonus="relative") if oracle is None else oracle
-    return _run(key, data, jnp.asarray(epsilon, data.features.dtype), oracle, reference, config)
+    level = jnp.asarray(epsilon, data.features.dtype)
+    return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))
 
 
 @eqx.filter_jit

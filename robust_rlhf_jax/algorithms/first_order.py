@@ -8,13 +8,14 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
+from .asked import solve_asked
 from .objectives import require_warm
 from .pessimism import DescentConfig, Polish, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
 
 
 class FirstOrderConfig(eqx.Module):
-    """`zeta`, `reuse_data`, `radius`: as in `ConditionNumberConfig`; `descent`: with `gradient="oracle"`.
+    """`zeta`, `reuse_data`, `radius`, `ask_table`: as in `ConditionNumberConfig`; `descent`: with `gradient="oracle"`.
 
     `warm_steps` T of the oracle's game within the descent, where each game begins at the end of the last one
     (`descent.warm_start`; ours: the paper starts afresh every time); the oracle's own `steps` are for the last plan.
@@ -29,6 +30,7 @@ class FirstOrderConfig(eqx.Module):
     polish_warm_steps: int = eqx.field(static=True, default=400)
     reuse_data: bool = eqx.field(static=True, default=False)
     radius: float | Float[Array, ""] | None = None
+    ask_table: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
         check_zeta(self.zeta)
@@ -65,7 +67,8 @@ def first_order(
     check_reference(reference, data)
     config = FirstOrderConfig() if config is None else config
     oracle = PrimalDual() if oracle is None else oracle
-    return _run(key, data, jnp.asarray(epsilon, data.features.dtype), oracle, reference, config)
+    level = jnp.asarray(epsilon, data.features.dtype)
+    return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))
 
 
 @eqx.filter_jit

@@ -55,7 +55,7 @@ def pessimistic_mle(
     the largest (E_π[φ] − E_ref[φ])·θ̂ − γ‖E_π[φ] − E_ref[φ]‖_{Σ⁻¹}, solved as the min–max that it equals;
     γ² = χ²/(N·c̄), c̄ the mean curvature of the likelihood.
 
-    ε is taken so that all algorithms are called alike, and ignored. Default oracle: plain LSVI.
+    ε is taken so that all algorithms are called alike, and ignored; the table is not asked. Default oracle: plain LSVI.
 
     **Returns:** `Solution` with diagnostics as `condition_number`, without `removed_mass`; `zeta` is ζ, or γ²c̄/2.
 

@@ -28,7 +28,7 @@ def fit_then_plan(
     oracle: Oracle | None = None,
     config: RivalConfig | None = None,
 ) -> Solution:
-    """A reward by `estimator` on all pairs, then `oracle` (default: plain LSVI) on all pairs.
+    """A reward by `estimator` on all pairs, then `oracle` (default: plain LSVI) on all pairs; the table is not asked.
 
     **Arguments:** `epsilon` in [0, ½): given to both; `estimator`: a name in `REWARD_ESTIMATORS` or a function that is
     called like those, which compiles once for each function.

@@ -27,7 +27,7 @@ def standard(
     oracle: Oracle | None = None,
     config: StandardConfig | None = None,
 ) -> Solution:
-    """Maximum-likelihood reward on all pairs, then `oracle` (default: plain LSVI) on all pairs.
+    """Maximum-likelihood reward on all pairs, then `oracle` (default: plain LSVI) on all pairs; the table is not asked.
 
     ε is taken so that all algorithms are called alike, and ignored.
 

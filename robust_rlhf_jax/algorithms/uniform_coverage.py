@@ -11,6 +11,7 @@ from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences, random_split
 
+from .asked import solve_asked
 from .solution import Solution
 
 
@@ -18,12 +19,13 @@ class UniformCoverageConfig(eqx.Module):
     """`reuse_data`: all pairs for every stage instead of the three-way split that the analysis asks for.
 
     `radius`: bound on ‖θ‖₂, None for the paper's √(Hd). `robust_start`: also start Algorithm 2 from the
-    row-normalised fit.
+    row-normalised fit. `ask_table`: leave out the pairs that the table contradicts (ours), before all else.
     """
 
     reuse_data: bool = eqx.field(static=True, default=False)
     radius: float | Float[Array, ""] | None = None
     robust_start: bool = eqx.field(static=True, default=True)
+    ask_table: bool = eqx.field(static=True, default=True)
 
 
 def uniform_coverage(
@@ -36,6 +38,7 @@ def uniform_coverage(
 ) -> Solution:
     """Corruption-robust RLHF when the data cover every direction (paper: Algorithm 1, Theorem 3.3).
 
+    Pairs whose features are not the table's give way to copies of others (ours: `preferences.ask_table`).
     Split D in three. D₁ → robust Σ̂ of the differences. D₂ whitened by Σ̂ and filtered, then the trimmed
     likelihood (Algorithm 2) on the survivors → θ̂. D₃ with reward φᵀθ̂ → `oracle` → policy.
 
@@ -43,17 +46,17 @@ def uniform_coverage(
     `RLSVI()`.
 
     **Returns:** `Solution` with diagnostics `rank` (identifiable dimensions of θ), `trimmed_log_likelihood`,
-    `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `reward_status`,
-    `oracle_status`.
+    `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `off_table` (share of pairs
+    that the table contradicts), `reward_status`, `oracle_status`.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or too few pairs to split.
     """
     check_epsilon(epsilon)
     check_preferences(data)
     config = UniformCoverageConfig() if config is None else config
-    return _run(
-        key, data, jnp.asarray(epsilon, data.features.dtype), RLSVI() if oracle is None else oracle, config
-    )
+    oracle = RLSVI() if oracle is None else oracle
+    level = jnp.asarray(epsilon, data.features.dtype)
+    return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, config))
 
 
 @eqx.filter_jit

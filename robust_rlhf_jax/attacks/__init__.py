@@ -1,19 +1,25 @@
 """Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
 
 from .adaptive import adaptive, adaptive_filtered
+from .adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
 from .base import Attack, corruption_count, identifiable_theta
-from .compose import compose, joint
+from .compose import compose, joint, joint_on_table
 from .flip_confident import flip_confident
 from .flip_random import flip_random
+from .goal_haters import goal_haters
 from .impersonate import affordable_shrinkage, impersonate
 from .implicit import fitted_theta
 from .least_covered import least_covered
+from .leverage_on_table import leverage_on_table
 from .leverage_points import leverage_points
 from .mimicry import mimicry
 from .praise_rare import praise_rare
 from .push_features import push_features
+from .push_on_table import push_on_table
 from .scale_features import scale_features
+from .scale_on_table import scale_on_table
 from .spoil_transitions import spoil_transitions
+from .spoil_transitions_on_table import spoil_transitions_on_table
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
 ATTACKS: dict[str, Attack] = {
@@ -34,6 +40,15 @@ ATTACKS: dict[str, Attack] = {
     "joint": joint,
     "adaptive": adaptive,
     "adaptive_filtered": adaptive_filtered,
+    # Whole trajectories, so that no recorded feature differs from the table; as are the labels' alone above.
+    "goal_haters": goal_haters,
+    "push_on_table": push_on_table,
+    "scale_on_table": scale_on_table,
+    "leverage_on_table": leverage_on_table,
+    "spoil_transitions_on_table": spoil_transitions_on_table,
+    "joint_on_table": joint_on_table,
+    "adaptive_on_table": adaptive_on_table,
+    "adaptive_filtered_on_table": adaptive_filtered_on_table,
 }
 
 __all__ = [
@@ -41,22 +56,30 @@ __all__ = [
     "Attack",
     "adaptive",
     "adaptive_filtered",
+    "adaptive_filtered_on_table",
+    "adaptive_on_table",
     "affordable_shrinkage",
     "compose",
     "corruption_count",
     "fitted_theta",
     "flip_confident",
     "flip_random",
+    "goal_haters",
     "identifiable_theta",
     "impersonate",
     "joint",
+    "joint_on_table",
     "least_covered",
+    "leverage_on_table",
     "leverage_points",
     "mimicry",
     "praise_rare",
     "push_features",
+    "push_on_table",
     "scale_features",
+    "scale_on_table",
     "spoil_transitions",
+    "spoil_transitions_on_table",
     "teacher_mistake",
     "teacher_myopic",
     "teacher_skip",

@@ -9,7 +9,9 @@ import numpy as np
 from .base import Attack, corruption_count
 from .flip_confident import flip_confident
 from .push_features import push_features
+from .push_on_table import push_on_table
 from .spoil_transitions import spoil_transitions
+from .spoil_transitions_on_table import spoil_transitions_on_table
 
 
 def compose(*attacks: Attack, shares=None) -> Attack:
@@ -51,3 +53,14 @@ def joint(key, data, epsilon, mdp):
     Labels, features and transitions at once, as the paper's adversary may. At most ⌊εN⌋ pairs change.
     """
     return _joint(key, data, epsilon, mdp)
+
+
+_joint_on_table = compose(flip_confident, push_on_table, spoil_transitions_on_table)
+
+
+def joint_on_table(key, data, epsilon, mdp):
+    """`flip_confident`, `push_on_table` and `spoil_transitions_on_table` with a third of the budget each.
+
+    Labels, trajectories and transitions at once, and every recorded feature is the table's. At most ⌊εN⌋ pairs change.
+    """
+    return _joint_on_table(key, data, epsilon, mdp)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.estimators.reward_fits import RewardEstimator
+from robust_rlhf_jax.estimators.reward_protocol import RewardFit
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
@@ -41,11 +42,30 @@ def _forward(victim, x, labels, epsilon, radius):
 def _backward(victim, saved, cotangent):
     theta, weights, x, labels, epsilon, radius = saved
     margins = margins_of(theta, x, labels)
-    _, gradient = value_gradient_at(margins, x, labels, weights)
-    u = _adjoint(curvature_at(margins, x, weights), gradient, theta, radius, cotangent)
+    u = _response(theta, weights, x, labels, radius, cotangent)
     share = (weights / jnp.sum(weights)) * jax.nn.sigmoid(-margins)
     moved = (share * labels)[:, None] * u - (share * jax.nn.sigmoid(margins) * matmul(x, u))[:, None] * theta
     return moved, jnp.zeros_like(labels), jnp.zeros_like(epsilon), jnp.zeros_like(radius)
+
+
+def response(
+    fit: RewardFit,
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    radius: Float[Array, ""],
+    cotangent: Float[Array, " k"],
+) -> Float[Array, " k"]:
+    """The u with cotangentᵀdθ̂ = uᵀdG: what a change of the mean gradient G does to θ̂, along `cotangent`.
+
+    A pair (x, o) that joins n others with weight 1 changes G by oσ(−oθ̂ᵀx)x/n.
+    """
+    return _response(fit.theta, fit.weights, x, labels, radius, cotangent)
+
+
+def _response(theta, weights, x, labels, radius, cotangent):
+    margins = margins_of(theta, x, labels)
+    _, gradient = value_gradient_at(margins, x, labels, weights)
+    return _adjoint(curvature_at(margins, x, weights), gradient, theta, radius, cotangent)
 
 
 def _adjoint(curvature, gradient, theta, radius, cotangent):

@@ -22,7 +22,9 @@ class SweepConfig:
             coverage_ratio.
         attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
             least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
-            spoil_transitions, joint, adaptive, adaptive_filtered.
+            spoil_transitions, joint, adaptive, adaptive_filtered, goal_haters, push_on_table, scale_on_table,
+            leverage_on_table, spoil_transitions_on_table, joint_on_table, adaptive_on_table,
+            adaptive_filtered_on_table.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
         algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number,

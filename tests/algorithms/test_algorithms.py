@@ -87,9 +87,9 @@ PESSIMISTIC = {
     "rank",
 }
 DIAGNOSTICS = {
-    "condition_number": PESSIMISTIC | {"removed_mass"},
-    "condition_number_autodiff": PESSIMISTIC | {"removed_mass"},
-    "first_order": PESSIMISTIC | {"removed_mass"},
+    "condition_number": PESSIMISTIC | {"removed_mass", "off_table"},
+    "condition_number_autodiff": PESSIMISTIC | {"removed_mass", "off_table"},
+    "first_order": PESSIMISTIC | {"removed_mass", "off_table"},
     "pessimistic_mle": PESSIMISTIC,
     "pessimistic_mle_linear": PESSIMISTIC,
     "standard": {"rank", "log_likelihood", "gradient_norm", "reward_status", "oracle_status"},
@@ -99,6 +99,7 @@ DIAGNOSTICS = {
         "gradient_norm",
         "rounds",
         "removed_mass",
+        "off_table",
         "reward_status",
         "oracle_status",
     },
@@ -252,16 +253,19 @@ def test_oracle_and_configuration_are_used(world):
 
 
 def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
-    """A tenth of 20,000 pairs replaced by evidence against θ★."""
+    """A tenth of 20,000 pairs replaced by evidence against θ★, found by the filter alone."""
     mdp = jax.jit(lambda k: random_linear_mdp(k, n_states=60, n_actions=4, dim=6, horizon=5))(
         jax.random.key(0)
     )
-    spoil = jax.jit(lambda k, d: push_features(k, d, 0.1, mdp))
+    spoil, filters = (
+        jax.jit(lambda k, d: push_features(k, d, 0.1, mdp)),
+        UniformCoverageConfig(ask_table=False),
+    )
     for seed in range(3):
         k_data, k_attack, k_run = jax.random.split(jax.random.key(seed), 3)
         clean = sample_preferences(k_data, mdp, 20_000)
         spoilt = spoil(k_attack, clean)
-        robust, plain = uniform_coverage(k_run, spoilt, 0.1), standard(k_run, spoilt, 0.1)
+        robust, plain = uniform_coverage(k_run, spoilt, 0.1, config=filters), standard(k_run, spoilt, 0.1)
         assert normalised_gap(mdp, robust.policy) <= 0.05
         assert normalised_gap(mdp, plain.policy) >= 0.2
         assert normalised_gap(mdp, standard(k_run, clean, 0.0).policy) <= 0.02

@@ -14,6 +14,8 @@ from robust_rlhf_jax.attacks import (
     ATTACKS,
     adaptive,
     adaptive_filtered,
+    adaptive_filtered_on_table,
+    adaptive_on_table,
     corruption_count,
     identifiable_theta,
     push_features,
@@ -27,6 +29,8 @@ changed_pairs = jax.jit(eager_changed_pairs)
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
     "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
+    "adaptive_on_table": partial(adaptive_on_table, steps=2),
+    "adaptive_filtered_on_table": partial(adaptive_filtered_on_table, steps=2),
 }
 CALLED = {name: SHORT.get(name, attack) for name, attack in ATTACKS.items()}
 # Compiled carelessly: at this size code is compiled for longer than it runs.
@@ -50,9 +54,21 @@ UNTOUCHED = {
     "adaptive_filtered": FIELDS[:2],
     "spoil_transitions": ("actions", "labels"),
     "joint": ("actions",),
+    "goal_haters": FIELDS[:3],
+    "spoil_transitions_on_table": ("actions", "labels"),
 }
 # Their docstrings promise no more than "at most".
-AT_MOST = ("teacher_stochastic", "teacher_myopic", "teacher_mistake", "impersonate", "joint")
+AT_MOST = (
+    "teacher_stochastic",
+    "teacher_myopic",
+    "teacher_mistake",
+    "impersonate",
+    "joint",
+    "goal_haters",
+    "scale_on_table",
+    "spoil_transitions_on_table",
+    "joint_on_table",
+)
 exact_names = pytest.mark.parametrize("name", [name for name in ATTACKS if name not in AT_MOST])
 at_most_names = pytest.mark.parametrize("name", AT_MOST)
 COUNTS = (0, 1, 7, 10, 28, 29, 30, 35, 49)
@@ -124,8 +140,8 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
         assert np.asarray(getattr(none, field)).tobytes() == np.asarray(getattr(data, field)).tobytes()
 
 
-# The two that search differ in their victim only: one batched compilation of theirs is enough.
-@pytest.mark.parametrize("name", [name for name in ATTACKS if name != "adaptive_filtered"])
+# Those that search differ in their victim only: one batched compilation of theirs is enough.
+@pytest.mark.parametrize("name", [name for name in ATTACKS if not name.startswith("adaptive_filtered")])
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
     mdp, data = world
     epsilons = np.array([0.0, 0.1, 0.29, 0.45], np.float32)

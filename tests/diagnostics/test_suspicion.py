@@ -1,5 +1,7 @@
 """Suspicion scores find what attacks changed, and agree with cleanlab's where both look at labels."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
+from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
 
 EPSILON = 0.1
 CERTAIN = 0.1  # temperature: labels that say something
@@ -35,13 +38,13 @@ def attacked(make_mdp):
     ],
 )
 def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
-    """Chance is ε = .1."""
+    """Chance is ε = .1; of the estimators alone, which see no table."""
     data, corrupt = attacked[attack]
-    scores = suspicion_scores(data, EPSILON, estimator=estimator)
+    scores = suspicion_scores(data, EPSILON, estimator=estimator, ask_table=False)
     assert scores.shape == (data.n_pairs,)
     assert average_precision(scores, corrupt) > least
     if estimator == "filtered":
-        flagged = np.asarray(flag(data, EPSILON))
+        flagged = np.asarray(flag(data, EPSILON, ask_table=False))
         assert flagged.sum() == corrupt.sum() == 100
         assert scores[flagged].min() >= scores[~flagged].max()
         assert (flagged & corrupt).sum() > 70
@@ -50,8 +53,25 @@ def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
 def test_labels_alone_do_not_show_planted_features(attacked):
     """Likelihood believes what was planted: why the default filters features first."""
     data, corrupt = attacked["push_features"]
-    blind = suspicion_scores(data, EPSILON, estimator="maximum_likelihood")
+    blind = suspicion_scores(data, EPSILON, estimator="maximum_likelihood", ask_table=False)
     assert average_precision(blind, corrupt) < 0.3
+
+
+@pytest.mark.parametrize("estimator", REWARD_ESTIMATORS)
+def test_the_table_shows_planted_features_to_all(estimator, attacked):
+    data, corrupt = attacked["push_features"]
+    scores = np.asarray(suspicion_scores(data, EPSILON, estimator=estimator))
+    assert scores[corrupt].min() > scores[~corrupt].max()
+    np.testing.assert_array_equal(flag(data, EPSILON, estimator=estimator), corrupt)
+
+
+def test_a_table_against_most_pairs_is_not_heeded(attacked):
+    data, _ = attacked["push_features"]
+    other = dataclasses.replace(data, state_features=data.state_features + 1)
+    asked, alone = (
+        suspicion_scores(other, EPSILON, estimator="cdpo", ask_table=ask) for ask in (True, False)
+    )
+    np.testing.assert_array_equal(asked, alone)
 
 
 def test_agrees_with_cleanlab_on_labels(attacked):

@@ -146,7 +146,7 @@ def test_a_large_sweep_stays_small_enough_to_mail(tmp_path):
     put(tmp_path / "robustness.parquet", rows)
     html = render(tmp_path)
     assert len(html.encode()) < 3e6
-    assert Page(html).count("figure") == 3 * 17 + 3
+    assert Page(html).count("figure") == 3 * len(ATTACKS) + 3
 
 
 def test_small_helpers():

@@ -1,0 +1,41 @@
+"""What the paper's algorithms do first: leave out the pairs that the table of features contradicts."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from robust_rlhf_jax.preferences import PreferenceData, ask_table, off_table
+
+from .solution import Solution
+
+
+def solve_asked(
+    data: PreferenceData, config: Any, solve: Callable[[PreferenceData, Any], Solution]
+) -> Solution:
+    """`solve(data, config)` on `ask_table(data)`, or where `config.ask_table` is false on `data`.
+
+    The share of pairs off the table joins the diagnostics as `off_table` either way; above ½ nothing was left out.
+    """
+    asked, share = _ask(data) if config.ask_table else (data, _share(data))
+    # The asking is a program of its own and the solving one for both settings: what is not contradicted is solved to
+    # the last bit as without it.
+    solution = solve(asked, dataclasses.replace(config, ask_table=True))
+    return dataclasses.replace(solution, diagnostics={**solution.diagnostics, "off_table": share})
+
+
+@jax.jit
+def _ask(data):
+    asked, off = ask_table(data)
+    return asked, _mean(off, data)
+
+
+@jax.jit
+def _share(data):
+    return _mean(off_table(data), data)
+
+
+def _mean(off, data):
+    return jnp.mean(off, dtype=data.features.dtype)

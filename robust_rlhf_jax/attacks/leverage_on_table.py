@@ -1,0 +1,26 @@
+"""Speak where hardly anyone else does, with trajectories that the world can show."""
+
+import jax
+
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .base import contrary, least_eigenvectors, random_pairs
+from .pool import extremes, plant, spread, trajectory_pool
+
+VARIETY = 64
+
+
+def leverage_on_table(key, data, epsilon, mdp, *, variety=VARIETY):
+    """Replace ⌊εN⌋ random pairs by those of `trajectory_pool` farthest out in the least covered direction.
+
+    v as in `leverage_points`; τ¹ is one of the `variety` trajectories with the largest vᵀz, τ⁰ one of those with the
+    smallest, and the label is −sign(θ★ᵀx). Sees θ★, the world and the clean data, changes whole pairs; exactly ⌊εN⌋
+    unless one says so already.
+    """
+    x, pool = data.differences(), trajectory_pool(jax.random.fold_in(key, 1), data, mdp)
+    direction = least_eigenvectors(matmul(x.T, x) / data.n_pairs)[0]
+    low, high = extremes(matmul(pool.z, direction), variety)
+    chosen = random_pairs(key, epsilon, data.n_pairs)
+    first, second = spread(chosen, high, low)
+    labels = contrary(matmul(pool.z[first] - pool.z[second], data.flat(mdp.theta)))
+    return plant(data, chosen, pool, first, second, labels)

@@ -1,0 +1,68 @@
+"""Recorded features beside the table that they are read from: where the two differ, the record is corrupt."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from .data import PreferenceData
+
+# Three of float32's seven digits, for sums in another order and a file's decimals. Numbers in float64 may have come
+# through float32, and are held to no more.
+ROUNDINGS = 1024
+# A table that contradicts more of the data than this is itself not to be believed: a placeholder, or another world's.
+MOST = 0.5
+
+
+@jax.jit
+def off_table(data: PreferenceData) -> Bool[Array, " N"]:
+    """Pairs whose recorded φ_h is not the table's φ(s_h, a_h), in any step of either trajectory.
+
+    |φ_hj − φ(s_h, a_h)_j| > 1024·ϵ·max_{s,a} |φ(s,a)_j| for some h and j, ϵ the machine's rounding: a column's unit
+    makes no difference. Both kinds of features are asked where rewards have their own. NaN, and states or actions that
+    the table does not have, are off it too. Exact where φ is known: no honest pair, and every planted feature.
+    Jit- and vmap-able.
+    """
+    states, actions = data.states[..., :-1], data.actions
+    n_states, n_actions = data.state_features.shape[-3:-1]
+    off = jnp.any((data.states < 0) | (data.states >= n_states), axis=(1, 2))
+    off |= jnp.any((actions < 0) | (actions >= n_actions), axis=(1, 2))
+    off |= _differs(data.state_features, states, actions, data.features)
+    if data.reward_table is None or data.reward_features is None:
+        return off
+    return off | _differs(data.reward_table, states, actions, data.reward_features)
+
+
+def _differs(table, states, actions, recorded):
+    rounding = ROUNDINGS * max(float(jnp.finfo(t).eps) for t in (jnp.float32, table.dtype, recorded.dtype))
+    scale = jnp.max(jnp.abs(table), axis=(0, 1))
+    near = jnp.abs(recorded - table[states, actions]) <= rounding * scale
+    return ~jnp.all(near, axis=(1, 2, 3))
+
+
+def believed(off: Bool[Array, " N"]) -> Bool[Array, " N"]:
+    """`off`, or nothing at all where it is more than half of the pairs."""
+    return off & (jnp.mean(off) <= MOST)
+
+
+@jax.jit
+def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
+    """The data with each pair of the mask replaced by a copy of one outside it: in order, and from the first again.
+
+    Copies, since the number of pairs is a shape: filters, fits, means and splits then work as they are, and the pairs
+    that were copied count twice. Others keep place and bits. A mask of all pairs replaces nothing.
+    """
+    kept = data.n_pairs - jnp.sum(off)
+    kept_first = jnp.argsort(off, stable=True)
+    source = kept_first[(jnp.cumsum(off) - 1) % jnp.maximum(kept, 1)]
+    return data.take(jnp.where(off & (kept > 0), source, jnp.arange(data.n_pairs)))
+
+
+@jax.jit
+def ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
+    """The data without what the table contradicts (`leave_out`), and the mask of `off_table`.
+
+    Where more than half of the pairs are off the table nothing is replaced, and the mask says so: then it is the table
+    that is not believed. With nothing off it, the data come back bit for bit.
+    """
+    off = off_table(data)
+    return leave_out(data, believed(off)), off
