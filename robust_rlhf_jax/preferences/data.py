@@ -19,7 +19,11 @@ class PreferenceData(eqx.Module):
     | `reward_table` | [S, A, p] or None | features that the reward is linear in, None: `state_features` |
     | `reward_features` | [N, 2, H, p] or None | the same as observed, None: `features` |
     | `stationary` | static bool | one θ for all steps, so that x sums over them |
+    | `planning_horizon` | static int or None | steps that plans run for, None: H |
+    | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
 
+    Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
+    at every step, and needs `stationary`.
     Continuous data have one row of `state_features` per distinct state. Trajectory 0 comes first along axis 1.
     """
 
@@ -31,6 +35,8 @@ class PreferenceData(eqx.Module):
     reward_table: Float[Array, "S A p"] | None = None
     reward_features: Float[Array, "N 2 H p"] | None = None
     stationary: bool = eqx.field(static=True, default=False)
+    planning_horizon: int | None = eqx.field(static=True, default=None)
+    planning_start: Float[Array, " S"] | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -39,6 +45,11 @@ class PreferenceData(eqx.Module):
     @property
     def horizon(self) -> int:
         return self.actions.shape[-1]
+
+    @property
+    def plan_steps(self) -> int:
+        """Steps of a plan: the planning horizon, or H."""
+        return self.horizon if self.planning_horizon is None else self.planning_horizon
 
     @property
     def reward_dim(self) -> int:
@@ -63,10 +74,10 @@ class PreferenceData(eqx.Module):
         x = observed[:, 1] - observed[:, 0]
         return jnp.sum(x, axis=1) if self.stationary else x.reshape(x.shape[0], -1)
 
-    def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "H p"]:
-        """A flat θ as one row per step."""
+    def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "P p"]:
+        """A flat θ as one row per step of a plan."""
         if self.stationary:
-            return jnp.broadcast_to(theta, (self.horizon, self.reward_dim))
+            return jnp.broadcast_to(theta, (self.plan_steps, self.reward_dim))
         return theta.reshape(self.horizon, self.reward_dim)
 
     def flat(self, theta: Float[Array, "H p"]) -> Float[Array, " k"]:
@@ -89,6 +100,8 @@ class PreferenceData(eqx.Module):
             self.reward_table,
             reward,
             self.stationary,
+            self.planning_horizon,
+            self.planning_start,
         )
 
 
