@@ -18,7 +18,7 @@ LAYOUTS = 1000
 
 
 def delivery_grid(
-    key: PRNGKeyArray, *, size: int = 6, horizon: int = 20, slip: float = 0.1, goal: float = REWARDS[0]
+    key: PRNGKeyArray, *, size: int = 6, horizon: int = 20, slip: float = 0.02, goal: float = REWARDS[0]
 ) -> LinearMDP:
     """size×size cells, four moves, d = S cells that can be entered, p = 6 reward features, the same θ at each step.
 

@@ -1,5 +1,7 @@
 """The preference data set as a pytree."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -52,6 +54,11 @@ class PreferenceData(eqx.Module):
         return self.horizon if self.planning_horizon is None else self.planning_horizon
 
     @property
+    def pooled(self) -> bool:
+        """Whether the dynamics are one and the same at every step, so that all transitions are pooled."""
+        return self.planning_horizon is not None
+
+    @property
     def reward_dim(self) -> int:
         return self.observed_reward_features.shape[-1]
 
@@ -78,6 +85,12 @@ class PreferenceData(eqx.Module):
         """A flat θ as one row per step of a plan."""
         if self.stationary:
             return jnp.broadcast_to(theta, (self.plan_steps, self.reward_dim))
+        return self.per_compared_step(theta)
+
+    def per_compared_step(self, theta: Float[Array, " k"]) -> Float[Array, "H p"]:
+        """A flat θ as one row per step of a compared trajectory."""
+        if self.stationary:
+            return jnp.broadcast_to(theta, (self.horizon, self.reward_dim))
         return theta.reshape(self.horizon, self.reward_dim)
 
     def flat(self, theta: Float[Array, "H p"]) -> Float[Array, " k"]:
@@ -91,18 +104,8 @@ class PreferenceData(eqx.Module):
     def replace_pairs(self, change) -> "PreferenceData":
         """Apply `change` to every array that has one row per pair."""
         reward = None if self.reward_features is None else change(self.reward_features)
-        return PreferenceData(
-            self.state_features,
-            change(self.states),
-            change(self.actions),
-            change(self.features),
-            change(self.labels),
-            self.reward_table,
-            reward,
-            self.stationary,
-            self.planning_horizon,
-            self.planning_start,
-        )
+        rows = {name: change(getattr(self, name)) for name in ("states", "actions", "features", "labels")}
+        return dataclasses.replace(self, **rows, reward_features=reward)
 
 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
