@@ -57,6 +57,7 @@ from .mdp import (
     SoftmaxMixture,
     chain_mdp,
     check_linear_mdp,
+    delivery_grid,
     expected_features,
     gridworld,
     hard_instance,
@@ -81,6 +82,7 @@ from .preferences import (
     preferences_from_options,
     random_split,
     sample_preferences,
+    sample_segments,
     save,
 )
 
@@ -124,6 +126,7 @@ __all__ = [
     "confidence_set",
     "confident_learning",
     "coverage",
+    "delivery_grid",
     "erasure_level",
     "estimate_epsilon",
     "expected_features",
@@ -158,6 +161,7 @@ __all__ = [
     "robust_reward",
     "rollout",
     "sample_preferences",
+    "sample_segments",
     "save",
     "sever",
     "solve_many",
