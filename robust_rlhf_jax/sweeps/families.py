@@ -109,13 +109,13 @@ PRESETS = {
         {"delivery_grid": lambda key: _uniform(delivery_grid(key))},
         n_pairs=5_600,
         segment=7,
-        temperature=0.14,
+        temperature=0.18,
     ),
     "delivery_tiny": Preset(
         {"delivery_grid": lambda key: _uniform(delivery_grid(key, size=4, horizon=10))},
         n_pairs=600,
         segment=4,
-        temperature=0.14,
+        temperature=0.18,
     ),
     # Seconds: for tests and a first look.
     "tiny": Preset(

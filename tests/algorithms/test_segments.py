@@ -28,7 +28,7 @@ from robust_rlhf_jax import (
 from robust_rlhf_jax.algorithms.objectives import reference_features
 
 MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
-DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.14)
+DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.18)
 ALGORITHMS = {
     "standard": standard,
     "uniform_coverage": uniform_coverage,
@@ -57,7 +57,7 @@ def test_plans_have_the_planning_horizon(name):
 
 
 def test_plain_rlhf_finds_the_goal_in_clean_data():
-    data = sample_segments(jax.random.key(3), MDP, 3_000, 4, temperature=0.14)
+    data = sample_segments(jax.random.key(3), MDP, 3_000, 4, temperature=0.18)
     blind = dataclasses.replace(
         data,
         reward_table=data.reward_table.at[..., 0].set(0.0),

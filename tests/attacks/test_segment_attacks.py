@@ -16,7 +16,7 @@ SHORT = {
     "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
 }
 MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
-DATA = sample_segments(jax.random.key(1), MDP, 300, 4, temperature=0.14)
+DATA = sample_segments(jax.random.key(1), MDP, 300, 4, temperature=0.18)
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -32,7 +32,7 @@ ORACLES = {
 @pytest.fixture(scope="module")
 def world():
     mdp = delivery_grid(jax.random.key(0))
-    return mdp, sample_segments(jax.random.key(1), mdp, 2_800, 7, temperature=0.14)
+    return mdp, sample_segments(jax.random.key(1), mdp, 2_800, 7, temperature=0.18)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from robust_rlhf_jax.preferences import (
 )
 
 MDP = delivery_grid(jax.random.key(0))
-SHARP = 0.14
+SHARP = 0.18
 
 
 @pytest.fixture(scope="module")
