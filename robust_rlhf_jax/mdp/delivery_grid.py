@@ -11,7 +11,8 @@ from .gridworld import MOVES
 from .linear_mdp import LinearMDP
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")
-# The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6.
+# The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6. A fit that is
+# bounded by √6 shrinks the goal to about three bonuses, which must still be worth the way to it.
 REWARDS = (2.4, 0.16, -0.18, 0.04, -0.12, -0.12)
 GOAL, BONUS, PENALTY, ROAD, ROUGH, BUMP, PLAIN, OBSTACLE = range(8)
 LAYOUTS = 1000
@@ -90,7 +91,7 @@ def _around_bonuses(kinds):
 
 
 def _fair(kinds, within):
-    """Whether bonus cells stand apart from each other and the start, all cells can be reached, and the goal in `within` steps."""
+    """Bonus cells stand apart and away from the start, all cells can be reached, and the goal in `within` steps."""
     beside = _around_bonuses(kinds)
     if beside[-1, 0] or beside[kinds == BONUS].any():
         return False

@@ -104,7 +104,7 @@ PRESETS = {
         },
         n_pairs=1_500,
     ),
-    # Short segments for long plans, and a goal that few pairs show; at this temperature labels carry .4 bits.
+    # Short segments for long plans, and a goal that few pairs show; a label has .65 bits of entropy.
     "delivery": Preset(
         {"delivery_grid": lambda key: _uniform(delivery_grid(key))},
         n_pairs=5_600,
