@@ -11,7 +11,7 @@ from .gridworld import MOVES
 from .linear_mdp import LinearMDP
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")
-# The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6. A fit that is
+# The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6. A fit
 # bounded by √6 shrinks the goal to about three bonuses, which must still be worth the way to it.
 REWARDS = (2.4, 0.16, -0.18, 0.04, -0.12, -0.12)
 GOAL, BONUS, PENALTY, ROAD, ROUGH, BUMP, PLAIN, OBSTACLE = range(8)
