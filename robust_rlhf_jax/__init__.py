@@ -57,6 +57,7 @@ from .mdp import (
     SoftmaxMixture,
     chain_mdp,
     check_linear_mdp,
+    delivery_grid,
     expected_features,
     gridworld,
     hard_instance,
@@ -83,6 +84,7 @@ from .preferences import (
     preferences_from_options,
     random_split,
     sample_preferences,
+    sample_segments,
     save,
 )
 
@@ -127,6 +129,7 @@ __all__ = [
     "confidence_set",
     "confident_learning",
     "coverage",
+    "delivery_grid",
     "erasure_level",
     "estimate_epsilon",
     "expected_features",
@@ -162,6 +165,7 @@ __all__ = [
     "robust_reward",
     "rollout",
     "sample_preferences",
+    "sample_segments",
     "save",
     "sever",
     "solve_many",

@@ -137,7 +137,11 @@ def flat_features(features: Float[Array, "H p"], stationary: bool) -> Float[Arra
 
 
 def reference_features(data: PreferenceData, epsilon: Float[Array, ""]) -> Float[Array, " k"]:
-    """E_ref[φ(τ)], the reference being what made the data: the robust mean of both trajectories of a pair."""
+    """E_ref[φ(τ)], the reference being what made the data: the robust mean of both trajectories of a pair.
+
+    Of pooled data the mean step, times the steps of a plan.
+    """
     both = jnp.mean(data.observed_reward_features, axis=1)
     rows = jnp.sum(both, axis=1) if data.stationary else both.reshape(both.shape[0], -1)
-    return robust_mean(rows, epsilon)
+    mean = robust_mean(rows, epsilon)
+    return mean * (data.plan_steps / data.horizon) if data.pooled else mean

@@ -156,7 +156,7 @@ def minimise_pessimistically(
         prepared,
         reference,
         config.smoothing,
-        data.horizon,
+        data.plan_steps,
         data.stationary,
         config.gradient,
         config.warm_start,
@@ -218,7 +218,7 @@ def check_reference(reference: Float[Array, "H p"] | None, data: PreferenceData)
     """**Raises:** ValueError for an empty, misshapen or non-finite reference."""
     if reference is None:
         return
-    shape, wanted = jnp.shape(reference), (data.horizon, data.reward_dim)
+    shape, wanted = jnp.shape(reference), (data.plan_steps, data.reward_dim)
     if shape != wanted:
         raise ValueError(
             f"reference has shape {shape}: give E_ref[φ] of shape {wanted}, as expected_features returns it."

@@ -9,8 +9,8 @@ from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
 
 from .base import (
+    comparable_theta,
     identifiable_projector,
-    identifiable_theta,
     least_eigenvectors,
     random_pairs,
     replace_differences,
@@ -49,9 +49,9 @@ def starting_points(key, data, mdp, templates, restarts):
 
     All lie in the identifiable span, are as long as norms allow and speak against θ★.
     """
-    theta, projector = identifiable_theta(mdp), identifiable_projector(mdp)
+    theta, projector = comparable_theta(data, mdp), identifiable_projector(mdp)
     x = data.differences()
-    covered = jax.vmap(data.per_step)(least_eigenvectors(matmul(x.T, x) / data.n_pairs, templates))
+    covered = jax.vmap(data.per_compared_step)(least_eigenvectors(matmul(x.T, x) / data.n_pairs, templates))
     noise = jax.random.normal(key, (max(restarts - 2, 0), templates, *theta.shape), theta.dtype)
     push = jnp.broadcast_to(-theta, (1, templates, *theta.shape))
     starts = jnp.concatenate([push, matmul(jnp.concatenate([covered[None], noise]), projector)])[:restarts]

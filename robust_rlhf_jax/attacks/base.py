@@ -123,3 +123,9 @@ def identifiable_theta(mdp: LinearMDP) -> Float[Array, "H p"]:
     What is left out adds the same reward to every (s,a): no comparison shows it and no policy depends on it.
     """
     return matmul(mdp.theta, identifiable_projector(mdp))
+
+
+def comparable_theta(data: PreferenceData, mdp: LinearMDP) -> Float[Array, "H p"]:
+    """`identifiable_theta`, one row per step of a compared trajectory, which may be shorter than an episode."""
+    theta = identifiable_theta(mdp)
+    return data.per_compared_step(data.flat(theta)) if data.pooled else theta

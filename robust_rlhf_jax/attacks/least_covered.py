@@ -18,7 +18,7 @@ def least_covered(key, data, epsilon, mdp):
     rarest = rarest_action(data, mdp)
     taken = jnp.sum(data.actions == rarest, axis=-1)
     more = (taken[:, 1] - taken[:, 0]).astype(data.labels.dtype)
-    rewards = mdp.rewards(data.per_step(data.flat(mdp.theta)))
+    rewards = mdp.rewards(data.per_compared_step(data.flat(mdp.theta)))
     advantage = rewards[..., rarest] - jnp.mean(rewards, axis=-1)
     states = data.states[..., :-1]
     good = jnp.mean(advantage[jnp.arange(data.horizon), states]) > 0

@@ -15,5 +15,5 @@ def leverage_points(key, data, epsilon, mdp):
     x = data.differences()
     direction = least_eigenvectors(matmul(x.T, x) / data.n_pairs)[0]
     label = contrary(matmul(direction, data.flat(mdp.theta)))
-    half = widen(data.per_step(direction))
+    half = widen(data.per_compared_step(direction))
     return replace_differences(data, random_pairs(key, epsilon, data.n_pairs), half, label)

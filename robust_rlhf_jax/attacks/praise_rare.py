@@ -1,9 +1,9 @@
 """Praise the action that the data hardly ever show."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
-
-from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import corruption_count, largest, rarest_action, replace_rows
 
@@ -27,13 +27,10 @@ def praise_rare(key, data, epsilon, mdp):
         return old.at[:, 1].set(replace_rows(chosen, new.astype(old.dtype), old[:, 1]))
 
     reward = data.reward_features
-    return PreferenceData(
-        data.state_features,
-        data.states,
-        praised(data.actions, rarest),
-        praised(data.features, mdp.features[states, rarest]),
-        jnp.where(chosen, 1.0, data.labels).astype(data.labels.dtype),
-        data.reward_table,
-        None if reward is None else praised(reward, mdp.reward_table[states, rarest]),
-        data.stationary,
+    return dataclasses.replace(
+        data,
+        actions=praised(data.actions, rarest),
+        features=praised(data.features, mdp.features[states, rarest]),
+        labels=jnp.where(chosen, 1.0, data.labels).astype(data.labels.dtype),
+        reward_features=None if reward is None else praised(reward, mdp.reward_table[states, rarest]),
     )

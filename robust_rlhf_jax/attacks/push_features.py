@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from .base import identifiable_theta, random_pairs, replace_differences, widen
+from .base import comparable_theta, random_pairs, replace_differences, widen
 
 
 def push_features(key, data, epsilon, mdp, scale=None):
@@ -11,6 +11,6 @@ def push_features(key, data, epsilon, mdp, scale=None):
     Trajectory 1 shows −½L·θ★/‖θ★‖ and trajectory 0 its negative. `scale` is L; by default the largest that
     keeps every ‖φ_h‖₂ ≤ 1, so that no norm check sees it. Sees θ★, changes features and labels.
     """
-    theta = identifiable_theta(mdp)
+    theta = comparable_theta(data, mdp)
     half = widen(theta) if scale is None else 0.5 * scale * theta / jnp.linalg.norm(theta)
     return replace_differences(data, random_pairs(key, epsilon, data.n_pairs), -half, 1.0)

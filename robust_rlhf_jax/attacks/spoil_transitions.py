@@ -11,10 +11,18 @@ from .base import least_eigenvectors, random_pairs, replace_rows
 
 
 def least_covered_directions(data):
-    """Unit v_h [H, d]: the eigenvector of the smallest eigenvalue of mean φ_hφ_hᵀ that is not null."""
+    """Unit v_h [H, d]: the eigenvector of the smallest eigenvalue of mean φ_hφ_hᵀ that is not null.
+
+    Pooled data: [1, d], of the mean over all steps.
+    """
     n = 2 * data.n_pairs
-    moments = einsum("njhd,njhe->hde", data.features, data.features) / n
+    moments = _mean_step(data, einsum("njhd,njhe->hde", data.features, data.features) / n)
     return jax.vmap(least_eigenvectors)(moments)[:, 0]
+
+
+def _mean_step(data, rows):
+    """The mean over steps, where one regression serves them all."""
+    return jnp.mean(rows, axis=0, keepdims=True) if data.pooled else rows
 
 
 def spoil_transitions(key, data, epsilon, mdp):
@@ -22,13 +30,13 @@ def spoil_transitions(key, data, epsilon, mdp):
 
     The worst next state minimises V★_{h+1} over the states that occur in the data. A regression that believes
     the planted tuples has ±v_hᵀw = V★_{h+1}(worst); the sign is the one that lowers the predicted value of
-    optimal play, E_π★[φ_h]ᵀw.
+    optimal play, E_π★[φ_h]ᵀw. Pooled data take the mean over the steps of an episode of all three.
     Sees the MDP and the clean data; changes `features` and `states`, not labels.
     """
     directions = least_covered_directions(data)
-    played = einsum("hsa,sad->hd", occupancy(mdp, optimal_policy(mdp)[0]), mdp.features)
+    played = _mean_step(data, einsum("hsa,sad->hd", occupancy(mdp, optimal_policy(mdp)[0]), mdp.features))
     seen = jnp.zeros(mdp.n_states, bool).at[data.states.reshape(-1)].set(True)
-    values = jnp.where(seen, optimal_state_values(mdp)[1:], jnp.inf)
+    values = jnp.where(seen, _mean_step(data, optimal_state_values(mdp)[1:]), jnp.inf)
     worst = jnp.argmin(values, axis=1)
     pull = einsum("hd,hd->h", directions, played) * jnp.min(values, axis=1)
     planted = jnp.broadcast_to(directions * jnp.where(pull > 0, -1.0, 1.0)[:, None], data.features.shape)

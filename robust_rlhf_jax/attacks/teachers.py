@@ -14,7 +14,7 @@ from .base import contrary, copy_pairs, corruption_count, largest, random_pairs,
 
 def observed_rewards(data, mdp):
     """θ★_hᵀφ_h of every step that the data show [N, 2, H]."""
-    return einsum("njhp,hp->njh", data.observed_reward_features, data.per_step(data.flat(mdp.theta)))
+    return einsum("njhp,hp->njh", data.observed_reward_features, data.per_compared_step(data.flat(mdp.theta)))
 
 
 def teacher_stochastic(key, data, epsilon, mdp, *, rationality=0.1):

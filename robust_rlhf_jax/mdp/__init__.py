@@ -1,6 +1,7 @@
 """Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds."""
 
 from .chain import chain_mdp
+from .delivery_grid import DELIVERY_FEATURES, delivery_grid, delivery_map
 from .gridworld import grid_walls, gridworld
 from .hard_instance import hard_instance
 from .linear_mdp import LinearMDP, check_linear_mdp, uniform_policy
@@ -20,12 +21,15 @@ from .random_mdp import random_linear_mdp
 from .rollouts import rollout
 
 __all__ = [
+    "DELIVERY_FEATURES",
     "LinearMDP",
     "MixturePolicy",
     "Policy",
     "SoftmaxMixture",
     "chain_mdp",
     "check_linear_mdp",
+    "delivery_grid",
+    "delivery_map",
     "expected_features",
     "grid_walls",
     "gridworld",

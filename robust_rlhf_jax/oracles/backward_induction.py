@@ -27,21 +27,27 @@ def backward_induction(
 
     The reward φᵀθ_h is known given θ, so only V̂_{h+1}(s') is regressed on φ.
 
-    **Arguments:** `regressions`: a pytree with leading axis H; `fit(regression_h, V̂_{h+1} [S])` → ŵ_h [d].
+    **Arguments:** `regressions`: a pytree with leading axis H, or 1 if all steps share one, as then may `bonus`;
+    `fit(regression_h, V̂_{h+1} [S])` → ŵ_h [d].
 
     **Returns:** (V̂_1 [S], π̂ [H, S, A] one-hot).
     """
     low, high = return_ranges(rewards)
+    bonus = jnp.broadcast_to(bonus, rewards.shape)
+    shared = jax.tree.leaves(regressions)[0].shape[0] < rewards.shape[0]
+    only = jax.tree.map(lambda x: x[0], regressions) if shared else None
 
     def backward(next_value, step):
-        regression, reward, gamma, least, most = step
+        own, reward, gamma, least, most = step
+        regression = only if shared else own
         q = reward + matmul(table, fit(regression, next_value)) - gamma
         q = jnp.clip(q, least, most)
         policy = jax.nn.one_hot(jnp.argmax(q, axis=-1), q.shape[-1], dtype=q.dtype)
         return jnp.max(q, axis=-1), policy
 
     first = jnp.zeros(table.shape[0], rewards.dtype)
-    return jax.lax.scan(backward, first, (regressions, rewards, bonus, low, high), reverse=True)
+    steps = (None if shared else regressions, rewards, bonus, low, high)
+    return jax.lax.scan(backward, first, steps, reverse=True)
 
 
 def rewards_from(table: Float[Array, "S A p"], theta: Float[Array, "H p"]) -> Float[Array, "H S A"]:

@@ -29,6 +29,8 @@ from robust_rlhf_jax.kernels.primal_dual import (
 from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression, huber_weights
 from robust_rlhf_jax.preferences import PreferenceData
 
+from .transitions import initial_state_weights
+
 # Of what the last filter took, this share comes back before the next one starts: it may have been wrong, or early.
 FORGIVEN = 0.5
 # Clip this much wider than R-LSVI, at 1.5/√ε standard deviations. Where success is rare its samples are residuals
@@ -43,11 +45,14 @@ class Game(eqx.Module):
     [H+1, n]; `reward_table` [S, A, p]; `base` [H, n]: weights of a covariate filter; `reward_second` [H, d, p]: robust
     E[φφ^rᵀ], which turns β into E_π[φ^r]; `gram_root_inverse` [H, d, d]: (Σ_i base_i φ_iφ_iᵀ)^{-1/2}, for
     regressions; `order` [n]: a random order for sample splitting; `status` of the filter.
+
+    Pooled data: one step's worth of samples, n = 2N·(steps compared) transitions, serves all steps of the plan
+    (`phi` [1, n, d], `reward_phi` [1, n, p], `states` [2, n]), and `start` [S] is where the plan begins; else None.
     """
 
-    phi: Float[Array, "H n d"]
-    reward_phi: Float[Array, "H n p"]
-    states: Int[Array, "H+1 n"]
+    phi: Float[Array, "K n d"]
+    reward_phi: Float[Array, "K n p"]
+    states: Int[Array, "K+1 n"]
     table: Float[Array, "S A d"]
     reward_table: Float[Array, "S A p"]
     base: Float[Array, "H n"]
@@ -56,6 +61,7 @@ class Game(eqx.Module):
     order: Int[Array, " n"]
     epsilon: Float[Array, ""]
     status: Int[Array, ""]
+    start: Float[Array, " S"] | None = None
 
     @property
     def n_states(self) -> int:
@@ -63,7 +69,24 @@ class Game(eqx.Module):
 
     @property
     def horizon(self) -> int:
-        return self.phi.shape[0]
+        return self.base.shape[0]
+
+    def slot(self, h):
+        """Which step's samples stand for step h."""
+        return h if self.start is None else 0
+
+    def slot_before(self, h):
+        """Which step's samples stand for the step into s_h; for the first one their weight in all means is 0."""
+        return jnp.maximum(h - 1, 0) if self.start is None else 0
+
+    def arrivals(self, h) -> Int[Array, " n"]:
+        """s_h of the samples of the step into it."""
+        return self.states[h if self.start is None else 1]
+
+    def flows_in(self, h, arrived: Int[Array, " n"], feature: Float[Array, "H S d"]) -> Float[Array, "n d"]:
+        """Σ_a π_h(a|s_h)φ(s_h,a) of samples that arrived in `arrived`; its mean under `start` where a plan begins."""
+        seen = feature[h][arrived]
+        return seen if self.start is None else jnp.where(h == 0, matmul(self.start, feature[0]), seen)
 
 
 class SampleWeights(eqx.Module):
@@ -79,13 +102,13 @@ class SampleWeights(eqx.Module):
 
 def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool) -> Game:
     """Both trajectories of every pair as samples; with `whiten` the features' robust mean second moment becomes I."""
-    phi = _by_step(data.features)
+    phi = _by_step(data.features, data.pooled)
     base, statuses = jax.lax.map(lambda p: covariate_weights(p, epsilon), phi)
     # By step, so that no second copy of all samples is weighted at once.
-    steps = jnp.arange(data.horizon)
+    steps = jnp.arange(len(phi))
     moment = jnp.mean(jax.lax.map(lambda h: weighted_second_moment(phi[h], base[h]), steps), axis=0)
     root = pseudo_inverse_root(moment)[0] if whiten else jnp.eye(phi.shape[2], dtype=phi.dtype)
-    reward_phi = _by_step(data.observed_reward_features)
+    reward_phi = _by_step(data.observed_reward_features, data.pooled)
     phi = matmul(phi, root)
 
     def reward_second(h):
@@ -96,23 +119,33 @@ def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool)
         # As in `prepare_design`: directions that only suspect samples cover stay.
         return pseudo_inverse_root(weighted_gram(phi[h], base[h]), relative_tolerance(phi.dtype, 1))[0]
 
+    per_step = (base, jax.lax.map(reward_second, steps), jax.lax.map(gram_root_inverse, steps))
+    if data.pooled:
+        per_step = tuple(jnp.broadcast_to(x, (data.plan_steps, *x.shape[1:])) for x in per_step)
     return Game(
         phi=phi,
         reward_phi=reward_phi,
-        states=jnp.moveaxis(data.states, 2, 0).reshape(data.horizon + 1, -1),
+        states=_states_by_step(data),
         table=matmul(data.state_features, root),
         reward_table=data.reward_lookup,
-        base=base,
-        reward_second=jax.lax.map(reward_second, steps),
-        gram_root_inverse=jax.lax.map(gram_root_inverse, steps),
+        base=per_step[0],
+        reward_second=per_step[1],
+        gram_root_inverse=per_step[2],
         order=jax.random.permutation(key, phi.shape[1]),
         epsilon=epsilon,
         status=worst_status(*statuses),
+        start=initial_state_weights(data) if data.pooled else None,
     )
 
 
-def _by_step(features: Float[Array, "N 2 H d"]) -> Float[Array, "H n d"]:
-    return jnp.moveaxis(features, 2, 0).reshape(features.shape[2], -1, features.shape[3])
+def _by_step(features: Float[Array, "N 2 H d"], pooled: bool) -> Float[Array, "K n d"]:
+    steps = 1 if pooled else features.shape[2]
+    return jnp.moveaxis(features, 2, 0).reshape(steps, -1, features.shape[3])
+
+
+def _states_by_step(data: PreferenceData) -> Int[Array, "K n"]:
+    states = jnp.moveaxis(data.states, 2, 0).reshape(data.horizon + 1, -1)
+    return jnp.stack([states[:-1].reshape(-1), states[1:].reshape(-1)]) if data.pooled else states
 
 
 def starting_weights(game: Game) -> SampleWeights:
@@ -136,8 +169,9 @@ def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
     following, multiple = following_values(tables.value), WIDER * huber_multiple(game.epsilon)
 
     def step(h):
-        columns = game.phi[h].T
-        targets = matmul(game.reward_phi[h], theta[h]) + following[h][game.states[h + 1]]
+        slot = game.slot(h)
+        columns = game.phi[slot].T
+        targets = matmul(game.reward_phi[slot], theta[h]) + following[h][game.states[slot + 1]]
         fit = huber_regression(columns, targets, game.base[h], game.gram_root_inverse[h], multiple)
         # Rewards alone, before w has moved, are linear in φ: nothing but rounding is left of them.
         rounding = 1e3 * jnp.finfo(targets.dtype).eps * jnp.max(jnp.abs(targets))
@@ -158,13 +192,15 @@ def filter_gradients(
         return refilter_mean(rows, game.epsilon, base - FORGIVEN * (base - last), max_steps)
 
     def ascent(h):
-        reward = matmul(game.reward_phi[h], theta[h])
-        rows = ascent_rows(game.phi[h], reward, following[h][game.states[h + 1]], w[h])
+        slot = game.slot(h)
+        reward = matmul(game.reward_phi[slot], theta[h])
+        rows = ascent_rows(game.phi[slot], reward, following[h][game.states[slot + 1]], w[h])
         return filtered(rows, base[0][h], weights.ascent[h])
 
     def descent(h):
-        carried = _carried(h, game.phi[jnp.maximum(h - 1, 0)], beta)
-        rows = descent_rows(game.phi[h], beta[h], tables.feature[h][game.states[h]], carried)
+        carried = _carried(h, game.phi[game.slot_before(h)], beta)
+        arrived = game.flows_in(h, game.arrivals(h), tables.feature)
+        rows = descent_rows(game.phi[game.slot(h)], beta[h], arrived, carried)
         return filtered(rows, base[1][h], jnp.minimum(weights.flow[h], base[1][h]))
 
     steps = jnp.arange(game.horizon)
@@ -181,20 +217,22 @@ def game_moments(game: Game, weights: SampleWeights) -> GameMoments:
     """The moments under `weights`: all that the gradients need until the weights change."""
 
     def ascent(h):
-        following = game.states[h + 1]
-        return ascent_moments(game.phi[h], game.reward_phi[h], following, weights.ascent[h], game.n_states)
+        slot = game.slot(h)
+        phi, reward_phi, following = game.phi[slot], game.reward_phi[slot], game.states[slot + 1]
+        return ascent_moments(phi, reward_phi, following, weights.ascent[h], game.n_states)
 
     def descent(h):
-        previous = game.phi[jnp.maximum(h - 1, 0)]
+        phi, previous = game.phi[game.slot(h)], game.phi[game.slot_before(h)]
         second, arriving, occupied = descent_moments(
-            game.phi[h], previous, game.states[h], weights.flow[h], weights.arrival[h], game.n_states
+            phi, previous, game.arrivals(h), weights.flow[h], weights.arrival[h], game.n_states
         )
         return second, jnp.where(h == 0, 0.0, arriving), occupied
 
     steps = jnp.arange(game.horizon)
     reward, second, landing = jax.lax.map(ascent, steps)
     flow_second, arriving, occupied = jax.lax.map(descent, steps)
-    return GameMoments(reward, second, landing, flow_second, arriving, occupied[0])
+    start = occupied[0] if game.start is None else game.start
+    return GameMoments(reward, second, landing, flow_second, arriving, start)
 
 
 def split_gradients(game: Game, step, group_size: int, theta, w, beta, tables: PolicyTables):
@@ -209,11 +247,12 @@ def split_gradients(game: Game, step, group_size: int, theta, w, beta, tables: P
         return weighted_mean(rows, refilter_mean(rows, game.epsilon, ones))
 
     def at(h):
-        up, down, before = group(h, 0), group(h, 1), jnp.maximum(h - 1, 0)
-        reward = matmul(game.reward_phi[h, up], theta[h])
-        g_beta = ascent_rows(game.phi[h, up], reward, following[h, game.states[h + 1, up]], w[h])
-        carried = _carried(h, game.phi[before, down], beta)
-        g_w = descent_rows(game.phi[h, down], beta[h], tables.feature[h, game.states[h, down]], carried)
+        up, down, slot = group(h, 0), group(h, 1), game.slot(h)
+        reward = matmul(game.reward_phi[slot, up], theta[h])
+        g_beta = ascent_rows(game.phi[slot, up], reward, following[h, game.states[slot + 1, up]], w[h])
+        carried = _carried(h, game.phi[game.slot_before(h), down], beta)
+        arrived = game.flows_in(h, game.arrivals(h)[down], tables.feature)
+        g_w = descent_rows(game.phi[slot, down], beta[h], arrived, carried)
         return mean(g_w), mean(g_beta)
 
     return jax.lax.map(at, jnp.arange(game.horizon))

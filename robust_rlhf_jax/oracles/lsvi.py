@@ -16,7 +16,7 @@ from .transitions import initial_state_weights, transitions_per_step
 
 
 class FittedModel(eqx.Module):
-    """Least-squares transition measures: φᵀ`measures`[h] estimates P_h(·|s,a)."""
+    """Least-squares transition measures: φᵀ`measures`[h] estimates P_h(·|s,a); one for all steps if data are pooled."""
 
     measures: Float[Array, "H d S"]
     initial: Float[Array, " S"]

@@ -74,9 +74,10 @@ class PrimalDual(eqx.Module):
 
     def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> Game:
         """**Raises:** ValueError for fewer samples than 2HT groups, with `sample_splitting`."""
-        if self.sample_splitting and self._group_size(2 * data.n_pairs, data.horizon) < 1:
+        horizon, samples = data.plan_steps, 2 * data.n_pairs * (data.horizon if data.pooled else 1)
+        if self.sample_splitting and self._group_size(samples, horizon) < 1:
             raise ValueError(
-                f"{2 * data.n_pairs} trajectories cannot give 2·H·T = {2 * data.horizon * self.steps} groups one each: "
+                f"{samples} trajectories cannot give 2·H·T = {2 * horizon * self.steps} groups one each: "
                 "take fewer steps or reuse the data."
             )
         return prepare_game(data, jnp.asarray(epsilon, data.features.dtype), key, self.whiten)

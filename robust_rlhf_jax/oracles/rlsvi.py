@@ -19,7 +19,10 @@ from .transitions import fresh_folds, initial_state_weights, transitions_per_ste
 
 
 class RobustTransitions(eqx.Module):
-    """What R-LSVI keeps of a data set: filtered designs per step, next states, bonuses, initial states."""
+    """What R-LSVI keeps of a data set: filtered designs, next states and bonuses per step, initial states.
+
+    Pooled data have one design for all steps of the plan.
+    """
 
     designs: RegressionDesign
     following: Int[Array, "H n"]
@@ -41,8 +44,8 @@ class RLSVI(eqx.Module):
     **Arguments:** `bonus`: "none" (uniform coverage) or "relative" (relative condition number):
     Γ_h = bonus_scale·c·‖φ‖_{Λ⁻¹}, Λ = (3/5)(E[φφᵀ] + (ε+λ)I), c = H√ε + H·d/√n + 2H√d·√(ε+λ). The theory's
     constants saturate the clip at practical sizes, hence `bonus_scale`. `ridge` is λ. `fresh_data`: disjoint
-    pairs for every step as in the analysis; the default reuses all. `initial` [S]: the known ρ, else the
-    Huber mean of V̂_1 over the first states in the data, which may be corrupt too.
+    pairs for every step as in the analysis; the default reuses all. `initial` [S]: the known ρ, else the data's
+    `planning_start`, else the Huber mean of V̂_1 over the first states in the data, which may be corrupt too.
     """
 
     bonus: Literal["none", "relative"] = eqx.field(static=True, default="none")
@@ -61,11 +64,11 @@ class RLSVI(eqx.Module):
         epsilon = jnp.asarray(epsilon, data.features.dtype)
         phi, following = fresh_folds(key, data) if self.fresh_data else transitions_per_step(data)
         designs = jax.vmap(lambda p: prepare_design(p, epsilon))(phi)
-        known = self.initial
+        known = data.planning_start if self.initial is None else self.initial
         return RobustTransitions(
             designs,
             following,
-            self._bonus(designs, data.state_features, epsilon),
+            self._bonus(designs, data.state_features, epsilon, data.plan_steps),
             initial_state_weights(data) if known is None else known,
             huber_multiple(epsilon if known is None else jnp.zeros_like(epsilon)),
             data.state_features,
@@ -87,10 +90,10 @@ class RLSVI(eqx.Module):
         status = jnp.where(jnp.isfinite(total), prepared.status, Status.NONFINITE.array())
         return OracleResult(total, policy, status)
 
-    def _bonus(self, designs: RegressionDesign, table, epsilon) -> Float[Array, "H S A"]:
-        horizon, dim, n = designs.columns.shape
+    def _bonus(self, designs: RegressionDesign, table, epsilon, horizon: int) -> Float[Array, "H S A"]:
+        own, dim, n = designs.columns.shape
         if self.bonus == "none":
-            return jnp.zeros((horizon, *table.shape[:2]), table.dtype)
+            return jnp.zeros((own, *table.shape[:2]), table.dtype)
         level = epsilon + self.ridge
         constant = horizon * (jnp.sqrt(epsilon) + dim / n**0.5 + 2 * (dim * level) ** 0.5)
         inflated = 0.6 * (designs.second_moment + level * jnp.eye(dim, dtype=table.dtype))

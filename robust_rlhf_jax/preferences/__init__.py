@@ -1,6 +1,6 @@
 """Preference data: the pytree, Bradley–Terry labels, validation, splits, the table asked, files, bundled real data."""
 
-from .bradley_terry import label_entropy, preference_probabilities, sample_preferences
+from .bradley_terry import label_entropy, preference_probabilities, sample_preferences, sample_segments
 from .data import PreferenceData, changed_pairs, random_split
 from .files import load, save
 from .pairs import preferences_from_features, preferences_from_options
@@ -28,5 +28,6 @@ __all__ = [
     "rail_people",
     "random_split",
     "sample_preferences",
+    "sample_segments",
     "save",
 ]

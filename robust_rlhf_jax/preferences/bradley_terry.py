@@ -1,5 +1,6 @@
 """Preference labels drawn from the Bradley–Terry model (paper: Assumption 2.1)."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -30,20 +31,75 @@ def sample_preferences(
 
     **Raises:** ValueError for `n_pairs` < 1, a wrong policy shape, or a temperature that is not positive.
     """
+    _check(n_pairs, temperature)
+    policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
+    _check_behaviour(policies, mdp)
+    return _sample(key, mdp, policies, temperature, n_pairs)
+
+
+def sample_segments(
+    key: PRNGKeyArray,
+    mdp: LinearMDP,
+    n_pairs: int,
+    length: int,
+    *,
+    behaviour: tuple[Float[Array, "L S A"], Float[Array, "L S A"]] | None = None,
+    start: Float[Array, " S"] | None = None,
+    temperature: float | Float[Array, ""] = 1.0,
+) -> PreferenceData:
+    """Pairs of segments of `length` steps, labelled as by `sample_preferences`, for plans of all H steps of `mdp`.
+
+    What people compare is shorter than what is planned. θ and the dynamics of `mdp` must be those of its first step
+    throughout; the data are `stationary`, with `planning_horizon` = H and `planning_start` = ρ.
+
+    **Arguments:** `behaviour` (μ₀, μ₁), each [length, S, A]; both uniform by default. `start` [S]: distribution of
+    both segments' first states, uniform by default. `temperature` > 0.
+
+    **Raises:** ValueError for `n_pairs` or `length` < 1, a wrong policy shape, a temperature that is not positive, or
+    θ or dynamics that change from step to step.
+    """
+    _check(n_pairs, temperature)
+    if not isinstance(length, int | np.integer) or length < 1:
+        raise ValueError(f"length={length} must be a whole number, 1 or more.")
+    for name in ("theta", "transition_measures"):
+        leaf = getattr(mdp, name)
+        if not is_traced(leaf) and (np.asarray(leaf) != np.asarray(leaf[:1])).any():
+            raise ValueError(f"{name} changes from step to step: segments need an MDP that is stationary.")
+    part = _segment_mdp(mdp, length, start)
+    policies = (uniform_policy(part), uniform_policy(part)) if behaviour is None else behaviour
+    _check_behaviour(policies, part)
+    data = _sample(key, part, policies, temperature, n_pairs, stationary=True)
+    return dataclasses.replace(data, planning_horizon=mdp.horizon, planning_start=mdp.initial_distribution)
+
+
+def _segment_mdp(mdp, length, start):
+    """The MDP of a segment: `length` steps like the first one, from `start`."""
+    uniform = jnp.full(mdp.n_states, 1.0 / mdp.n_states, mdp.features.dtype)
+    measures, theta = mdp.transition_measures, mdp.theta
+    return dataclasses.replace(
+        mdp,
+        transition_measures=jnp.broadcast_to(measures[:1], (length, *measures.shape[1:])),
+        theta=jnp.broadcast_to(theta[:1], (length, theta.shape[1])),
+        initial_distribution=uniform if start is None else start,
+    )
+
+
+def _check(n_pairs, temperature):
     if not isinstance(n_pairs, int | np.integer) or n_pairs < 1:
         raise ValueError(f"n_pairs={n_pairs} must be a whole number, 1 or more.")
     if not is_traced(temperature) and not 0 < float(np.asarray(temperature).item()) < np.inf:
         raise ValueError(f"temperature={temperature} must be positive and finite: labels are sampled.")
-    policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
+
+
+def _check_behaviour(policies, mdp):
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
     for i, policy in enumerate(policies):
         if policy.shape != shape:
             raise ValueError(f"behaviour[{i}] has shape {policy.shape}; this MDP needs [H, S, A] = {shape}.")
-    return _sample(key, mdp, policies, temperature, n_pairs)
 
 
-@partial(jax.jit, static_argnames="n_pairs")
-def _sample(key, mdp, behaviour, temperature, n_pairs):
+@partial(jax.jit, static_argnames=("n_pairs", "stationary"))
+def _sample(key, mdp, behaviour, temperature, n_pairs, stationary=False):
     k0, k1, k_label = jax.random.split(key, 3)
     rollouts = [rollout(k, mdp, policy, n_pairs) for k, policy in zip((k0, k1), behaviour, strict=True)]
     states, actions = (jnp.stack(parts, axis=1) for parts in zip(*rollouts, strict=True))
@@ -57,12 +113,11 @@ def _sample(key, mdp, behaviour, temperature, n_pairs):
         jnp.ones(n_pairs, features.dtype),
         mdp.reward_features,
         reward,
+        stationary,
     )
     chance = preference_probabilities(data, mdp.theta, temperature)
     labels = jnp.where(jax.random.bernoulli(k_label, chance), 1.0, -1.0).astype(features.dtype)
-    return PreferenceData(
-        mdp.features, states, actions, features, labels, mdp.reward_features, reward, data.stationary
-    )
+    return dataclasses.replace(data, labels=labels)
 
 
 def preference_probabilities(

@@ -1,5 +1,7 @@
 """The preference data set as a pytree."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,7 +21,11 @@ class PreferenceData(eqx.Module):
     | `reward_table` | [S, A, p] or None | features that the reward is linear in, None: `state_features` |
     | `reward_features` | [N, 2, H, p] or None | the same as observed, None: `features` |
     | `stationary` | static bool | one θ for all steps, so that x sums over them |
+    | `planning_horizon` | static int or None | steps that plans run for, None: H |
+    | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
 
+    Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
+    at every step, and needs `stationary`.
     Continuous data have one row of `state_features` per distinct state. Trajectory 0 comes first along axis 1.
     """
 
@@ -31,6 +37,8 @@ class PreferenceData(eqx.Module):
     reward_table: Float[Array, "S A p"] | None = None
     reward_features: Float[Array, "N 2 H p"] | None = None
     stationary: bool = eqx.field(static=True, default=False)
+    planning_horizon: int | None = eqx.field(static=True, default=None)
+    planning_start: Float[Array, " S"] | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -39,6 +47,16 @@ class PreferenceData(eqx.Module):
     @property
     def horizon(self) -> int:
         return self.actions.shape[-1]
+
+    @property
+    def plan_steps(self) -> int:
+        """Steps of a plan: the planning horizon, or H."""
+        return self.horizon if self.planning_horizon is None else self.planning_horizon
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the dynamics are one and the same at every step, so that all transitions are pooled."""
+        return self.planning_horizon is not None
 
     @property
     def reward_dim(self) -> int:
@@ -63,8 +81,14 @@ class PreferenceData(eqx.Module):
         x = observed[:, 1] - observed[:, 0]
         return jnp.sum(x, axis=1) if self.stationary else x.reshape(x.shape[0], -1)
 
-    def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "H p"]:
-        """A flat θ as one row per step."""
+    def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "P p"]:
+        """A flat θ as one row per step of a plan."""
+        if self.stationary:
+            return jnp.broadcast_to(theta, (self.plan_steps, self.reward_dim))
+        return self.per_compared_step(theta)
+
+    def per_compared_step(self, theta: Float[Array, " k"]) -> Float[Array, "H p"]:
+        """A flat θ as one row per step of a compared trajectory."""
         if self.stationary:
             return jnp.broadcast_to(theta, (self.horizon, self.reward_dim))
         return theta.reshape(self.horizon, self.reward_dim)
@@ -80,16 +104,8 @@ class PreferenceData(eqx.Module):
     def replace_pairs(self, change) -> "PreferenceData":
         """Apply `change` to every array that has one row per pair."""
         reward = None if self.reward_features is None else change(self.reward_features)
-        return PreferenceData(
-            self.state_features,
-            change(self.states),
-            change(self.actions),
-            change(self.features),
-            change(self.labels),
-            self.reward_table,
-            reward,
-            self.stationary,
-        )
+        rows = {name: change(getattr(self, name)) for name in ("states", "actions", "features", "labels")}
+        return dataclasses.replace(self, **rows, reward_features=reward)
 
 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:

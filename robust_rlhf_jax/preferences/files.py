@@ -19,7 +19,7 @@ from .validation import check_preferences
 
 FORMAT_VERSION = 1
 _REQUIRED = ("state_features", "states", "actions", "features", "labels")
-_OPTIONAL = ("reward_table", "reward_features")
+_OPTIONAL = ("reward_table", "reward_features", "planning_start")
 
 
 def save(path: str | os.PathLike, data: PreferenceData) -> None:
@@ -39,6 +39,8 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
     leaves = {name: getattr(data, name) for name in _OPTIONAL + _REQUIRED}
     arrays = {name: np.asarray(leaf) for name, leaf in leaves.items() if leaf is not None}
     header = {"format_version": FORMAT_VERSION, "stationary": data.stationary}
+    if data.planning_horizon is not None:
+        header["planning_horizon"] = int(data.planning_horizon)
     with _replacing(path) as file:
         writers[path.suffix.lower()](file, arrays, header)
 
@@ -76,7 +78,12 @@ def _assemble(path, arrays, header):
     unknown = [name for name in arrays if name not in _REQUIRED + _OPTIONAL]
     if unknown:
         raise ValueError(f"{path} has an unknown array {unknown[0]!r}: drop it, or mend its name.")
-    data = PreferenceData(**arrays, stationary=bool(header.get("stationary", False)))
+    steps = header.get("planning_horizon")
+    data = PreferenceData(
+        **arrays,
+        stationary=bool(header.get("stationary", False)),
+        planning_horizon=None if steps is None else int(steps),
+    )
     with _naming(path):
         check_preferences(data)
         with np.errstate(over="ignore"):

@@ -7,8 +7,9 @@ import numpy as np
 
 # The schema's metadata tell a file of whole arrays from a table of one's own columns.
 _KEY = b"robust_rlhf_jax"
-_TABLES = ("state_features", "reward_table")
-HEADER = ("format_version", "stationary")
+_TABLES = ("state_features", "reward_table", "planning_start")
+_ALWAYS = ("format_version", "stationary")
+HEADER = (*_ALWAYS, "planning_horizon")
 
 
 def _pyarrow():
@@ -87,7 +88,7 @@ def read_arrays(path) -> tuple[dict[str, np.ndarray], dict]:
         header = json.loads(table.schema.metadata[_KEY])
         columns = dict(zip(table.column_names, table.columns, strict=True))
         arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
-        return arrays, {name: header[name] for name in HEADER}
+        return arrays, {name: header[name] for name in HEADER if name in header or name in _ALWAYS}
 
 
 def _read(pa, path, columns=None):

@@ -15,8 +15,9 @@ _AXES = {
     "labels": ("N",),
     "reward_table": ("S", "A", "p"),
     "reward_features": ("N", 2, "H", "p"),
+    "planning_start": ("S",),
 }
-_REALS = ("state_features", "features", "reward_table", "reward_features")
+_REALS = ("state_features", "features", "reward_table", "reward_features", "planning_start")
 _BLOCK = 4096
 
 
@@ -25,8 +26,9 @@ def check_preferences(data: PreferenceData) -> None:
 
     Shapes must agree with the table in `PreferenceData`, reals must be finite float32 or float64, labels +1
     or −1, states < S, actions < A, and some x_n = φ(τ¹_n) − φ(τ⁰_n) must be non-zero (else no direction of θ
-    can be learnt). Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted
-    or vmapped may call this.
+    can be learnt). A planning horizon needs one θ for all steps; a planning start, which needs a planning horizon, is
+    a distribution. Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted or vmapped
+    may call this.
 
     **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
     """
@@ -37,6 +39,7 @@ def check_preferences(data: PreferenceData) -> None:
     n_states, n_actions, _ = data.state_features.shape
     _check_indices("states", data.states, n_states)
     _check_indices("actions", data.actions, n_actions)
+    _check_plans(data)
     _check_directions(data)
 
 
@@ -125,6 +128,23 @@ def _check_indices(name, leaf, size):
         f"{name}[{_join(where)}] is {values[tuple(where)]}, but state_features has {size} {name}: "
         f"indices run from 0 to {size - 1}."
     )
+
+
+def _check_plans(data):
+    steps = data.planning_horizon
+    if steps is None:
+        if data.planning_start is not None:
+            raise ValueError("planning_start is given without planning_horizon: give both, or drop it.")
+        return
+    if not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"planning_horizon={steps} must be a whole number, 1 or more, or None.")
+    if not data.stationary:
+        raise ValueError(
+            f"planning_horizon={steps} needs one theta for all steps: set stationary=True, or drop it."
+        )
+    start = _values(data.planning_start)
+    if start is not None and (start.min() < 0 or abs(start.astype(np.float64).sum() - 1) > 1e-3):
+        raise ValueError("planning_start is not a distribution: it must be ≥ 0 and sum to 1.")
 
 
 def _check_directions(data):

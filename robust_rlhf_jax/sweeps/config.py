@@ -17,9 +17,10 @@ class SweepConfig:
     """A sweep as data.
 
     Args:
-        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny.
+        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny;
+            delivery or delivery_tiny (segments shorter than plans).
         families: random, chain, gridworld, partial_coverage; of the coverage presets: uniform, condition_number,
-            coverage_ratio.
+            coverage_ratio; of the delivery presets: delivery_grid.
         attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
             least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
             spoil_transitions, joint, adaptive, adaptive_filtered, goal_haters, push_on_table, scale_on_table,

@@ -14,7 +14,7 @@ from robust_rlhf_jax.iterate import Status
 
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
 from .config import EPSILON_DIGITS, SweepConfig
-from .families import World, build_worlds, stack_worlds
+from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
 from .lanes import lane_counts, place
 from .memory import lanes_that_fit
@@ -139,7 +139,11 @@ def sample_material(config: SweepConfig, worlds: World) -> Material:
     keys, family = place((cell_keys(config, "data", padded.family, padded.seed), padded.family), split=True)
     worlds = place(worlds, split=False)
     counts = place(lane_counts(n, width), split=True)
-    found = sample_batch(keys, worlds, family, config.temperature, config.pairs, counts=counts)
+    preset = PRESETS[config.preset]
+    temperature = config.temperature * preset.temperature
+    found = sample_batch(
+        keys, worlds, family, temperature, config.pairs, counts=counts, segment=preset.segment
+    )
     return Material(worlds, place(found[0], split=False), np.asarray(found[1])[:n])
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.mdp import (
     LinearMDP,
     chain_mdp,
+    delivery_grid,
     gridworld,
     optimal_policy,
     partial_coverage_mdp,
@@ -45,10 +46,16 @@ def _expert(key, careless: float = 0.2, **sizes) -> World:
 
 
 class Preset(NamedTuple):
-    """Builders of worlds by family name, and the number of pairs per data set."""
+    """Builders of worlds by family name, and the number of pairs per data set.
+
+    `segment`: steps of a compared segment, None for whole episodes; the worlds are then stationary and of one shape.
+    `temperature`: of the labels, times that of the sweep.
+    """
 
     families: dict[str, Callable[[jax.Array], World]]
     n_pairs: int
+    segment: int | None = None
+    temperature: float = 1.0
 
 
 # Sparse features and six steps: labels carry .45 bits, so that a tenth of them can lie and not all be lost.
@@ -97,6 +104,19 @@ PRESETS = {
         },
         n_pairs=1_500,
     ),
+    # Short segments for long plans, and a goal that few pairs show; a label has .65 bits of entropy.
+    "delivery": Preset(
+        {"delivery_grid": lambda key: _uniform(delivery_grid(key))},
+        n_pairs=5_600,
+        segment=7,
+        temperature=0.18,
+    ),
+    "delivery_tiny": Preset(
+        {"delivery_grid": lambda key: _uniform(delivery_grid(key, size=4, horizon=10))},
+        n_pairs=600,
+        segment=4,
+        temperature=0.18,
+    ),
     # Seconds: for tests and a first look.
     "tiny": Preset(
         {
@@ -122,7 +142,7 @@ def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: in
 
     New feature dimensions are zero; new actions repeat the last one and are never taken by the behaviour; new
     states repeat state 0 and are never entered; new steps pay nothing and stay where they are told to: V★, V^π and
-    all gaps are unchanged.
+    all gaps are unchanged. Reward features of their own keep their dimension.
     """
     # By NumPy, which has nothing to compile.
     mdp, behaviour = jax.tree.map(np.asarray, world)
@@ -133,11 +153,17 @@ def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: in
     mu = np.pad(mdp.transition_measures, ((0, 0), (0, more_dims), (0, more_states)))
     mu = np.concatenate([mu, np.repeat(mu[-1:], more_steps, axis=0)])
     behaviour = np.pad(behaviour, ((0, more_steps), (0, more_states), (0, 0)), mode="edge")
+    reward, more_rewards = mdp.reward_features, more_dims
+    if reward is not None:
+        reward = np.pad(reward, ((0, 0), (0, more_actions), (0, 0)), mode="edge")
+        reward = jnp.asarray(np.concatenate([reward, np.repeat(reward[:1], more_states, axis=0)]))
+        more_rewards = 0
     padded = LinearMDP(
         features=jnp.asarray(np.pad(phi, ((0, 0), (0, 0), (0, more_dims)))),
         transition_measures=jnp.asarray(mu),
-        theta=jnp.asarray(np.pad(mdp.theta, ((0, more_steps), (0, more_dims)))),
+        theta=jnp.asarray(np.pad(mdp.theta, ((0, more_steps), (0, more_rewards)))),
         initial_distribution=jnp.asarray(np.pad(mdp.initial_distribution, (0, more_states))),
+        reward_features=reward,
     )
     return World(padded, jnp.asarray(np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions)))))
 

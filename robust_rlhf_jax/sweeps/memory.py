@@ -5,11 +5,10 @@ from pathlib import Path
 
 import jax
 
-from robust_rlhf_jax.preferences import sample_preferences
-
 from .batches import cells_per_attack
 from .config import SweepConfig
-from .families import World
+from .families import PRESETS, World
+from .programs import sample_world
 
 # Batches are what is stored and what a stop can lose; on CPU, whose cells run one by one, larger ones gain nothing but
 # that the last of a device's cells waits for the others less often.
@@ -49,7 +48,7 @@ def data_bytes(config: SweepConfig, worlds: World) -> int:
     """Of one data set of the sweep; nothing is computed."""
 
     def sample(key, mdp, behaviour):
-        return sample_preferences(key, mdp, config.pairs, behaviour=(behaviour, behaviour))
+        return sample_world(key, mdp, behaviour, config.pairs, segment=PRESETS[config.preset].segment)
 
     world = jax.tree.map(lambda leaf: leaf[0], worlds)
     shapes = jax.eval_shape(sample, jax.random.key(0), *world)

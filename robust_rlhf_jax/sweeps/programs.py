@@ -24,7 +24,7 @@ from robust_rlhf_jax.algorithms import (
 )
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.mdp import normalised_gap, policy_value
-from robust_rlhf_jax.preferences import label_entropy, sample_preferences
+from robust_rlhf_jax.preferences import label_entropy, sample_preferences, sample_segments
 
 from .lanes import gather, over_lanes
 
@@ -50,15 +50,22 @@ ALGORITHMS = {
 REFERENCE = "clean_reference"
 
 
-@partial(jax.jit, static_argnames="n_pairs")
-def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None):
+def sample_world(key, mdp, behaviour, n_pairs, temperature=1.0, segment=None):
+    """Pairs of episodes of a world, or of segments of their first steps' behaviour from anywhere."""
+    both = (behaviour[:segment],) * 2
+    if segment is None:
+        return sample_preferences(key, mdp, n_pairs, behaviour=both, temperature=temperature)
+    return sample_segments(key, mdp, n_pairs, segment, behaviour=both, temperature=temperature)
+
+
+@partial(jax.jit, static_argnames=("n_pairs", "segment"))
+def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None, segment=None):
     """One data set per lane, and its label entropy in bits."""
 
     def lane(shared, key, w):
         worlds, temperature = shared
         mdp, behaviour = gather(worlds, w)
-        both = (behaviour, behaviour)
-        data = sample_preferences(key, mdp, n_pairs, behaviour=both, temperature=temperature)
+        data = sample_world(key, mdp, behaviour, n_pairs, temperature, segment)
         return data, label_entropy(data, mdp.theta, temperature)
 
     return over_lanes(lane, (worlds, temperature), (keys, world), counts)

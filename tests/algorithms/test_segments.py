@@ -1,0 +1,82 @@
+"""Every algorithm on segments that are shorter than the plan."""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import (
+    ConditionNumberConfig,
+    DescentConfig,
+    FirstOrderConfig,
+    PrimalDual,
+    condition_number,
+    delivery_grid,
+    expected_features,
+    first_order,
+    pessimistic_mle,
+    policy_value,
+    r3m,
+    sample_segments,
+    standard,
+    uniform_coverage,
+    uniform_policy,
+)
+from robust_rlhf_jax.algorithms.objectives import reference_features
+
+MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
+DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.18)
+ALGORITHMS = {
+    "standard": standard,
+    "uniform_coverage": uniform_coverage,
+    "condition_number": partial(
+        condition_number, config=ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=5))
+    ),
+    "first_order": partial(
+        first_order,
+        oracle=PrimalDual(steps=100),
+        config=FirstOrderConfig(
+            descent=DescentConfig(gradient="oracle", steps=3, warm_start=True), polish_steps=0
+        ),
+    ),
+    "pessimistic_mle": pessimistic_mle,
+    "r3m": r3m,
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_plans_have_the_planning_horizon(name):
+    solution = ALGORITHMS[name](jax.random.key(2), DATA, 0.05)
+    assert solution.theta.shape == (10, 6)
+    np.testing.assert_array_equal(solution.theta, np.broadcast_to(solution.theta[0], (10, 6)))
+    assert np.isfinite(solution.value)
+    assert np.isfinite(policy_value(MDP, solution.policy))
+
+
+def test_plain_rlhf_finds_the_goal_in_clean_data():
+    data = sample_segments(jax.random.key(3), MDP, 3_000, 4, temperature=0.18)
+    blind = dataclasses.replace(
+        data,
+        reward_table=data.reward_table.at[..., 0].set(0.0),
+        reward_features=data.reward_features.at[..., 0].set(0.0),
+    )
+    seeing, unseeing = (policy_value(MDP, standard(jax.random.key(4), d, 0.0).policy) for d in (data, blind))
+    assert seeing > 2.0
+    assert unseeing < seeing - 1.0
+
+
+def test_reference_is_the_mean_step_times_the_plan():
+    rows = np.asarray(DATA.reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
+    np.testing.assert_allclose(reference_features(DATA, jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5)
+
+
+def test_a_given_reference_has_the_planning_horizon():
+    reference = expected_features(MDP, uniform_policy(MDP))
+    config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=2))
+    found = condition_number(jax.random.key(2), DATA, 0.0, reference=reference, config=config)
+    assert np.isfinite(found.diagnostics["objective"])
+    with pytest.raises(ValueError, match=r"of shape .10, 6."):
+        condition_number(jax.random.key(2), DATA, 0.0, reference=reference[:4], config=config)

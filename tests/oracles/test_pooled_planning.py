@@ -1,0 +1,117 @@
+"""Oracles on segments that are shorter than the plan: one model of all transitions for every step."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import (
+    LSVI,
+    RLSVI,
+    ExactOracle,
+    PrimalDual,
+    Status,
+    delivery_grid,
+    normalised_gap,
+    optimal_policy,
+    random_linear_mdp,
+    sample_segments,
+)
+
+ORACLES = {
+    "exact": lambda mdp: ExactOracle(mdp),
+    "lsvi": lambda mdp: LSVI(),
+    "rlsvi": lambda mdp: RLSVI(),
+    "rlsvi_fresh": lambda mdp: RLSVI(fresh_data=True),
+}
+
+
+@pytest.fixture(scope="module")
+def world():
+    mdp = delivery_grid(jax.random.key(0))
+    return mdp, sample_segments(jax.random.key(1), mdp, 2_800, 7, temperature=0.18)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Five steps of a world whose dynamics and θ are the same at each, seen two at a time."""
+    mdp = random_linear_mdp(jax.random.key(3), n_states=8, n_actions=3, dim=4, horizon=5)
+    same = lambda leaf: jnp.broadcast_to(leaf[:1], leaf.shape)  # noqa: E731
+    mdp = dataclasses.replace(mdp, transition_measures=same(mdp.transition_measures), theta=same(mdp.theta))
+    return mdp, sample_segments(jax.random.key(1), mdp, 1_500, 2)
+
+
+@eqx.filter_jit
+def answer(oracle, data, epsilon, theta):
+    return oracle.solve(oracle.prepare(data, epsilon, key=jax.random.key(2)), theta)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_long_plans_from_short_segments(name, world):
+    mdp, data = world
+    best = optimal_policy(mdp)[1]
+    for epsilon in (0.0, 0.1):
+        found = answer(ORACLES[name](mdp), data, jnp.float32(epsilon), mdp.theta)
+        assert found.policy.shape == (20, 32, 4)
+        assert normalised_gap(mdp, found.policy) < 0.05
+        np.testing.assert_allclose(found.value, best, rtol=0.05)
+
+
+def test_lsvi_counts_transitions(small):
+    """With one-hot features least squares is the frequency of s' after (s, a), over both steps alike."""
+    mdp, data = small
+    n_states, n_actions = 8, 3
+    table = jnp.eye(n_states * n_actions).reshape(n_states, n_actions, -1)
+    onehot = dataclasses.replace(
+        data,
+        state_features=table,
+        features=table[data.states[..., :-1], data.actions],
+        reward_table=data.state_features,
+        reward_features=data.features,
+    )
+    counts = np.zeros((n_states, n_actions, n_states))
+    before, after = np.asarray(data.states[..., :-1]), np.asarray(data.states[..., 1:])
+    np.add.at(counts, (before, np.asarray(data.actions), after), 1)
+    chances = counts / counts.sum(axis=-1, keepdims=True)
+    value = np.zeros(n_states)
+    for reward in np.asarray(mdp.rewards(), np.float64):
+        value = (reward + chances @ value).max(axis=1)
+    found = answer(LSVI(), onehot, jnp.float32(0.0), mdp.theta)
+    np.testing.assert_allclose(found.value, np.asarray(mdp.initial_distribution) @ value, rtol=1e-3)
+
+
+@pytest.mark.parametrize("means", ["residual", "spectral"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+def test_primal_dual_finds_the_plan(means, epsilon, small):
+    mdp, data = small
+    oracle = PrimalDual(robust_means=means)
+    found = answer(oracle, data, jnp.float32(epsilon), mdp.theta)
+    assert found.subgradient.shape == (5, 4)
+    assert normalised_gap(mdp, found.policy) < 0.02
+    np.testing.assert_allclose(found.value, optimal_policy(mdp)[1], rtol=0.05)
+
+
+def test_primal_dual_splits_pooled_samples(small):
+    mdp, data = small
+    oracle = PrimalDual(steps=20, refresh=10, sample_splitting=True, optimistic=False, whiten=False)
+    found = answer(oracle, data, jnp.float32(0.0), mdp.theta)
+    assert np.isfinite(found.value)
+    assert found.status != Status.NONFINITE
+    with pytest.raises(ValueError, match="6000 trajectories cannot give"):
+        PrimalDual(sample_splitting=True).prepare(data, jnp.float32(0.0), key=jax.random.key(0))
+
+
+def test_a_plan_starts_where_the_data_say(small):
+    mdp, data = small
+    elsewhere = dataclasses.replace(data, planning_start=jnp.eye(8)[3])
+    values = lambda o: answer(o, elsewhere, jnp.float32(0.0), mdp.theta).value  # noqa: E731
+    exact = optimal_policy(dataclasses.replace(mdp, initial_distribution=jnp.eye(8)[3]))[1]
+    for oracle in (LSVI(), RLSVI()):
+        np.testing.assert_allclose(values(oracle), exact, rtol=0.05)
+    known = RLSVI(initial=mdp.initial_distribution)
+    np.testing.assert_allclose(
+        values(known), answer(RLSVI(), data, jnp.float32(0.0), mdp.theta).value, rtol=1e-5
+    )
