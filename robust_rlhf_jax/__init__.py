@@ -87,6 +87,7 @@ from .preferences import (
     sample_segments,
     save,
 )
+from .rewards import RewardModel, fit_reward
 
 __version__ = "0.1.0"
 
@@ -110,6 +111,7 @@ __all__ = [
     "PessimisticMLEConfig",
     "PreferenceData",
     "PrimalDual",
+    "RewardModel",
     "RivalConfig",
     "Smoothing",
     "SoftmaxMixture",
@@ -135,6 +137,7 @@ __all__ = [
     "expected_features",
     "filter_mean",
     "first_order",
+    "fit_reward",
     "fit_then_plan",
     "gridworld",
     "hard_instance",

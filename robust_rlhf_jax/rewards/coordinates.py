@@ -50,7 +50,9 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     """
     size = _typical(jnp.abs(x), axis=0)
     scaled = x / size
-    length = jnp.linalg.norm(scaled / jnp.maximum(jnp.max(jnp.abs(scaled), axis=1, keepdims=True), 1e-30), axis=1)
+    length = jnp.linalg.norm(
+        scaled / jnp.maximum(jnp.max(jnp.abs(scaled), axis=1, keepdims=True), 1e-30), axis=1
+    )
     length = length * jnp.max(jnp.abs(scaled), axis=1)
     relative = length / _typical(length, axis=0)
     scaled = scaled * jnp.minimum(1.0, LONGEST / jnp.maximum(relative, 1.0))[:, None]

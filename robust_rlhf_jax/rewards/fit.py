@@ -25,7 +25,7 @@ COVERED = 0.1
 class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
-    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, 0 where not.
+    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of 0.
     """
 
     theta: Float[Array, " k"]
@@ -106,8 +106,8 @@ def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]
 
 
 def suspicion_of(margins: Float[Array, " N"], weights: Float[Array, " N"], epsilon) -> Float[Array, " N"]:
-    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), and in the upper half of [0, 1] for
-    pairs that were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
+    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), in the upper half of [0, 1] for pairs
+    that were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
     """
     share = jnp.maximum(epsilon, 0.01)
     lie = 0.5 * share / ((1.0 - share) * jax.nn.sigmoid(margins) + 0.5 * share)
@@ -121,7 +121,9 @@ def _share(found: Judgement, weights, epsilon):
     lower = jnp.maximum(jnp.min(found.needed) - found.needed[0] * clean, 0.0)
     estimate = jnp.where(clean, 0.0, left_out)
     upper = jnp.where(clean, jnp.minimum(found.needed[0] + 0.02, epsilon), jnp.maximum(epsilon, left_out))
-    return estimate, jnp.stack([jnp.minimum(jnp.where(clean, 0.0, lower), estimate), jnp.maximum(upper, estimate)])
+    return estimate, jnp.stack(
+        [jnp.minimum(jnp.where(clean, 0.0, lower), estimate), jnp.maximum(upper, estimate)]
+    )
 
 
 def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Array, " r"]):
@@ -144,7 +146,9 @@ def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Ar
     live = jnp.linalg.norm(matmul(q.T, span), axis=1) > 0.5
     basis = jnp.where(live[None], q, 0.0)
     shown = matmul(matmul(pairs.z, basis), basis.T)
-    rows = jnp.concatenate([weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown, pairs.rows[pairs.n_pairs :]])
+    rows = jnp.concatenate(
+        [weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown, pairs.rows[pairs.n_pairs :]]
+    )
     every = Pairs(rows, pairs.labels, pairs.to_theta, pairs.rank, pairs.n_pairs)
     return jnp.where(jnp.any(doubted), fit(every, jnp.ones_like(weights), t).t, t), span.T
 

@@ -87,7 +87,12 @@ def maximise(
 
     start = within(start)
     first = _State(
-        start, *look(start), factor_at(start), jnp.ones((), dtype), jnp.asarray(False), jnp.zeros((), jnp.int32)
+        start,
+        *look(start),
+        factor_at(start),
+        jnp.ones((), dtype),
+        jnp.asarray(False),
+        jnp.zeros((), jnp.int32),
     )
     end = jax.lax.while_loop(unfinished, step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))

@@ -1,4 +1,4 @@
-"""Which explanation to believe: judged on the pairs about which none is sure, and by what each must hold for corrupt."""
+"""Which explanation to believe: judged on the pairs about which none is sure, and by what it must hold for corrupt."""
 
 import equinox as eqx
 import jax
@@ -84,7 +84,7 @@ def _fair_likelihood(margins: Float[Array, "E N"], weights: Float[Array, " N"], 
 
 
 def _neutral_rows(predicted: Float[Array, "E N"], share) -> Float[Array, " N"]:
-    """The `share` of the pairs of which the surest explanation is least sure, by rank: no lie is worth placing there."""
+    """The `share` of the pairs of which the surest explanation is least sure, by rank: no lie pays there."""
     ranks = jax.lax.map(lambda p: _ranks(jnp.abs(p)), predicted)
     surest = jnp.max(ranks, axis=0).astype(predicted.dtype)
     return (surest <= jnp.quantile(surest, share)).astype(predicted.dtype)

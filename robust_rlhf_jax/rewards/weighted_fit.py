@@ -13,7 +13,7 @@ from .newton import maximise
 
 # Bound on ‖t‖, the root mean square margin: real choices have 1 to 3, so that only (nearly) separable labels reach it.
 RADIUS = 30.0
-# Wins and losses that every axis is given in the fit of a part of the pairs: a precision of .01, far less than one pair.
+# Wins and losses that every axis is given in the fit of a part of the pairs: a precision of .01, less than a pair.
 PRIOR = 0.02
 
 
@@ -26,7 +26,9 @@ class WeightedFit(NamedTuple):
     at_radius: Bool[Array, ""]
 
 
-def fit(pairs: Pairs, weights: Float[Array, " N"], start: Float[Array, " r"], prior: float = PRIOR) -> WeightedFit:
+def fit(
+    pairs: Pairs, weights: Float[Array, " N"], start: Float[Array, " r"], prior: float = PRIOR
+) -> WeightedFit:
     """argmax over ‖t‖ ≤ RADIUS of Σ_n w_n log σ(o_n tᵀz_n), with `prior` wins and losses along every axis."""
     extra = jnp.full(pairs.rows.shape[0] - pairs.n_pairs, prior, weights.dtype)
     found = maximise(pairs.rows, pairs.labels, jnp.concatenate([weights, extra]), start, RADIUS)
@@ -44,6 +46,8 @@ def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
     return jax.nn.sigmoid(-margins)
 
 
-def information(pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]) -> Float[Array, "r r"]:
+def information(
+    pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
+) -> Float[Array, "r r"]:
     """F = Σ_n w_n P(1 − P) z_n z_nᵀ, what the weighted pairs know of t."""
     return weighted_gram(pairs.z, weights * jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins))
