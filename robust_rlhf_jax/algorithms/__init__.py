@@ -4,6 +4,7 @@ from .adaptive_epsilon import unknown_epsilon
 from .condition_number import ConditionNumberConfig, condition_number
 from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
 from .first_order import FirstOrderConfig, first_order
+from .front_door import robust_policy
 from .objectives import Smoothing
 from .pessimism import DescentConfig
 from .pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
@@ -43,6 +44,7 @@ __all__ = [
     "r3m",
     "rdpo",
     "redescending",
+    "robust_policy",
     "sever",
     "standard",
     "theory_parameters",

@@ -48,7 +48,7 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     `LONGEST` times as long as the typical one are shortened, and the whitening shortens further. A direction that any
     row shows is kept however rare it is, up to the precision.
     """
-    size = _typical(jnp.abs(x), axis=0)
+    size = typical_sizes(x)
     scaled = x / size
     length = jnp.linalg.norm(
         scaled / jnp.maximum(jnp.max(jnp.abs(scaled), axis=1, keepdims=True), 1e-30), axis=1
@@ -64,6 +64,11 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     ones = jnp.ones(r, x.dtype)
     rows = jnp.concatenate([z, axes, axes])
     return Pairs(rows, jnp.concatenate([labels, ones, -ones]), whiten / size[:, None], span.rank, x.shape[0])
+
+
+def typical_sizes(x: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """Median of |x_nj| over the rows where it is not 0, for each column j; 1 for a column of zeros."""
+    return _typical(jnp.abs(x), axis=0)
 
 
 def _typical(sizes, axis):

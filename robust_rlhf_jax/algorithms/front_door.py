@@ -1,0 +1,206 @@
+"""`robust_policy`: from preferences to a policy, greedy where the data know enough and pessimistic where they don't."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.estimators.confidence_set import Ellipsoid, chi_square_quantile, ellipsoid
+from robust_rlhf_jax.iterate import Status, worst_status
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
+from robust_rlhf_jax.oracles import RLSVI, Oracle
+from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
+from robust_rlhf_jax.rewards import RewardFit, fit_data
+from robust_rlhf_jax.rewards.coordinates import typical_sizes
+from robust_rlhf_jax.rewards.fit import CEILING
+
+from .descent import DescentProblem, Evaluation, SubgradientDescent, descend
+from .objectives import PessimismObjective, Smoothing
+from .pessimism import check_reference, resolve_reference
+from .solution import Solution
+
+# Chance that clean data leave the true reward out of the set.
+MISS = 0.1
+STEPS = 60
+# The set reaches this many times as far as the estimate where the data say nothing, and this much further.
+REACH, LEAST_REACH = 3.0, 1.0
+# Greedy planning stays if its guaranteed gain over the reference is short of the pessimist's by no more than this share
+# of what the estimate promises.
+FORGIVEN = 0.1
+
+
+def robust_policy(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""] | None = None,
+    *,
+    oracle: Oracle | None = None,
+    reference: Float[Array, "H p"] | None = None,
+) -> Solution:
+    """A policy from preferences, some of which may be corrupt: safe whatever the coverage.
+
+    `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤
+    χ²} with F the information of those pairs alone is what they leave possible: narrow where they cover a direction,
+    wide where only suspects do or nobody does. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's
+    Algorithm 3, on this set, by the oracle's derivative); where greedy planning at θ̂ is guaranteed about as much, it is
+    returned instead.
+
+    **Arguments:**
+
+    - `key`: for oracles that draw; `data`: `PreferenceData`.
+    - `epsilon`: the largest share of corrupt pairs, in [0, ½); None: decided from the evidence.
+    - `oracle`: an offline planner whose value can be differentiated, or that gives subgradients; default `RLSVI()`.
+    - `reference` [H, p]: E_ref[φ_h] of a policy to be no worse than (`expected_features`); default: the behaviour.
+
+    **Returns:** `Solution` with diagnostics `epsilon` (share of pairs left out), `rank`, `undisputed` (share of pairs),
+    `pessimistic` (whether the plan is not the greedy one), `guaranteed_gain` and `promised_gain` over the reference,
+    `off_table`, `oracle_calls`, `reward_status`, `oracle_status`.
+
+    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or a reference of another shape.
+
+    **Source:** the paper's Algorithm 3 and Theorem 4.3; the set over explanations and the certificate are ours.
+    """
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    check_preferences(data)
+    check_reference(reference, data)
+    level = None if epsilon is None else jnp.asarray(epsilon, data.features.dtype)
+    return _run(key, data, level, RLSVI() if oracle is None else oracle, reference)
+
+
+@eqx.filter_jit
+def _run(key, data, epsilon, oracle, reference) -> Solution:
+    believed, off = ask_table(data)
+    dtype = data.features.dtype
+    found = fit_data(data, jnp.asarray(CEILING, dtype) if epsilon is None else epsilon)
+    level = found.epsilon if epsilon is None else epsilon
+    target = resolve_reference(reference, believed, level)
+    prepared = oracle.prepare(believed, level, key=key)
+    planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
+    possible = _possible(data.differences(), found)
+    plan = _plan(planner, possible, found.theta)
+    diagnostics = {
+        "epsilon": found.epsilon,
+        "rank": found.rank,
+        "undisputed": jnp.mean(found.undisputed),
+        "pessimistic": plan.pessimistic,
+        "guaranteed_gain": plan.guaranteed,
+        "promised_gain": plan.promised,
+        "off_table": jnp.mean(off, dtype=dtype),
+        "oracle_calls": plan.calls,
+        "reward_status": found.status,
+        "oracle_status": plan.status,
+    }
+    status = worst_status(jnp.where(found.at_radius, Status.CONVERGED.array(), found.status), plan.status)
+    return Solution(plan.policy, data.per_step(plan.theta), plan.value, status, diagnostics)
+
+
+class _Planner(eqx.Module):
+    """`oracle` on what it prepared, with the value's derivative E_π̂[φ] whatever kind of oracle it is."""
+
+    oracle: Oracle
+    prepared: Any
+    reference: Float[Array, " k"]
+    steps: int = eqx.field(static=True)
+    stationary: bool = eqx.field(static=True)
+
+    def objective(self) -> PessimismObjective:
+        shape = jax.eval_shape(lambda t: self._bare("autodiff").solve(t), self.reference)
+        return self._bare("autodiff" if shape.subgradient is None else "oracle")
+
+    def _bare(self, gradient: str) -> PessimismObjective:
+        settings = (self.oracle, self.prepared, self.reference, Smoothing(), self.steps, self.stationary)
+        return PessimismObjective(*settings, gradient)
+
+
+class _Possible(NamedTuple):
+    """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape with χ² = `level`."""
+
+    set: Ellipsoid
+    sizes: Float[Array, " k"]
+    factor: Float[Array, "k k"]
+    level: Float[Array, ""]
+
+    def uncertainty(self, features: Float[Array, " k"]) -> Float[Array, ""]:
+        """max over Θ of (θ̂ − θ)·features, at most."""
+        scaled = features / self.sizes
+        by_data = jnp.sqrt(self.level) * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
+        return jnp.minimum(by_data, 2.0 * self.set.radius * jnp.linalg.norm(scaled))
+
+
+def _possible(x: Float[Array, "N k"], found: RewardFit) -> _Possible:
+    """What the undisputed pairs leave possible."""
+    sizes = typical_sizes(x)
+    rows = x / sizes
+    sure = jax.nn.sigmoid(matmul(x, found.theta))
+    known = weighted_gram(rows, found.undisputed * sure * (1.0 - sure))
+    centre = found.theta * sizes
+    level = chi_square_quantile(1.0 - MISS, found.rank)
+    radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH
+    floor = level / radius**2 * jnp.eye(x.shape[1], dtype=x.dtype)
+    return _Possible(ellipsoid(known, centre, jnp.sqrt(level), radius), sizes, cholesky(known + floor), level)
+
+
+class _Scaled(eqx.Module):
+    """An objective as a function of θ·sizes."""
+
+    inner: PessimismObjective
+    sizes: Float[Array, " k"]
+
+    @property
+    def calls(self) -> int:
+        return self.inner.calls
+
+    @property
+    def memory(self):
+        return self.inner.memory
+
+    def evaluate(self, theta: Float[Array, " k"], memory: Any, *, key: PRNGKeyArray) -> Evaluation:
+        found = self.inner.evaluate(theta / self.sizes, memory, key=key)
+        return found._replace(gradient=found.gradient / self.sizes)
+
+
+class _Plan(NamedTuple):
+    policy: Any
+    theta: Float[Array, " k"]
+    value: Float[Array, ""]
+    pessimistic: Array
+    guaranteed: Float[Array, ""]
+    promised: Float[Array, ""]
+    calls: Array
+    status: Array
+
+
+def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> _Plan:
+    objective = planner.objective()
+    key = jax.random.key(0)
+    problem = DescentProblem(
+        _Scaled(objective, possible.sizes), possible.set, theta * possible.sizes,
+        0.5 * possible.set.radius, float(STEPS),
+    )  # fmt: skip
+    descent = descend(problem, key=key, steps=STEPS, solver=SubgradientDescent())
+    cautious = descent.theta / possible.sizes
+
+    def consider(t):
+        """(policy, value, what the plan at t gains over the reference under θ̂, and at least under Θ, status)."""
+        answer = objective.solve(t)
+        # The derivative of V̂ − E_ref·θ: what the plan's features exceed the reference's by.
+        ahead = objective.evaluate(t, objective.memory, key=key).gradient
+        promised = jnp.dot(ahead, theta)
+        return answer.policy, answer.value, promised, promised - possible.uncertainty(ahead), answer.status
+
+    greedy, careful = consider(theta), consider(cautious)
+    forgiven = FORGIVEN * jnp.maximum(greedy[2], 0.0)
+    pessimistic = careful[3] > greedy[3] + forgiven
+    policy, value, promised, guaranteed, status = jax.tree.map(
+        lambda a, b: jnp.where(pessimistic, a, b), careful, greedy
+    )
+    calls = descent.calls + 4
+    used = worst_status(status, jnp.where(pessimistic, descent.status, Status.CONVERGED.array()))
+    return _Plan(
+        policy, jnp.where(pessimistic, cautious, theta), value, pessimistic, guaranteed, promised, calls, used
+    )
