@@ -11,7 +11,6 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.estimators.confidence_set import Ellipsoid, chi_square_quantile, ellipsoid
 from robust_rlhf_jax.iterate import Status, worst_status
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
-from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.rewards import RewardFit, fit_data
@@ -43,11 +42,11 @@ def robust_policy(
 ) -> Solution:
     """A policy from preferences, some of which may be corrupt: safe whatever the coverage.
 
-    `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤
-    χ²} with F the information of those pairs alone is what they leave possible: narrow where they cover a direction,
-    wide where only suspects do or nobody does. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's
-    Algorithm 3, on this set, by the oracle's derivative); where greedy planning at θ̂ is guaranteed about as much, it is
-    returned instead.
+    `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. With F the information of
+    those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²} is what they leave possible: narrow where they cover a direction,
+    wide where nobody does, or only suspects of whom some are contradicted. The plan maximises min over Θ of
+    V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy planning at θ̂ is
+    guaranteed about as much, it is returned instead.
 
     **Arguments:**
 
@@ -135,9 +134,7 @@ class _Possible(NamedTuple):
 def _possible(x: Float[Array, "N k"], found: RewardFit) -> _Possible:
     """What the undisputed pairs leave possible."""
     sizes = typical_sizes(x)
-    rows = x / sizes
-    sure = jax.nn.sigmoid(matmul(x, found.theta))
-    known = weighted_gram(rows, found.undisputed * sure * (1.0 - sure))
+    known = found.information / (sizes[:, None] * sizes)
     centre = found.theta * sizes
     level = chi_square_quantile(1.0 - MISS, found.rank)
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH

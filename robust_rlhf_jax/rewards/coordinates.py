@@ -18,12 +18,13 @@ class Pairs(eqx.Module):
     """N labelled differences as rows z = x·M whose second moment is I on their span, and 2r rows that carry the prior.
 
     `rows` [N + 2r, r]: the z, then every axis twice, won once and lost once; `labels` [N + 2r]; `to_theta` M [k, r]:
-    θ = M·t for a fit t in these coordinates; `rank` of the span; `n_pairs`: N.
+    θ = M·t for a fit t in these coordinates, and `from_theta` [r, k] back; `rank` of the span; `n_pairs`: N.
     """
 
     rows: Float[Array, "m r"]
     labels: Float[Array, " m"]
     to_theta: Float[Array, "k r"]
+    from_theta: Float[Array, "r k"]
     rank: Int[Array, ""]
     n_pairs: int = eqx.field(static=True)
 
@@ -58,12 +59,14 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     scaled = scaled * jnp.minimum(1.0, LONGEST / jnp.maximum(relative, 1.0))[:, None]
     relative = jnp.minimum(relative, LONGEST)
     span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_WHITENING / jnp.maximum(relative, 1.0)) ** 2)
-    whiten = span.axes / jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0))
+    deviations = jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0))
+    whiten, colour = span.axes / deviations, span.axes * deviations
     z, r = matmul(scaled, whiten), whiten.shape[1]
     axes = jnp.eye(r, dtype=x.dtype)
     ones = jnp.ones(r, x.dtype)
     rows = jnp.concatenate([z, axes, axes])
-    return Pairs(rows, jnp.concatenate([labels, ones, -ones]), whiten / size[:, None], span.rank, x.shape[0])
+    both = jnp.concatenate([labels, ones, -ones])
+    return Pairs(rows, both, whiten / size[:, None], (colour * size[:, None]).T, span.rank, x.shape[0])
 
 
 def typical_sizes(x: Float[Array, "n k"]) -> Float[Array, " k"]:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .coordinates import Pairs
+from .doubt import doubted_directions, span_basis
 from .label_outliers import without_label_outliers
 from .proposals import (
     FILTER_UP_TO,
@@ -22,12 +23,14 @@ from .weighted_fit import fit
 
 class Explanations(eqx.Module):
     """`t` [E, r]: rewards; `weights` [E, N]: 0 for the pairs that each holds for corrupt; `by_evidence` [E]: pairs went
-    because something contradicts them, not as a quota. Row 0 trusts all pairs.
+    because something contradicts them, not as a quota. Row 0 trusts all pairs. `doubted` [r, r]: orthonormal directions
+    as rows that only suspects cover of whom some are contradicted (`doubted_directions`), 0 beyond.
     """
 
     t: Float[Array, "E r"]
     weights: Float[Array, "E N"]
     by_evidence: Bool[Array, " E"]
+    doubted: Float[Array, "r r"]
 
 
 def explain(
@@ -57,16 +60,17 @@ def explain(
         weights, start = proposal
         back = readmit(pairs, weights, budget, start, overdispersion)
         clean = without_label_outliers(pairs, back.weights, back.t, budget)
-        return clean.t, clean.weights
+        return clean.t, clean.weights, doubted_directions(pairs, weights, clean.weights, clean.t)
 
     proposals = (jnp.concatenate([jnp.stack(doubts), unsure[0]]), jnp.concatenate([from_plain, unsure[1]]))
-    t, weights = jax.lax.map(examine, proposals)
+    t, weights, doubted = jax.lax.map(examine, proposals)
     again = jnp.stack([plain, short, t[-3], t[-1], t[len(doubts) - 1]])
     trimmed_weights, trimmed_t = jax.lax.map(lambda s: likely_rows(pairs, 1.0 - epsilon, s), again)
     return Explanations(
         jnp.concatenate([plain[None], t, trimmed_t]),
         jnp.concatenate([ones[None], weights, trimmed_weights]),
         jnp.arange(1 + len(t) + len(trimmed_t)) <= len(t),
+        span_basis(doubted.reshape(-1, plain.shape[0])),
     )
 
 

@@ -8,24 +8,24 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.iterate import Status
-from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs, unit_free
+from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
 from .explanations import explain
 from .selection import Judgement, judge
 from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit
 
 # What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
 CEILING = 0.2
-# A direction is doubted where the pairs that stay know less than this share of what all pairs say.
-COVERED = 0.1
 
 
 class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
-    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of 0.
+    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of
+    0; `information` [k, k]: what the undisputed pairs know of θ, 0 along doubted directions.
     """
 
     theta: Float[Array, " k"]
@@ -36,6 +36,7 @@ class RewardFit(NamedTuple):
     interval: Float[Array, "2"]
     rank: Int[Array, ""]
     doubted: Float[Array, "r k"]
+    information: Float[Array, "k k"]
     at_radius: Bool[Array, ""]
     status: Int[Array, ""]
 
@@ -65,30 +66,46 @@ def fit_differences(
         explanations = explain(pairs, plain.t, epsilon, spread)
         found = judge(pairs, explanations, epsilon)
         undisputed = jnp.min(jnp.where(found.plausible[:, None], explanations.weights, 1.0), axis=0)
-        t, weights = explanations.t[found.chosen], explanations.weights[found.chosen]
-        kept, doubted = _keep_every_direction(pairs, weights, t)
-        t = jnp.where(found.chosen == 0, plain.t, kept)
-        weights = jnp.where(found.chosen == 0, 1.0, weights)
-        return t, weights, undisputed, doubted * (found.chosen > 0), *_share(found, weights, epsilon)
+        trusting = found.chosen == 0
+        weights = jnp.where(trusting, 1.0, explanations.weights[found.chosen])
+        kept, uncovered = _keep_every_direction(pairs, weights, explanations.t[found.chosen])
+        t = jnp.where(trusting, plain.t, kept)
+        doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
+        known = without_directions(information(pairs, undisputed, pairs.margins(t)), doubted)
+        return _Outcome(t, weights, undisputed, doubted, known, *_share(found, weights, epsilon))
 
     def classical():
         ones, r = jnp.ones_like(labels), plain.t.shape[0]
-        nothing = jnp.zeros((), x.dtype)
-        return plain.t, ones, ones, jnp.zeros((r, r), x.dtype), nothing, jnp.zeros(2, x.dtype)
+        known = information(pairs, ones, pairs.margins(plain.t))
+        nothing = jnp.zeros((r, r), x.dtype), known, jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
+        return _Outcome(plain.t, ones, ones, *nothing)
 
-    t, weights, undisputed, doubted, estimate, interval = jax.lax.cond(epsilon > 0, robust, classical)
+    found = jax.lax.cond(epsilon > 0, robust, classical)
     return RewardFit(
-        theta=matmul(pairs.to_theta, t),
-        weights=weights,
-        undisputed=undisputed,
-        suspicion=suspicion_of(pairs.margins(t), weights, epsilon),
-        epsilon=estimate,
-        interval=interval,
+        theta=matmul(pairs.to_theta, found.t),
+        weights=found.weights,
+        undisputed=found.undisputed,
+        suspicion=suspicion_of(pairs.margins(found.t), found.weights, epsilon),
+        epsilon=found.epsilon,
+        interval=found.interval,
         rank=pairs.rank,
-        doubted=matmul(doubted, pairs.to_theta.T),
+        doubted=matmul(found.doubted, pairs.to_theta.T),
+        information=matmul(pairs.from_theta.T, matmul(found.known, pairs.from_theta)),
         at_radius=plain.at_radius,
-        status=_status(plain, t),
+        status=_status(plain, found.t),
     )
+
+
+class _Outcome(NamedTuple):
+    """A fit in unit-free coordinates."""
+
+    t: Float[Array, " r"]
+    weights: Float[Array, " N"]
+    undisputed: Float[Array, " N"]
+    doubted: Float[Array, "r r"]
+    known: Float[Array, "r r"]
+    epsilon: Float[Array, ""]
+    interval: Float[Array, "2"]
 
 
 def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
@@ -106,8 +123,8 @@ def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]
 
 
 def suspicion_of(margins: Float[Array, " N"], weights: Float[Array, " N"], epsilon) -> Float[Array, " N"]:
-    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), in the upper half of [0, 1] for pairs
-    that were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
+    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), in the upper half for pairs that
+    were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
     """
     share = jnp.maximum(epsilon, 0.01)
     lie = 0.5 * share / ((1.0 - share) * jax.nn.sigmoid(margins) + 0.5 * share)
@@ -127,30 +144,15 @@ def _share(found: Judgement, weights, epsilon):
 
 
 def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Array, " r"]):
-    """(t, doubted [r, r]): directions about which the kept pairs know less than `COVERED` of what all pairs say are
-    fitted to the pairs that were left out, the others untouched.
+    """(t, basis [r, r]): the directions about which the kept pairs know next to nothing are fitted to the pairs that
+    were left out, which speak of nothing else.
     """
-    margins, r = pairs.margins(t), t.shape[0]
-    real = jnp.arange(r) >= 0
-    everything = information(pairs, jnp.ones_like(weights), margins)
-    floor = 0.5 * PRIOR * jnp.eye(r, dtype=t.dtype)
-    factor = cholesky(everything + floor)
-    half = lower_solve(factor, information(pairs, weights, margins) + floor)
-    share, axes = eigh(lower_solve(factor, half.T))
-    doubted = (share < COVERED) & real
-    directions = jax.scipy.linalg.solve_triangular(factor, axes, trans=1, lower=True)
-    unit = directions / jnp.linalg.norm(directions, axis=0)
-    span = jnp.where(doubted[None], unit, 0.0)
-    # Left-out rows speak in the doubted directions alone.
-    q, _ = jnp.linalg.qr(span + 1e-30)
-    live = jnp.linalg.norm(matmul(q.T, span), axis=1) > 0.5
-    basis = jnp.where(live[None], q, 0.0)
-    shown = matmul(matmul(pairs.z, basis), basis.T)
-    rows = jnp.concatenate(
-        [weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown, pairs.rows[pairs.n_pairs :]]
-    )
-    every = Pairs(rows, pairs.labels, pairs.to_theta, pairs.rank, pairs.n_pairs)
-    return jnp.where(jnp.any(doubted), fit(every, jnp.ones_like(weights), t).t, t), span.T
+    found = coverage(pairs, weights, pairs.margins(t))
+    basis = span_basis(unit_rows(found.directions, found.share < COVERED))
+    shown = matmul(matmul(pairs.z, basis.T), basis)
+    z = weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown
+    every = eqx.tree_at(lambda p: p.rows, pairs, jnp.concatenate([z, pairs.rows[pairs.n_pairs :]]))
+    return jnp.where(jnp.any(basis != 0), fit(every, jnp.ones_like(weights), t).t, t), basis
 
 
 def _status(plain: WeightedFit, t) -> Int[Array, ""]:

@@ -48,7 +48,7 @@ def readmit(
     covariance F_C + F_C F_K⁻¹ F_C (the second term: t is uncertain itself), times `overdispersion` where labels of one
     rater hang together. T = Sᵀ(…)⁻¹S is about χ² with rank(z) degrees if they follow the same t. While T is above its
     .999 quantile, raised by `NONLINEARITY`, the suspects with the largest share in it stay out, a fortieth at a time,
-    up to a mass of `budget`. A direction that suspects alone cover has no F_K there: nothing in it is ever contradicted.
+    up to a mass of `budget`. A direction that suspects alone cover has no F_K: nothing in it is ever contradicted.
 
     **Source:** Rao's score test (1948); White 1982 for its covariance.
     """

@@ -1,0 +1,72 @@
+"""Directions of θ that only suspect pairs cover: which they are, what the others know without them."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh, lower_solve
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .coordinates import Pairs
+from .weighted_fit import PRIOR, information
+
+# Suspects alone cover a direction if the other pairs know less than this share of what all know of it.
+COVERED = 0.1
+# It is doubted if those among them that are contradicted know at least this share.
+CONTRADICTED = 0.1
+
+
+class Coverage(NamedTuple):
+    """`directions` [r, r]: rows in which all pairs know 1 of t; `share` [r]: what the kept know of each."""
+
+    directions: Float[Array, "r r"]
+    share: Float[Array, " r"]
+
+
+def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]) -> Coverage:
+    """Generalised eigenvectors of (F_kept, F_all): along row i, F_all is 1 and F_kept is `share`_i."""
+    r = pairs.z.shape[1]
+    floor = 0.5 * PRIOR * jnp.eye(r, dtype=margins.dtype)
+    factor = cholesky(information(pairs, jnp.ones_like(kept), margins) + floor)
+    half = lower_solve(factor, information(pairs, kept, margins) + floor)
+    share, axes = eigh(lower_solve(factor, half.T))
+    return Coverage(jax.scipy.linalg.solve_triangular(factor, axes, trans=1, lower=True).T, share)
+
+
+def doubted_directions(
+    pairs: Pairs, proposal: Float[Array, " N"], weights: Float[Array, " N"], t: Float[Array, " r"]
+) -> Float[Array, "r r"]:
+    """Unit directions of t as rows, 0 where not doubted: those that only the suspects of `proposal` cover, where the
+    rest contradicts suspects that know much of them (`weights` 0). The others of them nothing contradicts, and nothing
+    confirms.
+    """
+    margins = pairs.margins(t)
+    found = coverage(pairs, proposal, margins)
+    gone = information(pairs, 1.0 - weights, margins)
+    contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
+    return unit_rows(found.directions, (found.share < COVERED) & (contradicted > CONTRADICTED))
+
+
+def unit_rows(directions: Float[Array, "r r"], mask) -> Float[Array, "r r"]:
+    """The rows of the mask at length 1, the others 0."""
+    length = jnp.linalg.norm(directions, axis=1, keepdims=True)
+    return jnp.where(mask[:, None], directions / jnp.maximum(length, 1e-30), 0.0)
+
+
+def span_basis(rows: Float[Array, "m r"]) -> Float[Array, "r r"]:
+    """Orthonormal basis of the span of unit rows, as rows; 0 beyond its dimension."""
+    values, vectors = eigh(matmul(rows.T, rows))
+    return jnp.where(values[:, None] > 1e-3, vectors.T, 0.0)
+
+
+def without_directions(known: Float[Array, "r r"], basis: Float[Array, "r r"]) -> Float[Array, "r r"]:
+    """What F says of t when nothing is known along the rows of `basis`: F − FB(BᵀFB)⁻¹BᵀF, 0 along B."""
+    along = matmul(basis, known)
+    inner = matmul(along, basis.T)
+    dead = jnp.sum(basis**2, axis=1) < 0.5
+    scale = jnp.maximum(jnp.trace(inner), 1e-30)
+    inner = inner + jnp.diag(jnp.where(dead, scale, 1e-6 * scale))
+    left = known - matmul(along.T, cholesky_solve(cholesky(inner), along))
+    return 0.5 * (left + left.T)
