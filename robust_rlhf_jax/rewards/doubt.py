@@ -10,7 +10,7 @@ from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh, lower
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs
-from .weighted_fit import PRIOR, information
+from .weighted_fit import PRIOR, secant_information
 
 # Suspects alone cover a direction if the other pairs know less than this share of what all know of it.
 COVERED = 0.1
@@ -29,8 +29,8 @@ def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]
     """Generalised eigenvectors of (F_kept, F_all): along row i, F_all is 1 and F_kept is `share`_i."""
     r = pairs.z.shape[1]
     floor = 0.5 * PRIOR * jnp.eye(r, dtype=margins.dtype)
-    factor = cholesky(information(pairs, jnp.ones_like(kept), margins) + floor)
-    half = lower_solve(factor, information(pairs, kept, margins) + floor)
+    factor = cholesky(secant_information(pairs, jnp.ones_like(kept), margins) + floor)
+    half = lower_solve(factor, secant_information(pairs, kept, margins) + floor)
     share, axes = eigh(lower_solve(factor, half.T))
     return Coverage(jax.scipy.linalg.solve_triangular(factor, axes, trans=1, lower=True).T, share)
 
@@ -44,7 +44,7 @@ def doubted_directions(
     """
     margins = pairs.margins(t)
     found = coverage(pairs, proposal, margins)
-    gone = information(pairs, 1.0 - weights, margins)
+    gone = secant_information(pairs, 1.0 - weights, margins)
     contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
     return unit_rows(found.directions, (found.share < COVERED) & (contradicted > CONTRADICTED))
 

@@ -15,7 +15,7 @@ from .coordinates import Pairs, unit_free
 from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
 from .explanations import explain
 from .selection import Judgement, judge
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit
+from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit, secant_information
 
 # What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
 CEILING = 0.2
@@ -71,12 +71,12 @@ def fit_differences(
         kept, uncovered = _keep_every_direction(pairs, weights, explanations.t[found.chosen])
         t = jnp.where(trusting, plain.t, kept)
         doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
-        known = without_directions(information(pairs, undisputed, pairs.margins(t)), doubted)
+        known = without_directions(secant_information(pairs, undisputed, pairs.margins(t)), doubted)
         return _Outcome(t, weights, undisputed, doubted, known, *_share(found, weights, epsilon))
 
     def classical():
         ones, r = jnp.ones_like(labels), plain.t.shape[0]
-        known = information(pairs, ones, pairs.margins(plain.t))
+        known = secant_information(pairs, ones, pairs.margins(plain.t))
         nothing = jnp.zeros((r, r), x.dtype), known, jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
         return _Outcome(plain.t, ones, ones, *nothing)
 

@@ -103,7 +103,7 @@ class RewardModel(eqx.Module):
         scratch = f"{os.fspath(path)}.{os.urandom(6).hex()}.part"
         try:
             with open(scratch, "wb") as file:
-                np.savez(file, header=np.asarray(header), **arrays)
+                np.savez(file, allow_pickle=False, header=np.asarray(header), **arrays)
             os.replace(scratch, path)
         finally:
             if os.path.exists(scratch):

@@ -51,3 +51,15 @@ def information(
 ) -> Float[Array, "r r"]:
     """F = Σ_n w_n P(1 − P) z_n z_nᵀ, what the weighted pairs know of t."""
     return weighted_gram(pairs.z, weights * jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins))
+
+
+def secant_information(
+    pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
+) -> Float[Array, "r r"]:
+    """Σ_n w_n tanh(m_n/2)/(2m_n) z_n z_nᵀ: the curvature of the likelihood as far as the way from m_n to 0.
+
+    P(1 − P), its curvature at m_n, says that labels of which the fit is sure know nothing: they know that m_n is large.
+    Source: the quadratic bound of Jaakkola & Jordan 2000.
+    """
+    size = jnp.maximum(jnp.abs(margins), 1e-3)
+    return weighted_gram(pairs.z, weights * jnp.tanh(0.5 * size) / (2.0 * size))
