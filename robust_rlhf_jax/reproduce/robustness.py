@@ -18,7 +18,13 @@ from robust_rlhf_jax.sweeps.store import Store
 
 from .worst_case import area, worst_cases
 
-OURS = ("uniform_coverage", "uniform_coverage_reuse", "condition_number_autodiff", "first_order")
+OURS = (
+    "robust_policy",
+    "uniform_coverage",
+    "uniform_coverage_reuse",
+    "condition_number_autodiff",
+    "first_order",
+)
 RIVALS = (
     "standard",
     "pessimistic_mle",

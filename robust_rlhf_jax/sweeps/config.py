@@ -28,9 +28,9 @@ class SweepConfig:
             adaptive_filtered_on_table.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
-        algorithms: standard, uniform_coverage, uniform_coverage_reuse, condition_number,
-            condition_number_autodiff, first_order, pessimistic_mle, pessimistic_mle_linear, r3m, cdpo, rdpo,
-            sever, redescending, confident_learning, clean_reference.
+        algorithms: standard, robust_policy, robust_policy_unknown (not told epsilon), uniform_coverage,
+            uniform_coverage_reuse, condition_number, condition_number_autodiff, first_order, pessimistic_mle,
+            pessimistic_mle_linear, r3m, cdpo, rdpo, sever, redescending, confident_learning, clean_reference.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.
@@ -42,7 +42,7 @@ class SweepConfig:
     attacks: tuple[str, ...] = ("push_features", "flip_confident", "spoil_transitions")
     epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3)
     seeds: int = 8
-    algorithms: tuple[str, ...] = ("standard", "uniform_coverage", REFERENCE)
+    algorithms: tuple[str, ...] = ("standard", "robust_policy", REFERENCE)
     n_pairs: int | None = None
     temperature: float = 1.0
     seed: int = 0

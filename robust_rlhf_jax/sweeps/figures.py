@@ -7,6 +7,8 @@ from .summary import quartiles
 
 COLOURS = {
     "standard": "#c1432e",
+    "robust_policy": "#0b3c5d",
+    "robust_policy_unknown": "#6a8caf",
     "uniform_coverage": "#1f6f8b",
     "uniform_coverage_reuse": "#3fb3d4",
     "condition_number": "#5a8f3d",
@@ -24,6 +26,8 @@ COLOURS = {
 }
 LABELS = {
     "standard": "plain RLHF",
+    "robust_policy": "robust policy",
+    "robust_policy_unknown": "robust policy, ε unknown",
     "uniform_coverage": "Algorithm 1",
     "uniform_coverage_reuse": "Algorithm 1, no split",
     "condition_number": "Algorithm 3",

@@ -18,6 +18,7 @@ from robust_rlhf_jax.algorithms import (
     r3m,
     rdpo,
     redescending,
+    robust_policy,
     sever,
     standard,
     uniform_coverage,
@@ -30,6 +31,8 @@ from .lanes import gather, over_lanes
 
 ALGORITHMS = {
     "standard": standard,
+    "robust_policy": robust_policy,
+    "robust_policy_unknown": lambda key, data, epsilon: robust_policy(key, data),
     "uniform_coverage": uniform_coverage,
     "uniform_coverage_reuse": partial(uniform_coverage, config=UniformCoverageConfig(reuse_data=True)),
     "condition_number": condition_number,
