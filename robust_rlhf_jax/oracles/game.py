@@ -42,7 +42,8 @@ class Game(eqx.Module):
     `phi` [H, n, d] and `table` [S, A, d]: transition features, whitened if so asked; `reward_phi` [H, n, p]; `states`
     [H+1, n]; `reward_table` [S, A, p]; `base` [H, n]: weights of a covariate filter; `reward_second` [H, d, p]: robust
     E[φφ^rᵀ], which turns β into E_π[φ^r]; `gram_root_inverse` [H, d, d]: (Σ_i base_i φ_iφ_iᵀ)^{-1/2}, for
-    regressions; `order` [n]: a random order for sample splitting; `status` of the filter.
+    regressions; `mean_square`: robust E‖φ‖² over all steps; `order` [n]: a random order for sample splitting; `status`
+    of the filter.
     """
 
     phi: Float[Array, "H n d"]
@@ -53,6 +54,7 @@ class Game(eqx.Module):
     base: Float[Array, "H n"]
     reward_second: Float[Array, "H d p"]
     gram_root_inverse: Float[Array, "H d d"]
+    mean_square: Float[Array, ""]
     order: Int[Array, " n"]
     epsilon: Float[Array, ""]
     status: Int[Array, ""]
@@ -105,6 +107,7 @@ def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool)
         base=base,
         reward_second=jax.lax.map(reward_second, steps),
         gram_root_inverse=jax.lax.map(gram_root_inverse, steps),
+        mean_square=jnp.sum(matmul(moment, root) * root),
         order=jax.random.permutation(key, phi.shape[1]),
         epsilon=epsilon,
         status=worst_status(*statuses),
