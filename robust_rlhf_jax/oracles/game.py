@@ -44,7 +44,8 @@ class Game(eqx.Module):
     `phi` [H, n, d] and `table` [S, A, d]: transition features, whitened if so asked; `reward_phi` [H, n, p]; `states`
     [H+1, n]; `reward_table` [S, A, p]; `base` [H, n]: weights of a covariate filter; `reward_second` [H, d, p]: robust
     E[φφ^rᵀ], which turns β into E_π[φ^r]; `gram_root_inverse` [H, d, d]: (Σ_i base_i φ_iφ_iᵀ)^{-1/2}, for
-    regressions; `order` [n]: a random order for sample splitting; `status` of the filter.
+    regressions; `mean_square`: robust E‖φ‖² over all steps; `order` [n]: a random order for sample splitting; `status`
+    of the filter.
 
     Pooled data: one step's worth of samples, n = 2N·(steps compared) transitions, serves all steps of the plan
     (`phi` [1, n, d], `reward_phi` [1, n, p], `states` [2, n]), and `start` [S] is where the plan begins; else None.
@@ -58,6 +59,7 @@ class Game(eqx.Module):
     base: Float[Array, "H n"]
     reward_second: Float[Array, "H d p"]
     gram_root_inverse: Float[Array, "H d d"]
+    mean_square: Float[Array, ""]
     order: Int[Array, " n"]
     epsilon: Float[Array, ""]
     status: Int[Array, ""]
@@ -131,6 +133,7 @@ def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool)
         base=per_step[0],
         reward_second=per_step[1],
         gram_root_inverse=per_step[2],
+        mean_square=jnp.sum(matmul(moment, root) * root),
         order=jax.random.permutation(key, phi.shape[1]),
         epsilon=epsilon,
         status=worst_status(*statuses),

@@ -20,7 +20,10 @@ from .base import OracleResult
 from .game import Game, features_of, prepare_game
 from .saddle import DescentAscent, SaddleProblem, SaddleState, WarmSaddle, cold_start, leave_behind
 
-PUBLISHED_STEP = 0.05
+PUBLISHED_STEP, PUBLISHED_POLICY_STEP = 0.05, 5.0
+# Bold steps throw the policy from action to action where whitened features are long: the game is chaos, and its answer
+# depends on the last bit of the data. Seventy short games in a row amplify that more than one long game does.
+CAUTION = 0.1
 # Coverage that is taken for granted, in multiples of what the data have on average.
 USUAL_COVERAGE = 16.0
 
@@ -33,10 +36,10 @@ class PrimalDual(eqx.Module):
     themselves as printed, which takes rare for corrupt (`filter_steps` a round at most). `optimistic`: the default
     update (ours), which converges where the published one cycles. `whiten`: play in coordinates in which the robust
     second moment of the features, averaged over steps, is I (a linear MDP stays one; ours). `step_size` η: None
-    adapts to the game (optimistic), or is 0.05. `policy_step` α, for rewards of at most 1. `averaging` p: iterate t
-    counts about tᵖ times; 0 is the uniform average and mixture as printed. `coverage` ν: bound on ‖β‖², None for
-    16·H·d. `tolerance` of the flow residual for the status `converged`. `sample_splitting`: 2HT disjoint groups
-    of samples as analysed, each filtered on its own.
+    adapts to the game (optimistic), or is 0.05. `policy_step` α, for rewards of at most 1: None is
+    `policy_share`/E‖φ‖² (optimistic; ours), or 5. `averaging` p: iterate t counts about tᵖ times; 0 is the uniform
+    average and mixture as printed. `coverage` ν: bound on ‖β‖², None for 16·H·d. `tolerance` of the flow residual for
+    the status `converged`. `sample_splitting`: 2HT disjoint groups of samples as analysed, each filtered on its own.
 
     Published settings: `optimistic=False, whiten=False, averaging=0.0, sample_splitting=True` and `theory_steps`.
     """
@@ -49,7 +52,8 @@ class PrimalDual(eqx.Module):
     robust_means: Literal["residual", "spectral"] = eqx.field(static=True, default="residual")
     filter_steps: int = eqx.field(static=True, default=8)
     step_size: float | Float[Array, ""] | None = None
-    policy_step: float | Float[Array, ""] = 5.0
+    policy_step: float | Float[Array, ""] | None = None
+    policy_share: float | Float[Array, ""] = 8.0
     averaging: float | Float[Array, ""] = 3.0
     coverage: float | Float[Array, ""] | None = None
     tolerance: float | Float[Array, ""] = 0.1
@@ -65,7 +69,7 @@ class PrimalDual(eqx.Module):
             )
         if self.filter_steps < 0:
             raise ValueError(f"filter_steps={self.filter_steps} is negative: give 0 or more.")
-        for name in ("step_size", "policy_step", "coverage", "tolerance"):
+        for name in ("step_size", "policy_step", "policy_share", "coverage", "tolerance"):
             value = getattr(self, name)
             if value is not None and not is_traced(value) and not float(value) > 0:
                 raise ValueError(f"{name}={value} must be positive.")
@@ -108,8 +112,11 @@ class PrimalDual(eqx.Module):
         return self._result(problem, end, theta, scale), leave_behind(end.state)
 
     def shortened(self, steps: int) -> "PrimalDual":
-        """The same oracle with `steps` iterations, its weights renewed about as often."""
-        return dataclasses.replace(self, steps=steps, refresh=math.gcd(steps, self.refresh))
+        """The same oracle with `steps` iterations, its weights renewed about as often, its policy more cautious."""
+        share = CAUTION * self.policy_share
+        return dataclasses.replace(
+            self, steps=steps, refresh=math.gcd(steps, self.refresh), policy_share=share
+        )
 
     def _group_size(self, n_samples: int, horizon: int) -> int:
         return n_samples // (2 * horizon * self.steps)
@@ -123,12 +130,16 @@ class PrimalDual(eqx.Module):
         step = self.step_size
         if step is None:
             step = 0.0 if self.optimistic and not self.sample_splitting else PUBLISHED_STEP
+        policy_step = self.policy_step
+        if policy_step is None:
+            cautious = self.policy_share / game.mean_square
+            policy_step = cautious if self.optimistic else PUBLISHED_POLICY_STEP
         return SaddleProblem(
             game=game,
             theta=theta / scale,
             radius_w=jnp.asarray(2 * horizon * dim**0.5, dtype),
             radius_beta=jnp.sqrt(jnp.asarray(coverage, dtype)),
-            policy_step=jnp.asarray(self.policy_step, dtype),
+            policy_step=jnp.asarray(policy_step, dtype),
             step_size=jnp.asarray(step, dtype),
             averaging=jnp.asarray(self.averaging, dtype),
             start=start,

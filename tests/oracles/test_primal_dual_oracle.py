@@ -250,6 +250,7 @@ BAD = {
     "filter steps": ({"filter_steps": -1}, "filter_steps=-1"),
     "means": ({"robust_means": "magic"}, "robust_means='magic'"),
     "step size": ({"step_size": 0.0}, "step_size=0.0 must be positive"),
+    "policy share": ({"policy_share": 0.0}, "policy_share=0.0 must be positive"),
     "policy step": ({"policy_step": -1.0}, "policy_step=-1.0"),
     "coverage": ({"coverage": 0.0}, "coverage=0.0"),
     "tolerance": ({"tolerance": -1.0}, "tolerance=-1.0"),

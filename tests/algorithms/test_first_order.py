@@ -1,0 +1,59 @@
+"""Algorithm 4 does not depend on the last bit of the data, nor on the lanes beside it."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Status, first_order, gridworld, normalised_gap, sample_preferences
+
+# name: (cells a side, horizon, pairs)
+GRIDS = {"small": (4, 2, 300), "large": (6, 4, 1_000)}
+SEEDS = (0, 1)
+
+
+def clean_grid(name, seed, dtype):
+    """(mdp, data) of a small gridworld."""
+    size, horizon, n_pairs = GRIDS[name]
+    mdp = gridworld(jax.random.key(seed), size=size, cells=2, horizon=horizon)
+    mdp = jax.tree.map(lambda x: x.astype(dtype), mdp)
+    return mdp, sample_preferences(jax.random.key(100 + seed), mdp, n_pairs)
+
+
+def gap_after(mdp, data, factor, key):
+    """(gap, status) with all features times `factor`."""
+    scaled = dataclasses.replace(
+        data, features=data.features * factor, state_features=data.state_features * factor
+    )
+    found = first_order(key, scaled, 0.0)
+    return float(normalised_gap(mdp, found.policy)), int(found.status)
+
+
+def agree(found, bound):
+    """All gaps within `bound`, or not one lane says that it converged."""
+    gaps, statuses = zip(*found, strict=True)
+    return np.ptp(gaps) <= bound or Status.CONVERGED not in statuses
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize(("double", "bound"), [(True, 0.002), (False, 0.01)], ids=["float64", "float32"])
+def test_the_last_bit_of_the_features_does_not_matter(name, double, bound):
+    with jax.enable_x64(double):
+        dtype = jnp.float64 if double else jnp.float32
+        bit = float(jnp.finfo(dtype).eps)
+        for seed in SEEDS:
+            mdp, data = clean_grid(name, seed, dtype)
+            found = [gap_after(mdp, data, 1 + k * bit, jax.random.key(seed)) for k in range(3)]
+            assert agree(found, bound), (seed, found)
+
+
+def test_lanes_beside_each_other_and_alone_agree():
+    mdp, data = clean_grid("large", 0, jnp.float32)
+    keys = jax.random.split(jax.random.key(0), 2)
+    batch = jax.vmap(lambda key: first_order(key, data, 0.0))(keys)
+    gaps = jax.vmap(lambda policy: normalised_gap(mdp, policy))(batch.policy)
+    for i, key in enumerate(keys):
+        lane = float(gaps[i]), int(batch.status[i])
+        assert agree([lane, gap_after(mdp, data, 1.0, key)], 0.01)
