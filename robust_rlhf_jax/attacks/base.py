@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance
-from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP, segment_mdp
 from robust_rlhf_jax.preferences import PreferenceData
 
 
@@ -129,3 +129,16 @@ def comparable_theta(data: PreferenceData, mdp: LinearMDP) -> Float[Array, "H p"
     """`identifiable_theta`, one row per step of a compared trajectory, which may be shorter than an episode."""
     theta = identifiable_theta(mdp)
     return data.per_compared_step(data.flat(theta)) if data.pooled else theta
+
+
+def compared_mdp(data: PreferenceData, mdp: LinearMDP) -> LinearMDP:
+    """The MDP of a compared trajectory: `mdp`, or its steps of a segment, from where the data's segments start."""
+    if not data.pooled:
+        return mdp
+    counts = jnp.zeros(mdp.n_states, mdp.features.dtype).at[data.states[..., 0].reshape(-1)].add(1.0)
+    return segment_mdp(mdp, data.horizon, counts / (2 * data.n_pairs))
+
+
+def mean_step(data: PreferenceData, rows: Float[Array, "H ..."]) -> Float[Array, "P ..."]:
+    """One row per step; their mean [1, ...] where the data pool all steps, and one regression serves them all."""
+    return jnp.mean(rows, axis=0, keepdims=True) if data.pooled else rows

@@ -18,7 +18,7 @@ def decisive_contribution(data, mdp):
     all where none is sparse.
     """
     observed = data.observed_reward_features
-    each = einsum("nhp,hp->np", observed[:, 1] - observed[:, 0], data.per_step(data.flat(mdp.theta)))
+    each = einsum("nhp,hp->np", observed[:, 1] - observed[:, 0], data.per_compared_step(data.flat(mdp.theta)))
     touched = jnp.abs(each) > NEGLIGIBLE * jnp.max(jnp.abs(each), axis=0)
     sparse = jnp.any(touched, axis=0) & (jnp.mean(touched, axis=0) < 0.5)
     weight = jnp.where(sparse | ~jnp.any(sparse), jnp.std(each, axis=0), -1.0)

@@ -1,5 +1,6 @@
 """Whole trajectories to plant: those that the world can show, with the features that the table has for them."""
 
+import dataclasses
 from typing import NamedTuple
 
 import jax
@@ -9,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, rollout, uniform_policy
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .base import replace_rows
+from .base import compared_mdp, replace_rows
 
 ROLLOUTS = 256
 
@@ -27,10 +28,14 @@ class Pool(NamedTuple):
 
 
 def trajectory_pool(key: PRNGKeyArray, data: PreferenceData, mdp: LinearMDP) -> Pool:
-    """The 2N trajectories of the data, then `ROLLOUTS` each of uniform, of the best and of the worst play."""
-    policies = uniform_policy(mdp), optimal_policy(mdp)[0], optimal_policy(mdp, -mdp.theta)[0]
+    """The 2N trajectories of the data, then `ROLLOUTS` each of uniform, of the best and of the worst play.
+
+    Where the data are segments, so are these, from where theirs start; best and worst is then what the segment pays.
+    """
+    world = compared_mdp(data, mdp)
+    policies = uniform_policy(world), optimal_policy(world)[0], optimal_policy(world, -world.theta)[0]
     told = (data.states.reshape(-1, data.horizon + 1), data.actions.reshape(-1, data.horizon))
-    played = [rollout(k, mdp, p, ROLLOUTS) for k, p in zip(jax.random.split(key, 3), policies, strict=True)]
+    played = [rollout(k, world, p, ROLLOUTS) for k, p in zip(jax.random.split(key, 3), policies, strict=True)]
     states, actions = (
         jnp.concatenate([a.astype(own.dtype) for a in (own, *new)])
         for own, new in zip(told, zip(*played, strict=True), strict=True)
@@ -69,15 +74,13 @@ def retell(data: PreferenceData, chosen: Bool[Array, " N"], states, actions, lab
     """The chosen pairs get these states [N, 2, H+1], actions [N, 2, H] and labels, and the table's features of them."""
     told = states[..., :-1], actions
     reward = data.reward_features
-    return PreferenceData(
-        data.state_features,
-        replace_rows(chosen, states, data.states).astype(data.states.dtype),
-        replace_rows(chosen, actions, data.actions).astype(data.actions.dtype),
-        replace_rows(chosen, data.state_features[told], data.features).astype(data.features.dtype),
-        jnp.where(chosen, labels, data.labels).astype(data.labels.dtype),
-        data.reward_table,
-        None
-        if reward is None
-        else replace_rows(chosen, data.reward_lookup[told], reward).astype(reward.dtype),
-        data.stationary,
+    if reward is not None:
+        reward = replace_rows(chosen, data.reward_lookup[told], reward).astype(reward.dtype)
+    return dataclasses.replace(
+        data,
+        states=replace_rows(chosen, states, data.states).astype(data.states.dtype),
+        actions=replace_rows(chosen, actions, data.actions).astype(data.actions.dtype),
+        features=replace_rows(chosen, data.state_features[told], data.features).astype(data.features.dtype),
+        labels=jnp.where(chosen, labels, data.labels).astype(data.labels.dtype),
+        reward_features=reward,
     )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.mdp import occupancy, optimal_policy, optimal_state_values
 
-from .base import least_eigenvectors, random_pairs, replace_rows
+from .base import least_eigenvectors, mean_step, random_pairs, replace_rows
 
 
 def least_covered_directions(data):
@@ -16,13 +16,8 @@ def least_covered_directions(data):
     Pooled data: [1, d], of the mean over all steps.
     """
     n = 2 * data.n_pairs
-    moments = _mean_step(data, einsum("njhd,njhe->hde", data.features, data.features) / n)
+    moments = mean_step(data, einsum("njhd,njhe->hde", data.features, data.features) / n)
     return jax.vmap(least_eigenvectors)(moments)[:, 0]
-
-
-def _mean_step(data, rows):
-    """The mean over steps, where one regression serves them all."""
-    return jnp.mean(rows, axis=0, keepdims=True) if data.pooled else rows
 
 
 def spoil_transitions(key, data, epsilon, mdp):
@@ -34,9 +29,9 @@ def spoil_transitions(key, data, epsilon, mdp):
     Sees the MDP and the clean data; changes `features` and `states`, not labels.
     """
     directions = least_covered_directions(data)
-    played = _mean_step(data, einsum("hsa,sad->hd", occupancy(mdp, optimal_policy(mdp)[0]), mdp.features))
+    played = mean_step(data, einsum("hsa,sad->hd", occupancy(mdp, optimal_policy(mdp)[0]), mdp.features))
     seen = jnp.zeros(mdp.n_states, bool).at[data.states.reshape(-1)].set(True)
-    values = jnp.where(seen, _mean_step(data, optimal_state_values(mdp)[1:]), jnp.inf)
+    values = jnp.where(seen, mean_step(data, optimal_state_values(mdp)[1:]), jnp.inf)
     worst = jnp.argmin(values, axis=1)
     pull = einsum("hd,hd->h", directions, played) * jnp.min(values, axis=1)
     planted = jnp.broadcast_to(directions * jnp.where(pull > 0, -1.0, 1.0)[:, None], data.features.shape)

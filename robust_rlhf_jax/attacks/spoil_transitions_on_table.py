@@ -6,16 +6,19 @@ import jax.numpy as jnp
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.mdp import optimal_state_values
 
-from .base import random_pairs
+from .base import mean_step, random_pairs
 from .pool import retell
 
 # P(s'|s,a) up to here is rounding.
 IMPOSSIBLE = 1e-6
 
 
-def worst_following(mdp):
-    """The reachable s' of least V★_{h+1}, P_h(s'|s,a) > 0, for every step, state and action [H, S, A]."""
-    following_values = optimal_state_values(mdp)[1:]
+def worst_following(data, mdp):
+    """The reachable s' of least V★_{h+1}, P_h(s'|s,a) > 0, for every step, state and action [H, S, A].
+
+    Pooled data: [1, S, A], V★ the mean over the steps of an episode.
+    """
+    following_values = mean_step(data, optimal_state_values(mdp)[1:])
 
     def of_step(step):
         measure, values = step
@@ -27,7 +30,8 @@ def worst_following(mdp):
         # State by state, so that no [S, A, S] array is held.
         return jax.lax.map(of_state, mdp.features)
 
-    return jax.lax.map(of_step, (mdp.transition_measures, following_values))
+    measures = mdp.transition_measures[: len(following_values)]
+    return jax.lax.map(of_step, (measures, following_values))
 
 
 def spoil_transitions_on_table(key, data, epsilon, mdp):
@@ -35,10 +39,11 @@ def spoil_transitions_on_table(key, data, epsilon, mdp):
 
     s_1, actions and labels stay; s_{h+1} is the s' of least V★_{h+1}(s') with P_h(s'|s_h,a_h) > 0, and features are the
     table's at the new states: no single step can be refuted, only how often they come. A regression that believes them
-    takes every step for worse than it is. Pairs with such luck already stay: at most ⌊εN⌋ change. Sees the MDP,
-    changes `states` and with them both kinds of features.
+    takes every step for worse than it is. Pooled data take the mean of V★ over the steps of an episode. Pairs with such
+    luck already stay: at most ⌊εN⌋ change. Sees the MDP, changes `states` and with them both kinds of features.
     """
-    worst = worst_following(mdp)
+    worst = worst_following(data, mdp)
+    worst = jnp.broadcast_to(worst, (data.horizon, *worst.shape[1:]))
 
     def advance(states, step):
         worst, actions = step

@@ -19,6 +19,7 @@ from .planning import (
 )
 from .random_mdp import random_linear_mdp
 from .rollouts import rollout
+from .segments import segment_mdp
 
 __all__ = [
     "DELIVERY_FEATURES",
@@ -42,5 +43,6 @@ __all__ = [
     "policy_value",
     "random_linear_mdp",
     "rollout",
+    "segment_mdp",
     "uniform_policy",
 ]

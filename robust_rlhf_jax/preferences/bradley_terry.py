@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.mdp import LinearMDP, rollout, uniform_policy
+from robust_rlhf_jax.mdp import LinearMDP, rollout, segment_mdp, uniform_policy
 
 from .data import PreferenceData
 
@@ -65,23 +65,11 @@ def sample_segments(
         leaf = getattr(mdp, name)
         if not is_traced(leaf) and (np.asarray(leaf) != np.asarray(leaf[:1])).any():
             raise ValueError(f"{name} changes from step to step: segments need an MDP that is stationary.")
-    part = _segment_mdp(mdp, length, start)
+    part = segment_mdp(mdp, length, start)
     policies = (uniform_policy(part), uniform_policy(part)) if behaviour is None else behaviour
     _check_behaviour(policies, part)
     data = _sample(key, part, policies, temperature, n_pairs, stationary=True)
     return dataclasses.replace(data, planning_horizon=mdp.horizon, planning_start=mdp.initial_distribution)
-
-
-def _segment_mdp(mdp, length, start):
-    """The MDP of a segment: `length` steps like the first one, from `start`."""
-    uniform = jnp.full(mdp.n_states, 1.0 / mdp.n_states, mdp.features.dtype)
-    measures, theta = mdp.transition_measures, mdp.theta
-    return dataclasses.replace(
-        mdp,
-        transition_measures=jnp.broadcast_to(measures[:1], (length, *measures.shape[1:])),
-        theta=jnp.broadcast_to(theta[:1], (length, theta.shape[1])),
-        initial_distribution=uniform if start is None else start,
-    )
 
 
 def _check(n_pairs, temperature):

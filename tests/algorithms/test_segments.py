@@ -13,6 +13,7 @@ from robust_rlhf_jax import (
     DescentConfig,
     FirstOrderConfig,
     PrimalDual,
+    ask_table,
     condition_number,
     delivery_grid,
     expected_features,
@@ -26,6 +27,7 @@ from robust_rlhf_jax import (
     uniform_policy,
 )
 from robust_rlhf_jax.algorithms.objectives import reference_features
+from robust_rlhf_jax.attacks import push_features
 
 MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
 DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.18)
@@ -54,6 +56,23 @@ def test_plans_have_the_planning_horizon(name):
     np.testing.assert_array_equal(solution.theta, np.broadcast_to(solution.theta[0], (10, 6)))
     assert np.isfinite(solution.value)
     assert np.isfinite(policy_value(MDP, solution.policy))
+
+
+@pytest.mark.parametrize("name", ["uniform_coverage", "condition_number", "first_order"])
+def test_segments_off_the_table_are_left_out(name):
+    """The answer is that to the data with copies in their place, to the last bit; planned as long and from there."""
+    spoilt = push_features(jax.random.key(5), DATA, 0.05, MDP)
+    found = ALGORITHMS[name](jax.random.key(2), spoilt, 0.05)
+    assert float(found.diagnostics["off_table"]) == pytest.approx(0.05)
+    given = ALGORITHMS[name](jax.random.key(2), ask_table(spoilt)[0], 0.05)
+    assert float(given.diagnostics["off_table"]) == 0.0
+    for a, b in zip(
+        jax.tree.leaves((found.policy, found.theta)),
+        jax.tree.leaves((given.policy, given.theta)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(found.value, given.value)
 
 
 def test_plain_rlhf_finds_the_goal_in_clean_data():

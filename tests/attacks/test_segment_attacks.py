@@ -7,29 +7,68 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import changed_pairs, delivery_grid, sample_segments
-from robust_rlhf_jax.attacks import ATTACKS, adaptive, adaptive_filtered, push_features
+from robust_rlhf_jax import changed_pairs, delivery_grid, off_table, sample_segments
+from robust_rlhf_jax.attacks import (
+    ATTACKS,
+    adaptive,
+    adaptive_filtered,
+    adaptive_filtered_on_table,
+    adaptive_on_table,
+    goal_haters,
+    push_features,
+    push_on_table,
+    spoil_transitions_on_table,
+)
+from robust_rlhf_jax.attacks.pool import ROLLOUTS, trajectory_pool
 from robust_rlhf_jax.attacks.spoil_transitions import least_covered_directions
+from robust_rlhf_jax.mdp import optimal_state_values
 
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
     "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
+    "adaptive_on_table": partial(adaptive_on_table, steps=2),
+    "adaptive_filtered_on_table": partial(adaptive_filtered_on_table, steps=2),
+}
+# They plant features; all others read theirs from the table.
+OFF_TABLE = {
+    "push_features",
+    "scale_features",
+    "leverage_points",
+    "spoil_transitions",
+    "joint",
+    "adaptive",
+    "adaptive_filtered",
 }
 MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
 DATA = sample_segments(jax.random.key(1), MDP, 300, 4, temperature=0.18)
 
 
+def transitions():
+    """P(s'|s,a) [S, A, S], in float64."""
+    return np.asarray(MDP.features, np.float64) @ np.asarray(MDP.transition_measures[0], np.float64)
+
+
+def possible(states, actions):
+    """Whether every step of each trajectory can happen."""
+    return (transitions()[states[..., :-1], actions, states[..., 1:]] > 1e-6).all(axis=-1)
+
+
 @pytest.mark.parametrize("name", ATTACKS)
-def test_budget_shapes_and_plan_are_kept(name):
+def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
     spoilt = jax.jit(attack)(jax.random.key(2), DATA, jnp.float32(0.1), MDP)
+    off, changed = np.asarray(off_table(spoilt)), np.asarray(changed_pairs(DATA, spoilt))
+    assert off.any() == (name in OFF_TABLE)
+    assert not (off & ~changed).any()
+    if name.endswith("on_table"):
+        assert possible(np.asarray(spoilt.states), np.asarray(spoilt.actions)).all()
     assert jax.tree.structure(spoilt) == jax.tree.structure(DATA)
     for old, new in zip(jax.tree.leaves(DATA), jax.tree.leaves(spoilt), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype)
         assert np.isfinite(np.asarray(new, np.float64)).all()
     assert spoilt.planning_horizon == 10
     np.testing.assert_array_equal(spoilt.planning_start, DATA.planning_start)
-    assert 0 < int(changed_pairs(DATA, spoilt).sum()) <= 30
+    assert 0 < changed.sum() <= 30
 
 
 def test_push_features_speaks_against_theta():
@@ -45,3 +84,47 @@ def test_pooled_data_have_one_least_covered_direction():
     (direction,) = np.asarray(least_covered_directions(DATA))
     rarest = np.argmin(np.where(phi.sum(axis=0) > 0, phi.sum(axis=0), np.inf))
     np.testing.assert_allclose(phi.sum(axis=0)[np.abs(direction) > 0.5], phi.sum(axis=0)[rarest])
+
+
+def test_the_pool_holds_segments_from_where_the_data_start():
+    """Not from where plans do: two states, the second three times as often, neither the plan's."""
+    start = jnp.zeros(MDP.n_states).at[jnp.asarray([2, 5])].set(jnp.asarray([0.25, 0.75]))
+    assert MDP.initial_distribution @ start == 0
+    data = sample_segments(jax.random.key(3), MDP, 400, 4, start=start)
+    pool = trajectory_pool(jax.random.key(4), data, MDP)
+    assert pool.states.shape == (800 + 3 * ROLLOUTS, 5)
+    states, actions = np.asarray(pool.states), np.asarray(pool.actions)
+    assert possible(states, actions).all()
+    z = np.asarray(MDP.reward_features, np.float64)[states[:, :-1], actions].sum(axis=1)
+    np.testing.assert_allclose(pool.z, z, atol=1e-5)
+    played = states[800:, 0]
+    assert set(played) == {2, 5}
+    assert np.mean(played == 5) == pytest.approx(0.75, abs=0.07)
+    uniform, best, worst = (z[800:] @ np.asarray(MDP.theta[0], np.float64)).reshape(3, ROLLOUTS)
+    assert worst.mean() < uniform.mean() < best.mean()
+
+
+def test_pushed_segments_are_among_the_worst_and_the_best():
+    spoilt = push_on_table(jax.random.key(2), DATA, 0.1, MDP)
+    changed = np.asarray(changed_pairs(DATA, spoilt))
+    margins, clean = (np.asarray(d.differences()) @ np.asarray(MDP.theta[0]) for d in (spoilt, DATA))
+    assert margins[changed].max() < np.quantile(clean, 0.05)
+    np.testing.assert_array_equal(np.asarray(spoilt.labels)[changed], 1.0)
+
+
+def test_spoilt_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
+    spoilt = spoil_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
+    changed = np.asarray(changed_pairs(DATA, spoilt))
+    states, actions = np.asarray(spoilt.states)[changed], np.asarray(spoilt.actions)[changed]
+    values = np.asarray(optimal_state_values(MDP), np.float64)[1:].mean(axis=0)
+    can = transitions()[states[..., :-1], actions] > 1e-6
+    least = np.where(can, values, np.inf).min(axis=-1)
+    np.testing.assert_allclose(values[states[..., 1:]], least, atol=1e-6)
+
+
+def test_haters_turn_segments_that_touch_the_goal():
+    data = sample_segments(jax.random.key(5), MDP, 2_000, 4, temperature=0.18)
+    spoilt = goal_haters(jax.random.key(2), data, 0.3, MDP)
+    changed = np.asarray(changed_pairs(data, spoilt))
+    assert changed.sum() > 20
+    assert (np.asarray(data.differences())[changed, 0] != 0).all()

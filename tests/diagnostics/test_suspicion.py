@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import changed_pairs, sample_preferences
+from robust_rlhf_jax import changed_pairs, delivery_grid, sample_preferences, sample_segments
 from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
@@ -96,3 +96,17 @@ def test_radius_batch_and_bad_arguments(attacked):
         suspicion_scores(data, EPSILON, estimator="magic")
     with pytest.raises(ValueError, match=r"epsilon=0\.5 is outside"):
         flag(data, 0.5)
+
+
+@pytest.mark.parametrize("estimator", ["filtered", "maximum_likelihood"])
+def test_segments_are_judged_by_the_table_and_by_their_labels(estimator):
+    """Those off the table first, all and only they; those on it by a fit of θ shared over steps."""
+    mdp = delivery_grid(jax.random.key(0), size=4, horizon=10)
+    clean = sample_segments(jax.random.key(1), mdp, 600, 4, temperature=CERTAIN)
+    off = push_features(jax.random.key(2), clean, EPSILON, mdp)
+    corrupt = np.asarray(changed_pairs(clean, off))
+    np.testing.assert_array_equal(flag(off, EPSILON, estimator=estimator), corrupt)
+    lies = flip_confident(jax.random.key(2), clean, 0.02, mdp)
+    told = suspicion_scores(lies, 0.02, estimator=estimator)
+    np.testing.assert_array_equal(told, suspicion_scores(lies, 0.02, estimator=estimator, ask_table=False))
+    assert average_precision(told, changed_pairs(clean, lies)) > 0.8

@@ -8,7 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import LinearMDP, PreferenceData, ask_table, load, off_table, sample_preferences, save
+from robust_rlhf_jax import (
+    LinearMDP,
+    PreferenceData,
+    ask_table,
+    delivery_grid,
+    load,
+    off_table,
+    sample_preferences,
+    sample_segments,
+    save,
+)
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.preferences import leave_out
@@ -145,3 +155,25 @@ def test_batch_equals_loop(world):
         np.testing.assert_array_equal(kept.features[i], one.features)
         np.testing.assert_array_equal(kept.labels[i], one.labels)
     assert off.sum() == 20
+
+
+def test_segments_keep_their_plan():
+    """Both kinds of features are asked, and the plan's horizon and start survive, whatever is left out."""
+    mdp = delivery_grid(jax.random.key(0), size=4, horizon=10)
+    data = sample_segments(jax.random.key(1), mdp, N, 4, temperature=0.18)
+    assert_clean(data)
+    spoilt = dataclasses.replace(
+        data,
+        features=data.features.at[3, 0, 1].multiply(0.5),
+        reward_features=data.reward_features.at[8, 1, 3, 0].add(0.5),
+    )
+    kept, off = ask_table(spoilt)
+    np.testing.assert_array_equal(np.flatnonzero(off), [3, 8])
+    assert_clean(kept)
+    for other in (kept, leave_out(data, off), leave_out(data, np.ones(N, bool))):
+        assert jax.tree.structure(other) == jax.tree.structure(data)
+        assert (other.planning_horizon, other.stationary) == (10, True)
+        np.testing.assert_array_equal(other.planning_start, mdp.initial_distribution)
+    both, masks = jax.vmap(ask_table)(jax.tree.map(lambda *x: jnp.stack(x), data, spoilt))
+    np.testing.assert_array_equal(masks.sum(axis=1), [0, 2])
+    np.testing.assert_array_equal(both.features[1], kept.features)
