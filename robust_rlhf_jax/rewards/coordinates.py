@@ -12,6 +12,8 @@ from robust_rlhf_jax.kernels.linalg import matmul
 LONGEST = 1e4
 # Rows count in the whitening as if they were at most this many typical rows long.
 LONGEST_IN_WHITENING = 10.0
+# Entries count as at most this many typical ones: the reciprocal of larger ones is what float32 flushes to 0.
+LARGEST = 1e36
 
 
 class Pairs(eqx.Module):
@@ -50,7 +52,7 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     row shows is kept however rare it is, up to the precision.
     """
     size = typical_sizes(x)
-    scaled = x / size
+    scaled = jnp.where(jnp.isfinite(x), jnp.clip(x / size, -LARGEST, LARGEST), jnp.nan)
     length = jnp.linalg.norm(
         scaled / jnp.maximum(jnp.max(jnp.abs(scaled), axis=1, keepdims=True), 1e-30), axis=1
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 
 import equinox as eqx
 import jax
@@ -119,14 +120,13 @@ class RewardModel(eqx.Module):
             with np.load(path, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
                 arrays = {name: file[name] for name in _FIELDS}
-        except (ValueError, KeyError, EOFError, SyntaxError) as error:
-            raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
-        except Exception as error:
-            if type(error).__name__ != "BadZipFile":
-                raise
+        except (zipfile.BadZipFile, TypeError):
+            # `np.load` gives an array, which no `with` takes, for a file of one array.
             raise ValueError(
                 f"{path} is no reward model (not an .npz file): give a file that save wrote."
             ) from None
+        except (ValueError, KeyError, EOFError, SyntaxError) as error:
+            raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
         if header != {"format": FORMAT, "version": VERSION}:
             raise ValueError(f"{path} was written by another version ({header}): fit the reward again.")
         return RewardModel(**{name: jnp.asarray(array) for name, array in arrays.items()})

@@ -1,0 +1,54 @@
+"""Every explanation keeps its promises: weights in [0, 1], at most 2ε left out, the first trusts all pairs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.explanations import explain
+from robust_rlhf_jax.rewards.weighted_fit import plain_fit
+
+from .worlds import THETA, N, normal_pairs, planted, rare_pairs
+
+
+@jax.jit
+def explained(x, labels, epsilon):
+    pairs = unit_free(x, labels)
+    plain = plain_fit(pairs).t
+    claims = explain(pairs, plain, epsilon)
+    return claims, plain, claims.t @ pairs.to_theta.T
+
+
+def worlds():
+    yield *normal_pairs(0), 0.1
+    yield *rare_pairs(0), 0.2
+    yield *planted(*normal_pairs(0), 0.1, 3.0)[:2], 0.1
+
+
+def test_promises():
+    for world in worlds():
+        claims, plain, _ = explained(*(jnp.asarray(a, jnp.float32) for a in world))
+        epsilon, weights = world[2], np.asarray(claims.weights)
+        assert claims.t.shape[0] == len(weights) == len(claims.by_evidence)
+        np.testing.assert_array_equal(claims.t[0], plain)
+        np.testing.assert_array_equal(weights[0], 1.0)
+        assert claims.by_evidence[0]
+        assert ((weights >= 0) & (weights <= 1 + 1e-6)).all()
+        # One step of the search for labels may end within a pair of its budget.
+        assert (N - weights.sum(axis=1)).max() <= 2 * epsilon * N + 2
+        assert np.isfinite(claims.t).all()
+        # Trimmed fits give up ε as a quota.
+        quota = weights[~np.asarray(claims.by_evidence)]
+        assert len(quota) == 5
+        np.testing.assert_allclose(quota.sum(axis=1), (1 - epsilon) * N, rtol=1e-4)
+
+
+@pytest.mark.parametrize("length", [1.0, 3.0, 20.0])
+def test_one_of_them_is_the_truth(length):
+    x, labels, bad = planted(*normal_pairs(0), 0.1, length)
+    claims, _, theta = explained(*(jnp.asarray(a, jnp.float32) for a in (x, labels, 0.1)))
+    right = np.linalg.norm(np.asarray(theta) - THETA, axis=1) < 0.25 * np.linalg.norm(THETA)
+    found = np.asarray(claims.weights)[:, bad].mean(axis=1) < 0.1
+    assert not right[0]
+    assert (right & found).any()

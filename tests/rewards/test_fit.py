@@ -1,0 +1,232 @@
+"""The robust fit: plain on honest pairs to the last bit, right beside liars, and no direction lost."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.rewards import fit
+from robust_rlhf_jax.rewards.coordinates import unit_free
+
+from .worlds import (
+    THETA,
+    K,
+    N,
+    draw_labels,
+    fitted,
+    maximum_likelihood,
+    normal_pairs,
+    planted,
+    rare_pairs,
+    sparse_pairs,
+    standard_errors,
+)
+
+
+def assert_plain(found, plain):
+    """Maximum likelihood on all pairs, bit for bit."""
+    np.testing.assert_array_equal(found.theta, plain.theta)
+    np.testing.assert_array_equal(found.weights, 1.0)
+    assert found.epsilon == 0
+    assert found.interval[0] == 0
+    assert not found.doubted.any()
+    assert found.status == Status.CONVERGED
+
+
+def assert_right(found, x):
+    """Within five standard errors of the truth."""
+    errors = (np.asarray(found.theta, float) - THETA) / standard_errors(x)
+    assert np.abs(errors).max() < 5
+
+
+@pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
+def test_honest_pairs_give_the_plain_fit_exactly(draw):
+    for seed in range(4):
+        x, labels = draw(seed)
+        plain = fitted(x, labels, 0.0)
+        np.testing.assert_allclose(plain.theta, maximum_likelihood(x, labels), rtol=1e-3, atol=2e-4)
+        assert_right(plain, x)
+        np.testing.assert_array_equal(plain.interval, 0.0)
+        for epsilon in (0.02, 0.05, 0.1, 0.2, 0.3):
+            found = fitted(x, labels, epsilon)
+            assert_plain(found, plain)
+            assert found.interval[1] <= epsilon + 1e-6
+            assert found.rank == K
+
+
+@pytest.mark.parametrize("share", [0.02, 0.08, 0.2])
+def test_a_rare_decisive_feature_is_kept(share):
+    """The example on which the filter of second moments removed all pairs that show the last feature."""
+    for seed in range(3):
+        x, labels = rare_pairs(seed, share=share)
+        for epsilon in (0.05, 0.2):
+            found = fitted(x, labels, epsilon)
+            np.testing.assert_array_equal(found.weights, 1.0)
+            assert found.rank == K
+            assert abs(found.theta[5] - THETA[5]) < 5 * standard_errors(x)[5]
+
+
+def test_pairs_that_say_nothing_are_kept():
+    """Labels by a coin, and differences of one column only."""
+    x, _ = normal_pairs(0)
+    labels = np.random.default_rng(1).choice([-1.0, 1.0], N)
+    assert_plain(fitted(x, labels, 0.2), fitted(x, labels, 0.0))
+    x[:, 1:] = 0.0
+    labels = draw_labels(np.random.default_rng(2), x)
+    found = fitted(x, labels, 0.2)
+    assert_plain(found, fitted(x, labels, 0.0))
+    assert found.rank == 1
+    np.testing.assert_array_equal(found.theta[1:], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "length"), [(0.05, 1.0), (0.05, 3.0), (0.05, 20.0), (0.1, 3.0), (0.1, 20.0), (0.2, 3.0)]
+)
+def test_planted_pairs_go_and_the_truth_comes_back(share, length):
+    for seed in range(3):
+        x, labels = normal_pairs(seed)
+        spoilt, wrong, bad = planted(x, labels, share, length)
+        found = fitted(spoilt, wrong, share)
+        kept = np.asarray(found.weights)
+        assert kept[bad].mean() < 0.05
+        assert kept[~bad].mean() > 0.98
+        assert_right(found, x[~bad])
+        np.testing.assert_allclose(found.epsilon, 1 - kept.mean(), atol=1e-5)
+        low, high = np.asarray(found.interval)
+        assert 0.5 * share < low <= found.epsilon <= high <= share + 0.02
+        # Suspicion tells them apart.
+        suspicion = np.asarray(found.suspicion)
+        assert ((suspicion >= 0) & (suspicion <= 1)).all()
+        assert suspicion[bad].mean() > 0.5 > 0.2 > suspicion[~bad].mean()
+
+
+def test_suspicion_is_the_chance_of_a_lie(x64):
+    """(ε/2)/((1 − ε)P + ε/2), at ε = .01 where it is smaller; moved to the upper half where a pair was left out."""
+    margins = np.random.default_rng(0).normal(size=N)
+    weights = (np.arange(N) % 3 > 0).astype(float)
+    for epsilon in (0.0, 0.1, 0.4):
+        share = max(epsilon, 0.01)
+        lie = share / 2 / ((1 - share) * scipy.special.expit(margins) + share / 2)
+        found = fit.suspicion_of(jnp.asarray(margins), jnp.asarray(weights), epsilon)
+        np.testing.assert_allclose(found, np.where(weights == 1, lie, 0.5 + lie / 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e10, 1e30])
+def test_one_absurd_cell_moves_nothing(size):
+    """A slip of the unit where the label agrees with the rest: the row is shortened, and nobody is accused."""
+    x, labels = normal_pairs(0)
+    clean = fitted(x, labels, 0.0)
+    for row, column in ((7, 2), (900, 0)):
+        spoilt, same = x.copy(), labels.copy()
+        spoilt[row, column], same[row] = size, np.sign(THETA[column])
+        for epsilon in (0.0, 0.05, 0.2):
+            found = fitted(spoilt, same, epsilon)
+            assert np.isfinite(found.theta).all()
+            assert found.status == Status.CONVERGED
+            assert found.rank == K
+            np.testing.assert_array_equal(found.weights, 1.0)
+            shift = (np.asarray(found.theta) - np.asarray(clean.theta)) / standard_errors(x)
+            assert np.abs(shift).max() < 0.5
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e10, 1e30])
+def test_one_absurd_cell_with_a_lie_is_finite(size):
+    """Where the label contradicts the rest, its own feature may suffer; the others do not."""
+    x, labels = normal_pairs(0)
+    clean = fitted(x, labels, 0.0)
+    x[7, 2], labels[7] = size, -1.0
+    errors = standard_errors(np.delete(x, 7, axis=0))
+    for epsilon in (0.0, 0.05, 0.2):
+        found = fitted(x, labels, epsilon)
+        assert found.status == Status.CONVERGED
+        assert found.rank == K
+        shift = np.delete((np.asarray(found.theta) - np.asarray(clean.theta)) / errors, 2)
+        assert np.abs(shift).max() < 1.5
+        assert 0 < found.theta[2] + 0.01 < THETA[2] + 5 * errors[2]
+
+
+def test_separable_labels_are_said():
+    x, _ = normal_pairs(0)
+    for epsilon in (0.0, 0.1):
+        found = fitted(x, np.sign(x @ THETA), epsilon)
+        assert found.status == Status.SEPARABLE
+        assert found.at_radius
+        assert np.isfinite(found.theta).all()
+        theta = np.asarray(found.theta)
+        assert theta @ THETA > 0.99 * np.linalg.norm(theta) * np.linalg.norm(THETA)
+
+
+def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
+    """The planted pairs alone show the last feature, mostly for it, and they lie about the others from both sides."""
+    for seed in (1, 2):
+        x, _ = normal_pairs(seed)
+        x[:, 5] = 0.0
+        labels = draw_labels(np.random.default_rng(seed), x)
+        honest = fitted(x, labels, 0.1)
+        assert honest.rank == K - 1
+        assert not honest.doubted.any()
+        bad, side = np.arange(N) < 100, np.where(np.arange(100) < 75, 1.0, -1.0)
+        spoilt, wrong, _ = planted(x, labels, 0.1, 3.0)
+        spoilt[bad] *= side[:, None]
+        spoilt[:, 5], wrong[bad] = bad, side
+        found = fitted(spoilt, wrong, 0.1)
+        assert np.asarray(found.weights)[bad].mean() < 0.05
+        assert found.rank == K
+        assert found.theta[5] > 0.5
+        errors = standard_errors(x[~bad, :5], THETA[:5])
+        assert np.abs((np.asarray(found.theta)[:5] - THETA[:5]) / errors).max() < 5
+        rows = np.asarray(found.doubted)
+        rows = rows[np.abs(rows).max(axis=1) > 0]
+        assert len(rows) == 1
+        np.testing.assert_allclose(np.abs(rows[0]) / np.linalg.norm(rows[0]), np.eye(K)[5], atol=0.05)
+
+
+def test_a_number_that_is_not_finite_is_said():
+    x, labels = normal_pairs(0)
+    x[3, 2] = np.nan
+    assert fitted(x, labels, 0.1).status == Status.NONFINITE
+    assert fitted(x, labels, 0.0).status == Status.NONFINITE
+
+
+def test_overdispersion_group_by_group(x64):
+    x, labels = normal_pairs(0)
+    rng = np.random.default_rng(0)
+    pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(labels))
+    t = np.linalg.solve(np.asarray(pairs.to_theta), THETA)
+    z = np.asarray(pairs.z)
+    chance = scipy.special.expit(labels * (z @ t))
+    known = (z.T * (chance * (1 - chance))) @ z + 0.01 * np.eye(K)
+    overdispersion = jax.jit(fit.overdispersion)
+    for groups in (np.arange(N), np.arange(N) // 10, rng.integers(0, 7, N), np.zeros(N, int)):
+        total = 0.0
+        for g in set(groups.tolist()):
+            score = (((1 - chance) * labels)[:, None] * z)[groups == g].sum(axis=0)
+            total += score @ np.linalg.solve(known, score)
+        found = overdispersion(pairs, jnp.asarray(t), jnp.asarray(groups, jnp.int32))
+        np.testing.assert_allclose(found, max(total / K, 1.0), rtol=1e-9)
+
+
+def test_raters_with_tastes_of_their_own_are_not_liars():
+    """Fifty raters whose θ differ: their labels hang together, and nobody is left out."""
+    groups = np.arange(N) // 20
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x, _ = normal_pairs(seed)
+        tastes = THETA + 0.7 * rng.normal(size=(N // 20, K))
+        labels = np.where(
+            rng.uniform(size=N) < scipy.special.expit(np.sum(x * tastes[groups], axis=1)), 1.0, -1.0
+        )
+        found = fitted(x, labels, 0.1, groups=groups)
+        np.testing.assert_array_equal(found.weights, 1.0)
+        np.testing.assert_array_equal(found.theta, fitted(x, labels, 0.0).theta)
+
+
+def test_raters_do_not_hide_planted_pairs():
+    x, labels = normal_pairs(0)
+    spoilt, wrong, bad = planted(x, labels, 0.1, 3.0)
+    groups = np.random.default_rng(0).integers(0, 50, N)
+    found = fitted(spoilt, wrong, 0.1, groups=groups)
+    assert np.asarray(found.weights)[bad].mean() < 0.05
+    assert_right(found, x[~bad])

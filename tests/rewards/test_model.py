@@ -1,0 +1,206 @@
+"""A fitted reward: what it pays, what it says in words, and its file, whole or not at all."""
+
+import dataclasses
+import json
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.rewards import RewardModel
+
+
+def model(**changes) -> RewardModel:
+    """Of 2,000 pairs and three features; nothing amiss."""
+    rng = np.random.default_rng(0)
+    fields = {
+        "theta": jnp.asarray([1.0, -0.5, 0.25], jnp.float32),
+        "weights": jnp.ones(2000, jnp.float32),
+        "suspicion": jnp.asarray(rng.uniform(size=2000), jnp.float32),
+        "epsilon": jnp.zeros((), jnp.float32),
+        "interval": jnp.asarray([0.0, 0.03], jnp.float32),
+        "rank": jnp.asarray(3, jnp.int32),
+        "doubted": jnp.zeros((0, 3), jnp.float32),
+        "undisputed": jnp.ones(2000, jnp.float32),
+        "status": Status.CONVERGED.array(),
+    }
+    return RewardModel(**(fields | changes))
+
+
+EVIDENCE = {
+    "weights": jnp.asarray(np.arange(2000) >= 210, jnp.float32),
+    "epsilon": jnp.asarray(0.105, jnp.float32),
+    "interval": jnp.asarray([0.1, 0.2], jnp.float32),
+}
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 5)])
+def test_rewards_and_probabilities(shape):
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, *shape, 3)).astype(np.float32)
+    pays = model()
+    theta = np.array([1.0, -0.5, 0.25])
+    np.testing.assert_allclose(pays.reward(first), first @ theta, rtol=1e-5, atol=1e-6)
+    chance = pays.probability(first, second)
+    assert chance.shape == shape
+    np.testing.assert_allclose(chance, 1 / (1 + np.exp(-(first - second) @ theta)), rtol=1e-5)
+    np.testing.assert_allclose(chance + pays.probability(second, first), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(pays.probability(first, first), 0.5)
+    assert pays.reward(first.tolist()).dtype == jnp.float32
+
+
+def test_models_vmap():
+    many = jax.vmap(lambda t: model(theta=t))(jnp.eye(3, dtype=jnp.float32))
+    features = jnp.arange(3.0)
+    np.testing.assert_array_equal(jax.vmap(lambda m: m.reward(features))(many), [0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "No evidence of corruption: maximum likelihood on all 2,000 pairs."),
+        (
+            EVIDENCE,
+            "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
+            "between 10.0 and 20.0 % may be corrupt.",
+        ),
+        (
+            EVIDENCE | {"doubted": jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]])},
+            "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
+            "between 10.0 and 20.0 % may be corrupt. "
+            "Only pairs that were left out tell what feature 0, 1 is worth: doubt θ there.",
+        ),
+        ({"doubted": jnp.zeros((3, 3))}, "No evidence of corruption: maximum likelihood on all 2,000 pairs."),
+        (
+            {"status": Status.SEPARABLE.array()},
+            "No evidence of corruption: maximum likelihood on all 2,000 pairs. "
+            "A reward explains every label (they are separable): θ has a direction, but no length.",
+        ),
+        (
+            {"status": Status.MAX_STEPS.array()},
+            "No evidence of corruption: maximum likelihood on all 2,000 pairs. The fit stopped at its step limit.",
+        ),
+    ],
+)
+def test_the_message(changes, message):
+    assert model(**changes).message == message
+
+
+def test_the_message_of_what_is_not_finite():
+    assert model(status=Status.NONFINITE.array()).message.endswith("The fit met a number that is not finite.")
+
+
+def test_no_message_under_jit():
+    with pytest.raises(ValueError, match="outside of jit"):
+        jax.jit(lambda m: m.reward(jnp.ones(3)) + len(m.message))(model())
+
+
+def same_bits(a, b):
+    for field in dataclasses.fields(RewardModel):
+        one, other = (np.asarray(getattr(m, field.name)) for m in (a, b))
+        assert one.dtype == other.dtype, field.name
+        assert one.shape == other.shape, field.name
+        assert one.tobytes() == other.tobytes(), field.name
+
+
+@pytest.mark.parametrize("name", ["reward.npz", "reward", "reward.model.bin"])
+def test_files_keep_every_bit(name, tmp_path):
+    saved = model(**EVIDENCE, doubted=jnp.eye(3)[:1], theta=jnp.asarray([jnp.nan, -0.0, 1e-42]))
+    saved.save(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    same_bits(RewardModel.load(tmp_path / name), saved)
+    same_bits(RewardModel.load(str(tmp_path / name)), saved)
+
+
+def test_double_precision_keeps_every_bit(x64, tmp_path):
+    saved = model(theta=jnp.asarray(np.random.default_rng(0).normal(size=3)))
+    assert saved.theta.dtype == jnp.float64
+    saved.save(tmp_path / "reward.npz")
+    same_bits(RewardModel.load(tmp_path / "reward.npz"), saved)
+
+
+def headless(path):
+    np.savez(path, theta=np.ones(3))
+
+
+def object_array(path):
+    np.savez(path, header=np.array([{}], dtype=object))
+
+
+def half_a_model(path):
+    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 1})
+    np.savez(path, header=np.asarray(header), theta=np.ones(3))
+
+
+def cut_off(path):
+    model().save(path)
+    path.write_bytes(path.read_bytes()[:-500])
+
+
+def bare_array(path):
+    with open(path, "wb") as file:
+        np.save(file, np.ones(3))
+
+
+WRONG = {
+    "pickle": lambda path: path.write_bytes(pickle.dumps({"theta": [1.0]})),
+    "text": lambda path: path.write_text("theta,1.0\n"),
+    "empty": lambda path: path.write_bytes(b""),
+    "archive without header": headless,
+    "header that is no text": object_array,
+    "header that is no JSON": lambda path: np.savez(path, header=np.asarray("{theta")),
+    "missing fields": half_a_model,
+    "cut off": cut_off,
+    "bare array": bare_array,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_file_that_is_no_model_is_refused(kind, tmp_path):
+    path = tmp_path / "wrong.npz"
+    WRONG[kind](path)
+    with pytest.raises(
+        ValueError, match=r"wrong\.npz is no reward model \(.*\): give a file that save wrote\.$"
+    ):
+        RewardModel.load(path)
+
+
+def test_another_version_is_refused(tmp_path):
+    path = tmp_path / "reward.npz"
+    model().save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for header in (
+        {"format": "robust_rlhf_jax.RewardModel", "version": 2},
+        {"format": "other", "version": 1},
+    ):
+        np.savez(path, **(arrays | {"header": np.asarray(json.dumps(header))}))
+        with pytest.raises(ValueError, match=r"written by another version .*: fit the reward again\.$"):
+            RewardModel.load(path)
+
+
+def test_no_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        RewardModel.load(tmp_path / "absent.npz")
+    with pytest.raises(OSError, match="absent"):
+        model().save(tmp_path / "absent" / "reward.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "reward.npz"
+    model().save(path)
+    before = path.read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        model(theta=jnp.zeros(3)).save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["reward.npz"]
+    assert path.read_bytes() == before

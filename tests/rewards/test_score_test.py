@@ -1,0 +1,136 @@
+"""`readmit`: its decision beside the formula in NumPy; honest suspects come back, and liars do not."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robust_rlhf_jax.rewards import score_test
+from robust_rlhf_jax.rewards.coordinates import unit_free
+
+from .worlds import THETA, K, N, normal_pairs, planted, rare_pairs, sparse_pairs
+
+contradicting = jax.jit(score_test._contradicting)
+
+
+@jax.jit
+def readmit(x, labels, proposal, budget):
+    pairs = unit_free(x, labels)
+    return score_test.readmit(pairs, proposal, budget, jnp.zeros(x.shape[1], x.dtype)), pairs
+
+
+def numpy_contradicting(z, labels, kept, suspects, t, left, overdispersion, rank):
+    """(mask, settled) by the docstring of `readmit`: every sum anew for each part that may go."""
+    chance = scipy.special.expit(labels * (z @ t))
+    inform = lambda w: (z.T * (w * chance * (1 - chance))) @ z  # noqa: E731
+    known, theirs = inform(kept) + 0.01 * np.eye(len(t)), inform(suspects)
+    covariance = overdispersion * (theirs + theirs @ np.linalg.inv(known) @ theirs)
+    scores = (suspects * (1 - chance) * labels)[:, None] * z
+    share = scores @ np.linalg.solve(covariance, scores.sum(axis=0))
+    listed = sorted(np.flatnonzero(suspects), key=lambda i: -share[i])
+    mass = np.cumsum(suspects[listed])
+    part = np.minimum((mass / mass[-1] * 40).astype(int), 39)
+    tilt = theirs @ t
+    level = np.sqrt(scipy.stats.chi2.ppf(0.999, rank)) + 0.25 * np.sqrt(
+        tilt @ np.linalg.solve(covariance, tilt)
+    )
+    statistics, costs, masks = [], [], []
+    for cut in range(41):
+        mask = np.zeros(len(z))
+        mask[[i for i, p in zip(listed, part, strict=True) if p < cut]] = 1.0
+        rest = scores[mask == 0].sum(axis=0)
+        statistics.append(rest @ np.linalg.solve(covariance, rest))
+        costs.append(suspects @ mask)
+        masks.append(mask)
+    able = [cut for cut in range(41) if costs[cut] <= left + 1e-3]
+    fine = [cut for cut in able if statistics[cut] <= level**2]
+    cut = fine[0] if fine else min(able, key=lambda c: statistics[c])
+    return masks[cut], bool(fine) or cut == 0
+
+
+@pytest.mark.parametrize("overdispersion", [1.0, 2.5])
+@pytest.mark.parametrize("budget", [200.0, 60.0, 3.0])
+def test_the_decision_is_the_formula(budget, overdispersion, x64):
+    """Half of the planted pairs among the suspects, in part with fractional weights."""
+    outcomes = set()
+    for seed in range(4):
+        x, labels, bad = planted(*normal_pairs(seed), 0.04, 2.0)
+        rng = np.random.default_rng(seed)
+        suspects = np.where(rng.uniform(size=N) < 0.1, 1.0, 0.0)
+        suspects[bad] = 1.0 if seed < 2 else 0.0
+        suspects[200:300] *= rng.uniform(0.1, 1.0, 100)
+        pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(labels))
+        z, t = np.asarray(pairs.z), np.linalg.solve(np.asarray(pairs.to_theta), THETA)
+        arrays = (1.0 - suspects, suspects, t, budget, overdispersion)
+        found = contradicting(pairs, *map(jnp.asarray, arrays))
+        mask, settled = numpy_contradicting(z, labels, *arrays, K)
+        np.testing.assert_array_equal(found[0], mask)
+        assert found[1] == settled
+        outcomes.add((mask.any(), settled))
+    assert len(outcomes) >= 2, "the examples must tell the cases apart"
+
+
+@pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
+def test_honest_suspects_come_back(draw):
+    """Long rows, one half, those that show the last feature: 60 tests of chance 1/1000 at most, 5 standard errors."""
+    contradicted = 0
+    for seed in range(20):
+        x, labels = draw(seed)
+        rng = np.random.default_rng(seed)
+        length = np.linalg.norm(x, axis=1)
+        for suspects in (length > np.quantile(length, 0.8), rng.uniform(size=N) < 0.5, np.abs(x[:, 5]) > 0.9):
+            arrays = (x, labels, 1.0 - suspects, 0.4 * N)
+            found, _ = readmit(*(jnp.asarray(a, jnp.float32) for a in arrays))
+            contradicted += int(found.contradicted)
+            if not found.contradicted:
+                np.testing.assert_array_equal(found.weights, 1.0)
+    assert contradicted <= 60e-3 + 5 * np.sqrt(60e-3)
+
+
+@given(st.integers(0, 2**16), st.floats(1.5, 30.0))
+def test_planted_suspects_stay_out_and_others_return(seed, length):
+    x, labels, bad = planted(*normal_pairs(seed % 7), 0.1, length)
+    suspects = bad | (np.random.default_rng(seed).uniform(size=N) < 0.05)
+    arrays = (x, labels, 1.0 - suspects, 0.2 * N)
+    found, _ = readmit(*(jnp.asarray(a, jnp.float32) for a in arrays))
+    assert found.contradicted
+    kept = np.asarray(found.weights)
+    assert kept[bad].mean() < 0.05
+    assert kept[~bad].mean() > 0.99
+    np.testing.assert_array_equal(kept[~suspects], 1.0)
+
+
+def test_no_more_than_the_budget_goes():
+    x, labels, bad = planted(*normal_pairs(0), 0.2, 3.0)
+    for budget in (0.0, 30.0, 100.0):
+        arrays = (x, labels, 1.0 - bad, budget)
+        found, _ = readmit(*(jnp.asarray(a, jnp.float32) for a in arrays))
+        gone = N - float(jnp.sum(found.weights))
+        assert gone <= budget + 0.01
+        assert found.contradicted == (gone > 0)
+
+
+def test_what_suspects_alone_cover_is_never_contradicted():
+    """Whatever their labels say of it: here all the opposite of what θ would have them say."""
+    x, labels = rare_pairs(0)
+    suspects = x[:, 5] != 0
+    x[:, :5] *= ~suspects[:, None]
+    for sign in (1.0, -1.0):
+        labels[suspects] = np.where(np.arange(suspects.sum()) % 4 == 0, -1, 1) * sign * x[suspects, 5]
+        arrays = (x, labels, 1.0 - suspects, 0.4 * N)
+        found, pairs = readmit(*(jnp.asarray(a, jnp.float32) for a in arrays))
+        assert not found.contradicted
+        np.testing.assert_array_equal(found.weights, 1.0)
+        theta = np.asarray(pairs.to_theta @ found.t)
+        np.testing.assert_allclose(theta[5], sign * np.log(3), rtol=0.1)
+
+
+def test_nobody_suspected_is_the_plain_fit():
+    x, labels = normal_pairs(0)
+    found, _ = readmit(*(jnp.asarray(a, jnp.float32) for a in (x, labels, np.ones(N), 100.0)))
+    np.testing.assert_array_equal(found.weights, 1.0)
+    assert not found.contradicted

@@ -1,0 +1,111 @@
+"""The verdict's parts beside loops, and the verdict on explanations made by hand."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robust_rlhf_jax.rewards import selection
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.explanations import Explanations
+
+from .worlds import THETA, K, N, normal_pairs, planted
+
+n, E = 90, 4
+neutral_rows = jax.jit(selection._neutral_rows)
+needed_corruption = jax.jit(selection.needed_corruption)
+judge = eqx.filter_jit(selection.judge)
+
+
+def ranks(values):
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable")
+
+
+@given(st.integers(0, 2**16), st.sampled_from([0.5, 0.6, 0.9, 1.0]))
+def test_neutral_rows_are_those_of_which_the_surest_is_least_sure(seed, share):
+    predicted = np.random.default_rng(seed).normal(size=(E, n)).astype(np.float32)
+    surest = [max(ranks(np.abs(row))[i] for row in predicted) for i in range(n)]
+    limit = np.quantile(surest, share)
+    expected = [1.0 if s <= limit else 0.0 for s in surest]
+    np.testing.assert_array_equal(neutral_rows(predicted, np.float32(share)), expected)
+    assert np.mean(expected) >= share - 1 / n
+
+
+@given(st.integers(0, 2**16), st.floats(0.1, 4.0))
+def test_needed_corruption_cell_by_cell(seed, size):
+    rng = np.random.default_rng(seed)
+    x, labels = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0], n)
+    pairs = jax.jit(unit_free)(*(jnp.asarray(a, jnp.float32) for a in (x, labels)))
+    predicted = (size * rng.normal(size=(E, 3)) @ x.T).astype(np.float32)
+    cells = [ranks(row) * 6 // n for row in predicted]
+    for i, found in enumerate(needed_corruption(pairs, predicted)):
+        chance = scipy.special.expit(predicted[i].astype(float))
+        most = 0.0
+        for j in range(E):
+            total = 0.0
+            for a in range(6):
+                for b in range(6):
+                    cell = (cells[i] == a) & (cells[j] == b)
+                    excess = np.sum((labels[cell] > 0) - chance[cell])
+                    spread = np.sqrt(np.sum(chance[cell] * (1 - chance[cell])))
+                    total += max(abs(excess) - spread, 0.0)
+            most = max(most, total / n)
+        np.testing.assert_allclose(found, most, rtol=1e-4, atol=1e-5)
+
+
+def verdict(x, labels, thetas, weights, by_evidence, epsilon):
+    pairs = jax.jit(unit_free)(*(jnp.asarray(a, jnp.float32) for a in (x, labels)))
+    t = np.linalg.solve(np.asarray(pairs.to_theta, float), np.asarray(thetas, float).T).T
+    claims = Explanations(
+        jnp.asarray(t, jnp.float32), jnp.asarray(weights, jnp.float32), jnp.asarray(by_evidence)
+    )
+    return judge(pairs, claims, jnp.asarray(epsilon, jnp.float32))
+
+
+def test_an_equal_does_not_unseat_the_plain_one():
+    x, labels = normal_pairs(0)
+    found = verdict(x, labels, [THETA] * 3, np.ones((3, N)), [True] * 3, 0.1)
+    assert found.chosen == 0
+    np.testing.assert_allclose(found.at_stake, 0.0)
+    np.testing.assert_allclose(found.scores, found.scores[0], rtol=1e-5)
+    assert found.plausible.all()
+
+
+def test_what_must_hold_too_much_for_corrupt_is_not_admissible():
+    """−θ★ needs nearly all pairs to be lies; 0 needs fewer, and has nothing to say."""
+    x, labels = normal_pairs(0)
+    found = verdict(x, labels, [THETA, -THETA, np.zeros(K)], np.ones((3, N)), [True] * 3, 0.1)
+    assert found.chosen == 0
+    assert found.admissible.tolist() == [True, False, False]
+    assert found.needed[1] > found.needed[2] > found.needed[0]
+    assert found.at_stake[1] > 0.3
+
+
+def test_the_truth_beats_a_fit_that_liars_bought():
+    """Planted pairs turn the first explanation round; the second leaves them out."""
+    x, labels, bad = planted(*normal_pairs(0), 0.2, 3.0)
+    weights = np.stack([np.ones(N), 1.0 - bad])
+    found = verdict(x, labels, [-0.3 * THETA, THETA], weights, [True, True], 0.2)
+    assert found.chosen == 1
+    assert found.admissible[1]
+    np.testing.assert_allclose(found.needed[1], 0.2, atol=0.03)
+
+
+def test_who_leaves_out_more_than_the_ceiling_is_not_heard():
+    x, labels, bad = planted(*normal_pairs(0), 0.2, 3.0)
+    weights = np.stack([np.ones(N), 1.0 - bad])
+    found = verdict(x, labels, [-0.3 * THETA, THETA], weights, [True, True], 0.05)
+    assert not found.admissible[1]
+    assert found.chosen == 0
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+def test_a_quota_is_no_evidence(evidence):
+    """A fit that gave up pairs unasked is plausible only where it is chosen."""
+    x, labels = normal_pairs(0)
+    found = verdict(x, labels, [THETA, THETA], np.ones((2, N)), [True, evidence], 0.1)
+    assert found.plausible.tolist() == [True, evidence]
