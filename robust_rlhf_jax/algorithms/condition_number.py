@@ -14,14 +14,15 @@ from .solution import Solution
 
 
 class ConditionNumberConfig(eqx.Module):
-    """`zeta`: radius of the confidence set in nats per pair, a number, "calibrated" or "theory" (`estimators`).
+    """`zeta`: the confidence set. "explained" (ours): rewards that fit the pairs that no plausible explanation of the
+    data disputes; or the paper's likelihood ratio with a radius in nats per pair: a number, "calibrated" or "theory".
 
     `descent`: how the pessimistic objective is minimised. `reuse_data`: all pairs for both stages instead of the
     two-way split. `radius`: bound on ‖θ‖₂, None for the paper's √(Hd). `ask_table`: leave out the pairs that the
     table contradicts (ours), before all else.
     """
 
-    zeta: str | float | Float[Array, ""] = "calibrated"
+    zeta: str | float | Float[Array, ""] = "explained"
     descent: DescentConfig = DescentConfig()
     reuse_data: bool = eqx.field(static=True, default=False)
     radius: float | Float[Array, ""] | None = None

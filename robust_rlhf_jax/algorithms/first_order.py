@@ -23,7 +23,7 @@ class FirstOrderConfig(eqx.Module):
     its average (with warm starts; 0: none).
     """
 
-    zeta: str | float | Float[Array, ""] = "calibrated"
+    zeta: str | float | Float[Array, ""] = "explained"
     descent: DescentConfig = DescentConfig(gradient="oracle", steps=50, warm_start=True)
     warm_steps: int = eqx.field(static=True, default=100)
     polish_steps: int = eqx.field(static=True, default=20)

@@ -9,19 +9,29 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.estimators.confidence_set import RewardSet, calibrated_zeta, confidence_set, theory_zeta
+from robust_rlhf_jax.estimators.confidence_set import (
+    MISS,
+    RewardSet,
+    calibrated_zeta,
+    chi_square_quantile,
+    confidence_set,
+    ellipsoid,
+    theory_zeta,
+)
 from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
 from robust_rlhf_jax.estimators.reward import robust_reward
-from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax.iterate import Status, worst_status
+from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
+from robust_rlhf_jax.rewards import fit_data
 
 from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
 from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
 from .solution import Solution
 
-ZETAS = ("calibrated", "theory")
+ZETAS = ("explained", "calibrated", "theory")
 # Where the data have holes, honest rows about them lie as far out as lies do. A pessimist can do without them, and must
 # not let them use up the filter's budget: it may lose this share of the rows beyond 2ε.
 DOUBT = 0.1
@@ -105,18 +115,47 @@ def robust_pessimism(
     d1, d2 = (data,) * 2 if config.reuse_data else random_split(k_split, data, 2)
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     radius = jnp.asarray(radius, epsilon.dtype)
-    x = d1.differences()
-    reward = robust_reward(x, x, d1.labels, epsilon, radius=radius, doubt=DOUBT)
-    # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
-    weights = jnp.maximum(reward.fit.weights, SUSPECT_WEIGHT)
-    zeta = _zeta(config.zeta, epsilon, reward.rank, jnp.sum(weights), data)
-    allowed = confidence_set(x, d1.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
+    explained = isinstance(config.zeta, str) and config.zeta == "explained"
+    allowed, reward_status, extra = (
+        _explained_rewards(d1, epsilon, radius)
+        if explained
+        else _likely_rewards(d1, epsilon, radius, config.zeta)
+    )
     target = resolve_reference(reference, d2, epsilon)
     found = minimise_pessimistically(
         k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner, polish
     )
+    return pessimistic_solution(data, found, reward_status, allowed, extra)
+
+
+def _explained_rewards(data: PreferenceData, epsilon, radius):
+    """(Θ, status, diagnostics): the rewards that no plausible explanation's pairs refute (`rewards.fit_differences`).
+
+    {‖θ‖ ≤ radius, (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²}, F the information of the undisputed pairs, 0 along doubted directions.
+    """
+    found = fit_data(data, epsilon)
+    level = chi_square_quantile(1.0 - MISS, found.rank)
+    allowed = ellipsoid(found.information, project_ball(found.theta, radius), jnp.sqrt(level), radius)
+    extra = {
+        "zeta": level / (2.0 * jnp.maximum(jnp.sum(found.undisputed), 1.0)),
+        "rank": found.rank,
+        "removed_mass": 1.0 - jnp.mean(found.weights),
+    }
+    # Labels that leave θ without a length do no harm here: the ball bounds it.
+    status = jnp.where(found.status == Status.SEPARABLE, Status.CONVERGED.array(), found.status)
+    return allowed, status, extra
+
+
+def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
+    """(Θ(D₁), status, diagnostics) as printed: the likelihood ratio to θ̂ on what filter and trimming leave."""
+    x = data.differences()
+    reward = robust_reward(x, x, data.labels, epsilon, radius=radius, doubt=DOUBT)
+    # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
+    weights = jnp.maximum(reward.fit.weights, SUSPECT_WEIGHT)
+    zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
+    allowed = confidence_set(x, data.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
-    return pessimistic_solution(data, found, reward.status, allowed, extra)
+    return allowed, reward.status, extra
 
 
 def _zeta(zeta, epsilon, rank, n_pairs, data):
