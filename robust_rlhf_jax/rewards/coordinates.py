@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.estimators.row_span import row_span
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -17,26 +17,22 @@ LARGEST = 1e36
 
 
 class Pairs(eqx.Module):
-    """N labelled differences as rows z = x·M whose second moment is I on their span, and 2r rows that carry the prior.
+    """N labelled differences as rows z = x·M whose second moment is I on their span, up to what the whitening shortens.
 
-    `rows` [N + 2r, r]: the z, then every axis twice, won once and lost once; `labels` [N + 2r]; `to_theta` M [k, r]:
-    θ = M·t for a fit t in these coordinates, and `from_theta` [r, k] back; `rank` of the span; `n_pairs`: N.
+    `z` [N, r]; `o` [N]: the labels ±1; `to_theta` M [k, r]: θ = M·t for a fit t in these coordinates, `from_theta`
+    [r, k] back; `rank` of the span; `far` [N]: rows `LONGEST_IN_WHITENING` times as long as the typical one.
     """
 
-    rows: Float[Array, "m r"]
-    labels: Float[Array, " m"]
+    z: Float[Array, "N r"]
+    o: Float[Array, " N"]
     to_theta: Float[Array, "k r"]
     from_theta: Float[Array, "r k"]
     rank: Int[Array, ""]
-    n_pairs: int = eqx.field(static=True)
+    far: Bool[Array, " N"]
 
     @property
-    def z(self) -> Float[Array, "N r"]:
-        return self.rows[: self.n_pairs]
-
-    @property
-    def o(self) -> Float[Array, " N"]:
-        return self.labels[: self.n_pairs]
+    def n_pairs(self) -> int:
+        return self.o.shape[-1]
 
     def margins(self, t: Float[Array, " r"]) -> Float[Array, " N"]:
         """o_n·tᵀz_n, positive where t agrees with the label."""
@@ -63,12 +59,9 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_WHITENING / jnp.maximum(relative, 1.0)) ** 2)
     deviations = jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0))
     whiten, colour = span.axes / deviations, span.axes * deviations
-    z, r = matmul(scaled, whiten), whiten.shape[1]
-    axes = jnp.eye(r, dtype=x.dtype)
-    ones = jnp.ones(r, x.dtype)
-    rows = jnp.concatenate([z, axes, axes])
-    both = jnp.concatenate([labels, ones, -ones])
-    return Pairs(rows, both, whiten / size[:, None], (colour * size[:, None]).T, span.rank, x.shape[0])
+    far = relative > LONGEST_IN_WHITENING
+    to_theta, from_theta = whiten / size[:, None], (colour * size[:, None]).T
+    return Pairs(matmul(scaled, whiten), labels, to_theta, from_theta, span.rank, far)
 
 
 def typical_sizes(x: Float[Array, "n k"]) -> Float[Array, " k"]:

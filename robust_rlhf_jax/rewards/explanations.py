@@ -1,5 +1,7 @@
 """Explanations of a data set: which pairs might be corrupt, and the reward that the others then speak for."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,15 +12,17 @@ from .doubt import doubted_directions, span_basis
 from .label_outliers import without_label_outliers
 from .proposals import (
     FILTER_UP_TO,
+    believed_rows,
     filtered_rows,
     lengths,
-    likely_rows,
     lonely_rows,
     short_rows,
-    unsure_rows,
 )
 from .score_test import readmit
-from .weighted_fit import fit
+from .weighted_fit import PRIOR, WeightedFit, fit
+
+# Coordinates from which on every fit is expensive, and fewer proposals are tried.
+WIDE = 128
 
 
 class Explanations(eqx.Module):
@@ -33,9 +37,17 @@ class Explanations(eqx.Module):
     doubted: Float[Array, "r r"]
 
 
+class Starts(NamedTuple):
+    """Fits to all pairs: `plain`; `bounded`: rows weighted by 1/length; `short`: the shorter half of the rows."""
+
+    plain: Float[Array, " r"]
+    bounded: Float[Array, " r"]
+    short: Float[Array, " r"]
+
+
 def explain(
     pairs: Pairs,
-    plain: Float[Array, " r"],
+    starts: Starts,
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float = 1.0,
 ) -> Explanations:
@@ -45,13 +57,12 @@ def explain(
     which one of three fits is surest) goes through the score test, which brings back whom nothing contradicts, and then
     through the search for label outliers. To these come trimmed fits (Algorithm 2) from five starts.
     """
-    ones, zero = jnp.ones_like(pairs.o), jnp.zeros_like(plain)
+    ones, plain = jnp.ones_like(pairs.o), starts.plain
     most, budget = 1.0 - 2.0 * epsilon, 2.0 * epsilon * pairs.n_pairs
-    guarded = jnp.stack([_inverse_lengths(pairs), short_rows(pairs, jnp.asarray(0.5, plain.dtype))])
-    bounded, short = jax.lax.map(lambda weights: fit(pairs, weights, zero).t, guarded)
-    starts = jnp.stack([plain, bounded, short])
-    unsure = jax.lax.map(lambda start: unsure_rows(pairs, most, start), starts)
-    doubts = [ones, short_rows(pairs, most), lonely_rows(pairs, most), lonely_rows(pairs, 1.0 - epsilon)]
+    unsure, trimmed = _by_margins(pairs, starts, epsilon)
+    doubts = [ones, short_rows(pairs, most), lonely_rows(pairs, most)]
+    if pairs.z.shape[1] <= WIDE:
+        doubts.append(lonely_rows(pairs, 1.0 - epsilon))
     if pairs.z.shape[1] <= FILTER_UP_TO:
         doubts.append(filtered_rows(pairs, epsilon))
     from_plain = jnp.broadcast_to(plain, (len(doubts), plain.shape[0]))
@@ -64,14 +75,45 @@ def explain(
 
     proposals = (jnp.concatenate([jnp.stack(doubts), unsure[0]]), jnp.concatenate([from_plain, unsure[1]]))
     t, weights, doubted = jax.lax.map(examine, proposals)
-    again = jnp.stack([plain, short, t[-3], t[-1], t[len(doubts) - 1]])
-    trimmed_weights, trimmed_t = jax.lax.map(lambda s: likely_rows(pairs, 1.0 - epsilon, s), again)
     return Explanations(
-        jnp.concatenate([plain[None], t, trimmed_t]),
-        jnp.concatenate([ones[None], weights, trimmed_weights]),
-        jnp.arange(1 + len(t) + len(trimmed_t)) <= len(t),
+        jnp.concatenate([plain[None], t, trimmed[1]]),
+        jnp.concatenate([ones[None], weights, trimmed[0]]),
+        jnp.arange(1 + len(t) + len(trimmed[1])) <= len(t),
         span_basis(doubted.reshape(-1, plain.shape[0])),
     )
+
+
+def first_fits(pairs: Pairs) -> tuple[Starts, WeightedFit]:
+    """The `Starts`, and the plain fit with its status: maximum likelihood on all pairs, no prior."""
+    half = short_rows(pairs, jnp.asarray(0.5, pairs.z.dtype))
+    weights = jnp.stack([jnp.ones_like(pairs.o), _inverse_lengths(pairs), half])
+    priors = jnp.asarray([0.0, PRIOR, PRIOR], pairs.z.dtype)
+    zero = jnp.zeros(pairs.z.shape[1], pairs.z.dtype)
+    fits = jax.lax.map(lambda given: fit(pairs, given[0], zero, given[1]), (weights, priors))
+    return Starts(*fits.t), jax.tree.map(lambda leaf: leaf[0], fits)
+
+
+def _by_margins(pairs: Pairs, starts: Starts, epsilon):
+    """((weights, t) of the pairs about which fits are unsure, of trimmed fits from there and from the first fits).
+
+    Two stages of one program: the second starts where the first one's unsure fits ended.
+    """
+    plain, bounded, short = starts
+    wide = pairs.z.shape[1] > WIDE
+    first = jnp.stack([plain, short] if wide else [plain, bounded, short, plain, short])
+    likely = jnp.asarray([False, False] if wide else [False, False, False, True, True])
+    count = 2 if wide else 3
+
+    def stage(carry, _):
+        begin, kind = carry
+        share = jnp.where(kind, 1.0 - epsilon, 1.0 - 2.0 * epsilon)
+        weights, t = jax.lax.map(lambda g: believed_rows(pairs, *g), (share, begin, kind))
+        # What is trimmed already stays as it is.
+        return (t, jnp.ones_like(kind)), (weights, t)
+
+    _, (weights, t) = jax.lax.scan(stage, (first, likely), length=2)
+    unsure = weights[0, :count], t[0, :count]
+    return unsure, (weights[1], t[1])
 
 
 def _inverse_lengths(pairs: Pairs) -> Float[Array, " N"]:

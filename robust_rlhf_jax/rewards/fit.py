@@ -13,10 +13,12 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs, unit_free
 from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
-from .explanations import explain
+from .explanations import explain, first_fits
 from .selection import Judgement, judge
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit, secant_information
+from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, secant_information
 
+# Information about a unit of t, in whitened coordinates, that a handful of pairs has: below, a direction is not known.
+IDENTIFIED = 1.0
 # What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
 CEILING = 0.2
 
@@ -59,11 +61,11 @@ def fit_differences(
     pair as a number from 0 to N − 1, or None.
     """
     pairs = unit_free(x, labels)
-    plain = plain_fit(pairs)
+    starts, plain = first_fits(pairs)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
 
     def robust():
-        explanations = explain(pairs, plain.t, epsilon, spread)
+        explanations = explain(pairs, starts, epsilon, spread)
         found = judge(pairs, explanations, epsilon)
         undisputed = jnp.min(jnp.where(found.plausible[:, None], explanations.weights, 1.0), axis=0)
         trusting = found.chosen == 0
@@ -80,7 +82,8 @@ def fit_differences(
         nothing = jnp.zeros((r, r), x.dtype), known, jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
         return _Outcome(plain.t, ones, ones, *nothing)
 
-    found = jax.lax.cond(epsilon > 0, robust, classical)
+    # Labels that some reward explains entirely contradict nothing.
+    found = jax.lax.cond((epsilon > 0) & ~plain.at_radius, robust, classical)
     return RewardFit(
         theta=matmul(pairs.to_theta, found.t),
         weights=found.weights,
@@ -148,10 +151,12 @@ def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Ar
     were left out, which speak of nothing else.
     """
     found = coverage(pairs, weights, pairs.margins(t))
-    basis = span_basis(unit_rows(found.directions, found.share < COVERED))
+    # By what the kept pairs know in themselves: beside rows that lie far out, any honest pair knows little.
+    alone = found.share / jnp.maximum(jnp.sum(found.directions**2, axis=1), 1e-30)
+    basis = span_basis(unit_rows(found.directions, (found.share < COVERED) & (alone < IDENTIFIED)))
     shown = matmul(matmul(pairs.z, basis.T), basis)
     z = weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown
-    every = eqx.tree_at(lambda p: p.rows, pairs, jnp.concatenate([z, pairs.rows[pairs.n_pairs :]]))
+    every = eqx.tree_at(lambda p: p.z, pairs, z)
     return jnp.where(jnp.any(basis != 0), fit(every, jnp.ones_like(weights), t).t, t), basis
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, top_eigenpair, weighted_gram
@@ -30,7 +30,7 @@ class _State(NamedTuple):
     weights: Float[Array, " N"]
     t: Float[Array, " r"]
     excess: Float[Array, ""]
-    scores: Float[Array, " N"]
+    done: Bool[Array, ""]
     step: Int[Array, ""]
 
 
@@ -49,7 +49,8 @@ def without_label_outliers(
     n = pairs.n_pairs
     level = 1.0 + TOLERATED + STANDARD_ERRORS * jnp.sqrt(jnp.maximum(pairs.rank, 1) / n)
 
-    def look(weights, t, step) -> _State:
+    def look(weights, t):
+        """(λ, what each pair has in it)."""
         margins = pairs.margins(t)
         wrong = weights * missed(margins) ** 2
         known = information(pairs, weights, margins) + 0.5 * PRIOR * jnp.eye(t.shape[0], dtype=t.dtype)
@@ -57,18 +58,23 @@ def without_label_outliers(
         half = lower_solve(factor, weighted_gram(pairs.z, wrong))
         excess, axis = top_eigenpair(lower_solve(factor, half.T))
         direction = jax.scipy.linalg.solve_triangular(factor, axis, trans=1, lower=True)
-        return _State(weights, t, excess, wrong * matmul(pairs.z, direction) ** 2, step)
+        return excess, wrong * matmul(pairs.z, direction) ** 2
 
     def unfinished(state: _State):
-        spent = n - jnp.sum(state.weights)
-        return (state.excess > level) & (spent < budget - 0.5) & (state.step < STEPS)
+        return ~state.done & (state.step < STEPS)
 
     def remove(state: _State) -> _State:
+        excess, scores = look(state.weights, state.t)
         left = budget - (n - jnp.sum(state.weights))
-        mass = jnp.minimum(left, jnp.maximum(budget / STEPS, 1.0))
-        threshold = upper_threshold(state.scores, state.weights, mass)
-        kept = jnp.where(state.scores >= jnp.maximum(threshold, 1e-30), 0.0, state.weights)
-        return look(kept, fit(pairs, kept, state.t).t, state.step + 1)
+        done = (excess <= level) | (left <= 0.5)
+        threshold = upper_threshold(
+            scores, state.weights, jnp.minimum(left, jnp.maximum(budget / STEPS, 1.0))
+        )
+        kept = jnp.where(scores >= jnp.maximum(threshold, 1e-30), 0.0, state.weights)
+        weights = jnp.where(done, state.weights, kept)
+        return _State(weights, fit(pairs, weights, state.t).t, excess, done, state.step + 1)
 
-    end = jax.lax.while_loop(unfinished, remove, look(weights, start, jnp.zeros((), jnp.int32)))
+    infinite = jnp.asarray(jnp.inf, start.dtype)
+    first = _State(weights, start, infinite, jnp.asarray(False), jnp.zeros((), jnp.int32))
+    end = jax.lax.while_loop(unfinished, remove, first)
     return Cleaned(end.weights, end.t, end.excess)

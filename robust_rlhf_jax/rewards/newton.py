@@ -34,28 +34,35 @@ class _State(NamedTuple):
 
 
 def maximise(
-    rows: Float[Array, "m r"],
-    labels: Float[Array, " m"],
-    weights: Float[Array, " m"],
+    rows: Float[Array, "n r"],
+    labels: Float[Array, " n"],
+    weights: Float[Array, " n"],
     start: Float[Array, " r"],
     radius: float,
+    prior: float | Float[Array, ""] = 0.0,
 ) -> Optimum:
-    """argmax over ‖t‖ ≤ radius of Σ_n w_n log σ(o_n tᵀz_n)/Σ_n w_n, for rows z whose second moment is about I.
+    """argmax over ‖t‖ ≤ radius of (Σ_n w_n log σ(o_n tᵀz_n) + prior·Σ_j log σ(t_j)σ(−t_j))/Σ_n w_n.
 
-    A step that does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii
-    1967). It ends where Newton's decrement, or the gain of a step with fresh curvature, is what rounding hides.
+    For rows z whose second moment is about I. The prior gives every axis that many wins and as many losses. A step that
+    does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii 1967). It ends
+    where Newton's decrement, or the gain of a step with fresh curvature, is what rounding hides.
     """
-    dtype, r = rows.dtype, rows.shape[1]
-    weights = weights / jnp.maximum(jnp.sum(weights), jnp.finfo(dtype).tiny)
+    dtype = rows.dtype
+    total = jnp.maximum(jnp.sum(weights), jnp.finfo(dtype).tiny)
+    weights, prior = weights / total, jnp.asarray(prior, dtype) / total
     hidden = 4 * jnp.finfo(dtype).eps
 
     def look(t):
-        return value_gradient_at(margins_of(t, rows, labels), rows, labels, weights)
+        value, gradient = value_gradient_at(margins_of(t, rows, labels), rows, labels, weights)
+        doubt = jnp.sum(jax.nn.log_sigmoid(t) + jax.nn.log_sigmoid(-t))
+        scale = jnp.sum(weights)  # `value_gradient_at` divides by it
+        return value * scale + prior * doubt, gradient * scale - prior * jnp.tanh(0.5 * t)
 
     def factor_at(t):
         curvature = curvature_at(margins_of(t, rows, labels), rows, weights)
+        own = 2.0 * prior * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
         ridge = 16 * jnp.finfo(dtype).eps * (1.0 + jnp.trace(curvature))
-        return cholesky(curvature + ridge * jnp.eye(r, dtype=dtype))
+        return cholesky(curvature + jnp.diag(own + ridge))
 
     def within(t):
         return t * jnp.minimum(1.0, radius / jnp.maximum(jnp.linalg.norm(t), 1e-30))

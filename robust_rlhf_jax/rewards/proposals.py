@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.estimators.moments import robust_covariance
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -44,31 +44,25 @@ def filtered_rows(pairs: Pairs, epsilon: Float[Array, ""]) -> Float[Array, " N"]
     return robust_covariance(pairs.z, epsilon, assume_centered=True).weights
 
 
-def unsure_rows(
-    pairs: Pairs, share: Float[Array, ""], start: Float[Array, " r"]
+def believed_rows(
+    pairs: Pairs, share: Float[Array, ""], start: Float[Array, " r"], likely: Bool[Array, ""]
 ) -> tuple[Float[Array, " N"], Float[Array, " r"]]:
-    """(weights, t) of the `share` of the pairs about which t is least sure, t the fit to them: `ROUNDS` times in turn.
+    """(weights, t): the `share` of the pairs that t prefers, t the fit to them, in turn until the pairs stay.
 
+    `likely`: the pairs whose labels t finds likeliest (paper: Algorithm 2); else those about which t is least sure.
     Lies that decide a fit lie where it is sure: far out along t, or on labels that it takes for granted. Where it is
     unsure a label carries most information and least leverage.
     """
+    rounds = jnp.where(likely, 2 * ROUNDS, ROUNDS)
 
-    def again(_, carry):
-        _, t = carry
-        weights = keep_top(-jnp.abs(pairs.margins(t)), jnp.ones_like(pairs.o), share * pairs.n_pairs)
-        return weights, fit(pairs, weights, t).t
+    def again(carry):
+        last, t, moved, count = carry
+        margins = pairs.margins(t)
+        merit = jnp.where(likely, margins, -jnp.abs(margins))
+        weights = keep_top(merit, jnp.ones_like(pairs.o), share * pairs.n_pairs)
+        moved = jnp.any(weights != last)
+        return weights, fit(pairs, weights, t).t, moved, count + 1
 
-    return jax.lax.fori_loop(0, ROUNDS, again, (jnp.ones_like(pairs.o), start))
-
-
-def likely_rows(
-    pairs: Pairs, share: Float[Array, ""], start: Float[Array, " r"]
-) -> tuple[Float[Array, " N"], Float[Array, " r"]]:
-    """(weights, t) of the `share` of the pairs that t finds likeliest, t the fit to them (paper: Algorithm 2)."""
-
-    def again(_, carry):
-        _, t = carry
-        weights = keep_top(pairs.margins(t), jnp.ones_like(pairs.o), share * pairs.n_pairs)
-        return weights, fit(pairs, weights, t).t
-
-    return jax.lax.fori_loop(0, 2 * ROUNDS, again, (jnp.ones_like(pairs.o), start))
+    first = (jnp.ones_like(pairs.o), start, jnp.asarray(True), jnp.zeros((), jnp.int32))
+    weights, t, _, _ = jax.lax.while_loop(lambda c: c[2] & (c[3] < rounds), again, first)
+    return weights, t

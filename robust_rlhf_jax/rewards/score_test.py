@@ -54,20 +54,28 @@ def readmit(
     """
     first = _Round(proposal, 1.0 - proposal, start, jnp.zeros((), jnp.int32))
 
-    def undecided(state: _Round):
-        return (jnp.sum(state.suspects) > 1e-6) & (state.round < ROUNDS)
+    def unfinished(state: _Round):
+        # Once nobody is suspect, one more round fits what counts.
+        return state.round <= ROUNDS
 
     def decide(state: _Round) -> _Round:
         t = fit(pairs, state.kept, state.t).t
         left = budget - (pairs.n_pairs - jnp.sum(state.kept) - jnp.sum(state.suspects))
         out, settled = _contradicting(pairs, state.kept, state.suspects, t, left, overdispersion)
         remaining = state.suspects * (1.0 - out)
-        back = settled | (state.round == ROUNDS - 1)
+        back = settled | (state.round >= ROUNDS - 1)
         kept = jnp.where(back, state.kept + remaining, state.kept)
-        return _Round(kept, jnp.where(back, 0.0, remaining), t, state.round + 1)
+        decided = jnp.sum(state.suspects) <= 1e-6
+        following = jnp.where(decided, ROUNDS + 1, jnp.minimum(state.round + 1, ROUNDS))
+        return _Round(
+            jnp.where(decided, state.kept, kept),
+            jnp.where(back | decided, 0.0, remaining),
+            t,
+            following.astype(jnp.int32),
+        )
 
-    end = jax.lax.while_loop(undecided, decide, first)
-    return Readmission(end.kept, fit(pairs, end.kept, end.t).t, jnp.sum(end.kept) < pairs.n_pairs - 0.5)
+    end = jax.lax.while_loop(unfinished, decide, first)
+    return Readmission(end.kept, end.t, jnp.sum(end.kept) < pairs.n_pairs - 0.5)
 
 
 def _contradicting(pairs: Pairs, kept, suspects, t, left, overdispersion):

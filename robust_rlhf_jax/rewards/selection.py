@@ -51,7 +51,11 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
         left_out <= epsilon + SLACK
     )
     at_stake = jax.vmap(lambda w, p: _at_stake(predicted[0], p, w))(explanations.weights, predicted)
-    better = (scores - scores[0] > CERTAIN * likelihood.error) & (at_stake > MATERIAL)
+    # One row that lies absurdly far out may erase a feature that decides little: against such rows certainty suffices.
+    gone = 1.0 - explanations.weights
+    absurd = matmul(gone, pairs.far.astype(gone.dtype)) > 0.5 * jnp.sum(gone, axis=1)
+    certain = scores - scores[0] > CERTAIN * likelihood.error
+    better = certain & ((at_stake > MATERIAL) | absurd)
     eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
     chosen = jnp.argmax(jnp.where(eligible, scores, -jnp.inf))
     chosen = jnp.where(jnp.any(eligible), chosen, 0).astype(jnp.int32)

@@ -27,18 +27,14 @@ class WeightedFit(NamedTuple):
 
 
 def fit(
-    pairs: Pairs, weights: Float[Array, " N"], start: Float[Array, " r"], prior: float = PRIOR
+    pairs: Pairs,
+    weights: Float[Array, " N"],
+    start: Float[Array, " r"],
+    prior: float | Float[Array, ""] = PRIOR,
 ) -> WeightedFit:
     """argmax over ‖t‖ ≤ RADIUS of Σ_n w_n log σ(o_n tᵀz_n), with `prior` wins and losses along every axis."""
-    extra = jnp.full(pairs.rows.shape[0] - pairs.n_pairs, prior, weights.dtype)
-    found = maximise(pairs.rows, pairs.labels, jnp.concatenate([weights, extra]), start, RADIUS)
+    found = maximise(pairs.z, pairs.o, weights, start, RADIUS, prior)
     return WeightedFit(found.t, found.value, found.status, jnp.linalg.norm(found.t) >= 0.999 * RADIUS)
-
-
-def plain_fit(pairs: Pairs) -> WeightedFit:
-    """Maximum likelihood on all pairs, no prior."""
-    ones = jnp.ones(pairs.n_pairs, pairs.rows.dtype)
-    return fit(pairs, ones, jnp.zeros(pairs.rows.shape[1], ones.dtype), prior=0.0)
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
