@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .coordinates import Pairs, unit_free
 from .explanations import explain
 from .selection import Judgement, judge
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit
+from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit, separable
 
 # What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
 CEILING = 0.2
@@ -87,7 +87,7 @@ def fit_differences(
         rank=pairs.rank,
         doubted=matmul(doubted, pairs.to_theta.T),
         at_radius=plain.at_radius,
-        status=_status(plain, t),
+        status=_status(pairs, plain, t),
     )
 
 
@@ -153,6 +153,6 @@ def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Ar
     return jnp.where(jnp.any(doubted), fit(every, jnp.ones_like(weights), t).t, t), span.T
 
 
-def _status(plain: WeightedFit, t) -> Int[Array, ""]:
-    separable = jnp.where(plain.at_radius, Status.SEPARABLE.array(), plain.status)
-    return jnp.where(jnp.all(jnp.isfinite(t)), separable, Status.NONFINITE.array())
+def _status(pairs: Pairs, plain: WeightedFit, t) -> Int[Array, ""]:
+    status = jnp.where(separable(pairs, plain), Status.SEPARABLE.array(), plain.status)
+    return jnp.where(jnp.all(jnp.isfinite(t)), status, Status.NONFINITE.array())

@@ -173,6 +173,21 @@ def test_separable_labels_are_said():
         assert theta @ THETA > 0.99 * np.linalg.norm(theta) * np.linalg.norm(THETA)
 
 
+def test_a_feature_that_always_wins_is_said():
+    """Three pairs show it, all won: its θ has no best value, and the others are as without it."""
+    x, labels = normal_pairs(0)
+    x[:, 5] = np.arange(N) < 3
+    labels[:3] = 1.0
+    for epsilon in (0.0, 0.1):
+        found = fitted(x, labels, epsilon)
+        assert found.status == Status.SEPARABLE
+        assert np.isfinite(found.theta).all()
+        assert found.theta[5] > 3
+        np.testing.assert_array_equal(found.weights, 1.0)
+    labels[2] = -1.0
+    assert fitted(x, labels, 0.1).status == Status.CONVERGED
+
+
 def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
     """The planted pairs alone show the last feature, mostly for it, and they lie about the others from both sides."""
     for seed in (1, 2):
