@@ -15,7 +15,7 @@ from .coordinates import Pairs, unit_free
 from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
 from .explanations import explain, first_fits
 from .selection import Judgement, judge
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, secant_information
+from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, secant_information, separable
 
 # Information about a unit of t, in whitened coordinates, that a handful of pairs has: below, a direction is not known.
 IDENTIFIED = 1.0
@@ -82,8 +82,9 @@ def fit_differences(
         nothing = jnp.zeros((r, r), x.dtype), known, jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
         return _Outcome(plain.t, ones, ones, *nothing)
 
-    # Labels that some reward explains entirely contradict nothing.
-    found = jax.lax.cond((epsilon > 0) & ~plain.at_radius, robust, classical)
+    # Labels that a reward explains one and all contradict nothing.
+    explained = jnp.all(pairs.margins(plain.t) > 0)
+    found = jax.lax.cond((epsilon > 0) & ~explained, robust, classical)
     return RewardFit(
         theta=matmul(pairs.to_theta, found.t),
         weights=found.weights,
@@ -95,7 +96,7 @@ def fit_differences(
         doubted=matmul(found.doubted, pairs.to_theta.T),
         information=matmul(pairs.from_theta.T, matmul(found.known, pairs.from_theta)),
         at_radius=plain.at_radius,
-        status=_status(plain, found.t),
+        status=_status(pairs, plain, found.t),
     )
 
 
@@ -160,6 +161,6 @@ def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Ar
     return jnp.where(jnp.any(basis != 0), fit(every, jnp.ones_like(weights), t).t, t), basis
 
 
-def _status(plain: WeightedFit, t) -> Int[Array, ""]:
-    separable = jnp.where(plain.at_radius, Status.SEPARABLE.array(), plain.status)
-    return jnp.where(jnp.all(jnp.isfinite(t)), separable, Status.NONFINITE.array())
+def _status(pairs: Pairs, plain: WeightedFit, t) -> Int[Array, ""]:
+    status = jnp.where(separable(pairs, plain), Status.SEPARABLE.array(), plain.status)
+    return jnp.where(jnp.all(jnp.isfinite(t)), status, Status.NONFINITE.array())

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import weighted_gram
 
 from .coordinates import Pairs
@@ -13,6 +14,9 @@ from .newton import maximise
 
 # Bound on ‖t‖, the root mean square margin: real choices have 1 to 3, so that only (nearly) separable labels reach it.
 RADIUS = 30.0
+# Mean of P(1 − P) along a direction below which it counts as separated: that of root mean square margin `RADIUS` where
+# rows are normal. Fits in few digits stop before that, the sooner the more pairs.
+FLAT, FLAT_AT_MOST = 5e-5, 1e-3
 # Wins and losses that every axis is given in the fit of a part of the pairs: a precision of .01, less than a pair.
 PRIOR = 0.02
 
@@ -59,3 +63,17 @@ def secant_information(
     """
     size = jnp.maximum(jnp.abs(margins), 1e-3)
     return weighted_gram(pairs.z, weights * jnp.tanh(0.5 * size) / (2.0 * size))
+
+
+def separable(pairs: Pairs, plain: WeightedFit) -> Bool[Array, ""]:
+    """Whether some direction has no best length: nearly every label that shows it is won, or t has reached `RADIUS`.
+
+    The fit ends where rounding hides the gain, often far inside the radius: there the pairs know nothing more of that
+    direction, and the least eigenvalue of F/N says so.
+    """
+    ones = jnp.ones_like(pairs.o)
+    known, _ = eigh(information(pairs, ones, pairs.margins(plain.t)) / pairs.n_pairs)
+    # Null axes come first, with exactly nothing known.
+    least = known[jnp.clip(known.shape[0] - pairs.rank, 0, known.shape[0] - 1)]
+    flat = min(max(4 * float(jnp.finfo(ones.dtype).eps) * pairs.n_pairs, FLAT), FLAT_AT_MOST)
+    return plain.at_radius | ((least < flat) & (pairs.rank > 0))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.explanations import explain
-from robust_rlhf_jax.rewards.weighted_fit import plain_fit
+from robust_rlhf_jax.rewards.explanations import explain, first_fits
 
 from .worlds import THETA, N, normal_pairs, planted, rare_pairs
 
@@ -15,9 +14,9 @@ from .worlds import THETA, N, normal_pairs, planted, rare_pairs
 @jax.jit
 def explained(x, labels, epsilon):
     pairs = unit_free(x, labels)
-    plain = plain_fit(pairs).t
-    claims = explain(pairs, plain, epsilon)
-    return claims, plain, claims.t @ pairs.to_theta.T
+    starts, plain = first_fits(pairs)
+    claims = explain(pairs, starts, epsilon)
+    return claims, plain.t, claims.t @ pairs.to_theta.T
 
 
 def worlds():

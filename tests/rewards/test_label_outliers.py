@@ -9,9 +9,8 @@ import scipy.special
 
 from robust_rlhf_jax.rewards import label_outliers
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.weighted_fit import plain_fit
 
-from .worlds import THETA, N, maximum_likelihood, normal_pairs, rare_pairs, sparse_pairs
+from .worlds import THETA, N, maximum_likelihood, normal_pairs, plain_fit, rare_pairs, sparse_pairs
 
 
 @jax.jit

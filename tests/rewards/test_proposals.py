@@ -19,8 +19,8 @@ def propose(x, labels, share):
         "pairs": pairs,
         "short": proposals.short_rows(pairs, share),
         "lonely": proposals.lonely_rows(pairs, share),
-        "unsure": proposals.unsure_rows(pairs, share, zero),
-        "likely": proposals.likely_rows(pairs, share, zero),
+        "unsure": proposals.believed_rows(pairs, share, zero, jnp.asarray(False)),
+        "likely": proposals.believed_rows(pairs, share, zero, jnp.asarray(True)),
     }
 
 

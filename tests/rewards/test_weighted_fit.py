@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from robust_rlhf_jax.rewards import weighted_fit
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
-from .worlds import draw_labels, maximum_likelihood, normal_pairs, rare_pairs, sparse_pairs
+from .worlds import draw_labels, maximum_likelihood, normal_pairs, plain_fit, rare_pairs, sparse_pairs
 
 n, k = 200, 6
 
@@ -20,8 +20,14 @@ n, k = 200, 6
 @jax.jit
 def plain(x, labels):
     pairs = unit_free(x, labels)
-    found = weighted_fit.plain_fit(pairs)
+    found = plain_fit(pairs)
     return pairs, found, pairs.to_theta @ found.t
+
+
+@jax.jit
+def says_separable(x, labels):
+    pairs = unit_free(x, labels)
+    return weighted_fit.separable(pairs, plain_fit(pairs))
 
 
 @jax.jit
@@ -125,3 +131,27 @@ def test_separable_labels_stop_at_the_bound(wide):
             assert found.at_radius
             assert np.linalg.norm(found.t) <= weighted_fit.RADIUS * (1 + 1e-5)
             assert theta @ truth > 0.95 * np.linalg.norm(theta) * np.linalg.norm(truth)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@given(
+    seed=st.integers(0, 2**16),
+    length=st.sampled_from([0.3, 1.0, 4.0]),
+    kind=st.sampled_from(["whole", "normal", "rare"]),
+)
+def test_whatever_highs_separates_is_found(wide, seed, length, kind):
+    """And nothing else, but labels whose finite fit has margins beyond all use. In `rare` three pairs show a column."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(16, 3)) if kind == "normal" else rng.integers(-2, 3, size=(16, 3)).astype(float)
+    labels = draw_labels(rng, x, length * rng.normal(size=3))
+    if kind == "rare":
+        x[:, 0] = np.arange(16) < 3
+        labels[:3] = rng.choice([-1.0, 1.0], 3) if seed % 2 else 1.0
+    if not x.any():
+        return
+    with jax.enable_x64(wide):
+        found = says_separable(*(jnp.asarray(a, jnp.float64 if wide else jnp.float32) for a in (x, labels)))
+    if separates(x, labels):
+        assert found
+    elif found:
+        assert np.abs(x @ maximum_likelihood(x, labels)).max() > 10

@@ -6,9 +6,15 @@ import scipy.special
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax.rewards import RewardFit, fit_differences
+from robust_rlhf_jax.rewards.weighted_fit import fit
 
 N, K = 1000, 6
 THETA = np.array([1.0, -1.0, 0.5, -0.5, 1.0, 1.2])
+
+
+def plain_fit(pairs):
+    """Maximum likelihood on all pairs, no prior."""
+    return fit(pairs, jnp.ones_like(pairs.o), jnp.zeros(pairs.z.shape[1], pairs.z.dtype), prior=0.0)
 
 
 def draw_labels(rng, x, theta=THETA):
