@@ -13,7 +13,9 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs, unit_free
 from .explanations import explain
-from .selection import Judgement, judge
+from .selection import judge
+from .share import corrupt_share
+from .suspicion import suspicion_of
 from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, plain_fit
 
 # What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
@@ -25,7 +27,7 @@ COVERED = 0.1
 class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
-    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of 0.
+    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions, or 0.
     """
 
     theta: Float[Array, " k"]
@@ -69,7 +71,13 @@ def fit_differences(
         kept, doubted = _keep_every_direction(pairs, weights, t)
         t = jnp.where(found.chosen == 0, plain.t, kept)
         weights = jnp.where(found.chosen == 0, 1.0, weights)
-        return t, weights, undisputed, doubted * (found.chosen > 0), *_share(found, weights, epsilon)
+        return (
+            t,
+            weights,
+            undisputed,
+            doubted * (found.chosen > 0),
+            *corrupt_share(pairs, explanations, found, epsilon, spread),
+        )
 
     def classical():
         ones, r = jnp.ones_like(labels), plain.t.shape[0]
@@ -81,7 +89,7 @@ def fit_differences(
         theta=matmul(pairs.to_theta, t),
         weights=weights,
         undisputed=undisputed,
-        suspicion=suspicion_of(pairs.margins(t), weights, epsilon),
+        suspicion=suspicion_of(pairs, t, weights, epsilon),
         epsilon=estimate,
         interval=interval,
         rank=pairs.rank,
@@ -103,27 +111,6 @@ def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]
     known = information(pairs, ones, margins) + 0.5 * PRIOR * jnp.eye(r, dtype=t.dtype)
     whitened = lower_solve(cholesky(known), by_group.T)
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)
-
-
-def suspicion_of(margins: Float[Array, " N"], weights: Float[Array, " N"], epsilon) -> Float[Array, " N"]:
-    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), in the upper half of [0, 1] for pairs
-    that were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
-    """
-    share = jnp.maximum(epsilon, 0.01)
-    lie = 0.5 * share / ((1.0 - share) * jax.nn.sigmoid(margins) + 0.5 * share)
-    return jnp.clip(lie * (0.5 + 0.5 * weights) + 0.5 * (1.0 - weights), 0.0, 1.0)
-
-
-def _share(found: Judgement, weights, epsilon):
-    """(ε̂, its interval): the share left out; what even the most lenient explanation needs; and at most the ceiling."""
-    left_out = 1.0 - jnp.mean(weights)
-    clean = found.chosen == 0
-    lower = jnp.maximum(jnp.min(found.needed) - found.needed[0] * clean, 0.0)
-    estimate = jnp.where(clean, 0.0, left_out)
-    upper = jnp.where(clean, jnp.minimum(found.needed[0] + 0.02, epsilon), jnp.maximum(epsilon, left_out))
-    return estimate, jnp.stack(
-        [jnp.minimum(jnp.where(clean, 0.0, lower), estimate), jnp.maximum(upper, estimate)]
-    )
 
 
 def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Array, " r"]):
