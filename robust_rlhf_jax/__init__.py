@@ -38,11 +38,7 @@ from .diagnostics import (
 )
 from .estimators import (
     ConfidenceSet,
-    EpsilonChoice,
-    EpsilonEstimate,
-    choose_epsilon,
     confidence_set,
-    estimate_epsilon,
     filter_mean,
     robust_covariance,
     robust_linear_regression,
@@ -87,7 +83,7 @@ from .preferences import (
     sample_segments,
     save,
 )
-from .rewards import RewardModel, fit_reward
+from .rewards import EpsilonEstimate, RewardModel, estimate_epsilon, fit_reward
 
 __version__ = "0.1.0"
 
@@ -98,7 +94,6 @@ __all__ = [
     "ConfidenceSet",
     "Coverage",
     "DescentConfig",
-    "EpsilonChoice",
     "EpsilonEstimate",
     "ExactOracle",
     "FirstOrderConfig",
@@ -126,7 +121,6 @@ __all__ = [
     "changed_pairs",
     "check_linear_mdp",
     "check_preferences",
-    "choose_epsilon",
     "condition_number",
     "confidence_set",
     "confident_learning",
