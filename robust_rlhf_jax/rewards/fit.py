@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -42,7 +43,6 @@ class RewardFit(NamedTuple):
     status: Int[Array, ""]
 
 
-@eqx.filter_jit
 def fit_differences(
     x: Float[Array, "N k"],
     labels: Float[Array, " N"],
@@ -58,7 +58,15 @@ def fit_differences(
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs, a ceiling; `groups` [N]: the rater of each
     pair as a number from 0 to N − 1, or None.
+
+    **Raises:** ValueError for labels other than ±1.
     """
+    check_labels(labels)
+    return _fit_differences(x, labels, epsilon, groups)
+
+
+@eqx.filter_jit
+def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
     pairs = unit_free(x, labels)
     plain = plain_fit(pairs)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)

@@ -54,7 +54,7 @@ def test_most_flips_covers_the_share_and_is_tight_where_margins_are_large():
         assert share <= most < share + 0.03
     small = 0.5 * rng.normal(size=2000)
     agree = rng.uniform(size=small.size) < 1 / (1 + np.exp(-small))
-    assert float(most_flips(jnp.asarray(np.where(agree, small, -small), jnp.float32))) > 0.3
+    assert float(most_flips(jnp.asarray(np.where(agree, small, -small), jnp.float32))) > 0.15
 
 
 def test_the_message_is_for_the_host():
