@@ -1,11 +1,12 @@
 """Rewards from labelled differences: `fit_reward`, and what it is made of."""
 
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
-from .fit import RewardFit, fit_differences
-from .front_door import fit_data, fit_reward
+from .fit import CEILING, RewardFit, fit_differences
+from .front_door import fit_data, fit_reward, group_numbers
 from .model import RewardModel
 
 __all__ = [
+    "CEILING",
     "EpsilonEstimate",
     "RewardFit",
     "RewardModel",
@@ -13,4 +14,5 @@ __all__ = [
     "fit_data",
     "fit_differences",
     "fit_reward",
+    "group_numbers",
 ]
