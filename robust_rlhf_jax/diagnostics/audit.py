@@ -95,8 +95,8 @@ def audit(
     **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged; None: decided
     from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
     fold, and "fit_reward" allows for their labels hanging together; by default each pair is its own. `inject` in
-    [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the plain
-    fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
+    [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the
+    plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
     `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
