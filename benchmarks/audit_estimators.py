@@ -57,7 +57,10 @@ def main():
     print("| plain |" + "".join(f" {cell(result, 0)} |" for result in default))
     for name, results in found.items():
         print(f"| `{name}` |" + "".join(f" {cell(result, 1)} |" for result in results))
-    print(f"\n| share of the flipped pairs that `{given.estimators[0]}` flags |" + "".join(f" {c[0]} |" for c in CASES))
+    print(
+        f"\n| share of the flipped pairs that `{given.estimators[0]}` flags |"
+        + "".join(f" {c[0]} |" for c in CASES)
+    )
     print("|---|" + "---|" * len(CASES))
     print("| precision = recall |" + "".join(f" {short(result.precision)} |" for result in default))
     largest = max(float(result.accuracy_error.max()) for results in found.values() for result in results)

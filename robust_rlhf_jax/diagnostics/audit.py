@@ -12,7 +12,7 @@ from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
-from robust_rlhf_jax.rewards import CEILING
+from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
 from .audit_fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
@@ -107,15 +107,18 @@ def audit(
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = _whiten(data.differences())
     clean = np.asarray(data.labels, z.dtype)
-    radius, level = np.asarray(RADIUS, z.dtype), np.asarray(CEILING if epsilon is None else epsilon, z.dtype)
+    radius, level = (
+        jnp.asarray(RADIUS, z.dtype),
+        jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype),
+    )
     injected = _choose_injected(rng, z, clean, inject, injection, radius)
     audited = np.where(injected, -clean, clean)
 
     def fit(seen, rows):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
         plain = fit_plain(z, audited, seen.astype(z.dtype), radius)
-        x, labels = jnp.asarray(z[rows] * turn[:, None]), audited[rows] * turn
-        of = None if raters is None else np.unique(groups[rows], return_inverse=True)[1].astype(np.int32)
+        x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
+        of = None if raters is None else group_numbers(groups[rows], len(rows))
         robust = fit_robust(estimator, x, labels, level, radius, of)
         return (*(np.stack(both) for both in zip(plain, robust[:2], strict=True)), robust.share)
 
