@@ -1,31 +1,37 @@
 """Who finds the corrupt pairs: average precision of our suspicion scores and of cleanlab's, attack by attack.
 
-python benchmarks/detection.py [--seeds 5] [--epsilon 0.1] [--pairs 6000]
+python benchmarks/detection.py [--seeds 5] [--epsilon 0.1] [--pairs 6000] [--families ...] [--shared FOLDER]
 
-Prints a Markdown table per family of the `coverage` preset: for each attack the median average precision of the
-suspicion of `filtered` (Algorithm 1's filter and trimming), of the plain fit's surprise, and of cleanlab's label
-quality (self-confidence of out-of-fold probabilities, scikit-learn's logistic regression on the same differences x,
-5 folds), then precision at recall .5 of the first and the last. Chance has an average precision of the share of
-changed pairs.
+Prints a Markdown table of real choices (`real_sets.py`): the share of corrupted pairs among the ⌊εN⌋ that `flag` names
+(precision = recall), and among as many by the plain fit's surprise and by cleanlab. Then one per family of the
+`coverage` preset: for each attack the median average precision of the suspicion of `fit_reward`, of `filtered`
+(Algorithm 1's filter and trimming), of the plain fit's surprise, and of cleanlab's label quality (self-confidence of
+out-of-fold probabilities, scikit-learn's logistic regression on the same differences x, 5 folds). Chance has an average
+precision of the share of changed pairs.
 """
 
 import argparse
 from importlib import metadata
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from cleanlab.rank import get_label_quality_scores
+from real_sets import KINDS, SHARED, RealSet, corrupt, fitted, real_sets
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import ATTACKS
-from robust_rlhf_jax.diagnostics import average_precision, precision_recall_curve, suspicion_scores
+from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds
 
-OURS = ("filtered", "maximum_likelihood")
+OURS = ("fit_reward", "filtered", "maximum_likelihood")
+LEVELS = (0.05, 0.1, 0.2)
+DETERMINISTIC = "flip_confident"
 FAMILIES = tuple(PRESETS["coverage"].families)
 
 
@@ -38,13 +44,46 @@ def cleanlab_suspicion(x, labels):
     return 1.0 - get_label_quality_scores(classes, chances)
 
 
-def precision_at_half_recall(scores, corrupt):
-    precisions, recalls, _ = precision_recall_curve(scores, corrupt)
-    return float(precisions[np.argmax(np.asarray(recalls) >= 0.5)])
+def found_share(mask, corrupt) -> float:
+    """Share of the flagged pairs that are corrupt: as many are flagged as are corrupt."""
+    return float(np.sum(mask & corrupt) / max(np.sum(corrupt), 1))
+
+
+def highest(scores, count):
+    mask = np.zeros(len(scores), bool)
+    mask[np.argsort(-np.asarray(scores), kind="stable")[:count]] = True
+    return mask
+
+
+def measure_real(data: RealSet, kind: str, epsilon: float, seeds: range):
+    """Mean over seeds of the share found by `flag` told ε, by the plain fit's surprise, and by cleanlab."""
+    found = []
+    for seed in seeds[:1] if kind == DETERMINISTIC else seeds:
+        spoilt, corrupted = corrupt(np.random.default_rng(seed), data, kind, epsilon)
+        pairs = preferences_from_options(np.zeros_like(spoilt.x), spoilt.x, spoilt.labels)
+        ours = np.asarray(flag(pairs, epsilon, groups=spoilt.groups))
+        plain = -spoilt.labels * (spoilt.x @ fitted(spoilt.x, spoilt.labels))
+        size = np.sqrt(np.mean(spoilt.x.astype(float) ** 2, axis=0))
+        theirs = cleanlab_suspicion(spoilt.x / size, spoilt.labels)
+        count = int(corrupted.sum())
+        masks = (ours, highest(plain, count), highest(theirs, count))
+        found.append([found_share(mask, corrupted) for mask in masks])
+    return np.mean(found, axis=0)
+
+
+def print_real(seeds: int, folder: Path) -> None:
+    print("| data | corruption | ε = chance | flag | plain surprise | cleanlab |")
+    print("|---|---|---|---|---|---|")
+    for name, data in real_sets(folder).items():
+        for kind in KINDS:
+            for epsilon in LEVELS:
+                row = measure_real(data, kind, epsilon, range(100, 100 + seeds))
+                cells = " | ".join(f"{value:.2f}" for value in row)
+                print(f"| {name} | `{kind}` | {epsilon:g} | {cells} |", flush=True)
 
 
 def measure(family, attack, epsilon, pairs, seeds):
-    """Median over seeds of (share changed, AP of each of ours, AP of cleanlab, precision at recall ½ of two)."""
+    """Median over seeds of (share changed, AP of each of ours, AP of cleanlab)."""
     (world,) = build_worlds("coverage", (family,), jax.random.key(0))
     behaviour = (world.behaviour,) * 2
     corrupt_data = jax.jit(lambda key, data: ATTACKS[attack](key, data, epsilon, world.mdp))
@@ -52,12 +91,11 @@ def measure(family, attack, epsilon, pairs, seeds):
     for seed in range(seeds):
         clean = sample_preferences(jax.random.key(seed), world.mdp, pairs, behaviour=behaviour)
         data = corrupt_data(jax.random.key(100 + seed), clean)
-        corrupt = changed_pairs(clean, data)
+        changed = changed_pairs(clean, data)
         ours = [suspicion_scores(data, epsilon, estimator=name, ask_table=False) for name in OURS]
         theirs = jnp.asarray(cleanlab_suspicion(np.asarray(data.differences()), np.asarray(data.labels)))
         scores = [*ours, theirs]
-        row = [float(jnp.mean(corrupt)), *[float(average_precision(s, corrupt)) for s in scores]]
-        found.append([*row, *[precision_at_half_recall(s, corrupt) for s in (ours[0], theirs)]])
+        found.append([float(jnp.mean(changed)), *[float(average_precision(s, changed)) for s in scores]])
     return np.median(found, axis=0)
 
 
@@ -68,14 +106,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilon", type=float, default=0.1)
     parser.add_argument("--pairs", type=int, default=6_000)
-    parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)
+    parser.add_argument("--families", nargs="+", default=FAMILIES, choices=(*FAMILIES, "none"))
+    parser.add_argument("--shared", type=Path, default=SHARED)
     given = parser.parse_args()
-    for family in given.families:
+    print_real(given.seeds, given.shared)
+    for family in (name for name in given.families if name != "none"):
         print(f"\n**{family}**\n")
-        print(
-            "| attack | changed | filtered | plain fit | cleanlab | filtered, P at R = ½ | cleanlab, P at R = ½ |"
-        )
-        print("|---|---|---|---|---|---|---|")
+        print("| attack | changed | fit_reward | filtered | plain fit | cleanlab |")
+        print("|---|---|---|---|---|---|")
         for attack in ATTACKS:
             row = measure(family, attack, given.epsilon, given.pairs, given.seeds)
             print(f"| {attack} | " + " | ".join(f"{value:.2f}" for value in row) + " |", flush=True)

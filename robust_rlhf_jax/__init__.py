@@ -39,11 +39,7 @@ from .diagnostics import (
 )
 from .estimators import (
     ConfidenceSet,
-    EpsilonChoice,
-    EpsilonEstimate,
-    choose_epsilon,
     confidence_set,
-    estimate_epsilon,
     filter_mean,
     robust_covariance,
     robust_linear_regression,
@@ -88,7 +84,7 @@ from .preferences import (
     sample_segments,
     save,
 )
-from .rewards import RewardModel, fit_reward
+from .rewards import EpsilonEstimate, RewardModel, estimate_epsilon, fit_reward
 
 __version__ = "0.1.0"
 
@@ -99,7 +95,6 @@ __all__ = [
     "ConfidenceSet",
     "Coverage",
     "DescentConfig",
-    "EpsilonChoice",
     "EpsilonEstimate",
     "ExactOracle",
     "FirstOrderConfig",
@@ -127,7 +122,6 @@ __all__ = [
     "changed_pairs",
     "check_linear_mdp",
     "check_preferences",
-    "choose_epsilon",
     "condition_number",
     "confidence_set",
     "confident_learning",

@@ -27,3 +27,20 @@ def check_epsilon(epsilon) -> None:
             f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
             "less than one half."
         )
+
+
+def check_labels(labels) -> None:
+    """Check that every label is +1 or −1; skip traced labels.
+
+    **Raises:** ValueError for any other value: with labels 0/1 a loss would pass over every pair labelled 0.
+    """
+    if is_traced(labels):
+        return
+    values = np.asarray(labels)
+    bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
+    if bad.size:
+        at = tuple(int(i) for i in bad[0])
+        zero_one = np.isin(values, (0, 1)).all()
+        hint = "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
+        place = ", ".join(map(str, at))
+        raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({hint}).")

@@ -46,7 +46,7 @@ def audit(
     epsilon: float | None = None,
     inject: float = 0.0,
     injection: Literal["flip_confident", "flip_random"] = "flip_confident",
-    estimator: str = "filtered",
+    estimator: str = "fit_reward",
     folds: int = 5,
     repeats: int = 5,
     seed: int = 0,
@@ -57,7 +57,7 @@ def audit(
 
     Args:
         source: a file (.parquet, .csv, .jsonl, .npz) or "rail", the bundled real choices.
-        epsilon: fraction of pairs that may be corrupt; that of --inject, else 0.1, if not given.
+        epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
         inject: corrupt this known fraction of the labels first, and report precision and recall.
         injection: which labels to flip: the most confident ones or random ones.
         estimator: the robust fit; see docs/audit.md for the choices and what they measured.

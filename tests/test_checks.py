@@ -3,7 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.checks import check_epsilon, is_traced
+from robust_rlhf_jax.checks import check_epsilon, check_labels, is_traced
+from robust_rlhf_jax.estimators import REWARD_ESTIMATORS, robust_reward
+from robust_rlhf_jax.rewards import fit_differences
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,35 @@ def test_traced_values_are_skipped():
     assert seen == [True] * 3
     assert not is_traced(0.9)
     assert not is_traced(jnp.asarray(0.9))
+
+
+@pytest.mark.parametrize("labels", [np.array([1, -1]), jnp.ones(3), -np.ones((2, 2)), np.zeros(0)])
+def test_labels_of_plus_and_minus_one_pass(labels):
+    assert check_labels(labels) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([1, 0, 1]), r"labels\[1\] is 0: every label must be \+1 or -1 \(labels look like 0/1"),
+        (np.array([1.0, -1.0, 2.0]), r"labels\[2\] is 2.0: .*trajectory 1 is preferred"),
+        (np.array([np.nan]), r"labels\[0\] is nan"),
+        (np.array([[1.0, 0.5]]), r"labels\[0, 1\] is 0.5"),
+    ],
+)
+def test_other_labels_are_named(labels, message):
+    with pytest.raises(ValueError, match=message):
+        check_labels(labels)
+
+
+def test_traced_labels_pass():
+    jax.jit(lambda labels: check_labels(labels) or labels)(jnp.zeros(2))
+
+
+def test_every_reward_estimator_refuses_labels_0_and_1():
+    x, labels = jnp.eye(4), jnp.asarray([0.0, 1.0, 1.0, 0.0])
+    fits = [lambda x, o, e, f=f: f(x, o, e, radius=1.0) for f in REWARD_ESTIMATORS.values()]
+    robust = lambda x, o, e: robust_reward(x, x, o, e, radius=1.0)  # noqa: E731
+    for fit in [*fits, robust, fit_differences]:
+        with pytest.raises(ValueError, match="labels look like 0/1"):
+            fit(x, labels, jnp.asarray(0.1))

@@ -4,13 +4,17 @@ import dataclasses
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Int, PRNGKeyArray
 
-from robust_rlhf_jax.estimators.epsilon_choice import DEFAULT_GRID, choose_epsilon
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.rewards import estimate_epsilon
 
 from .solution import Solution
 from .uniform_coverage import uniform_coverage
+
+# ε is a ceiling: a little more than the estimate, and below one half.
+MARGIN, MOST = 1.25, 0.45
 
 
 def unknown_epsilon(
@@ -18,25 +22,21 @@ def unknown_epsilon(
     data: PreferenceData,
     *,
     algorithm: Callable[..., Solution] = uniform_coverage,
-    grid: Float[Array, " E"] = DEFAULT_GRID,  # pyright: ignore[reportArgumentType]
-    radius: float | Float[Array, ""] | None = None,
+    groups: Int[np.ndarray, " N"] | None = None,
     **options,
 ) -> Solution:
-    """`algorithm` with the ε that `choose_epsilon` picks from `grid` on all pairs' differences (Lepski's rule; ours).
+    """`algorithm` with a quarter more than the ε of `estimate_epsilon`: 0 where nothing speaks of corruption.
 
-    Costs one robust reward fit per ε of the grid. What not knowing ε costs in the gap: `benchmarks/unknown_epsilon.py`.
+    Costs one reward fit. What not knowing ε costs in the gap: docs/unknown_epsilon.md.
 
-    **Arguments:** `algorithm` (key, data, ε, **options) → `Solution`; `grid` rising, in [0, ½): its last value is the
-    largest corruption that is provided for; `radius`: bound on ‖θ‖₂ of those fits, default √(Hp).
+    **Arguments:** `algorithm` (key, data, ε, **options) → `Solution`; `groups` [N]: who labelled each pair, or None.
 
-    **Returns:** the algorithm's `Solution` with `epsilon` (chosen) and `epsilon_index` (its place) among the
-    diagnostics. It speaks of the reward: an ε of transitions alone is not seen.
+    **Returns:** the algorithm's `Solution` with `epsilon`, what it was told, among the diagnostics. It speaks of the
+    reward: an ε of transitions alone is not seen.
 
-    **Raises:** ValueError for a wrong grid, malformed or non-finite data, and all that the algorithm refuses.
+    **Raises:** ValueError for malformed or non-finite data, and all that the algorithm refuses.
     """
     check_preferences(data)
-    bound = data.theta_dim**0.5 if radius is None else radius
-    choice = choose_epsilon(data.differences(), data.labels, grid, radius=bound)
-    solution = algorithm(key, data, choice.epsilon, **options)
-    found = {"epsilon": choice.epsilon, "epsilon_index": choice.index.astype(jnp.int32)}
-    return dataclasses.replace(solution, diagnostics={**solution.diagnostics, **found})
+    epsilon = jnp.minimum(MARGIN * estimate_epsilon(data, groups=groups).estimate, MOST)
+    solution = algorithm(key, data, epsilon, **options)
+    return dataclasses.replace(solution, diagnostics={**solution.diagnostics, "epsilon": epsilon})

@@ -10,19 +10,19 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root
+from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.rewards import CEILING, group_numbers
+from robust_rlhf_jax.rewards.coordinates import unit_free
 
-from .audit_fits import AUDIT_FITS, fit_plain, fit_robust
+from .audit_fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .detection import average_precision, precision, recall
 from .folds import clustered_mean, group_folds, training_rows
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
 # never binds unless labels are (nearly) separable, where every finite bound does; `at_radius` then says so.
 RADIUS = 100.0
-# Rail choices, 25 folds, the most confident labels flipped at .05/.10/.15/.20, ε as large: held-out accuracy .696/.696/
-# .696/.533; without the filter ("trimmed") .692/.688/.405/.389. No fit here survives .20 on these data.
-DEFAULT_ESTIMATOR = "filtered"
+DEFAULT_ESTIMATOR = DEFAULT_FIT
 INJECTIONS = ("flip_confident", "flip_random")
 
 
@@ -39,6 +39,7 @@ class AuditResult(eqx.Module):
     | `differences`, `labels` | [N, k], [N] | x and the labels audited (spoilt where `injected`) |
     | `margins` | [N] | o_nθᵀx_n under the robust fits that did not see the pair's group, mean over repeats |
     | `suspicion` | [N] | −log P of the audited label under those fits, mean over repeats: higher is worse |
+    | `epsilon` | | ε as given, or the mean share of the pairs that the robust fits find evidence against |
     | `flagged` | [N] | the ⌊εN⌋ pairs of highest suspicion |
     | `injected` | [N] | labels that this audit flipped |
     | `precision`, `recall`, `average_precision` | | of `flagged` and of `suspicion`; NaN without injection |
@@ -59,6 +60,7 @@ class AuditResult(eqx.Module):
     labels: Float[np.ndarray, " N"]
     margins: Float[np.ndarray, " N"]
     suspicion: Float[np.ndarray, " N"]
+    epsilon: float
     flagged: Bool[np.ndarray, " N"]
     injected: Bool[np.ndarray, " N"]
     precision: float
@@ -72,7 +74,7 @@ class AuditResult(eqx.Module):
 def audit(
     key: PRNGKeyArray,
     data: PreferenceData,
-    epsilon: float,
+    epsilon: float | None = None,
     *,
     folds: int = 5,
     repeats: int = 5,
@@ -85,55 +87,57 @@ def audit(
     """Cross-validate a plain and a robust reward model, and rank the pairs by how little they fit the rest.
 
     Labels are spoilt first if `inject` > 0. Both models are fitted to the audited labels of the training folds and
-    scored on the clean labels of the held-out fold. x is whitened over all pairs (labels play no part in that)
-    and every pair is turned round at random: Bradley–Terry has no place for "the first is preferred", and a
-    filter of x must not read labels off the order in which a file lists its options.
+    scored on the clean labels of the held-out fold. x is put into coordinates without units over all pairs
+    (`unit_free`: absurdly long rows are shortened; labels play no part) and every pair is turned round at random:
+    Bradley–Terry has no place for "the first is preferred", and a filter of x must not read labels off the order in
+    which a file lists its options.
 
-    **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged. `groups`
-    [N]: rows of one group (a person) stay in one fold; by default each pair is its own. `inject` in [0, ½):
-    fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the plain
-    fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
+    **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged; None: decided
+    from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
+    fold, and "fit_reward" allows for their labels hanging together; by default each pair is its own. `inject` in
+    [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the
+    plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
     `progress(done, total)` is called before the first fold and after each.
 
-    **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), an unknown
-    name, `repeats` < 1, `groups` of another length, or fewer groups than folds.
+    **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
+    needed, an unknown name, `repeats` < 1, `groups` of another length, or fewer groups than folds.
     """
+    raters = groups
     groups = _check(data, epsilon, folds, repeats, groups, inject, injection, estimator)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = _whiten(data.differences())
     clean = np.asarray(data.labels, z.dtype)
-    radius, level = np.asarray(RADIUS, z.dtype), np.asarray(epsilon, z.dtype)
+    radius, level = (
+        jnp.asarray(RADIUS, z.dtype),
+        jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype),
+    )
     injected = _choose_injected(rng, z, clean, inject, injection, radius)
     audited = np.where(injected, -clean, clean)
 
     def fit(seen, rows):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
         plain = fit_plain(z, audited, seen.astype(z.dtype), radius)
-        robust = fit_robust(
-            estimator, jnp.asarray(z[rows] * turn[:, None]), audited[rows] * turn, level, radius
-        )
-        return tuple(np.stack([np.asarray(a), np.asarray(b)]) for a, b in zip(plain, robust, strict=True))
+        x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
+        of = None if raters is None else group_numbers(groups[rows], len(rows))
+        robust = fit_robust(estimator, x, labels, level, radius, of)
+        return (*(np.stack(both) for both in zip(plain, robust[:2], strict=True)), robust.share)
 
     run = _cross_validate(rng, fit, z, groups, folds, repeats, progress)
     return _summarise(
-        run, clean, injected, groups, epsilon,
+        run, clean, injected, groups, float(run.share.mean()) if epsilon is None else float(epsilon),
         differences=np.asarray(data.differences()),
         theta=run.theta.mean(axis=(0, 1)) @ to_x.T,
         rank=rank,
         status=run.status,
-        at_radius=np.linalg.norm(run.theta, axis=-1) >= 0.999 * RADIUS,
+        at_radius=(np.linalg.norm(run.theta, axis=-1) >= 0.999 * RADIUS) | (run.status == Status.SEPARABLE),
     )  # fmt: skip
 
 
 def _whiten(x):
-    """z = x·M with second moment I on the span of x, zero off it; M and the rank. Columns are scaled first."""
-    x = np.asarray(x)
-    size = np.sqrt(np.mean(np.square(x, dtype=np.float64), axis=0))
-    scaled = (x / np.where(size > 0, size, 1.0)).astype(x.dtype)
-    moment = (scaled.T @ scaled) / len(x)
-    whitener, _, rank = pseudo_inverse_root(jnp.asarray(moment))
-    whitener = np.asarray(whitener)
-    return scaled @ whitener, whitener / np.where(size > 0, size, 1.0)[:, None], int(rank)
+    """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
+    x = jnp.asarray(x)
+    pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))
+    return np.asarray(pairs.z), np.asarray(pairs.to_theta), int(pairs.rank)
 
 
 def _choose_injected(rng, z, clean, fraction, injection, radius):
@@ -148,12 +152,15 @@ def _choose_injected(rng, z, clean, fraction, injection, radius):
 
 
 class _Run(eqx.Module):
-    """Held-out θᵀz [R, N, 2], the fold of each row [R, N], θ in whitened units [R, F, 2, k], status [R, F, 2]."""
+    """Held-out θᵀz [R, N, 2], the fold of each row [R, N], θ in whitened units [R, F, 2, k], status [R, F, 2] and the
+    share [R, F] that the robust fit finds evidence against.
+    """
 
     scores: np.ndarray
     fold_of: np.ndarray
     theta: np.ndarray
     status: np.ndarray
+    share: np.ndarray
 
 
 def _cross_validate(rng, fit, z, groups, folds, repeats, progress):
@@ -162,14 +169,15 @@ def _cross_validate(rng, fit, z, groups, folds, repeats, progress):
     scores = np.zeros((repeats, len(z), 2), z.dtype)
     theta = np.zeros((repeats, folds, 2, z.shape[1]), z.dtype)
     status = np.zeros((repeats, folds, 2), np.int32)
+    share = np.zeros((repeats, folds))
     tell = progress or (lambda done, total: None)
     tell(0, repeats * folds)
     for done, (r, f) in enumerate(np.ndindex(repeats, folds), 1):
         held_out = fold_of[r] == f
-        theta[r, f], status[r, f] = fit(~held_out, rows[r, f])
+        theta[r, f], status[r, f], share[r, f] = fit(~held_out, rows[r, f])
         scores[r, held_out] = z[held_out] @ theta[r, f].T
         tell(done, repeats * folds)
-    return _Run(scores, fold_of, theta, status)
+    return _Run(scores, fold_of, theta, status, share)
 
 
 def _summarise(run, clean, injected, groups, epsilon, **rest):
@@ -182,7 +190,7 @@ def _summarise(run, clean, injected, groups, epsilon, **rest):
     gain, gain_error = clustered_mean((right[..., 1] - right[..., 0]).mean(axis=0), groups)
     margins = scores[..., 1] * audited
     suspicion = np.logaddexp(0.0, -margins).mean(axis=0)
-    flagged = np.asarray(largest(jnp.asarray(suspicion), corruption_count(float(epsilon), len(clean))))
+    flagged = np.asarray(largest(jnp.asarray(suspicion), corruption_count(min(epsilon, 0.499), len(clean))))
     found = bool(injected.any())
     return AuditResult(
         accuracy=accuracy,
@@ -195,6 +203,7 @@ def _summarise(run, clean, injected, groups, epsilon, **rest):
         labels=audited,
         margins=margins.mean(axis=0),
         suspicion=suspicion,
+        epsilon=epsilon,
         flagged=flagged,
         injected=injected,
         precision=float(precision(flagged, injected)) if found else np.nan,
@@ -214,11 +223,14 @@ def _check(data, epsilon, folds, repeats, groups, inject, injection, estimator):
     # Before ε, which a report takes from it if not given: the message names what was typed.
     if not 0 <= inject < 0.5:
         raise ValueError(f"inject={inject} is outside [0, 0.5): give the fraction of labels to flip.")
-    check_epsilon(epsilon)
+    if epsilon is not None:
+        check_epsilon(epsilon)
     if injection not in INJECTIONS:
         raise ValueError(f"injection={injection!r} is unknown: choose one of {', '.join(INJECTIONS)}.")
     if estimator not in AUDIT_FITS:
         raise ValueError(f"estimator={estimator!r} is unknown: choose one of {', '.join(AUDIT_FITS)}.")
+    if epsilon is None and estimator != DEFAULT_FIT:
+        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_FIT!r} does without.")
     if repeats < 1:
         raise ValueError(f"repeats={repeats} must be 1 or more.")
     groups = np.arange(data.n_pairs) if groups is None else np.asarray(groups)

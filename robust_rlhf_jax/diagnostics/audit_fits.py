@@ -1,6 +1,6 @@
 """The reward fits that an audit can compare with plain maximum likelihood, by name."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.estimators import robust_reward, trimmed_mle
 from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.rewards import fit_differences
 
 
 class AuditFit(Protocol):
@@ -17,6 +18,14 @@ class AuditFit(Protocol):
     def __call__(
         self, z: Float[Array, "n k"], labels: Float[Array, " n"], epsilon: Array, radius: Array
     ) -> tuple[Float[Array, " k"], Int[Array, ""]]: ...
+
+
+class RobustFit(NamedTuple):
+    """`theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say."""
+
+    theta: Float[Array, " k"]
+    status: Int[Array, ""]
+    share: Float[Array, ""]
 
 
 def filtered(z, labels, epsilon, radius):
@@ -66,7 +75,15 @@ def _weighted(z, labels, weights, radius):
     return fit.theta, fit.status
 
 
+def explained(z, labels, epsilon, radius):
+    """`fit_differences`: what nothing contradicts stays, so that honest pairs are fitted by maximum likelihood."""
+    found = fit_differences(z, labels, epsilon)
+    return found.theta, found.status
+
+
+DEFAULT_FIT = "fit_reward"
 AUDIT_FITS: dict[str, AuditFit] = {
+    DEFAULT_FIT: explained,
     "filtered": filtered,
     "filtered_then_trimmed": filtered_then_trimmed,
     "trimmed": trimmed,
@@ -83,6 +100,19 @@ def fit_plain(z, labels, weights, radius) -> tuple[Float[Array, " k"], Int[Array
 
 
 @eqx.filter_jit
-def fit_robust(estimator: str, z, labels, epsilon, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
-    """(θ, status) of the fit that `AUDIT_FITS` has under the name `estimator`."""
-    return AUDIT_FITS[estimator](z, labels, epsilon, radius)
+def fit_robust(
+    estimator: str,
+    z: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Array,
+    radius: Array,
+    groups: Int[Array, " n"] | None = None,
+) -> RobustFit:
+    """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
+
+    `groups`: the rater of each pair as a number from 0, which only "fit_reward" heeds.
+    """
+    if estimator == DEFAULT_FIT:
+        found = fit_differences(z, labels, epsilon, groups)
+        return RobustFit(found.theta, found.status, jnp.maximum(found.epsilon, found.interval[0]))
+    return RobustFit(*AUDIT_FITS[estimator](z, labels, epsilon, radius), epsilon)

@@ -34,7 +34,8 @@ def run_audit(
 ) -> None:
     """Audit `source` ("rail" or a file), print what was found, and write it to the folder `out`.
 
-    `epsilon` defaults to `inject` where that is positive, else to 0.1. `top`: how many suspicious pairs to print.
+    Without `epsilon` "fit_reward" decides it from the evidence; other estimators are told `inject` where that is
+    positive, else 0.1. `top`: how many suspicious pairs to print.
     The three files appear in `out` together or not at all: they are written apart and moved at the end.
 
     **Raises:** FileNotFoundError, or ValueError in one sentence, for a bad file or a bad option; ImportError
@@ -42,7 +43,8 @@ def run_audit(
     """
     if top < 0:
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
-    epsilon = (inject or DEFAULT_EPSILON) if epsilon is None else epsilon
+    if epsilon is None and estimator != DEFAULT_ESTIMATOR:
+        epsilon = inject or DEFAULT_EPSILON
     read = read_source(source)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection,
@@ -115,6 +117,8 @@ def _print_report(result: AuditResult, names, config, top, seconds):
         console.print(f"[yellow]Warning:[/] {sentence}")
     console.print(_accuracy_table(result, config))
     console.print(f"robust − plain accuracy: {result.gain:+.3f} ± {result.gain_error:.3f}")
+    if config["epsilon"] is None:
+        console.print(_evidence(result))
     if config["inject"]:
         console.print(
             f"flagged {int(result.flagged.sum())}: precision {result.precision:.3f}, "
@@ -124,12 +128,19 @@ def _print_report(result: AuditResult, names, config, top, seconds):
         console.print(_suspects_table(result, names, top))
 
 
+def _evidence(result) -> str:
+    if not result.epsilon > 0:
+        return "No evidence of corruption: no pair is flagged."
+    return f"Contradicted by the rest: {result.epsilon:.1%} of the pairs; as many are flagged."
+
+
 def _accuracy_table(result, config):
     from rich.table import Table
 
     title = f"Held out, clean labels ({config['folds']} folds × {config['repeats']}; ± one standard error)"
     table = Table("fit", "accuracy", "log-loss", title=title, title_justify="left")
-    for i, name in enumerate(("plain", f"robust ({config['estimator']}, ε = {config['epsilon']:g})")):
+    told = "ε from evidence" if config["epsilon"] is None else f"ε = {config['epsilon']:g}"
+    for i, name in enumerate(("plain", f"robust ({config['estimator']}, {told})")):
         table.add_row(
             name,
             f"{result.accuracy[i]:.3f} ± {result.accuracy_error[i]:.3f}",
@@ -204,6 +215,7 @@ def _write_json(path, result, names, config, seconds):
         "robust": _one_fit(result, 1),
         "gain": result.gain,
         "gain_error": result.gain_error,
+        "epsilon": result.epsilon,
         "n_flagged": int(result.flagged.sum()),
         "n_injected": int(result.injected.sum()),
         "precision": _number(result.precision),

@@ -2,7 +2,8 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
@@ -14,58 +15,94 @@ from robust_rlhf_jax.preferences import (
     leave_out,
     off_table,
 )
+from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers
+
+DEFAULT_ESTIMATOR = "fit_reward"
 
 
 def suspicion_scores(
     data: PreferenceData,
-    epsilon: float | Float[Array, ""],
+    epsilon: float | Float[Array, ""] | None = None,
     *,
-    estimator: str = "filtered",
+    estimator: str = DEFAULT_ESTIMATOR,
     radius: float | Float[Array, ""] | None = None,
+    groups: Int[np.ndarray, " N"] | None = None,
     ask_table: bool = True,
 ) -> Float[Array, " N"]:
     """A number for each pair, higher where it is likelier to be corrupt; only the order means something.
 
-    What it measures is the estimator's own: the surprise −log P_θ(o|x) of the label, in "filtered" times 5 for pairs
-    that the filter removed where their labels differ from the rest's. `diagnostics.average_precision` says how good
-    an order is where the corrupt pairs are known; `diagnostics.audit` scores pairs by fits that did not see them.
-    Pairs whose features are not the table's (`off_table`) are corrupt for certain: they come first, 1 above the
-    largest of the others, and no fit sees them; unless they are more than half. Jit- and vmap-able.
+    By default how likely `fit_reward` finds it that a pair is corrupt: pairs that the rest contradicts come first, then
+    labels by their surprise, in crowds before alone. On clean data nothing is left out, and honest rare pairs are no
+    more suspicious than others. Of another estimator what it measures itself: the surprise −log P_θ(o|x) of the
+    label, in "filtered" times 5 for pairs that the filter removed where their labels differ from the rest's.
+    `diagnostics.average_precision` says how good an order is where the corrupt pairs are known; `diagnostics.audit`
+    scores pairs by fits that did not see them. Pairs whose features are not the table's (`off_table`) are corrupt for
+    certain: they come first, 1 above the largest of the others, and no fit sees them; unless they are more than
+    half. Jit- and vmap-able.
 
-    **Arguments:** `epsilon` in [0, ½): fraction of pairs that may be corrupt; `estimator`: a name in
-    `estimators.REWARD_ESTIMATORS`; `radius`: bound on ‖θ‖₂, None for √(Hd); `ask_table`: false for the estimator's
-    suspicion alone.
+    **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
+    `estimator`: "fit_reward" or a name in `estimators.REWARD_ESTIMATORS`, which also take `radius`, the bound on ‖θ‖₂,
+    None for √(Hd). `groups` [N]: who labelled each pair, which `fit_reward` heeds. `ask_table`: false for the
+    estimator's suspicion alone.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or an unknown name.
+    **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
+    name, or groups of another length.
     """
-    check_epsilon(epsilon)
-    check_preferences(data)
-    if estimator not in REWARD_ESTIMATORS:
-        raise ValueError(f"estimator={estimator!r} is unknown: it is one of {', '.join(REWARD_ESTIMATORS)}.")
-    dtype = data.features.dtype
-    radius = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, dtype)
-    off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
-    return _scores(data, off, jnp.asarray(epsilon, dtype), radius, estimator)
-
-
-@eqx.filter_jit
-def _scores(data, off, epsilon, radius, estimator):
-    known = leave_out(data, off)
-    scores = REWARD_ESTIMATORS[estimator](known.differences(), known.labels, epsilon, radius=radius).suspicion
-    return jnp.where(off, jnp.max(scores) + 1, scores)
+    return _examine(data, epsilon, estimator, radius, groups, ask_table)[0]
 
 
 def flag(
     data: PreferenceData,
-    epsilon: float | Float[Array, ""],
+    epsilon: float | Float[Array, ""] | None = None,
     *,
-    estimator: str = "filtered",
+    estimator: str = DEFAULT_ESTIMATOR,
     radius: float | Float[Array, ""] | None = None,
+    groups: Int[np.ndarray, " N"] | None = None,
     ask_table: bool = True,
 ) -> Bool[Array, " N"]:
     """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
 
+    Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
+
     **Arguments** and **Raises:** as `suspicion_scores`.
     """
-    scores = suspicion_scores(data, epsilon, estimator=estimator, radius=radius, ask_table=ask_table)
-    return largest(scores, corruption_count(epsilon, data.n_pairs))
+    scores, estimate = _examine(data, epsilon, estimator, radius, groups, ask_table)
+    share = jnp.minimum(estimate, 0.499) if epsilon is None else epsilon
+    return largest(scores, corruption_count(share, data.n_pairs))
+
+
+def _examine(data, epsilon, estimator, radius, groups, ask_table):
+    """(scores [N], the share of the pairs that there is evidence against, 0 where the estimator does not say)."""
+    _check(data, epsilon, estimator)
+    dtype = data.features.dtype
+    radius = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, dtype)
+    off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
+    numbers = None if groups is None else group_numbers(groups, data.n_pairs)
+    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
+    return _scores(data, off, ceiling, radius, estimator, numbers)
+
+
+def _check(data, epsilon, estimator):
+    check_preferences(data)
+    if estimator != DEFAULT_ESTIMATOR and estimator not in REWARD_ESTIMATORS:
+        names = ", ".join((DEFAULT_ESTIMATOR, *REWARD_ESTIMATORS))
+        raise ValueError(f"estimator={estimator!r} is unknown: it is one of {names}.")
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    elif estimator != DEFAULT_ESTIMATOR:
+        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_ESTIMATOR!r} does without.")
+
+
+@eqx.filter_jit
+def _scores(data, off, epsilon, radius, estimator, groups):
+    if estimator == DEFAULT_ESTIMATOR:
+        # A row of zeros says nothing about any reward.
+        x = jnp.where(off[:, None], 0.0, data.differences())
+        found = fit_differences(x, data.labels.astype(x.dtype), epsilon, groups)
+        scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
+    else:
+        known = leave_out(data, off)
+        fit = REWARD_ESTIMATORS[estimator]
+        scores = fit(known.differences(), known.labels, epsilon, radius=radius).suspicion
+        share = jnp.zeros((), scores.dtype)
+    return jnp.where(off, jnp.max(scores) + 1, scores), share + jnp.mean(off, dtype=scores.dtype)

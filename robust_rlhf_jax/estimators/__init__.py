@@ -8,8 +8,6 @@ from .confidence_set import (
     ellipsoid,
     theory_zeta,
 )
-from .epsilon import EpsilonEstimate, estimate_epsilon
-from .epsilon_choice import EpsilonChoice, choose_epsilon
 from .logistic_regression import LogisticProblem, fit_logistic
 from .moments import FilteredMean, RobustCovariance, filter_mean, robust_covariance, robust_mean
 from .projection import Projection, WarmStart
@@ -23,8 +21,6 @@ __all__ = [
     "REWARD_ESTIMATORS",
     "ConfidenceSet",
     "Ellipsoid",
-    "EpsilonChoice",
-    "EpsilonEstimate",
     "FilteredMean",
     "LogisticProblem",
     "Projection",
@@ -36,10 +32,8 @@ __all__ = [
     "TrimmedFit",
     "WarmStart",
     "calibrated_zeta",
-    "choose_epsilon",
     "confidence_set",
     "ellipsoid",
-    "estimate_epsilon",
     "filter_mean",
     "fit_logistic",
     "prepare_design",

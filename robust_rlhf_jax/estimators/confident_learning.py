@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
@@ -24,6 +25,7 @@ def confident_learning(x, labels, epsilon, *, radius, folds: int = FOLDS) -> Rew
     `prune_by_noise_rate` says what goes. It estimates the share of wrong labels itself: ε is not used. Suspicion: one
     minus the out-of-fold probability of the label.
     """
+    check_labels(labels)
     dtype = x.dtype
     return _confident_learning(x, labels.astype(dtype), jnp.asarray(radius, dtype), folds)
 

@@ -3,6 +3,8 @@
 import equinox as eqx
 import jax.numpy as jnp
 
+from robust_rlhf_jax.checks import check_labels
+
 from .margin_fit import fit_margin_loss, margin_problem
 from .margin_losses import TiltedLogistic
 from .reward_protocol import RewardFit, surprise
@@ -13,6 +15,7 @@ def cdpo(x, labels, epsilon, *, radius) -> RewardFit:
 
     Its minimiser under random flips is a shrunken θ; ε = 0 is maximum likelihood. Suspicion: the label's surprise.
     """
+    check_labels(labels)
     epsilon = jnp.asarray(epsilon, x.dtype)
     return _tilted(x, labels, epsilon, radius)
 
@@ -23,6 +26,7 @@ def rdpo(x, labels, epsilon, *, radius) -> RewardFit:
     An unbiased estimate of the clean likelihood where each label is flipped with probability ε < ½ (Natarajan et al.
     2013); unbounded below without the ball. ε = 0 is maximum likelihood. Suspicion: the label's surprise.
     """
+    check_labels(labels)
     epsilon = jnp.asarray(epsilon, x.dtype)
     return _tilted(x, labels, -epsilon / (1.0 - 2.0 * epsilon), radius)
 

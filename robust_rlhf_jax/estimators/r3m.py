@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 
@@ -66,6 +67,7 @@ def r3m(x, labels, epsilon, *, radius) -> RewardFit:
     settles. ε = 0 is maximum likelihood. `weights`: slope over the likelihood's slope. Suspicion: δ_n plus the label's
     surprise, which is the order of δ_n with its ties broken.
     """
+    check_labels(labels)
     return _r3m(x, labels.astype(x.dtype), jnp.asarray(epsilon, x.dtype), jnp.asarray(radius, x.dtype))
 
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
 
 from .margin_fit import fit_margin_loss, margin_problem
@@ -25,6 +26,7 @@ def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardFit:
 
     `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
     """
+    check_labels(labels)
     dtype = x.dtype
     return _redescending(x, labels.astype(dtype), jnp.asarray(radius, dtype), jnp.asarray(gamma, dtype))
 

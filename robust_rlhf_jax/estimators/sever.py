@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
@@ -23,6 +24,7 @@ def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardFit:
     likelihood on the rest. At ε = 0 that is maximum likelihood. Suspicion: the label's surprise, of removed pairs
     raised above that of all others.
     """
+    check_labels(labels)
     dtype = x.dtype
     return _sever(x, labels.astype(dtype), jnp.asarray(epsilon, dtype), jnp.asarray(radius, dtype), rounds)
 

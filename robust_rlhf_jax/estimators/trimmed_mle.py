@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon, is_traced
+from robust_rlhf_jax.checks import check_epsilon, check_labels, is_traced
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.quantile import keep_top
 
@@ -253,7 +253,8 @@ def trimmed_mle(
 
     **Returns:** `TrimmedFit`.
 
-    **Raises:** ValueError for wrong shapes, ε outside [0, ½), radius ≤ 0, random starts without a key.
+    **Raises:** ValueError for wrong shapes, ε outside [0, ½), labels other than ±1, radius ≤ 0, random starts without
+    a key.
     """
     x, labels = jnp.asarray(x), jnp.asarray(labels)
     _check_arguments(x, labels, epsilon, radius, weights, starts, n_random_starts, key)
@@ -290,3 +291,4 @@ def _check_arguments(x, labels, epsilon, radius, weights, starts, n_random, key)
     if n_random and key is None:
         raise ValueError(f"n_random_starts={n_random} needs a key: pass key=jax.random.key(seed).")
     check_epsilon(epsilon)
+    check_labels(labels)

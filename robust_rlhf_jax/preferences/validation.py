@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import check_labels, is_traced
 
 from .data import PreferenceData
 
@@ -107,13 +107,7 @@ def _check_real(name, leaf):
 def _check_labels(labels):
     values = _values(labels)
     if values is not None and values.dtype.kind in "biuf":
-        bad = np.flatnonzero(np.abs(values.astype(np.float64)) != 1)
-        if bad.size:
-            zero_one = np.isin(values, (0, 1)).all()
-            hint = (
-                "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
-            )
-            raise ValueError(f"labels[{bad[0]}] is {values[bad[0]]}: every label must be +1 or -1 ({hint}).")
+        check_labels(values)
     _check_float("labels", labels)
 
 

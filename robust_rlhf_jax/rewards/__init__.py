@@ -1,7 +1,18 @@
 """Rewards from labelled differences: `fit_reward`, and what it is made of."""
 
-from .fit import RewardFit, fit_differences
-from .front_door import fit_data, fit_reward
+from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
+from .fit import CEILING, RewardFit, fit_differences
+from .front_door import fit_data, fit_reward, group_numbers
 from .model import RewardModel
 
-__all__ = ["RewardFit", "RewardModel", "fit_data", "fit_differences", "fit_reward"]
+__all__ = [
+    "CEILING",
+    "EpsilonEstimate",
+    "RewardFit",
+    "RewardModel",
+    "estimate_epsilon",
+    "fit_data",
+    "fit_differences",
+    "fit_reward",
+    "group_numbers",
+]

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -14,7 +15,9 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .coordinates import Pairs, unit_free
 from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
 from .explanations import explain, first_fits
-from .selection import Judgement, judge
+from .selection import judge
+from .share import corrupt_share
+from .suspicion import suspicion_of
 from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, secant_information, separable
 
 # Information about a unit of t, in whitened coordinates, that a handful of pairs has: below, a direction is not known.
@@ -43,7 +46,6 @@ class RewardFit(NamedTuple):
     status: Int[Array, ""]
 
 
-@eqx.filter_jit
 def fit_differences(
     x: Float[Array, "N k"],
     labels: Float[Array, " N"],
@@ -59,7 +61,15 @@ def fit_differences(
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs, a ceiling; `groups` [N]: the rater of each
     pair as a number from 0 to N − 1, or None.
+
+    **Raises:** ValueError for labels other than ±1.
     """
+    check_labels(labels)
+    return _fit_differences(x, labels, epsilon, groups)
+
+
+@eqx.filter_jit
+def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
     pairs = unit_free(x, labels)
     starts, plain = first_fits(pairs)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
@@ -74,7 +84,8 @@ def fit_differences(
         t = jnp.where(trusting, plain.t, kept)
         doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
         known = without_directions(secant_information(pairs, undisputed, pairs.margins(t)), doubted)
-        return _Outcome(t, weights, undisputed, doubted, known, *_share(found, weights, epsilon))
+        share = corrupt_share(pairs, explanations, found, epsilon, spread)
+        return _Outcome(t, weights, undisputed, doubted, known, *share)
 
     def classical():
         ones, r = jnp.ones_like(labels), plain.t.shape[0]
@@ -89,7 +100,7 @@ def fit_differences(
         theta=matmul(pairs.to_theta, found.t),
         weights=found.weights,
         undisputed=found.undisputed,
-        suspicion=suspicion_of(pairs.margins(found.t), found.weights, epsilon),
+        suspicion=suspicion_of(pairs, found.t, found.weights, epsilon),
         epsilon=found.epsilon,
         interval=found.interval,
         rank=pairs.rank,
@@ -124,27 +135,6 @@ def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]
     known = information(pairs, ones, margins) + 0.5 * PRIOR * jnp.eye(r, dtype=t.dtype)
     whitened = lower_solve(cholesky(known), by_group.T)
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)
-
-
-def suspicion_of(margins: Float[Array, " N"], weights: Float[Array, " N"], epsilon) -> Float[Array, " N"]:
-    """How likely each pair is to be corrupt, in [0, 1]: (ε/2)/((1 − ε)P(o|x) + ε/2), in the upper half for pairs that
-    were left out. ε is taken as .01 at least, so that labels are ranked even where nothing is amiss.
-    """
-    share = jnp.maximum(epsilon, 0.01)
-    lie = 0.5 * share / ((1.0 - share) * jax.nn.sigmoid(margins) + 0.5 * share)
-    return jnp.clip(lie * (0.5 + 0.5 * weights) + 0.5 * (1.0 - weights), 0.0, 1.0)
-
-
-def _share(found: Judgement, weights, epsilon):
-    """(ε̂, its interval): the share left out; what even the most lenient explanation needs; and at most the ceiling."""
-    left_out = 1.0 - jnp.mean(weights)
-    clean = found.chosen == 0
-    lower = jnp.maximum(jnp.min(found.needed) - found.needed[0] * clean, 0.0)
-    estimate = jnp.where(clean, 0.0, left_out)
-    upper = jnp.where(clean, jnp.minimum(found.needed[0] + 0.02, epsilon), jnp.maximum(epsilon, left_out))
-    return estimate, jnp.stack(
-        [jnp.minimum(jnp.where(clean, 0.0, lower), estimate), jnp.maximum(upper, estimate)]
-    )
 
 
 def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Array, " r"]):

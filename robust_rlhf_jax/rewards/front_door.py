@@ -49,7 +49,7 @@ def fit_reward(
     if epsilon is not None:
         check_epsilon(epsilon)
     ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
-    numbers = None if groups is None else _numbers(groups, data.n_pairs)
+    numbers = None if groups is None else group_numbers(groups, data.n_pairs)
     found = fit_data(data, ceiling, numbers)
     return reward_model(found)
 
@@ -81,7 +81,11 @@ def reward_model(found: RewardFit) -> RewardModel:
     return RewardModel(doubted=doubted, **{name: getattr(found, name) for name in names})
 
 
-def _numbers(groups, n_pairs: int) -> Int[Array, " N"]:
+def group_numbers(groups, n_pairs: int) -> Int[Array, " N"]:
+    """Groups of any values as numbers from 0, which `fit_differences` takes.
+
+    **Raises:** ValueError for groups of another length than `n_pairs`.
+    """
     groups = np.asarray(groups)
     if groups.shape != (n_pairs,):
         raise ValueError(f"groups has shape {groups.shape}: give one group for each of the {n_pairs} pairs.")

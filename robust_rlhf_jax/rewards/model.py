@@ -27,7 +27,7 @@ class RewardModel(eqx.Module):
     | `weights` | [N] | what each pair counted in the fit: 0 where it was left out |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
-    | `interval` | [2] | what is certain to be corrupt, and what could be |
+    | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
@@ -69,13 +69,22 @@ class RewardModel(eqx.Module):
     def _verdict(self) -> str:
         n = self.weights.shape[-1]
         if not float(self.epsilon) > 0:
-            return f"No evidence of corruption: maximum likelihood on all {n:,} pairs."
+            return self._plain_verdict(n)
         low, high = (100 * float(v) for v in self.interval)
         out = round(n - float(jnp.sum(self.weights)))
         return (
             f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left out; "
             f"between {low:.1f} and {high:.1f} % may be corrupt."
         )
+
+    def _plain_verdict(self, n: int) -> str:
+        low = 100 * float(self.interval[0])
+        if low > 0:
+            return (
+                f"At least {low:.1f} % of the pairs contradict every reward, but no explanation of it stands out: "
+                f"maximum likelihood on all {n:,} pairs, which corrupt pairs may decide."
+            )
+        return f"No evidence of corruption: maximum likelihood on all {n:,} pairs."
 
     def _doubts(self) -> str:
         rows = np.asarray(self.doubted)

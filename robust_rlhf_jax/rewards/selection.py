@@ -89,12 +89,12 @@ def _fair_likelihood(margins: Float[Array, "E N"], weights: Float[Array, " N"], 
 
 def _neutral_rows(predicted: Float[Array, "E N"], share) -> Float[Array, " N"]:
     """The `share` of the pairs of which the surest explanation is least sure, by rank: no lie pays there."""
-    ranks = jax.lax.map(lambda p: _ranks(jnp.abs(p)), predicted)
+    ranks = jax.lax.map(lambda p: rank_of(jnp.abs(p)), predicted)
     surest = jnp.max(ranks, axis=0).astype(predicted.dtype)
     return (surest <= jnp.quantile(surest, share)).astype(predicted.dtype)
 
 
-def _ranks(values: Float[Array, " N"]) -> Int[Array, " N"]:
+def rank_of(values: Float[Array, " N"]) -> Int[Array, " N"]:
     """0 for the smallest."""
     places = jnp.arange(values.shape[0], dtype=jnp.int32)
     return jnp.zeros_like(places).at[jnp.argsort(values)].set(places)
@@ -107,7 +107,7 @@ def needed_corruption(pairs: Pairs, predicted: Float[Array, "E N"]) -> Float[Arr
     more than one standard deviation only if as many pairs are corrupt. Summed over cells, largest over j.
     """
     n, size = pairs.n_pairs, BINS
-    rank = jax.lax.map(_ranks, predicted)
+    rank = jax.lax.map(rank_of, predicted)
     of = jax.nn.one_hot(rank * size // n, size, dtype=predicted.dtype)  # [E, N, B]
     wins = (pairs.o > 0).astype(predicted.dtype)
 

@@ -1,4 +1,4 @@
-"""An algorithm told the chosen ε is the algorithm at that ε."""
+"""An algorithm told the estimated ε is the algorithm at that ε; on clean data it is told 0."""
 
 import jax
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 from robust_rlhf_jax import (
     ExactOracle,
     attacks,
+    estimate_epsilon,
     normalised_gap,
     random_linear_mdp,
     sample_preferences,
@@ -15,16 +16,27 @@ from robust_rlhf_jax import (
 )
 
 
-def test_unknown_epsilon_is_the_algorithm_at_the_chosen_one():
+@pytest.fixture(scope="module")
+def world():
     mdp = random_linear_mdp(jax.random.key(0), n_states=12, n_actions=3, dim=4, horizon=3)
-    data = attacks.push_features(
-        jax.random.key(2), sample_preferences(jax.random.key(1), mdp, 3000), 0.1, mdp
-    )
+    return mdp, sample_preferences(jax.random.key(1), mdp, 3000)
+
+
+def test_it_is_the_algorithm_at_a_little_more_than_the_estimate(world):
+    mdp, clean = world
+    data = attacks.push_features(jax.random.key(2), clean, 0.1, mdp)
     oracle, key = ExactOracle(mdp), jax.random.key(3)
-    found = unknown_epsilon(key, data, algorithm=uniform_coverage, grid=(0.0, 0.1, 0.2), oracle=oracle)
-    assert float(found.diagnostics["epsilon"]) == pytest.approx(0.1)
-    assert int(found.diagnostics["epsilon_index"]) == 1
-    told = uniform_coverage(key, data, found.diagnostics["epsilon"], oracle=oracle)
+    found = unknown_epsilon(key, data, algorithm=uniform_coverage, oracle=oracle)
+    epsilon = found.diagnostics["epsilon"]
+    assert float(epsilon) == pytest.approx(1.25 * float(estimate_epsilon(data).estimate))
+    assert 0.1 <= float(epsilon) < 0.2
+    told = uniform_coverage(key, data, epsilon, oracle=oracle)
     np.testing.assert_array_equal(found.theta, told.theta)
-    assert set(found.diagnostics) == set(told.diagnostics) | {"epsilon", "epsilon_index"}
+    assert set(found.diagnostics) == set(told.diagnostics) | {"epsilon"}
     assert float(normalised_gap(mdp, found.policy)) < 0.05
+
+
+def test_nothing_is_spent_on_clean_data(world):
+    mdp, clean = world
+    found = unknown_epsilon(jax.random.key(3), clean, oracle=ExactOracle(mdp))
+    assert float(found.diagnostics["epsilon"]) == 0.0

@@ -72,6 +72,32 @@ def test_without_injection_all_is_finite_and_nothing_is_lost(data):
     np.testing.assert_allclose(result.theta[0], THETA, atol=0.6)
 
 
+def test_without_epsilon_the_evidence_decides(data, spoilt):
+    clean = audit(jax.random.key(0), data, folds=4, repeats=1)
+    assert clean.epsilon == 0.0
+    assert not clean.flagged.any()
+    np.testing.assert_allclose(clean.accuracy[1], clean.accuracy[0], atol=0.005)
+    np.testing.assert_allclose(clean.log_loss[1], clean.log_loss[0], atol=0.01)
+    result = audit(jax.random.key(0), data, folds=4, repeats=1, inject=0.1)
+    assert 0.05 < result.epsilon < 0.2
+    assert result.flagged.sum() == int(result.epsilon * 400 + 1e-6)
+    assert spoilt.epsilon == 0.1
+
+
+@pytest.mark.parametrize("value", [1e4, 1e6])
+def test_one_bad_cell_in_the_rail_file_is_survived(value):
+    x, labels = np.asarray(load_rail_choices().differences()).copy(), np.asarray(load_rail_choices().labels)
+    clean = preferences_from_options(np.zeros_like(x), x, labels)
+    x[17, 0] = value
+    bad = preferences_from_options(np.zeros_like(x), x, labels)
+    before, after = (
+        audit(jax.random.key(0), data, folds=4, repeats=1, groups=rail_people()) for data in (clean, bad)
+    )
+    assert after.accuracy[1] > before.accuracy[1] - 0.01
+    assert after.flagged[17]
+    assert not before.flagged.any()
+
+
 def test_epsilon_zero_flags_nothing(data):
     result = audit(jax.random.key(0), data, 0.0, folds=4, repeats=1)
     assert not result.flagged.any()
@@ -101,7 +127,7 @@ def test_random_flips(data):
     assert (result.accuracy > 0.65).all()
 
 
-@pytest.mark.parametrize("estimator", [name for name in AUDIT_FITS if name != "filtered"])
+@pytest.mark.parametrize("estimator", [name for name in AUDIT_FITS if name != "fit_reward"])
 def test_every_estimator_beats_the_plain_fit(data, estimator):
     result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, estimator=estimator)
     assert result.accuracy[1] > result.accuracy[0] + 0.02
@@ -153,6 +179,7 @@ def test_null_directions_and_separable_labels_are_reported():
         ({"folds": 401}, "folds=401"),
         ({"repeats": 0}, "repeats=0"),
         ({"groups": np.zeros(3)}, "groups has shape"),
+        ({"estimator": "trimmed", "epsilon": None}, "estimator='trimmed' needs epsilon"),
     ],
 )
 def test_bad_options(data, options, message):
@@ -163,7 +190,7 @@ def test_bad_options(data, options, message):
 
 def test_report_of_a_table(tmp_path, data, capsys):
     table, out = write_table(tmp_path / "pairs[x].csv", data), tmp_path / "deep" / "out"
-    run_audit(str(table), inject=0.1, folds=4, repeats=1, out=out)
+    run_audit(str(table), epsilon=0.1, inject=0.1, folds=4, repeats=1, out=out)
     assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
     assert [p.name for p in out.parent.iterdir()] == ["out"]
     record = json.loads((out / "audit.json").read_text())
@@ -185,6 +212,8 @@ def test_archive_without_injection_and_without_out(tmp_path, data, capsys):
     save(tmp_path / "pairs.npz", data)
     run_audit(str(tmp_path / "pairs.npz"), folds=4, repeats=1, top=2)
     printed = capsys.readouterr().out
+    assert "No evidence of corruption: no pair is flagged." in printed
+    assert "ε from evidence" in printed
     assert "f0" in printed
     assert "injected" not in printed
     assert [p.name for p in tmp_path.iterdir()] == ["pairs.npz"]

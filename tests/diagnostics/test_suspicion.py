@@ -10,6 +10,7 @@ from robust_rlhf_jax import changed_pairs, delivery_grid, sample_preferences, sa
 from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
+from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
 
 EPSILON = 0.1
 CERTAIN = 0.1  # temperature: labels that say something
@@ -31,6 +32,8 @@ def attacked(make_mdp):
 @pytest.mark.parametrize(
     ("attack", "estimator", "least"),
     [
+        ("push_features", "fit_reward", 0.95),
+        ("flip_confident", "fit_reward", 0.8),
         ("push_features", "filtered", 0.95),
         ("push_features", "sever", 0.95),
         ("flip_confident", "filtered", 0.8),
@@ -43,7 +46,7 @@ def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
     scores = suspicion_scores(data, EPSILON, estimator=estimator, ask_table=False)
     assert scores.shape == (data.n_pairs,)
     assert average_precision(scores, corrupt) > least
-    if estimator == "filtered":
+    if estimator == "fit_reward":
         flagged = np.asarray(flag(data, EPSILON, ask_table=False))
         assert flagged.sum() == corrupt.sum() == 100
         assert scores[flagged].min() >= scores[~flagged].max()
@@ -51,13 +54,13 @@ def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
 
 
 def test_labels_alone_do_not_show_planted_features(attacked):
-    """Likelihood believes what was planted: why the default filters features first."""
+    """Likelihood believes what was planted: why the default asks whether the rest contradicts it."""
     data, corrupt = attacked["push_features"]
     blind = suspicion_scores(data, EPSILON, estimator="maximum_likelihood", ask_table=False)
     assert average_precision(blind, corrupt) < 0.3
 
 
-@pytest.mark.parametrize("estimator", REWARD_ESTIMATORS)
+@pytest.mark.parametrize("estimator", ["fit_reward", *REWARD_ESTIMATORS])
 def test_the_table_shows_planted_features_to_all(estimator, attacked):
     data, corrupt = attacked["push_features"]
     scores = np.asarray(suspicion_scores(data, EPSILON, estimator=estimator))
@@ -92,10 +95,41 @@ def test_radius_batch_and_bad_arguments(attacked):
     np.testing.assert_allclose(timid, np.log(2), atol=1e-2)
     both = jax.vmap(lambda e: suspicion_scores(data, e, estimator="cdpo"))(np.array([0.05, 0.2], np.float32))
     assert both.shape == (2, data.n_pairs)
-    with pytest.raises(ValueError, match="estimator='magic' is unknown: it is one of maximum_likelihood"):
+    with pytest.raises(
+        ValueError, match="estimator='magic' is unknown: it is one of fit_reward, maximum_likelihood"
+    ):
         suspicion_scores(data, EPSILON, estimator="magic")
     with pytest.raises(ValueError, match=r"epsilon=0\.5 is outside"):
         flag(data, 0.5)
+    with pytest.raises(ValueError, match="estimator='cdpo' needs epsilon"):
+        suspicion_scores(data, estimator="cdpo")
+    with pytest.raises(ValueError, match="groups has shape"):
+        flag(data, groups=np.zeros(3))
+
+
+def test_without_epsilon_as_many_are_flagged_as_there_is_evidence_for(attacked):
+    data, corrupt = attacked["push_features"]
+    flagged = np.asarray(flag(data, ask_table=False))
+    assert corrupt.sum() <= flagged.sum() <= 1.3 * corrupt.sum()
+    assert (flagged & corrupt).sum() > 0.95 * corrupt.sum()
+    np.testing.assert_array_equal(np.asarray(flag(data))[corrupt], True)
+
+
+def test_honest_choices_are_not_flagged_without_epsilon():
+    assert not np.asarray(flag(load_rail_choices(), groups=rail_people())).any()
+
+
+def test_honest_rare_pairs_are_no_more_suspicious_than_others():
+    """A sparse, decisive feature: what filters of x take for an attack."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 3))
+    x[:, 2] = rng.choice([-1, 0, 1], 2000, p=[0.04, 0.92, 0.04])
+    labels = np.where(rng.uniform(size=2000) < 1 / (1 + np.exp(-x @ [1, -1, 3])), 1.0, -1.0)
+    data = preferences_from_options(np.zeros_like(x), x, labels)
+    rare = x[:, 2] != 0
+    # A twentieth of honest labels on rare pairs do surprise; a filter flags most of the rare pairs.
+    assert np.asarray(flag(data, 0.05))[rare].mean() < 0.12
+    assert not np.asarray(flag(data)).any()
 
 
 @pytest.mark.parametrize("estimator", ["filtered", "maximum_likelihood"])

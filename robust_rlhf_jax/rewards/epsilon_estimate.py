@@ -1,0 +1,61 @@
+"""How much of a preference file is corrupt: whether there is evidence, how much, and how much could hide."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.preferences import PreferenceData
+
+from .front_door import fit_reward
+
+
+class EpsilonEstimate(eqx.Module):
+    """`lower` ≤ `estimate` ≤ `upper`: shares of corrupt pairs that are certain, likely and possible; `evidence`: that
+    something contradicts the rest; without it `estimate` is 0.
+    """
+
+    estimate: Float[Array, ""]
+    lower: Float[Array, ""]
+    upper: Float[Array, ""]
+    evidence: Bool[Array, ""]
+
+    @property
+    def message(self) -> str:
+        """One sentence. Not under jit."""
+        if is_traced(self.estimate):
+            raise ValueError("message needs the estimate's values: read it outside of jit and vmap.")
+        share, low, high = (100 * float(v) for v in (self.estimate, self.lower, self.upper))
+        if not bool(self.evidence):
+            return f"No evidence of corruption; up to {high:.1f} % of the pairs could be corrupt without a trace."
+        return f"About {share:.1f} % of the pairs are corrupt; between {low:.1f} and {high:.1f} % may be."
+
+
+def estimate_epsilon(data: PreferenceData, *, groups: Int[np.ndarray, " N"] | None = None) -> EpsilonEstimate:
+    """The share of corrupt pairs that `fit_reward` finds without being told ε, with an interval.
+
+    - `estimate`: the share of pairs that the rest contradicts, and at least `lower`.
+    - `lower`: what every explanation of the data needs, beyond what honest people's choices seem to need.
+    - `upper`: without evidence what could hide: pairs that a plausible explanation would leave out, and labels flipped
+      at random, which are to first order a higher temperature and show in pairs with large margins alone. With
+      evidence a fifth of the pairs (`CEILING`): liars who are caught may have friends.
+
+    The interval held the truth in more than nine of ten cases on three sets of real choices, clean and attacked at ε of
+    .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is
+    corrupt: corrupt pairs who follow another reward consistently, or decide the fit, are in no interval.
+
+    **Arguments:** `groups` [N]: who labelled each pair, or None.
+
+    **Raises:** as `fit_reward`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import estimate_epsilon, load_rail_choices, preferences
+    >>> estimate_epsilon(load_rail_choices(), groups=preferences.rail_people()).message
+    'No evidence of corruption; up to 17.9 % of the pairs could be corrupt without a trace.'
+    """
+    model = fit_reward(data, groups=groups)
+    lower, upper = model.interval
+    estimate = jnp.maximum(model.epsilon, lower)
+    return EpsilonEstimate(estimate, lower, jnp.maximum(upper, estimate), estimate > 0)

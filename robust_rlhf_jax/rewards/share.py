@@ -1,0 +1,85 @@
+"""What share of the pairs is corrupt: estimated, certain, and possible."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .coordinates import Pairs
+from .explanations import Explanations
+from .selection import Judgement
+
+# People's choices are not quite linear: clean sets seem to need .01 to .03 of corruption, small ones more by chance.
+NONLINEARITY, CHANCE = 0.025, 0.6
+# Where more than this must be corrupt beyond that, it is said even if no explanation stands out.
+ALARM = 0.025
+# Shares of flipped labels that are tried, and the fall in log-likelihood that the 95 % interval allows (χ²/2).
+FLIPS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.175, 0.2, 0.225, 0.25, 0.3, 0.35, 0.4, 0.45)  # fmt: skip  # noqa: E501
+ALLOWED_FALL = 1.92
+STEPS = 12
+
+
+def corrupt_share(
+    pairs: Pairs,
+    explanations: Explanations,
+    found: Judgement,
+    epsilon: Float[Array, ""],
+    overdispersion: Float[Array, ""] | float,
+) -> tuple[Float[Array, ""], Float[Array, "2"]]:
+    """(estimate, [lower, upper]).
+
+    - estimate: the share that the chosen explanation leaves out, 0 for the plain one.
+    - lower: what even the most lenient explanation needs, less what honest people's choices seem to need.
+    - upper: without evidence the largest of what the chosen explanation needs, what a plausible one leaves out, and
+      `most_flips`, up to the ceiling ε; with evidence the ceiling, since liars who are caught may have friends.
+
+    The interval presumes that the truth is at most ε, and Bradley–Terry with a linear reward: the corruption of another
+    reward's honest followers leaves no trace and is in no interval.
+    """
+    left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
+    clean = found.chosen == 0
+    estimate = jnp.where(clean, 0.0, left_out[found.chosen])
+    excess = jnp.min(found.needed) - NONLINEARITY - CHANCE / jnp.sqrt(pairs.n_pairs)
+    lower = jnp.where(clean & (excess < ALARM), 0.0, jnp.maximum(excess, 0.0))
+    lower = jnp.where(clean, lower, jnp.minimum(lower, estimate))
+    flips = most_flips(pairs.margins(explanations.t[found.chosen]), overdispersion)
+    suspected = jnp.max(jnp.where(found.plausible, left_out, 0.0))
+    possible = jnp.maximum(jnp.maximum(flips, suspected), found.needed[0] + 0.02)
+    upper = jnp.where(clean & (lower == 0), jnp.minimum(possible, epsilon), epsilon)
+    return estimate, jnp.stack([lower, jnp.maximum(upper, jnp.maximum(lower, estimate))])
+
+
+def most_flips(
+    margins: Float[Array, " N"], overdispersion: Float[Array, ""] | float = 1.0
+) -> Float[Array, ""]:
+    """The largest share q of labels flipped at random that the labels allow, with 95 % confidence.
+
+    Profile likelihood of P(agree) = (1 − 2q)σ(s·m) + q over s > 0 along the fitted direction; a fall of 1.92, times the
+    raters' overdispersion, is allowed. To first order a flip at random is a higher temperature (s falls): only pairs
+    with large margins tell the two apart, and where there are few of them the answer is large, and has to be.
+    """
+    m = jnp.clip(margins, -50.0, 50.0)
+
+    def profile(log_s, q):
+        def value(log_s):
+            return jnp.sum(jnp.log((1.0 - 2.0 * q) * jax.nn.sigmoid(jnp.exp(log_s) * m) + q + 1e-30))
+
+        def step(_, at):
+            p = jax.nn.sigmoid(jnp.exp(at) * m)
+            mix = jnp.clip((1.0 - 2.0 * q) * p + q, 1e-6, 1.0 - 1e-6)
+            slope = (1.0 - 2.0 * q) * p * (1.0 - p) * jnp.exp(at) * m
+            known = jnp.sum(slope**2 / (mix * (1.0 - mix)))
+            move = jnp.clip(jnp.sum(slope / mix) / jnp.maximum(known, 1e-12), -0.5, 0.5)
+            return jnp.clip(at + move, -3.0, 3.0)
+
+        log_s = jax.lax.fori_loop(0, STEPS, step, log_s)
+        return log_s, value(log_s)
+
+    shares = jnp.asarray(FLIPS, m.dtype)
+    _, values = jax.lax.scan(profile, jnp.zeros((), m.dtype), shares)
+    allowed = values >= jnp.max(values) - ALLOWED_FALL * overdispersion
+    last = len(FLIPS) - 1 - jnp.argmax(allowed[::-1])
+    # Between the last share that is allowed and the next one that is not: linear.
+    after = jnp.minimum(last + 1, len(FLIPS) - 1)
+    fall = jnp.maximum(values[last] - values[after], 1e-12)
+    part = jnp.clip((values[last] - (jnp.max(values) - ALLOWED_FALL * overdispersion)) / fall, 0.0, 1.0)
+    return shares[last] + part * (shares[after] - shares[last])

@@ -1,0 +1,43 @@
+"""Suspicion is the posterior of a lie, higher in a crowd of contradictions, and never rounds to certainty."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.suspicion import crowd_odds, suspicion_of
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(1200, 3)).astype(np.float32)
+T = np.array([1.0, -1.0, 0.5])
+LABELS = np.where(RNG.uniform(size=1200) < 1 / (1 + np.exp(-X @ T)), 1.0, -1.0).astype(np.float32)
+
+
+def suspicion(x, labels, weights=None):
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    t = np.linalg.lstsq(np.asarray(pairs.to_theta), T, rcond=None)[0].astype(np.float32)
+    weights = jnp.ones(len(x)) if weights is None else weights
+    return np.asarray(suspicion_of(pairs, jnp.asarray(t), weights, 0.1))
+
+
+def test_on_honest_labels_it_is_the_posterior_of_a_lie():
+    chance = 1 / (1 + np.exp(-LABELS * (X @ T)))
+    np.testing.assert_allclose(suspicion(X, LABELS), 0.05 / (0.9 * chance + 0.05), rtol=1e-3)
+
+
+def test_honest_contradictions_are_no_crowd():
+    margins = jnp.asarray(LABELS * (X @ T))
+    np.testing.assert_array_equal(crowd_odds(margins, jnp.linalg.norm(X, axis=1)), 0)
+
+
+def test_a_crowd_is_more_suspicious_than_a_surer_contradiction():
+    x, labels = X.copy(), LABELS.copy()
+    x[:80], labels[:80] = -1.5 * T + 0.05 * RNG.normal(size=(80, 3)), 1.0
+    scores = suspicion(x, labels)
+    assert scores[:80].min() > np.sort(scores[80:])[-5]
+    assert scores.max() < 1
+
+
+def test_pairs_left_out_are_in_the_upper_half():
+    weights = jnp.ones(1200).at[:10].set(0.0)
+    scores = suspicion(X, LABELS, weights)
+    assert (scores[:10] >= 0.5).all()

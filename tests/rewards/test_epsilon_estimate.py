@@ -1,0 +1,62 @@
+"""Without being told: no evidence on honest choices, the share of corrupt pairs under attack, what could hide."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import estimate_epsilon, load_rail_choices
+from robust_rlhf_jax.preferences import preferences_from_options
+from robust_rlhf_jax.rewards.share import most_flips
+
+THETA = np.array([1.0, -0.8, 0.5])
+
+
+def choices(n=1500, flipped=0.0, planted=0.0):
+    rng = np.random.default_rng(5)
+    x = rng.standard_t(5, size=(n, 3)) * 1.5
+    labels = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-x @ THETA)), 1.0, -1.0)
+    lies, copies = int(flipped * n), int(planted * n)
+    labels[:lies] *= -1
+    x[n - copies :], labels[n - copies :] = -12 * THETA + 0.2 * rng.normal(size=(copies, 3)), 1.0
+    return preferences_from_options(np.zeros_like(x), x, labels)
+
+
+@pytest.mark.parametrize("data", [choices(), load_rail_choices()], ids=["linear", "rail"])
+def test_honest_choices_give_no_evidence(data):
+    found = estimate_epsilon(data)
+    assert not bool(found.evidence)
+    assert float(found.estimate) == float(found.lower) == 0.0
+    assert float(found.upper) < 0.2
+    assert found.message.startswith("No evidence of corruption; up to ")
+
+
+def test_planted_rows_are_counted():
+    found = estimate_epsilon(choices(planted=0.1))
+    assert bool(found.evidence)
+    assert float(found.estimate) == pytest.approx(0.1, abs=0.03)
+    assert float(found.lower) <= 0.1 <= float(found.upper)
+    assert found.message.startswith("About ")
+
+
+def test_flips_at_random_may_hide_and_the_interval_says_so():
+    found = estimate_epsilon(choices(flipped=0.1))
+    assert float(found.lower) <= 0.1 <= float(found.upper)
+
+
+def test_most_flips_covers_the_share_and_is_tight_where_margins_are_large():
+    rng = np.random.default_rng(0)
+    m = rng.normal(size=20_000) * 6
+    agree = rng.uniform(size=m.size) < 1 / (1 + np.exp(-m))
+    for share in (0.0, 0.05, 0.2):
+        flips = rng.uniform(size=m.size) < share
+        most = float(most_flips(jnp.asarray(np.where(agree ^ flips, m, -m), jnp.float32)))
+        assert share <= most < share + 0.03
+    small = 0.5 * rng.normal(size=2000)
+    agree = rng.uniform(size=small.size) < 1 / (1 + np.exp(-small))
+    assert float(most_flips(jnp.asarray(np.where(agree, small, -small), jnp.float32))) > 0.15
+
+
+def test_the_message_is_for_the_host():
+    with pytest.raises(ValueError, match="outside of jit"):
+        jax.eval_shape(lambda: estimate_epsilon(choices(n=50)).message)
