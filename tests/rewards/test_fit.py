@@ -95,7 +95,10 @@ def test_planted_pairs_go_and_the_truth_comes_back(share, length):
         assert_right(found, x[~bad])
         np.testing.assert_allclose(found.epsilon, 1 - kept.mean(), atol=1e-5)
         low, high = np.asarray(found.interval)
-        assert 0.5 * share < low <= found.epsilon <= high <= share + 0.02
+        # What is certain is what remains after the corruption that honest choices seem to need.
+        assert 0 <= low <= share + 0.02
+        assert low <= found.epsilon <= high
+        assert share <= high <= share + 0.02
         # Suspicion tells them apart.
         suspicion = np.asarray(found.suspicion)
         assert ((suspicion >= 0) & (suspicion <= 1)).all()
