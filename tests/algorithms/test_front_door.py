@@ -1,0 +1,129 @@
+"""`robust_policy`: greedy where data cover everything, pessimistic where only suspects or nobody speak."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import (
+    RLSVI,
+    ExactOracle,
+    Status,
+    attacks,
+    fit_reward,
+    normalised_gap,
+    robust_policy,
+    sample_preferences,
+    standard,
+)
+from robust_rlhf_jax.algorithms.front_door import _possible
+from robust_rlhf_jax.rewards import fit_data
+from robust_rlhf_jax.sweeps.families import PRESETS
+
+PAIRS = 3000
+KEY = jax.random.key(7)
+
+
+def world(family, seed=100):
+    built = PRESETS["coverage"].families[family](jax.random.key(seed))
+    data = sample_preferences(
+        jax.random.key(seed + 1), built.mdp, PAIRS, behaviour=(built.behaviour, built.behaviour)
+    )
+    return built.mdp, data
+
+
+def returned(mdp, solution):
+    return 1.0 - float(normalised_gap(mdp, solution.policy))
+
+
+def test_where_data_cover_everything_it_is_greedy():
+    """On clean data and told ε: θ̂ of `fit_reward`, planned by the oracle as it is."""
+    mdp, data = world("uniform")
+    solution = robust_policy(KEY, data, 0.1)
+    model = fit_reward(data, 0.1)
+    np.testing.assert_array_equal(solution.theta, data.per_step(model.theta))
+    assert not solution.diagnostics["pessimistic"]
+    assert solution.diagnostics["epsilon"] == 0
+    oracle = RLSVI()
+    plan = jax.jit(lambda d, t: oracle.solve(oracle.prepare(d, jnp.float32(0.1), key=KEY), t).policy)
+    np.testing.assert_array_equal(solution.policy, plan(data, solution.theta))
+    assert returned(mdp, solution) > returned(mdp, standard(KEY, data, 0.0)) - 0.01
+
+
+@pytest.mark.parametrize("attack", ["praise_rare", "push_on_table"])
+def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
+    """Plain RLHF believes them and loses a quarter or more; the pessimist keeps .9 of the clean return."""
+    mdp, data = world("condition_number")
+    clean = returned(mdp, standard(KEY, data, 0.0))
+    told = attacks.ATTACKS[attack](jax.random.key(3), data, 0.1, mdp)
+    solution = robust_policy(KEY, told, 0.1)
+    assert returned(mdp, standard(KEY, told, 0.1)) < 0.75 * clean
+    assert returned(mdp, solution) > 0.9 * clean
+    assert solution.diagnostics["pessimistic"]
+    assert solution.diagnostics["guaranteed_gain"] <= solution.diagnostics["promised_gain"]
+
+
+def test_planted_features_are_left_out_by_the_table():
+    mdp, data = world("uniform")
+    planted = attacks.push_features(jax.random.key(3), data, 0.2, mdp)
+    solution = robust_policy(KEY, planted)
+    np.testing.assert_allclose(solution.diagnostics["off_table"], 0.2, atol=1e-6)
+    assert returned(mdp, solution) > 0.97
+
+
+def test_epsilon_none_and_batches(count_compilations):
+    """Another ε compiles nothing; a batch over ε equals one by one; None decides from the evidence."""
+    mdp, data = world("uniform")
+    flipped = attacks.flip_confident(jax.random.key(3), data, 0.1, mdp)
+    levels = jnp.asarray([0.05, 0.15], jnp.float32)
+    one_by_one = [robust_policy(KEY, flipped, level) for level in levels]
+    with count_compilations() as count:
+        robust_policy(KEY, flipped, levels[1])
+    assert not count.compiled
+    batch = jax.vmap(lambda level: robust_policy(KEY, flipped, level))(levels)
+    for i, alone in enumerate(one_by_one):
+        np.testing.assert_allclose(batch.theta[i], alone.theta, rtol=2e-2, atol=2e-2)
+        assert batch.status[i] == alone.status
+    unknown = robust_policy(KEY, flipped)
+    assert 0.05 < unknown.diagnostics["epsilon"] < 0.2
+    assert returned(mdp, unknown) > 0.95
+
+
+def test_an_oracle_with_subgradients():
+    mdp, data = world("condition_number")
+    solution = robust_policy(KEY, data, 0.05, oracle=ExactOracle(mdp))
+    assert Status(int(solution.status)) == Status.CONVERGED
+    assert returned(mdp, solution) > 0.95 * returned(mdp, standard(KEY, data, 0.0, oracle=ExactOracle(mdp)))
+
+
+def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_directions():
+    mdp, data = world("uniform")
+    found = fit_data(data, jnp.float32(0.1))
+    possible = _possible(data.differences(), found)
+    # Up to the per-step shift that no comparison shows.
+    x = data.differences()
+    values, vectors = np.linalg.eigh(np.asarray(x.T @ x) / PAIRS)
+    seen = vectors[:, values > 1e-4 * values[-1]]
+    gap = seen @ (seen.T @ (np.asarray(mdp.theta).reshape(-1) - np.asarray(found.theta)))
+    assert gap @ np.asarray(found.information) @ gap < 1.5 * float(possible.level)
+    unseen = jnp.asarray(vectors[:, values <= 1e-4 * values[-1]][:, 0])
+    assert possible.uncertainty(unseen) > 5 * possible.uncertainty(jnp.asarray(vectors[:, -1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0.5}, r"epsilon=0.5 is outside \[0, 0.5\)"),
+        ({"reference": np.zeros((2, 2))}, "reference has shape"),
+    ],
+)
+def test_bad_input(change, message):
+    _, data = world("uniform")
+    with pytest.raises(ValueError, match=message):
+        robust_policy(KEY, data, **{"epsilon": 0.1, **change})
+
+
+def test_a_label_of_zero_is_refused():
+    _, data = world("uniform")
+    with pytest.raises(ValueError, match="every label must be"):
+        robust_policy(KEY, data.replace_pairs(lambda a: a * 0 if a.ndim == 1 else a), 0.1)
