@@ -123,12 +123,17 @@ def verdict(results: list[Result], epsilon: float) -> str:
     if share >= bar(epsilon):
         return "pass"
     excused = [r for r in results if r.certificate is not None and r.certificate.holds(epsilon)]
-    rest = [r for r in results if not (r.certificate is not None and r.certificate.holds(epsilon))]
-    if rest and recovered(rest) < bar(epsilon):
-        cost = np.mean([r.certificate.cost for r in rest if r.certificate is not None])
-        return f"MISSED (cost {short(cost)} > ε in {len(rest)} of {len(results)})"
-    cost, stake = (np.mean([getattr(r.certificate, what) for r in excused]) for what in ("cost", "stake"))
-    return f"hopeless in {len(excused)} of {len(results)} (cost {short(cost)}, stake {short(stake)})"
+    missed = [r for r in results if r.certificate is not None and not r.certificate.holds(epsilon)]
+    fine = [r for r in results if r.certificate is None]
+    if missed and not recovered(missed + fine) >= bar(epsilon):
+        return f"MISSED in {len(missed)} of {len(results)} ({costs(missed)})"
+    return f"hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
+
+
+def costs(results: list[Result]) -> str:
+    """Mean cost and stake of the certificates."""
+    cost, stake = (np.mean([getattr(r.certificate, what) for r in results]) for what in ("cost", "stake"))
+    return f"cost {short(cost)}, stake {short(stake)}"
 
 
 HEAD = (

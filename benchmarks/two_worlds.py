@@ -12,6 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+# Lengths of θ_B that are tried, times its own.
+LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
+
 
 class Certificate(NamedTuple):
     """`cost`: share of the pairs that must be corrupt if θ_B is true; `error`: its standard deviation by chance;
@@ -27,10 +30,15 @@ class Certificate(NamedTuple):
 
 
 def certificate(x, wins: Float[np.ndarray, " N"], theta_b, theta_a, test_x) -> Certificate:
-    """What θ_B costs where pair n shows a win with chance `wins[n]`."""
+    """What the direction of θ_B costs where pair n shows a win with chance `wins[n]`, at the length that costs least:
+    who is right about every pair does not depend on it.
+    """
     x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
-    changed = np.abs(_sigmoid(x @ theta_b) - wins)
-    believed, other = test_x @ theta_b, test_x @ theta_a
+    margins = x @ theta_b
+    changes = [np.abs(_sigmoid(length * margins) - wins) for length in LENGTHS]
+    least = int(np.argmin([change.mean() for change in changes]))
+    changed = changes[least]
+    believed, other = LENGTHS[least] * (test_x @ theta_b), test_x @ theta_a
     stake = np.mean(np.abs(2 * _sigmoid(believed) - 1) * (believed * other < 0))
     return Certificate(changed.mean(), np.sqrt(np.sum(changed * (1 - changed))) / len(x), stake)
 

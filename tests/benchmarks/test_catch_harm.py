@@ -84,7 +84,7 @@ def test_a_line_tells_pass_from_miss(modules):
     assert found.certificate is None
     assert catch_harm.verdict([found], EPSILON) == "pass"
     missed = found._replace(told=found.plain, certificate=two_worlds.Certificate(0.3, 0.01, 0.1))
-    assert catch_harm.verdict([missed], EPSILON).startswith("MISSED (cost .300")
+    assert catch_harm.verdict([missed], EPSILON).startswith("MISSED in 1 of 1 (cost .300")
     excused = missed._replace(certificate=two_worlds.Certificate(0.09, 0.01, 0.1))
     assert catch_harm.verdict([excused], EPSILON).startswith("hopeless in 1 of 1 (cost .090")
     line = catch_harm.line("toy", "far", EPSILON, [found])
