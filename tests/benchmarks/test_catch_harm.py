@@ -1,5 +1,6 @@
 """Attacks on pairs, what is recovered, and the certificate that no algorithm can tell."""
 
+import jax
 import numpy as np
 import pytest
 from toy_trials import THETA, toy_trial
@@ -89,3 +90,29 @@ def test_a_line_tells_pass_from_miss(modules):
     assert catch_harm.verdict([excused], EPSILON).startswith("hopeless in 1 of 1 (cost .090")
     line = catch_harm.line("toy", "far", EPSILON, [found])
     assert line.count("|") == catch_harm.HEAD.splitlines()[1].count("|")
+
+
+def test_the_command_writes_its_table(modules, monkeypatch, tmp_path):
+    catch_harm = modules[0]
+    monkeypatch.setattr(catch_harm, "SETS", ("toy", "trajectories"))
+    monkeypatch.setattr(catch_harm, "available", lambda shared: (["toy"], []))
+    monkeypatch.setattr(catch_harm, "trials", lambda *_: [toy_trial])
+    words = ["--quick", "--attacks", "far", "goal_haters", "--out", str(tmp_path / "table.md")]
+    status = catch_harm.main(words)
+    table = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert table.count("| toy | far |") == table.count("| toy | goal_haters |") == 3
+    assert status == ("MISSED" in table)
+
+
+def test_trajectories_are_attacked_in_their_world(modules):
+    import pair_sets
+
+    catch_harm = modules[0]
+    mdp = pair_sets.delivery_grid(jax.random.key(0), size=4, horizon=10)
+    data = pair_sets.sample_segments(jax.random.key(1), mdp, 300, 4, temperature=0.18)
+    trial = pair_sets._trial(mdp, data, data, np.asarray(mdp.theta[0], float) / 0.18)
+    assert trial.score(trial.world.theta).value == pytest.approx(1.0)
+    flips = catch_harm.on_trajectories(trial, "flip_confident", EPSILON, seed=0)
+    assert (flips.labels != trial.labels).sum() == 30
+    assert (flips.relabel(trial.labels) == flips.labels).all()
+    assert catch_harm.on_trajectories(trial, "push_on_table", EPSILON, seed=0).relabel is None

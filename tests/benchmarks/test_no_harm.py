@@ -52,3 +52,14 @@ def test_folds_share_one_shape_and_split_no_one():
     built = [build() for build in trials("rail", SHARED, repeats=1, seeds=0)]
     assert len({trial.x.shape for trial in built}) == 1
     assert sum(len(trial.test_labels) for trial in built) == 2929
+
+
+def test_the_command_writes_its_table_and_fails_where_a_bar_does(no_harm, monkeypatch, tmp_path):
+    monkeypatch.setattr(no_harm, "available", lambda shared: (["toy"], ["other is skipped: no file."]))
+    monkeypatch.setattr(no_harm, "trials", lambda *_: [toy_trial])
+    assert no_harm.main(["--quick", "--out", str(tmp_path / "table.md")]) == 0
+    table = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert table.startswith("other is skipped")
+    assert table.count("| toy | ") == table.count("| pass |") == 4
+    monkeypatch.setattr(no_harm, "ACCURACY", -1.0)
+    assert no_harm.main(["--quick"]) == 1
