@@ -2,9 +2,10 @@
 
 `fit_reward` told ε and told nothing beside plain maximum likelihood, on clean held-out pairs, after the attacks of
 `pair_attacks.py` on real choices and the delivery grid, and on the grid also the library's attacks on trajectories.
-Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2. Only a
-certificate (`two_worlds.py`) excuses a miss: if the fit's own answer were the truth, no more than ε of the pairs would
-be corrupt either. Exits with 1 for a miss that is not excused.
+Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
+does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: if the
+fit's own answer were the truth, no more than ε of the pairs would be corrupt either. Exits with 1 for a miss that is
+not excused.
 """
 
 import argparse
@@ -115,17 +116,23 @@ def recovered(results: list[Result], which: str = "told") -> float:
     return (robust - plain) / (clean - plain) if clean - plain > LOSS else np.nan
 
 
+def reaches(results: list[Result], epsilon: float) -> bool:
+    """The fit told ε recovers enough; where plain loses no more than `LOSS`, it may lose that itself."""
+    clean, plain, told = (
+        np.mean([getattr(r, w).accuracy for r in results]) for w in ("clean", "plain", "told")
+    )
+    lost = clean - plain
+    return clean - told <= (LOSS if lost <= LOSS else (1 - bar(epsilon)) * lost)
+
+
 def verdict(results: list[Result], epsilon: float) -> str:
     """pass, hopeless or MISSED: trials whose certificate holds are excused, the others must reach the bar."""
-    share = recovered(results)
-    if np.isnan(share):
-        return "no loss"
-    if share >= bar(epsilon):
-        return "pass"
+    if reaches(results, epsilon):
+        return "no loss" if np.isnan(recovered(results)) else "pass"
     excused = [r for r in results if r.certificate is not None and r.certificate.holds(epsilon)]
     missed = [r for r in results if r.certificate is not None and not r.certificate.holds(epsilon)]
     fine = [r for r in results if r.certificate is None]
-    if missed and not recovered(missed + fine) >= bar(epsilon):
+    if missed and not reaches(missed + fine, epsilon):
         return f"MISSED in {len(missed)} of {len(results)} ({costs(missed)})"
     return f"hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
 

@@ -116,3 +116,13 @@ def test_trajectories_are_attacked_in_their_world(modules):
     assert (flips.labels != trial.labels).sum() == 30
     assert (flips.relabel(trial.labels) == flips.labels).all()
     assert catch_harm.on_trajectories(trial, "push_on_table", EPSILON, seed=0).relabel is None
+
+
+def test_a_fit_that_loses_where_plain_does_not_is_no_pass(modules):
+    catch_harm, _, two_worlds = modules
+    scores = [catch_harm.Score(accuracy, 0.5, np.nan) for accuracy in (0.8, 0.79, 0.7, 0.7)]
+    result = catch_harm.Result(*scores, two_worlds.Certificate(0.3, 0.01, 0.1))
+    assert np.isnan(catch_harm.recovered([result]))
+    assert catch_harm.verdict([result], EPSILON).startswith("MISSED")
+    harmless = result._replace(told=result.plain, certificate=None)
+    assert catch_harm.verdict([harmless], EPSILON) == "no loss"
