@@ -1,0 +1,210 @@
+"""What the robust reward recovers: `python benchmarks/catch_harm.py [--repeats 2] [--seeds 10] [--out FILE]`.
+
+`fit_reward` told ε and told nothing beside plain maximum likelihood, on clean held-out pairs, after the attacks of
+`pair_attacks.py` on real choices and the delivery grid, and on the grid also the library's attacks on trajectories.
+Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
+does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: if the
+fit's own answer were the truth, no more than ε of the pairs would be corrupt either. Exits with 1 for a miss that is
+not excused.
+"""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from no_harm import short
+from pair_attacks import PAIR_ATTACKS, Pairs
+from pair_sets import SHARED, Score, Trial, available, fit_world, trials
+from rich.progress import track
+from two_worlds import Certificate, certificate, chance_of_wins
+
+from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.rewards.fit import CEILING
+
+LEVELS = (0.05, 0.1, 0.2)
+LOSS = 0.02
+SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")
+WORLD_ATTACKS = (
+    "push_on_table", "scale_on_table", "leverage_on_table", "praise_rare", "mimicry", "push_features",
+    "flip_confident", "goal_haters",
+)  # fmt: skip
+
+
+def bar(epsilon: float) -> float:
+    return 0.8 if epsilon <= 0.1 else 0.5
+
+
+class Result(NamedTuple):
+    """One attack on one trial; `certificate`: of the answer told ε, None where it recovers enough."""
+
+    clean: Score
+    plain: Score
+    told: Score
+    nothing: Score
+    certificate: Certificate | None
+
+
+class Seen(NamedTuple):
+    """What is left to see after an attack: differences, labels, how to fit them, and the attack on labels alone."""
+
+    x: np.ndarray
+    labels: np.ndarray
+    fit: Callable
+    relabel: Callable | None
+
+
+def on_pairs(trial: Trial, name: str, epsilon: float, theta, seed: int) -> Seen:
+    """An attack of `PAIR_ATTACKS`."""
+    attack = PAIR_ATTACKS[name]
+    rng = np.random.default_rng(seed)
+    found = attack(rng, Pairs(trial.x, trial.labels, trial.options), epsilon, theta)
+
+    def relabel(labels):
+        return attack(rng, Pairs(trial.x, labels, trial.options), epsilon, theta).labels
+
+    changes_x = not np.array_equal(found.x, trial.x)
+    fit = partial(trial.fit, found.x, found.labels)
+    return Seen(found.x, found.labels, fit, None if changes_x else relabel)
+
+
+@cache
+def _attack(name):
+    return jax.jit(ATTACKS[name])
+
+
+def on_trajectories(trial: Trial, name: str, epsilon: float, seed: int) -> Seen:
+    """An attack of the library on the data of a world."""
+    mdp, clean, _ = trial.world
+    keys = iter(jax.random.split(jax.random.key(1000 + seed), 1000))
+    found = _attack(name)(next(keys), clean, jnp.float32(epsilon), mdp)
+
+    def relabel(labels):
+        honest = dataclasses.replace(clean, labels=jnp.asarray(labels, clean.labels.dtype))
+        return np.asarray(_attack(name)(next(keys), honest, jnp.float32(epsilon), mdp).labels, float)
+
+    x = np.asarray(found.differences(), float)
+    changes_x = not np.array_equal(x, trial.x)
+    relabel = None if changes_x else relabel
+    return Seen(x, np.asarray(found.labels, float), partial(fit_world, found), relabel)
+
+
+def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draws: int) -> Result:
+    """All fits to what is seen, and the certificate where the fit told ε recovers too little."""
+    fits = {ceiling: seen.fit(ceiling) for ceiling in {0.0, epsilon, CEILING}}
+    plain, told, nothing = (trial.score(fits[c].theta) for c in (0.0, epsilon, CEILING))
+    lost = clean.accuracy - plain.accuracy
+    found = None
+    if lost > 0 and clean.accuracy - told.accuracy > (1 - bar(epsilon)) * lost:
+        wins = chance_of_wins(seen.x, seen.labels, truth, seen.relabel, trial.x, draws)
+        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth, trial.test_x)
+    return Result(clean, plain, told, nothing, found)
+
+
+def recovered(results: list[Result], which: str = "told") -> float:
+    """Share of plain's lost accuracy that a fit has back; NaN where plain loses no more than `LOSS`."""
+    clean, plain, robust = (
+        np.mean([getattr(r, w).accuracy for r in results]) for w in ("clean", "plain", which)
+    )
+    return (robust - plain) / (clean - plain) if clean - plain > LOSS else np.nan
+
+
+def reaches(results: list[Result], epsilon: float) -> bool:
+    """The fit told ε recovers enough; where plain loses no more than `LOSS`, it may lose that itself."""
+    clean, plain, told = (
+        np.mean([getattr(r, w).accuracy for r in results]) for w in ("clean", "plain", "told")
+    )
+    lost = clean - plain
+    return clean - told <= (LOSS if lost <= LOSS else (1 - bar(epsilon)) * lost)
+
+
+def verdict(results: list[Result], epsilon: float) -> str:
+    """pass, hopeless or MISSED: trials whose certificate holds are excused, the others must reach the bar."""
+    if reaches(results, epsilon):
+        return "no loss" if np.isnan(recovered(results)) else "pass"
+    excused = [r for r in results if r.certificate is not None and r.certificate.holds(epsilon)]
+    missed = [r for r in results if r.certificate is not None and not r.certificate.holds(epsilon)]
+    fine = [r for r in results if r.certificate is None]
+    if missed and not reaches(missed + fine, epsilon):
+        return f"MISSED in {len(missed)} of {len(results)} ({costs(missed)})"
+    return f"hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
+
+
+def costs(results: list[Result]) -> str:
+    """Mean cost and stake of the certificates."""
+    cost, stake = (np.mean([getattr(r.certificate, what) for r in results]) for what in ("cost", "stake"))
+    return f"cost {short(cost)}, stake {short(stake)}"
+
+
+HEAD = (
+    "| set | attack | ε | clean | plain | told ε | told nothing | recovered | told nothing | return | verdict |\n"
+    + "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def line(name: str, attack: str, epsilon: float, results: list[Result]) -> str:
+    means = [np.mean([getattr(r, which) for r in results], axis=0) for which in Result._fields[:4]]
+    shares = [recovered(results, which) for which in ("told", "nothing")]
+    cells = [name, attack, f"{epsilon:g}", *(short(m[0]) for m in means)]
+    cells += ["" if np.isnan(share) else f"{share:.0%}" for share in shares]
+    cells.append("" if np.isnan(means[0][2]) else " / ".join(f"{m[2]:.2f}" for m in means))
+    return "| " + " | ".join([*cells, verdict(results, epsilon)]) + " |"
+
+
+def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, attacks=None, draws=100):
+    """All lines of a set, a progress line with the time left meanwhile."""
+    in_world = name == SETS[-1]
+    attacks = attacks or (WORLD_ATTACKS if in_world else tuple(PAIR_ATTACKS))
+    results = {(attack, epsilon): [] for attack in attacks for epsilon in levels}
+    for seed, build in enumerate(track(trials(name.split(",")[0], shared, repeats, seeds), name)):
+        trial = build()
+        fitted = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
+        clean, truth = trial.score(fitted), fitted if trial.world is None else trial.world.theta
+        for (attack, epsilon), found in results.items():
+            seen = (
+                on_trajectories(trial, attack, epsilon, seed)
+                if in_world
+                else on_pairs(trial, attack, epsilon, truth, seed)
+            )
+            found.append(attacked(trial, seen, epsilon, truth, clean, draws))
+    return [line(name, attack, epsilon, found) for (attack, epsilon), found in results.items()]
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2, help="of the 5 folds of people")
+    parser.add_argument("--seeds", type=int, default=10, help="delivery grids")
+    parser.add_argument("--quick", action="store_true", help="one repeat and two seeds")
+    parser.add_argument("--sets", nargs="+", choices=SETS, help="only these sets")
+    parser.add_argument("--attacks", nargs="+", help="only these attacks")
+    parser.add_argument("--shared", type=Path, default=SHARED, help="folder of the sets that are not bundled")
+    parser.add_argument("--out", type=Path, help="write the table to this file, too")
+    return parser
+
+
+def main(words=None) -> int:
+    arguments = parser().parse_args(words)
+    repeats, seeds = (1, 2) if arguments.quick else (arguments.repeats, arguments.seeds)
+    names, skipped = available(arguments.shared)
+    lines = [*skipped, "", HEAD] if skipped else [HEAD]
+    print("\n".join(lines), flush=True)
+    for name in arguments.sets or [name for name in SETS if name.split(",")[0] in names]:
+        found = lines_of(name, arguments.shared, repeats, seeds, attacks=arguments.attacks)
+        lines += found
+        print("\n".join(found), flush=True)
+    lines += ["", f"{repeats} × 5 folds of people, {seeds} grids. {environment()}"]
+    print("\n".join(lines[-2:]))
+    if arguments.out:
+        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return int(any("MISSED" in found for found in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
