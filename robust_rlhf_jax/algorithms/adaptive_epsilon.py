@@ -13,8 +13,8 @@ from robust_rlhf_jax.rewards import estimate_epsilon
 from .solution import Solution
 from .uniform_coverage import uniform_coverage
 
-# ε is a ceiling: a little more than the estimate, and below one half.
-MARGIN, MOST = 1.25, 0.45
+# ε is a ceiling: a little more than the estimate, and no more than filters can bear on clean data.
+MARGIN, MOST = 1.25, 0.25
 
 
 def unknown_epsilon(

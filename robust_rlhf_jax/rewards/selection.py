@@ -19,6 +19,8 @@ SLACK, LEFT_OUT_SLACK = 0.015, 0.02
 PRICE = 0.1
 # Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake.
 CERTAIN, MATERIAL = 2.0, 0.01
+# Accuracy need not be at stake where this share of what is left out are rows that lie absurdly far out.
+ABSURD = 0.05
 
 
 class Judgement(eqx.Module):
@@ -53,7 +55,7 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     at_stake = jax.vmap(lambda w, p: _at_stake(predicted[0], p, w))(explanations.weights, predicted)
     # One row that lies absurdly far out may erase a feature that decides little: against such rows certainty suffices.
     gone = 1.0 - explanations.weights
-    absurd = matmul(gone, pairs.far.astype(gone.dtype)) > 0.5 * jnp.sum(gone, axis=1)
+    absurd = matmul(gone, pairs.far.astype(gone.dtype)) > ABSURD * jnp.sum(gone, axis=1)
     certain = scores - scores[0] > CERTAIN * likelihood.error
     better = certain & ((at_stake > MATERIAL) | absurd)
     eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
