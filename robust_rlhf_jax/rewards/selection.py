@@ -13,8 +13,9 @@ from .explanations import Explanations
 # Lengths of t at which an explanation may be judged: trimmed fits are too sure of themselves.
 SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 BINS = 6
-# An explanation is admissible if no more than ε and these shares of the pairs beyond it must be corrupt, are left out.
-SLACK, LEFT_OUT_SLACK = 0.015, 0.02
+# An explanation is admissible if it needs and leaves out this many times ε, and this share of the pairs more, at most:
+# honest people's choices seem to need a little corruption whatever the reward.
+ADMISSIBLE, SLACK = 1.15, 0.01
 # Nats per pair that an explanation pays for all pairs that it must hold for corrupt.
 PRICE = 0.1
 # Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake.
@@ -49,9 +50,8 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     needed = needed_corruption(pairs, predicted)
     scores = likelihood.mean - PRICE * needed
     left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
-    admissible = (needed <= jnp.maximum(epsilon + SLACK, 1.05 * jnp.min(needed) + 0.005)) & (
-        left_out <= epsilon + LEFT_OUT_SLACK
-    )
+    most = ADMISSIBLE * epsilon + SLACK
+    admissible = (needed <= jnp.maximum(most, 1.05 * jnp.min(needed) + 0.005)) & (left_out <= most)
     at_stake = jax.vmap(lambda w, p: _at_stake(predicted[0], p, w))(explanations.weights, predicted)
     # One row that lies absurdly far out may erase a feature that decides little: against such rows certainty suffices.
     gone = 1.0 - explanations.weights
