@@ -30,7 +30,8 @@ def test_cells_are_the_product_of_all_axes():
     [
         (
             {"preset": "huge"},
-            r"^preset: 'huge' is unknown; there are coverage, coverage_tiny, delivery, delivery_tiny, full, quick, tiny\.$",
+            r"^preset: 'huge' is unknown; there are coverage, coverage_tiny, delivery, delivery_tiny, full, quick, "
+            r"tiny\.$",
         ),
         ({"families": ("random", "maze")}, r"^families: 'maze' is unknown; .*gridworld"),
         ({"attacks": ("flip",)}, r"^attacks: 'flip' is unknown; .*flip_confident"),
