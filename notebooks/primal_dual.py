@@ -78,7 +78,7 @@ paths, gaps, residuals = {}, {}, {}
 for name, oracle in ORACLES.items():
     paths[name], gaps[name], residuals[name] = map(np.asarray, play(oracle, data, mdp.theta))
     answer = solve(oracle, data, mdp.theta)
-    np.testing.assert_allclose(gaps[name][-1], answer.details["duality_gap"], rtol=0.02, atol=1e-3)
+    np.testing.assert_allclose(gaps[name][-1], answer.details["duality_gap"], rtol=0.03, atol=1e-3)
     print(
         f"{name:10} after {STEPS:,} iterations: duality gap {gaps[name][-1]:.3g}, flow residual "
         f"{residuals[name][-1]:.3g}, normalised gap of the policy {float(normalised_gap(mdp, answer.policy)):.5f}"

@@ -78,7 +78,7 @@ def test_audit_of_the_bundled_choices(command, tmp_path):
         ("sweep --attacks flip", "attacks: 'flip' is unknown; "),
         (
             "sweep --preset huge",
-            "preset: 'huge' is unknown; there are coverage, coverage_tiny, full, quick, tiny.",
+            "preset: 'huge' is unknown; there are coverage, coverage_tiny, delivery, delivery_tiny, full, quick, tiny.",
         ),
         ("sweep --epsilons 0.1 0.5", "epsilon=0.5 is outside [0, 0.5)"),
         ("sweep --epsilons", "epsilons is empty: name at least one."),

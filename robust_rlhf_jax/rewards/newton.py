@@ -8,7 +8,8 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
-from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
+from robust_rlhf_jax.kernels.linalg import weighted_gram, weighted_sum
+from robust_rlhf_jax.kernels.logistic import margins_of
 
 MAX_STEPS = 60
 # A step that shrinks the gradient to less than this share earns its curvature another step.
@@ -41,25 +42,29 @@ def maximise(
     radius: float,
     prior: float | Float[Array, ""] = 0.0,
 ) -> Optimum:
-    """argmax over ‖t‖ ≤ radius of (Σ_n w_n log σ(o_n tᵀz_n) + prior·Σ_j log σ(t_j)σ(−t_j))/Σ_n w_n.
+    """argmax over ‖t‖ ≤ radius of (Σ_n w_n log σ(o_n tᵀz_n) + prior·Σ_j log σ(t_j)σ(−t_j))/(Σ_n w_n + 2r·prior).
 
     For rows z whose second moment is about I. The prior gives every axis that many wins and as many losses. A step that
     does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii 1967). It ends
     where Newton's decrement, or the gain of a step with fresh curvature, is what rounding hides.
     """
     dtype = rows.dtype
-    total = jnp.maximum(jnp.sum(weights), jnp.finfo(dtype).tiny)
-    weights, prior = weights / total, jnp.asarray(prior, dtype) / total
+    prior = jnp.asarray(prior, dtype)
+    mass = jnp.sum(weights) + 2.0 * prior * rows.shape[1]
+    total = jnp.maximum(mass, jnp.finfo(dtype).tiny)
+    weights, prior = weights / total, prior / total
     hidden = 4 * jnp.finfo(dtype).eps
 
     def look(t):
-        value, gradient = value_gradient_at(margins_of(t, rows, labels), rows, labels, weights)
+        margins = margins_of(t, rows, labels)
         doubt = jnp.sum(jax.nn.log_sigmoid(t) + jax.nn.log_sigmoid(-t))
-        scale = jnp.sum(weights)  # `value_gradient_at` divides by it
-        return value * scale + prior * doubt, gradient * scale - prior * jnp.tanh(0.5 * t)
+        value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) + prior * doubt
+        slope = weighted_sum(weights * labels * jax.nn.sigmoid(-margins), rows)
+        return value, slope - prior * jnp.tanh(0.5 * t)
 
     def factor_at(t):
-        curvature = curvature_at(margins_of(t, rows, labels), rows, weights)
+        margins = margins_of(t, rows, labels)
+        curvature = weighted_gram(rows, weights * jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins))
         own = 2.0 * prior * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
         ridge = 16 * jnp.finfo(dtype).eps * (1.0 + jnp.trace(curvature))
         return cholesky(curvature + jnp.diag(own + ridge))
@@ -102,6 +107,6 @@ def maximise(
         jnp.zeros((), jnp.int32),
     )
     end = jax.lax.while_loop(unfinished, step, first)
-    finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
+    finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t)) & (mass > 0)
     status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
     return Optimum(end.t, end.value, jnp.where(finite, status, Status.NONFINITE.array()))

@@ -55,7 +55,8 @@ def test_honest_labels_stay(draw):
     for seed in range(20):
         found, _, t = cleaned(*draw(seed), 0.4 * N)
         np.testing.assert_array_equal(found.weights, 1.0)
-        np.testing.assert_array_equal(found.t, t)
+        # Fitted anew, with the weak prior of every part.
+        np.testing.assert_allclose(found.t, t, rtol=2e-3, atol=1e-3)
         # 1, give or take what `rank`/N leaves to chance.
         assert 0.7 < found.excess < 1.1 + 3 * np.sqrt(6 / N)
 

@@ -61,7 +61,10 @@ def verdict(x, labels, thetas, weights, by_evidence, epsilon):
     pairs = jax.jit(unit_free)(*(jnp.asarray(a, jnp.float32) for a in (x, labels)))
     t = np.linalg.solve(np.asarray(pairs.to_theta, float), np.asarray(thetas, float).T).T
     claims = Explanations(
-        jnp.asarray(t, jnp.float32), jnp.asarray(weights, jnp.float32), jnp.asarray(by_evidence)
+        jnp.asarray(t, jnp.float32),
+        jnp.asarray(weights, jnp.float32),
+        jnp.asarray(by_evidence),
+        jnp.zeros((K, K)),
     )
     return judge(pairs, claims, jnp.asarray(epsilon, jnp.float32))
 
