@@ -13,6 +13,7 @@ from robust_rlhf_jax.iterate import Status, worst_status
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
+from robust_rlhf_jax.preferences.table_check import believed as heeded
 from robust_rlhf_jax.rewards import RewardFit, fit_data
 from robust_rlhf_jax.rewards.coordinates import typical_sizes
 from robust_rlhf_jax.rewards.fit import CEILING
@@ -75,8 +76,11 @@ def robust_policy(
 def _run(key, data, epsilon, oracle, reference) -> Solution:
     believed, off = ask_table(data)
     dtype = data.features.dtype
-    found = fit_data(data, jnp.asarray(CEILING, dtype) if epsilon is None else epsilon)
-    level = found.epsilon if epsilon is None else epsilon
+    # What the table shows to be corrupt is no longer among the pairs that may be.
+    gone = jnp.mean(heeded(off), dtype=dtype)
+    remaining = None if epsilon is None else jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
+    found = fit_data(data, jnp.asarray(CEILING, dtype) if remaining is None else remaining)
+    level = jnp.maximum(found.epsilon - gone, 0.0) if remaining is None else remaining
     target = resolve_reference(reference, believed, level)
     prepared = oracle.prepare(believed, level, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
