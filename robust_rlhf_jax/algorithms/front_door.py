@@ -17,6 +17,7 @@ from robust_rlhf_jax.preferences.table_check import believed as heeded
 from robust_rlhf_jax.rewards import RewardFit, fit_data
 from robust_rlhf_jax.rewards.coordinates import typical_sizes
 from robust_rlhf_jax.rewards.fit import CEILING
+from robust_rlhf_jax.rewards.scarcity import secured
 
 from .descent import DescentProblem, Evaluation, SubgradientDescent, descend
 from .objectives import PessimismObjective, Smoothing
@@ -45,9 +46,9 @@ def robust_policy(
 
     `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. With F the information of
     those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²} is what they leave possible: narrow where they cover a direction,
-    wide where nobody does, or only suspects of whom some are contradicted. The plan maximises min over Θ of
-    V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy planning at θ̂ is
-    guaranteed about as much, it is returned instead.
+    wide where nobody does, where only suspects do of whom some are contradicted, and where so few pairs do that all of
+    them may be lies. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the
+    oracle's derivative). Where greedy planning at θ̂ is guaranteed about as much, it is returned instead.
 
     **Arguments:**
 
@@ -79,27 +80,29 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     # What the table shows to be corrupt is no longer among the pairs that may be.
     gone = jnp.mean(heeded(off), dtype=dtype)
     remaining = None if epsilon is None else jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
-    found = fit_data(data, jnp.asarray(CEILING, dtype) if remaining is None else remaining)
+    ceiling = jnp.asarray(CEILING, dtype) if remaining is None else remaining
+    found = fit_data(data, ceiling)
     level = jnp.maximum(found.epsilon - gone, 0.0) if remaining is None else remaining
     target = resolve_reference(reference, believed, level)
     prepared = oracle.prepare(believed, level, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
-    possible = _possible(data.differences(), found)
+    possible = _possible(data.differences(), found, ceiling)
     plan = _plan(planner, possible, found.theta)
+    chosen = plan.chosen
     diagnostics = {
         "epsilon": found.epsilon,
         "rank": found.rank,
         "undisputed": jnp.mean(found.undisputed),
         "pessimistic": plan.pessimistic,
-        "guaranteed_gain": plan.guaranteed,
-        "promised_gain": plan.promised,
+        "guaranteed_gain": chosen.guaranteed,
+        "promised_gain": chosen.promised,
         "off_table": jnp.mean(off, dtype=dtype),
         "oracle_calls": plan.calls,
         "reward_status": found.status,
-        "oracle_status": plan.status,
+        "oracle_status": chosen.status,
     }
-    status = worst_status(jnp.where(found.at_radius, Status.CONVERGED.array(), found.status), plan.status)
-    return Solution(plan.policy, data.per_step(plan.theta), plan.value, status, diagnostics)
+    status = worst_status(jnp.where(found.at_radius, Status.CONVERGED.array(), found.status), chosen.status)
+    return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
 
 
 class _Planner(eqx.Module):
@@ -134,23 +137,34 @@ class _Possible(NamedTuple):
         by_data = jnp.sqrt(self.level) * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
         return jnp.minimum(by_data, 2.0 * self.set.radius * jnp.linalg.norm(scaled))
 
+    def promised(self, features: Float[Array, " k"]) -> Float[Array, ""]:
+        """θ̂·features, as far as the data know."""
+        return jnp.dot(self.set.centre, features / self.sizes)
 
-def _possible(x: Float[Array, "N k"], found: RewardFit) -> _Possible:
-    """What the undisputed pairs leave possible."""
+    def guaranteed(self, features: Float[Array, " k"]) -> Float[Array, ""]:
+        """min over Θ of θ·features, at least."""
+        return self.promised(features) - self.uncertainty(features)
+
+
+def _possible(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> _Possible:
+    """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt."""
     sizes = typical_sizes(x)
-    known = found.information / (sizes[:, None] * sizes)
-    centre = found.theta * sizes
+    sure = secured(x, found, epsilon)
+    known = sure.information / (sizes[:, None] * sizes)
+    centre = sure.theta * sizes
     level = chi_square_quantile(1.0 - MISS, found.rank)
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH
     floor = level / radius**2 * jnp.eye(x.shape[1], dtype=x.dtype)
     return _Possible(ellipsoid(known, centre, jnp.sqrt(level), radius), sizes, cholesky(known + floor), level)
 
 
-class _Scaled(eqx.Module):
-    """An objective as a function of θ·sizes."""
+class _Certified(eqx.Module):
+    """An objective as a function of θ·sizes, whose value is what the plan at θ is not guaranteed: its best iterate is
+    the plan with the best certificate.
+    """
 
     inner: PessimismObjective
-    sizes: Float[Array, " k"]
+    possible: _Possible
 
     @property
     def calls(self) -> int:
@@ -161,52 +175,59 @@ class _Scaled(eqx.Module):
         return self.inner.memory
 
     def evaluate(self, theta: Float[Array, " k"], memory: Any, *, key: PRNGKeyArray) -> Evaluation:
-        found = self.inner.evaluate(theta / self.sizes, memory, key=key)
-        return found._replace(gradient=found.gradient / self.sizes)
+        sizes = self.possible.sizes
+        found = self.inner.evaluate(theta / sizes, memory, key=key)
+        value = -self.possible.guaranteed(found.gradient)
+        return found._replace(value=value, gradient=found.gradient / sizes)
+
+
+class _Candidate(NamedTuple):
+    """A plan for `theta`, and what it gains over the reference: at least, and by the estimate."""
+
+    theta: Float[Array, " k"]
+    policy: Any
+    value: Float[Array, ""]
+    guaranteed: Float[Array, ""]
+    promised: Float[Array, ""]
+    status: Array
 
 
 class _Plan(NamedTuple):
-    policy: Any
-    theta: Float[Array, " k"]
-    value: Float[Array, ""]
+    chosen: _Candidate
     pessimistic: Array
-    guaranteed: Float[Array, ""]
-    promised: Float[Array, ""]
     calls: Array
-    status: Array
 
 
 def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> _Plan:
     objective = planner.objective()
     key = jax.random.key(0)
     problem = DescentProblem(
-        _Scaled(objective, possible.sizes), possible.set, theta * possible.sizes,
+        _Certified(objective, possible), possible.set, possible.set.centre,
         0.5 * possible.set.radius, float(STEPS),
     )  # fmt: skip
 
     def consider(t):
-        """(policy, value, what the plan at t gains over the reference under θ̂, and at least under Θ, status)."""
+        """What the plan at t gains over the reference by the estimate, and at least."""
         answer = objective.solve(t)
         # The derivative of V̂ − E_ref·θ: what the plan's features exceed the reference's by.
         ahead = objective.evaluate(t, objective.memory, key=key).gradient
-        promised = jnp.dot(ahead, theta)
-        return answer.policy, answer.value, promised, promised - possible.uncertainty(ahead), answer.status
+        gains = possible.guaranteed(ahead), possible.promised(ahead)
+        return _Candidate(t, answer.policy, answer.value, *gains, answer.status)
 
     def descend_too():
         descent = descend(problem, key=key, steps=STEPS, solver=SubgradientDescent())
-        return descent.theta / possible.sizes, descent.calls + 2, descent.status
+        last, best = (consider(t / possible.sizes) for t in (descent.theta, descent.best_theta))
+        careful = _either(last.guaranteed >= best.guaranteed, last, best)
+        return careful._replace(status=worst_status(careful.status, descent.status)), descent.calls + 2
 
     greedy = consider(theta)
-    forgiven = FORGIVEN * jnp.maximum(greedy[2], 0.0)
+    forgiven = FORGIVEN * jnp.maximum(greedy.promised, 0.0)
     # No plan is guaranteed more than the greedy one promises: mostly there is nothing to descend for.
-    settled = greedy[3] + forgiven >= greedy[2]
-    nothing = theta, jnp.zeros((), jnp.int32), Status.CONVERGED.array()
-    cautious, calls, descent_status = jax.lax.cond(settled, lambda: nothing, descend_too)
-    careful = jax.lax.cond(settled, lambda: greedy, lambda: consider(cautious))
-    pessimistic = careful[3] > greedy[3] + forgiven
-    policy, value, promised, guaranteed, status = jax.tree.map(
-        lambda a, b: jnp.where(pessimistic, a, b), careful, greedy
-    )
-    used = worst_status(status, jnp.where(pessimistic, descent_status, Status.CONVERGED.array()))
-    chosen = jnp.where(pessimistic, cautious, theta)
-    return _Plan(policy, chosen, value, pessimistic, guaranteed, promised, calls + 2, used)
+    settled = greedy.guaranteed + forgiven >= greedy.promised
+    careful, calls = jax.lax.cond(settled, lambda: (greedy, jnp.zeros((), jnp.int32)), descend_too)
+    pessimistic = careful.guaranteed > greedy.guaranteed + forgiven
+    return _Plan(_either(pessimistic, careful, greedy), pessimistic, calls + 1)
+
+
+def _either(condition, one, other):
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)

@@ -50,7 +50,7 @@ def test_where_data_cover_everything_it_is_greedy():
     assert returned(mdp, solution) > returned(mdp, standard(KEY, data, 0.0)) - 0.01
 
 
-@pytest.mark.parametrize("attack", ["praise_rare", "push_on_table"])
+@pytest.mark.parametrize("attack", ["praise_rare", "push_on_table", "least_covered"])
 def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
     """Plain RLHF believes them and loses a quarter or more; the pessimist keeps .9 of the clean return."""
     mdp, data = world("condition_number")
@@ -99,7 +99,7 @@ def test_an_oracle_with_subgradients():
 def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_directions():
     mdp, data = world("uniform")
     found = fit_data(data, jnp.float32(0.1))
-    possible = _possible(data.differences(), found)
+    possible = _possible(data.differences(), found, jnp.float32(0.1))
     # Up to the per-step shift that no comparison shows.
     x = data.differences()
     values, vectors = np.linalg.eigh(np.asarray(x.T @ x) / PAIRS)

@@ -1,0 +1,66 @@
+"""Directions that few pairs show: found whatever the rotation and the units, and nothing is known along them."""
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+
+from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.scarcity import scarce_directions, secured
+
+from .worlds import N, draw_labels, normal_pairs
+
+RARE = 12  # pairs of 1000
+
+
+def holes(seed=0):
+    """Normal rows, whose last two features are 0 in all but `RARE` pairs each."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(N, 6))
+    x[:, 4:] = 0.0
+    x[:RARE, 4], x[RARE : 2 * RARE, 5] = 0.7, -0.7
+    return x, draw_labels(rng, x)
+
+
+def found_in(x, share):
+    rows = scarce_directions(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).z, jnp.float32(share))
+    return np.asarray(rows)[np.linalg.norm(rows, axis=1) > 0]
+
+
+def test_each_direction_costs_its_own_pairs():
+    x, _ = holes()
+    assert len(found_in(x, 0.9 * RARE / N)) == 0
+    assert len(found_in(x, 1.3 * RARE / N)) == 2
+    assert len(found_in(normal_pairs()[0], 0.2)) == 0
+
+
+def test_it_turns_with_the_rows_and_ignores_units():
+    x, _ = holes()
+    z = np.asarray(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(N)).z)
+    rotation = scipy.stats.ortho_group.rvs(z.shape[1], random_state=1).astype(np.float32)
+    share = jnp.float32(0.05)
+    here, there = (np.asarray(scarce_directions(jnp.asarray(rows), share)) for rows in (z, z @ rotation))
+    np.testing.assert_allclose(here.T @ here, rotation @ (there.T @ there) @ rotation.T, atol=1e-4)
+    assert len(found_in(x * 10.0 ** np.arange(-3, 3), 0.05)) == 2
+
+
+def test_the_direction_is_the_rare_feature_and_not_the_noise_of_one_row():
+    """θ̂ keeps what it says of the other features; of the rare ones, what a dozen pairs share of those by chance."""
+    x, labels = holes()
+    found = fit_differences(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32), jnp.float32(0.1))
+    sure = secured(jnp.asarray(x, jnp.float32), found, jnp.float32(0.1))
+    np.testing.assert_allclose(sure.theta[:4], found.theta[:4], atol=0.1)
+    spread = np.sqrt(np.mean(x[:, 4:] ** 2, axis=0))
+    length = np.linalg.norm(found.theta[:4])
+    assert np.abs(sure.theta[4:] * spread).max() < length / np.sqrt(RARE) / 4
+    known, before = (np.asarray(f.information) for f in (sure, found))
+    assert np.abs(known[4:, 4:]).max() < 1e-3 * before[4:, 4:].max()
+    np.testing.assert_allclose(known[:4, :4], before[:4, :4], rtol=0.05, atol=0.02 * before.max())
+
+
+def test_with_nothing_to_fear_everything_is_kept():
+    x, labels = holes()
+    found = fit_differences(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32), jnp.float32(0.0))
+    sure = secured(jnp.asarray(x, jnp.float32), found, jnp.float32(0.0))
+    np.testing.assert_allclose(sure.theta, found.theta, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(sure.information, found.information, rtol=1e-3, atol=1e-2)
