@@ -23,6 +23,8 @@ from .weighted_fit import PRIOR, WeightedFit, fit
 
 # Coordinates from which on every fit is expensive, and fewer proposals are tried.
 WIDE = 128
+# Share of the pairs that some trimmed fits leave out at first where ε is less: lies may look likely at other starts.
+AT_FIRST = 0.2
 
 
 class Explanations(eqx.Module):
@@ -60,9 +62,8 @@ def explain(
     ones, plain = jnp.ones_like(pairs.o), starts.plain
     most, budget = 1.0 - 2.0 * epsilon, 2.0 * epsilon * pairs.n_pairs
     unsure, trimmed = _by_margins(pairs, starts, epsilon)
-    doubts = [ones, short_rows(pairs, most), lonely_rows(pairs, most)]
-    if pairs.z.shape[1] <= WIDE:
-        doubts.append(lonely_rows(pairs, 1.0 - epsilon))
+    crowded = jnp.stack([most, 1.0 - epsilon] if pairs.z.shape[1] <= WIDE else [most])
+    doubts = [ones, short_rows(pairs, most), *jax.lax.map(lambda share: lonely_rows(pairs, share), crowded)]
     if pairs.z.shape[1] <= FILTER_UP_TO:
         doubts.append(filtered_rows(pairs, epsilon))
     from_plain = jnp.broadcast_to(plain, (len(doubts), plain.shape[0]))
@@ -100,20 +101,29 @@ def _by_margins(pairs: Pairs, starts: Starts, epsilon):
     """
     plain, bounded, short = starts
     wide = pairs.z.shape[1] > WIDE
-    first = jnp.stack([plain, short] if wide else [plain, bounded, short, plain, short])
-    likely = jnp.asarray([False, False] if wide else [False, False, False, True, True])
-    count = 2 if wide else 3
+    trusting, trimming = 1.0 - 2.0 * epsilon, 1.0 - epsilon
+    unsure = [(t, trusting, False) for t in ([plain, short] if wide else [plain, bounded, short])]
+    likely = (
+        []
+        if wide
+        else [
+            (t, share, True)
+            for share in (trimming, jnp.minimum(trimming, 1.0 - AT_FIRST))
+            for t in (plain, short)
+        ]
+    )
+    begin, share, kind = (
+        jnp.stack([jnp.asarray(v) for v in given]) for given in zip(*unsure, *likely, strict=True)
+    )
 
     def stage(carry, _):
-        begin, kind = carry
-        share = jnp.where(kind, 1.0 - epsilon, 1.0 - 2.0 * epsilon)
-        weights, t = jax.lax.map(lambda g: believed_rows(pairs, *g), (share, begin, kind))
-        # What is trimmed already stays as it is.
-        return (t, jnp.ones_like(kind)), (weights, t)
+        weights, t = jax.lax.map(lambda g: believed_rows(pairs, *g), carry)
+        # What is trimmed to this share already stays as it is.
+        return (jnp.full_like(share, trimming), t, jnp.ones_like(kind)), (weights, t)
 
-    _, (weights, t) = jax.lax.scan(stage, (first, likely), length=2)
-    unsure = weights[0, :count], t[0, :count]
-    return unsure, (weights[1], t[1])
+    _, (weights, t) = jax.lax.scan(stage, (share, begin, kind), length=2)
+    count = len(unsure)
+    return (weights[0, :count], t[0, :count]), (weights[1], t[1])
 
 
 def _inverse_lengths(pairs: Pairs) -> Float[Array, " N"]:

@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import weighted_gram, weighted_sum
 from robust_rlhf_jax.kernels.logistic import margins_of
 
-MAX_STEPS = 60
+MAX_STEPS = 61
 # A step that shrinks the gradient to less than this share earns its curvature another step.
 REUSE_BELOW = 0.3
 
@@ -29,6 +29,7 @@ class _State(NamedTuple):
     value: Float[Array, ""]
     gradient: Float[Array, " r"]
     factor: Float[Array, "r r"]
+    stale: Array
     scale: Float[Array, ""]
     done: Array
     step: Int[Array, ""]
@@ -76,35 +77,39 @@ def maximise(
         return ~s.done & (s.step < MAX_STEPS)
 
     def step(s: _State) -> _State:
-        move = cholesky_solve(s.factor, s.gradient[:, None])[:, 0]
+        factor = jax.lax.cond(s.stale, factor_at, lambda _: s.factor, s.t)
+        # The first step stays where it is, and looks: one program for it and the others.
+        begun = s.step > 0
+        move = jnp.where(begun, cholesky_solve(factor, s.gradient[:, None])[:, 0], 0.0)
         t = within(s.t + s.scale * move)
         value, gradient = look(t)
         rounding = hidden * (1.0 + jnp.abs(s.value))
-        better = value >= s.value - rounding
+        better = ~begun | (value >= s.value - rounding)
         fast = jnp.linalg.norm(gradient) <= REUSE_BELOW * jnp.linalg.norm(s.gradient)
         resolved = jnp.abs(jnp.dot(s.gradient, move)) <= 0.1 * rounding
         stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0)
         lost = ~better & (s.scale < 1e-3)
-        new_t = jnp.where(better, t, s.t)
-        factor = jax.lax.cond(better & ~fast, factor_at, lambda _: s.factor, new_t)
         return _State(
-            new_t,
+            jnp.where(better, t, s.t),
             jnp.where(better, value, s.value),
             jnp.where(better, gradient, s.gradient),
             factor,
+            ~begun | (better & ~fast),
             jnp.where(better, 1.0, 0.5 * s.scale).astype(dtype),
-            resolved | stalled | lost,
+            begun & (resolved | stalled | lost),
             s.step + 1,
         )
 
-    start = within(start)
+    zero = jnp.zeros((), dtype)
     first = _State(
-        start,
-        *look(start),
-        factor_at(start),
-        jnp.ones((), dtype),
-        jnp.asarray(False),
-        jnp.zeros((), jnp.int32),
+        t=within(start),
+        value=zero,
+        gradient=jnp.zeros_like(start),
+        factor=jnp.eye(start.shape[0], dtype=dtype),
+        stale=jnp.asarray(False),
+        scale=zero + 1,
+        done=jnp.asarray(False),
+        step=jnp.zeros((), jnp.int32),
     )
     end = jax.lax.while_loop(unfinished, step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t)) & (mass > 0)

@@ -12,12 +12,16 @@ from .explanations import Explanations
 
 # Lengths of t at which an explanation may be judged: trimmed fits are too sure of themselves.
 SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
+# Share of the pairs on which explanations are judged, at most: what two of them leave out may be 2ε and a little more.
+NEUTRAL = 0.74
 BINS = 6
 # An explanation is admissible if it needs and leaves out this many times ε, and this share of the pairs more, at most:
 # honest people's choices seem to need a little corruption whatever the reward.
 ADMISSIBLE, SLACK = 1.15, 0.01
 # Nats per pair that an explanation pays for all pairs that it must hold for corrupt.
 PRICE = 0.1
+# Nats per pair that are no difference: of explanations alike, the first one is believed.
+ALIKE = 5e-4
 # Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake.
 CERTAIN, MATERIAL = 2.0, 0.01
 # Accuracy need not be at stake where this share of what is left out are rows that lie absurdly far out.
@@ -46,7 +50,9 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     that it needs.
     """
     predicted = matmul(explanations.t, pairs.z.T)  # [E, N]
-    likelihood = _fair_likelihood(pairs.o * predicted, _neutral_rows(predicted, 1.0 - 2.0 * epsilon), epsilon)
+    likelihood = _fair_likelihood(
+        pairs.o * predicted, _neutral_rows(predicted, jnp.minimum(1.0 - 2.0 * epsilon, NEUTRAL)), epsilon
+    )
     needed = needed_corruption(pairs, predicted)
     scores = likelihood.mean - PRICE * needed
     left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
@@ -59,7 +65,9 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     certain = scores - scores[0] > CERTAIN * likelihood.error
     better = certain & ((at_stake > MATERIAL) | absurd)
     eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
-    chosen = jnp.argmax(jnp.where(eligible, scores, -jnp.inf))
+    standing = jnp.where(eligible, scores, -jnp.inf)
+    # The first of those that are as good as the best: rounding must not choose between them.
+    chosen = jnp.argmax(standing >= jnp.max(standing) - ALIKE)
     chosen = jnp.where(jnp.any(eligible), chosen, 0).astype(jnp.int32)
     # A trimmed fit gives up its share of honest pairs whatever the data: it is plausible only where it is chosen.
     near = admissible & (scores >= scores[chosen] - CERTAIN * likelihood.error) & explanations.by_evidence

@@ -39,7 +39,7 @@ def test_promises():
         assert np.isfinite(claims.t).all()
         # Trimmed fits give up ε as a quota.
         quota = weights[~np.asarray(claims.by_evidence)]
-        assert len(quota) == 5
+        assert len(quota) == 7
         np.testing.assert_allclose(quota.sum(axis=1), (1 - epsilon) * N, rtol=1e-4)
 
 
