@@ -23,6 +23,7 @@ from robust_rlhf_jax import (
     normalised_gap,
     partial_coverage_mdp,
     pessimistic_mle,
+    robust_policy,
     sample_preferences,
     standard,
     uniform_coverage,
@@ -47,6 +48,7 @@ ALGORITHMS = {
     "`uniform_coverage`": (uniform_coverage, None),
     "`condition_number`, zero_order": (condition_number, algorithm_3("zero_order")),
     "`condition_number`, autodiff": (condition_number, algorithm_3("autodiff")),
+    "`robust_policy`": (lambda key, data, epsilon, config: robust_policy(key, data, epsilon), None),
 }
 
 

@@ -26,6 +26,7 @@ from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
 from robust_rlhf_jax.rewards import fit_data
+from robust_rlhf_jax.rewards.scarcity import secured
 
 from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
 from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
@@ -131,11 +132,13 @@ def robust_pessimism(
 def _explained_rewards(data: PreferenceData, epsilon, radius):
     """(Θ, status, diagnostics): the rewards that no plausible explanation's pairs refute (`rewards.fit_differences`).
 
-    {‖θ‖ ≤ radius, (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²}, F the information of the undisputed pairs, 0 along doubted directions.
+    {‖θ‖ ≤ radius, (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²}, F the information of the undisputed pairs, 0 along directions
+    that are doubted or shown by so few pairs that all of them may be lies (`rewards.scarcity.secured`).
     """
     found = fit_data(data, epsilon)
+    sure = secured(data.differences(), found, epsilon)
     level = chi_square_quantile(1.0 - MISS, found.rank)
-    allowed = ellipsoid(found.information, project_ball(found.theta, radius), jnp.sqrt(level), radius)
+    allowed = ellipsoid(sure.information, project_ball(sure.theta, radius), jnp.sqrt(level), radius)
     extra = {
         "zeta": level / (2.0 * jnp.maximum(jnp.sum(found.undisputed), 1.0)),
         "rank": found.rank,
