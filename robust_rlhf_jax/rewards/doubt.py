@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh, lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs
@@ -59,14 +59,3 @@ def span_basis(rows: Float[Array, "m r"]) -> Float[Array, "r r"]:
     """Orthonormal basis of the span of unit rows, as rows; 0 beyond its dimension."""
     values, vectors = eigh(matmul(rows.T, rows))
     return jnp.where(values[:, None] > 1e-3, vectors.T, 0.0)
-
-
-def without_directions(known: Float[Array, "r r"], basis: Float[Array, "r r"]) -> Float[Array, "r r"]:
-    """What F says of t when nothing is known along the rows of `basis`: F − FB(BᵀFB)⁻¹BᵀF, 0 along B."""
-    along = matmul(basis, known)
-    inner = matmul(along, basis.T)
-    dead = jnp.sum(basis**2, axis=1) < 0.5
-    scale = jnp.maximum(jnp.trace(inner), 1e-30)
-    inner = inner + jnp.diag(jnp.where(dead, scale, 1e-6 * scale))
-    left = known - matmul(along.T, cholesky_solve(cholesky(inner), along))
-    return 0.5 * (left + left.T)

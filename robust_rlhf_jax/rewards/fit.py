@@ -13,12 +13,12 @@ from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs, unit_free
-from .doubt import COVERED, coverage, span_basis, unit_rows, without_directions
+from .doubt import COVERED, coverage, span_basis, unit_rows
 from .explanations import explain, first_fits
 from .selection import judge
 from .share import corrupt_share
 from .suspicion import suspicion_of
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, secant_information, separable
+from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, separable
 
 # Information about a unit of t, in whitened coordinates, that a handful of pairs has: below, a direction is not known.
 IDENTIFIED = 1.0
@@ -30,7 +30,7 @@ class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
     `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of
-    0; `information` [k, k]: what the undisputed pairs know of θ, 0 along doubted directions.
+    0.
     """
 
     theta: Float[Array, " k"]
@@ -41,7 +41,6 @@ class RewardFit(NamedTuple):
     interval: Float[Array, "2"]
     rank: Int[Array, ""]
     doubted: Float[Array, "r k"]
-    information: Float[Array, "k k"]
     at_radius: Bool[Array, ""]
     status: Int[Array, ""]
 
@@ -83,14 +82,12 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         kept, uncovered = _keep_every_direction(pairs, weights, explanations.t[found.chosen])
         t = jnp.where(trusting, plain.t, kept)
         doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
-        known = without_directions(secant_information(pairs, undisputed, pairs.margins(t)), doubted)
         share = corrupt_share(pairs, explanations, found, epsilon, spread)
-        return _Outcome(t, weights, undisputed, doubted, known, *share)
+        return _Outcome(t, weights, undisputed, doubted, *share)
 
     def classical():
         ones, r = jnp.ones_like(labels), plain.t.shape[0]
-        known = secant_information(pairs, ones, pairs.margins(plain.t))
-        nothing = jnp.zeros((r, r), x.dtype), known, jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
+        nothing = jnp.zeros((r, r), x.dtype), jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
         return _Outcome(plain.t, ones, ones, *nothing)
 
     # Labels that a reward explains one and all contradict nothing.
@@ -105,7 +102,6 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         interval=found.interval,
         rank=pairs.rank,
         doubted=matmul(found.doubted, pairs.to_theta.T),
-        information=matmul(pairs.from_theta.T, matmul(found.known, pairs.from_theta)),
         at_radius=plain.at_radius,
         status=_status(pairs, plain, found.t),
     )
@@ -118,7 +114,6 @@ class _Outcome(NamedTuple):
     weights: Float[Array, " N"]
     undisputed: Float[Array, " N"]
     doubted: Float[Array, "r r"]
-    known: Float[Array, "r r"]
     epsilon: Float[Array, ""]
     interval: Float[Array, "2"]
 

@@ -2,15 +2,18 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import unit_free
-from .doubt import COVERED, span_basis, without_directions
+from .doubt import COVERED, span_basis
 from .fit import RewardFit
+from .weighted_fit import secant_information
 
 # Steps from the longest row to the direction that it and its like have in common; each is about cubic.
 SHARPENINGS = 4
@@ -24,25 +27,41 @@ class Secured(NamedTuple):
 
 
 def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> Secured:
-    """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: `found.information`, with 0 along
-    the directions that no more than εN pairs show (`scarce_directions`), and θ̂ with 0 along those and the doubted.
+    """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
+    the directions that no more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
 
     Nothing contradicts a lie that is told by every pair that speaks of a direction: only their number says whether it
-    could be one.
+    could be one. Scarce directions are the sharper ones: of the doubted, only what lies mostly outside of them counts.
     """
-    undisputed = jnp.where(found.undisputed[:, None] > 0, x, 0.0)
-    pairs = unit_free(undisputed, jnp.ones_like(found.undisputed))
-    scarce = scarce_directions(pairs.z, epsilon)
-    known = matmul(pairs.to_theta.T, matmul(found.information, pairs.to_theta))
-    left = without_directions(known, scarce)
-    doubted = matmul(found.doubted, pairs.from_theta.T)
-    length = jnp.linalg.norm(doubted, axis=1, keepdims=True)
-    unknown = span_basis(
-        jnp.concatenate([scarce, jnp.where(length > 0, doubted / jnp.maximum(length, 1e-30), 0.0)])
-    )
+    pairs = unit_free(x, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    t = t - matmul(matmul(unknown, t), unknown)
-    return Secured(matmul(pairs.to_theta, t), matmul(pairs.from_theta.T, matmul(left, pairs.from_theta)))
+    scarce = scarce_directions(pairs.z, epsilon)
+    unknown = span_basis(
+        jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
+    )
+    t = _without(t, unknown)
+    rows = _without(pairs.z, unknown)
+    # A row counts as far as it shows what is known: the rest of its label speaks of the unknown.
+    length = jnp.sum(pairs.z**2, axis=1)
+    share = jnp.sum(rows**2, axis=1) / jnp.where(length > 0, length, 1.0)
+    cleared = eqx.tree_at(lambda p: p.z, pairs, rows)
+    known = secant_information(cleared, found.undisputed * share, cleared.margins(t))
+    return Secured(matmul(pairs.to_theta, t), matmul(pairs.from_theta.T, matmul(known, pairs.from_theta)))
+
+
+def _without(rows, basis: Float[Array, "r r"]):
+    """The part of the rows that is orthogonal to the rows of the basis."""
+    return rows - matmul(matmul(rows, basis.T), basis)
+
+
+def _beyond(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[Array, "r r"]:
+    """Orthonormal directions of the doubted span at more than 45° to the scarce one, as rows."""
+    length = jnp.linalg.norm(doubted, axis=1, keepdims=True)
+    basis = span_basis(jnp.where(length > 0, doubted / jnp.maximum(length, 1e-30), 0.0))
+    rest = _without(basis, scarce)
+    # The eigenvalues are the squared sines of the principal angles.
+    sines, axes = eigh(matmul(rest.T, rest))
+    return jnp.where(sines[:, None] > 0.5, axes.T, 0.0)
 
 
 def scarce_directions(z: Float[Array, "N r"], share: Float[Array, ""]) -> Float[Array, "r r"]:

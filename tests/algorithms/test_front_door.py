@@ -18,6 +18,7 @@ from robust_rlhf_jax import (
 )
 from robust_rlhf_jax.algorithms.front_door import _possible
 from robust_rlhf_jax.rewards import fit_data
+from robust_rlhf_jax.rewards.scarcity import secured
 from robust_rlhf_jax.sweeps.families import PRESETS
 
 PAIRS = 3000
@@ -105,7 +106,8 @@ def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_direc
     values, vectors = np.linalg.eigh(np.asarray(x.T @ x) / PAIRS)
     seen = vectors[:, values > 1e-4 * values[-1]]
     gap = seen @ (seen.T @ (np.asarray(mdp.theta).reshape(-1) - np.asarray(found.theta)))
-    assert gap @ np.asarray(found.information) @ gap < 1.5 * float(possible.level)
+    known = np.asarray(secured(x, found, jnp.float32(0.1)).information)
+    assert gap @ known @ gap < 1.5 * float(possible.level)
     unseen = jnp.asarray(vectors[:, values <= 1e-4 * values[-1]][:, 0])
     assert possible.uncertainty(unseen) > 5 * possible.uncertainty(jnp.asarray(vectors[:, -1]))
 
