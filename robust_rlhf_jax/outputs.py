@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import math
 import os
 import platform
 from collections.abc import Iterable, Iterator
@@ -70,5 +71,14 @@ def environment() -> dict[str, Any]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """`content` as indented JSON."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    """`content` as indented JSON, which has no NaN: a number that is none is null. Lone surrogates are escaped."""
+    text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _with_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_nulls(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

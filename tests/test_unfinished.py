@@ -49,7 +49,7 @@ def test_a_fifo_of_that_name_does_not_hang(tmp_path):
 
 def test_what_a_running_process_is_at_stays(tmp_path):
     """Another process asks: its own locks are no obstacle to a process."""
-    ask = f"from pathlib import Path; from robust_rlhf_jax.unfinished import *; remove_leftovers(Path({str(tmp_path)!r}))"
+    ask = f"from robust_rlhf_jax.unfinished import *; remove_leftovers(Path({str(tmp_path)!r}))"
     with unfinished_folder(tmp_path) as folder:
         (folder / "a").write_text("half")
         subprocess.run([sys.executable, "-c", ask], check=True, cwd=Path(__file__).parent.parent)
@@ -107,10 +107,15 @@ def test_a_kill_before_the_end_leaves_the_old_results(tmp_path):
 
 def test_a_folder_with_a_results_name_is_found_before_the_work_and_before_the_first_move(tmp_path):
     (tmp_path / "b").mkdir()
-    with pytest.raises(ValueError, match="b is a folder, and a result of that name goes there"):
-        with whole_folder(tmp_path, names=["a", "b"]):
-            pytest.fail("the work was begun")
-    with pytest.raises(ValueError, match="b is a folder"), whole_folder(tmp_path) as folder:
+    before_work, before_moves = r"b is a folder, and a result of that name goes there", "b is a folder"
+    with pytest.raises(ValueError, match=before_work), whole_folder(tmp_path, names=["a", "b"]):
+        pytest.fail("the work was begun")
+    with pytest.raises(ValueError, match=before_moves):
+        write_a_and_b(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def write_a_and_b(out):
+    with whole_folder(out) as folder:
         for name in "ab":
             (folder / name).write_text("new")
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]

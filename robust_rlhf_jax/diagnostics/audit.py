@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
@@ -237,4 +238,6 @@ def _check(data, epsilon, folds, repeats, groups, inject, injection, estimator):
     if groups.shape != (data.n_pairs,):
         raise ValueError(f"groups has shape {groups.shape}: give one group for each of {data.n_pairs} pairs.")
     group_folds(np.random.default_rng(0), groups, folds)
+    size = 16 * repeats * data.n_pairs * (folds + 1)
+    check_room(f"repeats={repeats} with folds={folds}", size, "give fewer of either")
     return groups

@@ -9,8 +9,10 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.terminal import harmless, marked
 
 from .audit import DEFAULT_ESTIMATOR, AuditResult, audit
 from .audit_source import AuditSource, read_source
@@ -43,6 +45,7 @@ def run_audit(
     """
     if top < 0:
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
+    check_seed(seed)
     if epsilon is None and estimator != DEFAULT_ESTIMATOR:
         epsilon = inject or DEFAULT_EPSILON
     read = read_source(source)
@@ -51,13 +54,24 @@ def run_audit(
         "estimator": estimator, "folds": folds, "repeats": repeats, "seed": seed,
     }  # fmt: skip
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    with contextlib.nullcontext() if out is None else whole_folder(out) as folder:
+    with contextlib.nullcontext() if out is None else whole_folder(out, FILES) as folder:
         began = time.perf_counter()
         result = _run_with_progress(read, config)
         seconds = time.perf_counter() - began
-        _print_report(result, read.names, config, top, seconds)
+        check_finite(source, result)
         if folder is not None:
             _write(folder, result, read.names, config, seconds)
+    _print_report(result, read.names, config, top, seconds)
+
+
+def check_finite(source: str, result: AuditResult) -> None:
+    """**Raises:** ValueError where a figure of the audit is no number."""
+    figures = ("accuracy", "accuracy_error", "log_loss", "log_loss_error", "gain", "theta", "suspicion")
+    for name in figures:
+        if not np.all(np.isfinite(getattr(result, name))):
+            raise ValueError(
+                f"{source}: the fits overflowed, and {name} is no number: bring the features to similar scales."
+            )
 
 
 def audit_warnings(result: AuditResult) -> list[str]:
@@ -105,13 +119,12 @@ def _run_with_progress(read: AuditSource, config: dict) -> AuditResult:
 
 def _print_report(result: AuditResult, names, config, top, seconds):
     from rich.console import Console
-    from rich.markup import escape
 
     console = Console()
     n, k = result.differences.shape
     flipped = f", {int(result.injected.sum())} labels flipped" if config["inject"] else ""
     console.print(
-        f"{escape(config['source'])}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s"
+        f"{marked(config['source'])}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s"
     )
     for sentence in audit_warnings(result):
         console.print(f"[yellow]Warning:[/] {sentence}")
@@ -150,10 +163,9 @@ def _accuracy_table(result, config):
 
 
 def _suspects_table(result, names, top):
-    from rich.markup import escape
     from rich.table import Table
 
-    shown = [escape(name) for name in names[:8]]
+    shown = [marked(name) for name in names[:8]]
     table = Table(title="Pairs that look corrupt, worst first (preferred − other)", title_justify="left")
     for column in ("row", "suspicion", *shown, *(["injected"] if result.injected.any() else [])):
         table.add_column(column, justify="right")
@@ -178,14 +190,14 @@ def _write(folder: Path, result, names, config, seconds):
     _write_suspects(folder / FILES[0], result, names)
     _write_json(folder / FILES[1], result, names, config, seconds)
     plot_suspicion(
-        result, folder / FILES[2], f"Suspicion of each pair: {Path(config['source']).name}{spoilt}"
+        result, folder / FILES[2], f"Suspicion of each pair: {harmless(Path(config['source']).name)}{spoilt}"
     )
 
 
 def _write_suspects(path, result, names):
     """All pairs, worst first; rows count from 1, and the differences are preferred − other as labelled."""
     header = ["row", "suspicion", "margin", "label", "flagged", "injected", *(f"preferred_minus_other_{n}" for n in names)]  # fmt: skip  # noqa: E501
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         for i in worst_first(result):

@@ -17,7 +17,7 @@ from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
 from .lanes import lane_counts, place
-from .memory import lanes_that_fit
+from .memory import check_memory, lanes_that_fit
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
 from .store import MemoryStore, Store, batch_name, world_digests
 
@@ -96,6 +96,7 @@ def sweep_worlds(config: SweepConfig) -> World:
 
 def _plan(config: SweepConfig, worlds: World) -> list[Job]:
     """All groups with all their parts."""
+    check_memory(config, worlds)
     size = lanes_that_fit(config, worlds)
     width = _up_to_devices(min(size, cells_per_attack(config)))
     digests = world_digests(config, worlds)

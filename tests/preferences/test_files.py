@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from robust_rlhf_jax.preferences import PreferenceData, load, load_rail_choices, load_table, save
 
 FORMATS = ["npz", "parquet"]
-SPECIAL = np.array([-0.0, 0.0, 1e-45, -1e-38, 3.4e38, 1 / 3, np.pi], np.float32)
+SPECIAL = np.array([-0.0, 0.0, 1e-45, -1e-38, 4e37, 1 / 3, np.pi], np.float32)
 
 
 def make_data(seed=0, n=5, horizon=2, dim=3, reward_dim=None, stationary=False, dtype=np.float32):
