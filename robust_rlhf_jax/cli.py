@@ -14,6 +14,9 @@ except ImportError:  # the library works without the command's packages
 
 EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cli]'."
 
+COMPLETIONS = ("--tyro-print-completion", "--tyro-write-completion")
+SHELLS = ("bash", "zsh", "tcsh", "fish")
+
 
 def _sweep(arguments) -> None:
     from robust_rlhf_jax.processor_devices import use_all_cores
@@ -137,6 +140,7 @@ def _run(tyro) -> None:
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.sweeps.arguments import SweepArguments
 
+    _check_shell(sys.argv[1:])
     keep_compiled_programs()
     # The sweep's arguments are data first: its file is read before its flags are.
     commands = {"sweep": SweepArguments, "audit": audit, "reproduce": reproduce, "report": report}
@@ -144,6 +148,12 @@ def _run(tyro) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
+
+
+def _check_shell(words: list[str]) -> None:
+    """tyro takes the name of a shell for granted."""
+    if len(words) > 1 and words[0].replace("_", "-") in COMPLETIONS and words[1] not in SHELLS:
+        raise ValueError(f"{words[0]} {words[1]}: there are {', '.join(SHELLS)}.")
 
 
 def _end(status: int, sentence: str) -> NoReturn:

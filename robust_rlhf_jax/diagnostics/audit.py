@@ -27,6 +27,10 @@ DEFAULT_ESTIMATOR = DEFAULT_FIT
 INJECTIONS = ("flip_confident", "flip_random")
 
 
+class FitOverflow(ValueError):
+    """A held-out margin is no number."""
+
+
 class AuditResult(eqx.Module):
     """What an audit found. Axis [2] is (plain, robust).
 
@@ -101,7 +105,7 @@ def audit(
     `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
-    needed, an unknown name, `repeats` < 1, `groups` of another length, or fewer groups than folds.
+    needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
     """
     raters = groups
     groups = _check(data, epsilon, folds, repeats, groups, inject, injection, estimator)
@@ -184,6 +188,7 @@ def _cross_validate(rng, fit, z, groups, folds, repeats, progress):
 def _summarise(run, clean, injected, groups, epsilon, **rest):
     scores = run.scores
     audited = np.where(injected, -clean, clean)
+    _check_scores(scores)
     right = 0.5 * (1.0 + np.sign(scores * clean[:, None]))
     loss = np.logaddexp(0.0, -scores * clean[:, None])
     accuracy, accuracy_error = clustered_mean(right.mean(axis=0), groups)
@@ -212,6 +217,14 @@ def _summarise(run, clean, injected, groups, epsilon, **rest):
         average_precision=float(average_precision(suspicion, injected)) if found else np.nan,
         **rest,
     )
+
+
+def _check_scores(scores):
+    bad = np.argwhere(~np.isfinite(scores))
+    if bad.size:
+        raise FitOverflow(
+            f"the fits overflow, and pair {bad[0][1] + 1} has no finite margin: bring the features to similar scales."
+        )
 
 
 def _per_fold(right, fold_of):

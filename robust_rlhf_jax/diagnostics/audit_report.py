@@ -14,7 +14,7 @@ from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import harmless, marked
 
-from .audit import DEFAULT_ESTIMATOR, AuditResult, audit
+from .audit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
 from .audit_source import AuditSource, read_source
 
 DEFAULT_EPSILON = 0.1
@@ -49,6 +49,7 @@ def run_audit(
     if epsilon is None and estimator != DEFAULT_ESTIMATOR:
         epsilon = inject or DEFAULT_EPSILON
     read = read_source(source)
+    _check_pairs(source, read)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection,
         "estimator": estimator, "folds": folds, "repeats": repeats, "seed": seed,
@@ -56,22 +57,22 @@ def run_audit(
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
     with contextlib.nullcontext() if out is None else whole_folder(out, FILES) as folder:
         began = time.perf_counter()
-        result = _run_with_progress(read, config)
+        try:
+            result = _run_with_progress(read, config)
+        except FitOverflow as error:
+            raise ValueError(f"{source}: {error}") from None
         seconds = time.perf_counter() - began
-        check_finite(source, result)
         if folder is not None:
             _write(folder, result, read.names, config, seconds)
     _print_report(result, read.names, config, top, seconds)
 
 
-def check_finite(source: str, result: AuditResult) -> None:
-    """**Raises:** ValueError where a figure of the audit is no number."""
-    figures = ("accuracy", "accuracy_error", "log_loss", "log_loss_error", "gain", "theta", "suspicion")
-    for name in figures:
-        if not np.all(np.isfinite(getattr(result, name))):
-            raise ValueError(
-                f"{source}: the fits overflowed, and {name} is no number: bring the features to similar scales."
-            )
+def _check_pairs(source: str, read: AuditSource) -> None:
+    groups = read.data.n_pairs if read.groups is None else len(np.unique(read.groups))
+    if groups < 2:
+        raise ValueError(
+            f"{source} has {groups} pair: fits are scored on pairs that they did not see, so give more."
+        )
 
 
 def audit_warnings(result: AuditResult) -> list[str]:

@@ -2,6 +2,7 @@
 
 import lzma
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections import Counter
@@ -26,6 +27,7 @@ DAMAGE = (
     TypeError,
     KeyError,
     SyntaxError,
+    tokenize.TokenError,
 )
 
 

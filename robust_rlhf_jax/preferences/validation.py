@@ -176,16 +176,18 @@ def _check_directions(data):
     blocks = (observed[i : i + _BLOCK] for i in range(0, len(observed), _BLOCK))
     if not any(_any_difference(block, data.stationary) for block in blocks):
         raise ValueError(
-            "Both trajectories of every pair have the same reward features, so no direction of theta can be "
-            "learnt: give pairs that differ."
+            "Both trajectories of every pair have the same reward features, or as good as the same in "
+            f"{observed.dtype}, so no direction of theta can be learnt: give pairs that differ."
         )
 
 
 def _any_difference(block, stationary):
-    """Whether any x of a block [n, 2, H, p] is non-zero; sums over steps are compared with their rounding."""
+    """Whether any x of a block [n, 2, H, p] is a number that XLA does not flush to 0; sums over steps are compared
+    with their rounding.
+    """
     x = block[:, 1] - block[:, 0]
     if not stationary:
-        return bool(x.any())
+        return bool((np.abs(x) >= np.finfo(block.dtype).tiny).any())
     rounding = block.shape[2] * np.finfo(block.dtype).eps * np.abs(block).max(axis=(1, 2))
     with np.errstate(over="ignore", invalid="ignore"):
         return bool((np.abs(x.sum(axis=1)) > rounding).any())

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,15 +41,16 @@ class MemoryStore:
 class PartStore:
     """`folder`/NAME.parquet, written under another name and renamed when whole.
 
-    What a killed run left half-written is removed at the start. A part that is not to the bit what was written, that
+    The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is not to the bit what was written, that
     is another's or that cannot be read, is no part: it is computed anew, and replaced.
 
-    **Raises:** OSError where the folder cannot be made or written.
+    **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(self.folder) and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is no folder, and finished parts go there: move it away.")
         remove_leftovers(self.folder)
 
     def _path(self, name: str) -> Path:
@@ -61,6 +63,7 @@ class PartStore:
             return None
 
     def write(self, name: str, rows: list[dict[str, Any]], kind: str = CELLS) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
