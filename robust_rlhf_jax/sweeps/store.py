@@ -41,8 +41,9 @@ class MemoryStore:
 class PartStore:
     """`folder`/NAME.parquet, written under another name and renamed when whole.
 
-    The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is not to the bit what was written, that
-    is another's or that cannot be read, is no part: it is computed anew, and replaced.
+    The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is
+    not to the bit what was written, that is another's or that cannot be read, is no part: it is computed anew, and
+    replaced.
 
     **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """

@@ -16,7 +16,8 @@ from robust_rlhf_jax.sweeps.sealed import CELLS, Part, sealed
 
 ROWS, FEATURES = 40, ("price", "time")
 CELLS_NASTY = [
-    "", " ", "nan", "NaN", "inf", "-inf", "Infinity", "1e400", "-1e400", "1e308", "-1e308", "3.4e38", "-3.4e38", "1e-320",
+    "", " ", "nan", "NaN", "inf", "-inf", "Infinity", "1e400", "-1e400", "1e308", "-1e308", "3.4e38", "-3.4e38",
+    "1e-320",
     "1e38", "0x10", "1_000", "1,5", "true", "None", "null", "１２", "\x1b[31mred\x1b[0m", "a\x00b", "\u202eabc", "😀",
     "9" * 400, "9" * 5000, "-0", "+1", "1.", ".5e", "[1]", '"', "=1+1", "1\n2", "\ud800", "1e5", "1e10", "1e18",
 ]  # fmt: skip
@@ -145,7 +146,8 @@ def parquet_table(chance: random.Random) -> bytes:
         made = made.rename_columns([chance.choice(["chosen_price", "\x1b[1m", ""]) for _ in table])
     if chance.random() < 0.2:
         header = chance.choice([b"[]", b"{}", b"{", b'{"shapes": []}', b'{"shapes": {"labels": "x"}}', b"[" * 10_000,
-                                b'{"shapes": {"labels": [1e30]}}', b'{"shapes": {}, "format_version": [1]}'])  # fmt: skip
+                                b'{"shapes": {"labels": [1e30]}}',
+                                b'{"shapes": {}, "format_version": [1]}'])  # fmt: skip
         made = made.replace_schema_metadata({b"robust_rlhf_jax": header})
     sink = io.BytesIO()
     pq.write_table(made, sink)
@@ -228,9 +230,12 @@ def toml_file(chance: random.Random) -> bytes:
         "lanes",
     ]
     values = [
-        "0", "-1", "1e400", "nan", "inf", "-inf", '""', '"\\u001b[31m"', "[]", "[[]]", "[nan]", "[-0.0, 0.0]", "[0.5]", "true",
-        "1979-05-27", "{}", "{a = 1}", "9" * 30, "9" * 5000, "[" * 5000 + "]" * 5000, '["chain", "chain"]', '"tiny"', "[1, 'a']",
-        '["a\\nb"]', "4_000_000_000_000", "[0.1, 0.1000000001]", "[1e-320]", "'x", "= 3", "0x7fffffffffffffff", "[true]", "1.5",
+        "0", "-1", "1e400", "nan", "inf", "-inf", '""', '"\\u001b[31m"', "[]", "[[]]", "[nan]", "[-0.0, 0.0]",
+        "[0.5]", "true",
+        "1979-05-27", "{}", "{a = 1}", "9" * 30, "9" * 5000, "[" * 5000 + "]" * 5000, '["chain", "chain"]',
+        '"tiny"', "[1, 'a']",
+        '["a\\nb"]', "4_000_000_000_000", "[0.1, 0.1000000001]", "[1e-320]", "'x", "= 3", "0x7fffffffffffffff",
+        "[true]", "1.5",
     ]  # fmt: skip
     keys += ["sedes", "a.b", '"\\u001b[31m"']
     lines = [f"{chance.choice(keys)} = {chance.choice(values)}" for _ in range(chance.choice([1, 1, 2]))]
@@ -257,10 +262,12 @@ def cells(chance: random.Random) -> list[dict]:
 def spoilt_cells(chance: random.Random) -> list[dict]:
     rows = cells(chance)
     values = {
-        "family": ["", "\x1b[31m", "<script>", None, 3, "a\nb", "\u202e"], "attack": ["none", None, "x" * 5000, "]]>", 1.5],
+        "family": ["", "\x1b[31m", "<script>", None, 3, "a\nb", "\u202e"], "attack": ["none", None, "x" * 5000,
+        "]]>", 1.5],
         "epsilon": [-1.0, 0.5, 1e308, float("nan"), None, "x", 2.0], "seed": [-1, 2**62, None, 1.5, "x"],
         "algorithm": ["", "unknown", None, "{{ 1 }}", 7], "oracle_calls": [-1, -100, 0, 2**62, None, 0.5],
-        "normalised_gap": [float("nan"), float("inf"), -1e308, None, 1e308, "x"], "status": [None, "\x00", "max_steps", 3],
+        "normalised_gap": [float("nan"), float("inf"), -1e308, None, 1e308, "x"], "status": [None, "\x00",
+        "max_steps", 3],
     }  # fmt: skip
     name = chance.choice(list(values))
     value = chance.choice(values[name])

@@ -1,9 +1,9 @@
 """Bad files and flags for `robust-rlhf`, by number: `python tests/fuzz/fuzz_command.py [cases] [first]`.
 
 Each runs the command in this process and in a folder of its own, and must end within 30 seconds, with exit status 0 or
-with 2 and one sentence (or the help's pointer for bad syntax), without a traceback, a control character on the terminal,
-a NaN in JSON or half-written output, and with the given files as they were. Cells of sweeps are made up: what is tried
-is everything around them.
+with 2 and one sentence (or the help's pointer for bad syntax), without a traceback, a control character on the
+terminal, a NaN in JSON or half-written output, and with the given files as they were. Cells of sweeps are made up: what
+is tried is everything around them.
 """
 
 import contextlib
@@ -45,7 +45,8 @@ SWEEP = [
     "standard",
 ]
 WORDS = [
-    "", "0", "-1", "1e400", "nan", "inf", "-inf", "0.5", "0.49999999999999999", "1e-320", "9" * 30, "9" * 5000, "1.5", "None",
+    "", "0", "-1", "1e400", "nan", "inf", "-inf", "0.5", "0.49999999999999999", "1e-320", "9" * 30, "9" * 5000,
+    "1.5", "None",
     "True", "\x1b[31mred", "a\nb", "[bold]", "\udcff", "😀", "--", "-", "x" * 5000, "\u202eabc", "4294967296", "-0.0",
     "1_000", "0x10", "2147483648", "9223372036854775808", "4000000000000",
 ]  # fmt: skip
@@ -153,7 +154,8 @@ def out(chance):
     place = chance.choice(["taken", "taken/below", "nested", "fifo", "dangling", "x" * 300, "/proc/none", "/dev/null",
                            "\x1b[31m", "a\nb", "", "deep/er/out", "[red]", "nested/audit.json"])  # fmt: skip
     words = {
-        "audit": ["audit", "good.csv", *AUDIT], "sweep": ["sweep", *SWEEP], "reproduce": ["reproduce", "table1", "--quick"],
+        "audit": ["audit", "good.csv", *AUDIT], "sweep": ["sweep", *SWEEP], "reproduce": ["reproduce", "table1",
+        "--quick"],
         "report": ["report", "results"],
     }[command]  # fmt: skip
     return [*words, "--out", f"{place}/page.html" if command == "report" and chance.random() < 0.5 else place]
@@ -238,9 +240,9 @@ def complain(words, status, printed: str, errors: str, given):
     own = errors.startswith("robust-rlhf: ")
     if status == 2 and not (own and errors.count("\n") == 1) and "help" not in errors:
         yield f"no single sentence: {errors[:300]!r}"
-    if status == 2 and own and words[:1] == ["audit"] and Path(words[1]).name.startswith("data"):
-        if Path(words[1]).name not in errors:
-            yield f"a sentence without the file's name: {errors[:300]!r}"
+    named = Path(words[1]).name if words[0] == "audit" and len(words) > 1 else ""
+    if status == 2 and own and named.startswith("data") and named not in errors:
+        yield f"a sentence without the file's name: {errors[:300]!r}"
     if status == 0 and errors:
         yield f"words on stderr: {errors[:300]!r}"
     now = snapshot()
