@@ -32,9 +32,10 @@ def print_anything(*streams) -> None:
 
 def flush_or_drop(stream) -> None:
     """Write out what waits to be printed, or forget it, so that Python's end does not stumble over it again."""
+    if stream is None:
+        return
     try:
-        if stream is not None:
-            stream.flush()
+        stream.flush()
     except OSError:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -59,6 +60,9 @@ class _Harmless:
     def write(self, text: str) -> int:
         self.stream.write("\n".join(map(harmless, text.split("\n"))))
         return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
 
     def __getattr__(self, name: str):
         return getattr(self.stream, name)

@@ -99,10 +99,12 @@ def audit_warnings(result: AuditResult) -> list[str]:
 
 
 def _run_with_progress(read: AuditSource, config: dict) -> AuditResult:
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as bar:
+    # A bar in a file is nothing but a line's end, and one on a pipe that nobody reads would end the work.
+    with Progress(*columns, transient=True, disable=not Console().is_terminal) as bar:
         task = bar.add_task("folds")
         return audit(
             jax.random.key(config["seed"]),

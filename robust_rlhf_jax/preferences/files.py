@@ -87,7 +87,7 @@ def _assemble(path, arrays, header):
     )
     with _naming(path):
         check_preferences(data)
-        observed = data.observed_reward_features
+        observed = np.asarray(data.observed_reward_features)
         if data.rounding is None:
             rounding = lost_to_rounding(observed, jax.dtypes.canonicalize_dtype(observed.dtype))
             data = dataclasses.replace(data, rounding=rounding)
