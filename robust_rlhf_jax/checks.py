@@ -44,3 +44,14 @@ def check_labels(labels) -> None:
         hint = "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
         place = ", ".join(map(str, at))
         raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({hint}).")
+
+
+# JAX's keys hold so many seeds: others would be one of these under another name.
+SEEDS = 2**32
+
+
+def check_seed(seed: int) -> None:
+    """**Raises:** ValueError for a seed that is negative, or so large that it would stand for a smaller one."""
+    if not 0 <= seed < SEEDS:
+        shown = f"{seed}" if abs(seed) < 10**30 else "a number of more than 30 digits"
+        raise ValueError(f"seed={shown} is outside 0 to {SEEDS - 1}: give a whole number in between.")

@@ -5,12 +5,17 @@ import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
+
 try:
     import tyro
 except ImportError:  # the library works without the command's packages
     tyro = None
 
 EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cli]'."
+
+COMPLETIONS = ("--tyro-print-completion", "--tyro-write-completion")
+SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 
 def _sweep(arguments) -> None:
@@ -105,19 +110,28 @@ def report(folder: Path, /, out: Path | None = None) -> None:
     """
     from robust_rlhf_jax.report import write_report
 
-    print(f"Wrote {write_report(folder, out)}")
+    print(f"Wrote {harmless(write_report(folder, out))}")
 
 
 def main() -> None:
     """Entry point: bad input ends in one sentence and exit status 2, Ctrl-C in one and 130."""
     if tyro is None:
         sys.exit(EXTRAS)
+    print_anything(sys.stdout, sys.stderr)
     try:
         _run(tyro)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a full disk or a reader that went is one sentence too
+    except BrokenPipeError:
+        _end(2, "nobody reads the output any more: the rest is not printed, and what was written stays.")
     except (ValueError, OSError) as error:
         _end(2, str(error))
     except ImportError as error:
         _end(2, f"{error}. {EXTRAS}")
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        _end(2, "this needs more memory than there is: give fewer pairs, seeds or lanes.")
     except KeyboardInterrupt as stop:
         _end(130, str(stop) or "stopped.")
 
@@ -126,14 +140,24 @@ def _run(tyro) -> None:
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.sweeps.arguments import SweepArguments
 
+    _check_shell(sys.argv[1:])
     keep_compiled_programs()
     # The sweep's arguments are data first: its file is read before its flags are.
     commands = {"sweep": SweepArguments, "audit": audit, "reproduce": reproduce, "report": report}
-    chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
+    with harmless_errors(sys.argv):
+        chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
 
 
+def _check_shell(words: list[str]) -> None:
+    """tyro takes the name of a shell for granted."""
+    if len(words) > 1 and words[0].replace("_", "-") in COMPLETIONS and words[1] not in SHELLS:
+        raise ValueError(f"{words[0]} {words[1]}: there are {', '.join(SHELLS)}.")
+
+
 def _end(status: int, sentence: str) -> NoReturn:
-    print(f"robust-rlhf: {sentence}", file=sys.stderr)
+    flush_or_drop(sys.stdout)
+    with contextlib.suppress(OSError):
+        print(f"robust-rlhf: {harmless(sentence)}", file=sys.stderr, flush=True)
     sys.exit(status)

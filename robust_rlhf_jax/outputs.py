@@ -2,75 +2,56 @@
 
 import contextlib
 import datetime
+import itertools
 import json
+import math
 import os
 import platform
-import re
-import shutil
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from robust_rlhf_jax.unfinished import check_places, publish, remove_leftovers, unfinished_folder
+
 
 @contextlib.contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
+def whole_folder(out: Path, names: Iterable[str] = ()) -> Iterator[Path]:
     """A scratch folder within `out` whose files move into `out` when the block ends well, and vanish if not.
 
-    Within, not beside: `out` may be a mount, and whether it can be written shows before the block's work.
+    Within, not beside: `out` may be a mount, and whether it can be written shows before the block's work. So does
+    whether a folder stands where one of the files, `names`, will go.
 
-    **Raises:** ValueError if `out` is not a folder or cannot be written.
+    **Raises:** ValueError if `out` is not a folder or cannot be written, or for such a folder.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file: give a folder.")
-    new = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(out)
-        scratch = out / unfinished_name(uuid.uuid4().hex)
-        scratch.mkdir()
-    except OSError as error:
-        raise ValueError(f"--out {out} cannot be written ({error.strerror}): give another folder.") from None
-    try:
-        yield scratch
-        for file in sorted(scratch.iterdir()):
-            os.replace(file, out / file.name)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if new:
-            with contextlib.suppress(OSError):  # not empty: the work is in it
-                out.rmdir()
+    new = _missing(out)
+    with contextlib.ExitStack() as scratch:
+        scratch.callback(_remove_empty, new)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(out)
+            folder = scratch.enter_context(unfinished_folder(out))
+        except OSError as error:
+            raise ValueError(
+                f"--out {out} cannot be written ({error.strerror}): give another folder."
+            ) from None
+        check_places(out, list(names))
+        yield folder
+        publish(folder)
 
 
-def unfinished_name(name: str) -> str:
-    """What `name` is called until it is whole: hidden, with this process's number."""
-    return f".{name}.{os.getpid()}.unfinished"
+def _missing(folder: Path) -> list[Path]:
+    """`folder` and those above it that do not exist, the innermost first."""
+    return list(itertools.takewhile(lambda path: not path.exists(), (folder, *folder.parents)))
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove from `folder` what killed processes left unfinished; what a running one is at stays."""
-    for path in folder.glob(".*.unfinished"):
-        owner = re.fullmatch(r"\..+\.(\d+)\.unfinished", path.name)
-        if owner is None or _runs(int(owner[1])):
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    if os.name == "nt":  # where signal 0 is not a question but a signal
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
+def _remove_empty(folders: list[Path]) -> None:
+    with contextlib.suppress(OSError):  # not empty: the work is in it
+        for folder in folders:
+            folder.rmdir()
 
 
 def environment() -> dict[str, Any]:
@@ -90,5 +71,14 @@ def environment() -> dict[str, Any]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """`content` as indented JSON."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    """`content` as indented JSON, which has no NaN: a number that is none is null. Lone surrogates are escaped."""
+    text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _with_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_nulls(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

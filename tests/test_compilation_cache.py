@@ -1,5 +1,7 @@
 """The command keeps compiled programs; the library alone does not, and neither do tests."""
 
+import os
+
 import jax
 import pytest
 
@@ -45,3 +47,30 @@ def test_a_folder_of_jaxs_own_stays(monkeypatch, tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     keep_compiled_programs()
     assert jax.config.jax_compilation_cache_dir == str(tmp_path)
+
+
+def test_a_new_folder_is_for_its_owner_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "deep" / "cache"))
+    before = os.umask(0)
+    try:
+        keep_compiled_programs()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "deep" / "cache").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_to_is_refused(monkeypatch, tmp_path, mode):
+    """They could put programs there that run in this user's name."""
+    tmp_path.chmod(mode)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(ValueError, match=f"others can write to {tmp_path}"):
+        keep_compiled_programs()
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+def test_a_file_is_no_folder(monkeypatch, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "taken"))
+    with pytest.raises(ValueError, match=r"taken cannot be a cache .*: set another, or off\."):
+        keep_compiled_programs()

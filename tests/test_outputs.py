@@ -1,8 +1,9 @@
+import json
 from pathlib import Path
 
 import pytest
 
-from robust_rlhf_jax.outputs import whole_folder
+from robust_rlhf_jax.outputs import whole_folder, write_json
 
 
 def names(folder):
@@ -34,6 +35,22 @@ def test_a_failure_leaves_old_files_and_no_new_folder(tmp_path):
             write_half(out)
     assert names(tmp_path) == ["old"]
     assert [(p.name, p.read_text()) for p in old.iterdir()] == [("a", "mine")]
+
+
+def test_a_failure_leaves_no_new_folder_above_either(tmp_path):
+    with pytest.raises(RuntimeError, match="broken"):
+        write_half(tmp_path / "deep" / "er" / "out")
+    assert names(tmp_path) == []
+
+
+def test_json_has_no_nan(tmp_path):
+    write_json(tmp_path / "a.json", {"a": [1.0, float("nan")], "b": {"c": float("-inf")}, "d": "\udcff ε"})
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "a": [1.0, None],
+        "b": {"c": None},
+        "d": "\udcff ε",
+    }
 
 
 def test_other_files_of_the_folder_stay(tmp_path):

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
@@ -24,6 +25,10 @@ from .folds import clustered_mean, group_folds, training_rows
 RADIUS = 100.0
 DEFAULT_ESTIMATOR = DEFAULT_FIT
 INJECTIONS = ("flip_confident", "flip_random")
+
+
+class FitOverflow(ValueError):
+    """A held-out margin is no number."""
 
 
 class AuditResult(eqx.Module):
@@ -100,7 +105,7 @@ def audit(
     `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
-    needed, an unknown name, `repeats` < 1, `groups` of another length, or fewer groups than folds.
+    needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
     """
     raters = groups
     groups = _check(data, epsilon, folds, repeats, groups, inject, injection, estimator)
@@ -183,6 +188,7 @@ def _cross_validate(rng, fit, z, groups, folds, repeats, progress):
 def _summarise(run, clean, injected, groups, epsilon, **rest):
     scores = run.scores
     audited = np.where(injected, -clean, clean)
+    _check_scores(scores)
     right = 0.5 * (1.0 + np.sign(scores * clean[:, None]))
     loss = np.logaddexp(0.0, -scores * clean[:, None])
     accuracy, accuracy_error = clustered_mean(right.mean(axis=0), groups)
@@ -213,6 +219,14 @@ def _summarise(run, clean, injected, groups, epsilon, **rest):
     )
 
 
+def _check_scores(scores):
+    bad = np.argwhere(~np.isfinite(scores))
+    if bad.size:
+        raise FitOverflow(
+            f"the fits overflow, and pair {bad[0][1] + 1} has no finite margin: bring the features to similar scales."
+        )
+
+
 def _per_fold(right, fold_of):
     folds = range(fold_of.max() + 1)
     return np.stack([[r[of == f].mean(axis=0) for f in folds] for r, of in zip(right, fold_of, strict=True)])
@@ -237,4 +251,6 @@ def _check(data, epsilon, folds, repeats, groups, inject, injection, estimator):
     if groups.shape != (data.n_pairs,):
         raise ValueError(f"groups has shape {groups.shape}: give one group for each of {data.n_pairs} pairs.")
     group_folds(np.random.default_rng(0), groups, folds)
+    size = 16 * repeats * data.n_pairs * (folds + 1)
+    check_room(f"repeats={repeats} with folds={folds}", size, "give fewer of either")
     return groups

@@ -1,5 +1,6 @@
 """The picture of an audit: how suspicious each pair is, and where flagged and injected pairs stand."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,10 @@ def plot_suspicion(result: AuditResult, path: Path, title: str) -> None:
     left, right = figure.subplots(1, 2)
     _histogram(left, result)
     (_detection if result.injected.any() else _ranking)(right, result)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=150)
+    figure.suptitle(title, parse_math=False)  # a name with two "$" is no formula
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a name in a script that the font lacks
+        figure.savefig(path, dpi=150)
 
 
 def _histogram(axes, result):

@@ -9,10 +9,12 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.terminal import harmless, marked
 
-from .audit import DEFAULT_ESTIMATOR, AuditResult, audit
+from .audit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
 from .audit_source import AuditSource, read_source
 
 DEFAULT_EPSILON = 0.1
@@ -43,21 +45,34 @@ def run_audit(
     """
     if top < 0:
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
+    check_seed(seed)
     if epsilon is None and estimator != DEFAULT_ESTIMATOR:
         epsilon = inject or DEFAULT_EPSILON
     read = read_source(source)
+    _check_pairs(source, read)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection,
         "estimator": estimator, "folds": folds, "repeats": repeats, "seed": seed,
     }  # fmt: skip
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    with contextlib.nullcontext() if out is None else whole_folder(out) as folder:
+    with contextlib.nullcontext() if out is None else whole_folder(out, FILES) as folder:
         began = time.perf_counter()
-        result = _run_with_progress(read, config)
+        try:
+            result = _run_with_progress(read, config)
+        except FitOverflow as error:
+            raise ValueError(f"{source}: {error}") from None
         seconds = time.perf_counter() - began
-        _print_report(result, read.names, config, top, seconds)
         if folder is not None:
             _write(folder, result, read.names, config, seconds)
+    _print_report(result, read.names, config, top, seconds)
+
+
+def _check_pairs(source: str, read: AuditSource) -> None:
+    groups = read.data.n_pairs if read.groups is None else len(np.unique(read.groups))
+    if groups < 2:
+        raise ValueError(
+            f"{source} has {groups} pair: fits are scored on pairs that they did not see, so give more."
+        )
 
 
 def audit_warnings(result: AuditResult) -> list[str]:
@@ -84,10 +99,12 @@ def audit_warnings(result: AuditResult) -> list[str]:
 
 
 def _run_with_progress(read: AuditSource, config: dict) -> AuditResult:
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as bar:
+    # A bar in a file is nothing but a line's end, and one on a pipe that nobody reads would end the work.
+    with Progress(*columns, transient=True, disable=not Console().is_terminal) as bar:
         task = bar.add_task("folds")
         return audit(
             jax.random.key(config["seed"]),
@@ -105,13 +122,12 @@ def _run_with_progress(read: AuditSource, config: dict) -> AuditResult:
 
 def _print_report(result: AuditResult, names, config, top, seconds):
     from rich.console import Console
-    from rich.markup import escape
 
     console = Console()
     n, k = result.differences.shape
     flipped = f", {int(result.injected.sum())} labels flipped" if config["inject"] else ""
     console.print(
-        f"{escape(config['source'])}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s"
+        f"{marked(config['source'])}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s"
     )
     for sentence in audit_warnings(result):
         console.print(f"[yellow]Warning:[/] {sentence}")
@@ -150,10 +166,9 @@ def _accuracy_table(result, config):
 
 
 def _suspects_table(result, names, top):
-    from rich.markup import escape
     from rich.table import Table
 
-    shown = [escape(name) for name in names[:8]]
+    shown = [marked(name) for name in names[:8]]
     table = Table(title="Pairs that look corrupt, worst first (preferred − other)", title_justify="left")
     for column in ("row", "suspicion", *shown, *(["injected"] if result.injected.any() else [])):
         table.add_column(column, justify="right")
@@ -178,14 +193,14 @@ def _write(folder: Path, result, names, config, seconds):
     _write_suspects(folder / FILES[0], result, names)
     _write_json(folder / FILES[1], result, names, config, seconds)
     plot_suspicion(
-        result, folder / FILES[2], f"Suspicion of each pair: {Path(config['source']).name}{spoilt}"
+        result, folder / FILES[2], f"Suspicion of each pair: {harmless(Path(config['source']).name)}{spoilt}"
     )
 
 
 def _write_suspects(path, result, names):
     """All pairs, worst first; rows count from 1, and the differences are preferred − other as labelled."""
     header = ["row", "suspicion", "margin", "label", "flagged", "injected", *(f"preferred_minus_other_{n}" for n in names)]  # fmt: skip  # noqa: E501
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         for i in worst_first(result):

@@ -23,6 +23,7 @@ class PreferenceData(eqx.Module):
     | `stationary` | static bool | one θ for all steps, so that x sums over them |
     | `planning_horizon` | static int or None | steps that plans run for, None: H |
     | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
+    | `rounding` | [N, H, p] or None | what holding the reward features in float32 took from their differences |
 
     Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
     at every step, and needs `stationary`.
@@ -39,6 +40,7 @@ class PreferenceData(eqx.Module):
     stationary: bool = eqx.field(static=True, default=False)
     planning_horizon: int | None = eqx.field(static=True, default=None)
     planning_start: Float[Array, " S"] | None = None
+    rounding: Float[Array, "N H p"] | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -76,9 +78,13 @@ class PreferenceData(eqx.Module):
         return self.state_features if self.reward_table is None else self.reward_table
 
     def differences(self) -> Float[Array, "N k"]:
-        """x = φ(τ¹) − φ(τ⁰), flat: k = H·p, or p (summed over steps) when θ is shared."""
+        """x = φ(τ¹) − φ(τ⁰), flat: k = H·p, or p (summed over steps) when θ is shared.
+
+        As exact as the file where `rounding` is known: two times in seconds since 1970 are the same in float32.
+        """
         observed = self.observed_reward_features
         x = observed[:, 1] - observed[:, 0]
+        x = x if self.rounding is None else x + self.rounding
         return jnp.sum(x, axis=1) if self.stationary else x.reshape(x.shape[0], -1)
 
     def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "P p"]:
@@ -103,9 +109,11 @@ class PreferenceData(eqx.Module):
 
     def replace_pairs(self, change) -> "PreferenceData":
         """Apply `change` to every array that has one row per pair."""
-        reward = None if self.reward_features is None else change(self.reward_features)
-        rows = {name: change(getattr(self, name)) for name in ("states", "actions", "features", "labels")}
-        return dataclasses.replace(self, **rows, reward_features=reward)
+        names = ("states", "actions", "features", "labels", "reward_features", "rounding")
+        rows = {name: getattr(self, name) for name in names}
+        return dataclasses.replace(
+            self, **{name: None if x is None else change(x) for name, x in rows.items()}
+        )
 
 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
@@ -137,5 +145,5 @@ def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, "
 
 
 def _rows(data: PreferenceData):
-    fields = (data.states, data.actions, data.features, data.labels, data.reward_features)
+    fields = (data.states, data.actions, data.features, data.labels, data.reward_features, data.rounding)
     return [x for x in fields if x is not None]

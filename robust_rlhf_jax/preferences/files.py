@@ -1,25 +1,25 @@
 """Preference data in files: NumPy archives and Parquet in and out, CSV and JSON lines in."""
 
 import contextlib
+import dataclasses
 import os
 import uuid
-import zipfile
-import zlib
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import parquet
+from . import npz, parquet
 from .data import PreferenceData
 from .pairs import preferences_from_features
-from .tables import existing_file, load_table
+from .precision import lost_to_rounding
+from .tables import check_range, existing_file, load_table
 from .validation import check_preferences
 
 FORMAT_VERSION = 1
 _REQUIRED = ("state_features", "states", "actions", "features", "labels")
-_OPTIONAL = ("reward_table", "reward_features", "planning_start")
+_OPTIONAL = ("reward_table", "reward_features", "planning_start", "rounding")
 
 
 def save(path: str | os.PathLike, data: PreferenceData) -> None:
@@ -31,7 +31,7 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
     a folder that does not exist, ImportError for Parquet without pyarrow.
     """
     path = Path(path)
-    writers = {".npz": _write_npz, ".parquet": parquet.write_arrays}
+    writers = {".npz": npz.write_arrays, ".parquet": parquet.write_arrays}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path}: suffix {path.suffix!r} cannot be written: choose .npz or .parquet.")
     check_preferences(data)
@@ -58,10 +58,11 @@ def load(path: str | os.PathLike) -> PreferenceData:
     path = existing_file(path, (".npz", ".parquet", ".csv", ".jsonl"))
     suffix = path.suffix.lower()
     if suffix == ".npz":
-        return _assemble(path, *_read_npz(path))
+        return _assemble(path, *npz.read_arrays(path, parquet.HEADER))
     if suffix == ".parquet" and parquet.holds_arrays(path):
         return _assemble(path, *parquet.read_arrays(path))
-    _, chosen, rejected = load_table(path)
+    names, chosen, rejected = load_table(path)
+    check_range(path, names, chosen, rejected)
     with _naming(path):
         return preferences_from_features(chosen, rejected)
 
@@ -86,6 +87,10 @@ def _assemble(path, arrays, header):
     )
     with _naming(path):
         check_preferences(data)
+        observed = np.asarray(data.observed_reward_features)
+        if data.rounding is None:
+            rounding = lost_to_rounding(observed, jax.dtypes.canonicalize_dtype(observed.dtype))
+            data = dataclasses.replace(data, rounding=rounding)
         with np.errstate(over="ignore"):
             data = jax.tree.map(jnp.asarray, data)
         check_preferences(data)  # again: float64 that overflows float32 is infinite only now
@@ -115,41 +120,3 @@ def _replacing(path):
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write_npz(file, arrays, header):
-    members = {name: np.asarray(value) for name, value in header.items()} | arrays
-    np.savez_compressed(file, **members)  # pyright: ignore[reportArgumentType]
-
-
-def _read_npz(path):
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"{path} is not a readable .npz archive (cut short, pickled, or another format): "
-            "write it again with save or numpy.savez."
-        )
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        raise ValueError(f"{path} is not a readable .npz archive ({error}): write it again.") from None
-    except ValueError as error:
-        raise ValueError(_bad_member(path, error)) from None
-    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-        raise ValueError(f"{path} holds members that are not arrays: write it with save or numpy.savez.")
-    return arrays, {name: _scalar(path, name, arrays.pop(name)) for name in parquet.HEADER if name in arrays}
-
-
-def _bad_member(path, error):
-    if "allow_pickle" in str(error):
-        return (
-            f"{path} holds Python objects, which only pickle could read, and pickle is refused because it "
-            "can run code: save plain arrays of numbers (no object dtype)."
-        )
-    return f"{path} is not a readable .npz archive ({error}): write it again."
-
-
-def _scalar(path, name, array):
-    if array.size != 1 or array.dtype.kind not in "biu":
-        raise ValueError(f"{path}: {name} must be one integer or boolean, not {array.dtype} {array.shape}.")
-    return array.item()

@@ -7,6 +7,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Float
 
 from .data import PreferenceData
+from .precision import lost_to_rounding
 from .validation import check_preferences
 
 
@@ -21,19 +22,23 @@ def preferences_from_options(
     **Arguments:** `option0`, `option1` [N, p] numbers; `labels` [N], +1 where option 1 is preferred, else −1.
 
     **Returns:** `PreferenceData` with N pairs, H = 1, A = 1, d = p, in float32 (float64 for float64 input if
-    JAX has x64 enabled).
+    JAX has x64 enabled). Options are subtracted before they are cast (`rounding`): x is right where they are large.
 
     **Raises:** ValueError for shapes that differ, entries that are not numbers, and all that
     `check_preferences` refuses.
     """
-    options = _stack({"option0": option0, "option1": option1})
+    exact = _stack({"option0": option0, "option1": option1})
+    dtype = jax.dtypes.canonicalize_dtype(np.result_type(exact, np.float32))
+    rounding = lost_to_rounding(exact[:, :, None, :], dtype)
+    with np.errstate(over="ignore"):  # what overflows float32 becomes inf, which check_preferences names
+        options = exact.astype(dtype)
     signs = _label_array(labels, len(options), options.dtype)
     n, _, p = options.shape
     table, rows = np.unique(options.reshape(-1, p), axis=0, return_inverse=True)
     states = np.repeat(rows.reshape(n, 2, 1).astype(np.int32), 2, axis=2)
     actions = np.zeros((n, 2, 1), np.int32)
     fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
-    data = PreferenceData(*fields)  # pyright: ignore[reportArgumentType]
+    data = PreferenceData(*fields, rounding=rounding)  # pyright: ignore[reportArgumentType]
     check_preferences(data)
     return jax.tree.map(jnp.asarray, data)
 
@@ -63,7 +68,7 @@ def preferences_from_features(
 
 
 def _stack(named):
-    """Two named arrays [N, p] as one [N, 2, p] of the floating dtype that JAX would hold it in."""
+    """Two named arrays [N, p] as one [N, 2, p], integers in float64."""
     arrays = {name: np.asarray(x) for name, x in named.items()}
     for name, x in arrays.items():
         if x.dtype.kind not in "biuf":
@@ -73,9 +78,7 @@ def _stack(named):
     (name0, a), (name1, b) = arrays.items()
     if a.shape != b.shape:
         raise ValueError(f"{name0} has shape {a.shape} and {name1} {b.shape}: both must be the same [N, p].")
-    dtype = jax.dtypes.canonicalize_dtype(np.result_type(a, b, np.float32))
-    with np.errstate(over="ignore"):  # what overflows float32 becomes inf, which check_preferences names
-        return np.stack([a, b], axis=1).astype(dtype)
+    return np.stack([a, b], axis=1).astype(np.result_type(a, b, np.float32))
 
 
 def _label_array(labels, n, dtype):

@@ -2,8 +2,11 @@
 
 import contextlib
 import json
+import math
 
 import numpy as np
+
+from robust_rlhf_jax.memory import check_room
 
 # The schema's metadata tell a file of whole arrays from a table of one's own columns.
 _KEY = b"robust_rlhf_jax"
@@ -86,14 +89,30 @@ def read_arrays(path) -> tuple[dict[str, np.ndarray], dict]:
     with _refusing_damage(pa, path):
         table = _read(pa, path)
         header = json.loads(table.schema.metadata[_KEY])
+        _check_header(header)
         columns = dict(zip(table.column_names, table.columns, strict=True))
+    with _refusing_damage(pa, path):
         arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
-        return arrays, {name: header[name] for name in HEADER if name in header or name in _ALWAYS}
+    return arrays, {name: header[name] for name in HEADER if name in header}
+
+
+def _check_header(header):
+    """**Raises:** TypeError for what `write_arrays` does not write."""
+    if not isinstance(header, dict) or not isinstance(header.get("shapes"), dict):
+        raise TypeError("its header has no shapes")
+    for shape in header["shapes"].values():
+        if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+            raise TypeError("a shape in its header is no list of sizes")
+    for name in HEADER:
+        if not isinstance(header.get(name, None if name == "planning_horizon" else ""), int | None):
+            raise TypeError(f"{name} in its header is no whole number")
 
 
 def _read(pa, path, columns=None):
     # Not read_table: it would make columns of folders named key=value in the path.
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        wanted = file.metadata.num_columns if columns is None else len(columns)
+        check_room(f"{path}: reading it", 8 * wanted * file.metadata.num_rows, "write it in smaller files")
         return file.read(columns=columns)
 
 
@@ -109,6 +128,8 @@ def _refusing_damage(pa, path):
         json.JSONDecodeError,
         KeyError,
         TypeError,
+        RecursionError,
+        MemoryError,
     ) as error:
         reason = str(error).split("\n")[0].rstrip(".")
         raise ValueError(f"{path} is not a readable Parquet file ({reason}): write it again.") from None
@@ -128,7 +149,7 @@ def _to_array(pa, path, name, columns, shape):
     is_list = pa.types.is_large_list if name in _TABLES else pa.types.is_fixed_size_list
     parts = [chunk.flatten() if is_list(chunk.type) else chunk for chunk in columns[name].chunks]
     flat = np.concatenate([part.to_numpy(zero_copy_only=False) for part in parts] or [np.empty(0)])
-    if flat.size != np.prod(shape):
+    if flat.size != math.prod(shape):
         raise ValueError(
             f"{path}: column {name} has {flat.size} numbers, the header says {shape}: save it again."
         )

@@ -5,6 +5,8 @@ import json
 import os
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
@@ -31,6 +33,28 @@ def load_table(path: str | os.PathLike) -> tuple[tuple[str, ...], np.ndarray, np
     return names, chosen, rejected
 
 
+def check_range(path: Path, names: tuple[str, ...], chosen: np.ndarray, rejected: np.ndarray) -> None:
+    """Check that the entries, and what chosen and rejected differ by, are finite in the float that JAX holds.
+
+    **Raises:** ValueError that names the file, the column and the row.
+    """
+    most = jnp.finfo(jax.dtypes.canonicalize_dtype(np.float64)).max
+    for kind, values in zip(PREFIXES, (chosen, rejected), strict=True):
+        _check_most(path, kind, names, values, most)
+    with np.errstate(over="ignore"):
+        _check_most(path, "chosen − rejected ", names, chosen - rejected, most)
+
+
+def _check_most(path, kind, names, values, most):
+    bad = np.argwhere(~(np.abs(values) <= float(most)))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(
+            f"{path}: column {kind}{names[column]} is {values[row, column]:g} in row {row + 1}, more than a float "
+            f"holds ({float(most):.2g}): give the feature in a larger unit."
+        )
+
+
 def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     """The path of a file that exists, is not empty, and has one of the suffixes.
 
@@ -41,8 +65,8 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
         raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
-    if not path.is_file():
-        raise ValueError(f"{path} is a folder: give a file.")
+    if not path.is_file():  # a FIFO would be waited for
+        raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'no regular file'}: give a file.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty (0 bytes): write the data again.")
     return path

@@ -17,7 +17,8 @@ _AXES = {
     "reward_features": ("N", 2, "H", "p"),
     "planning_start": ("S",),
 }
-_REALS = ("state_features", "features", "reward_table", "reward_features", "planning_start")
+_REALS = ("state_features", "features", "reward_table", "reward_features", "planning_start", "rounding")
+_BY_PAIR = ("features", "reward_features", "rounding")
 _BLOCK = 4096
 
 
@@ -25,14 +26,15 @@ def check_preferences(data: PreferenceData) -> None:
     """Check shapes, dtypes and values of `data` on the host; return nothing.
 
     Shapes must agree with the table in `PreferenceData`, reals must be finite float32 or float64, labels +1
-    or −1, states < S, actions < A, and some x_n = φ(τ¹_n) − φ(τ⁰_n) must be non-zero (else no direction of θ
-    can be learnt). A planning horizon needs one θ for all steps; a planning start, which needs a planning horizon, is
+    or −1, states < S, actions < A, and the x_n = φ(τ¹_n) − φ(τ⁰_n) finite and not all zero (else no direction of
+    θ can be learnt). A planning horizon needs one θ for all steps; a planning start, which needs a planning horizon, is
     a distribution. Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted or vmapped
     may call this.
 
     **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
     """
     _check_shapes(data)
+    _check_rounding(data)
     for name in _REALS:
         _check_real(name, getattr(data, name))
     _check_labels(data.labels)
@@ -40,6 +42,7 @@ def check_preferences(data: PreferenceData) -> None:
     _check_indices("states", data.states, n_states)
     _check_indices("actions", data.actions, n_actions)
     _check_plans(data)
+    _check_differences(data)
     _check_directions(data)
 
 
@@ -60,6 +63,14 @@ def _check_shapes(data):
             _check_shape(name, leaf.shape, axes, sizes)
         if name == "actions":
             sizes["H+1"] = sizes["H"] + 1
+
+
+def _check_rounding(data):
+    if data.rounding is None:
+        return
+    n, _, *rest = data.observed_reward_features.shape
+    if getattr(data.rounding, "shape", None) != (n, *rest):
+        raise ValueError(f"rounding must have shape {(n, *rest)}, one entry for each difference.")
 
 
 def _check_shape(name, shape, axes, sizes):
@@ -100,7 +111,7 @@ def _check_real(name, leaf):
         where = np.argwhere(~np.isfinite(values))[0]
         raise ValueError(
             f"{name}[{_join(where)}] is {values[tuple(where)]}: every entry must be finite; mend or drop "
-            f"{'pair' if _AXES[name][0] == 'N' else 'state'} {where[0]}."
+            f"{'pair' if name in _BY_PAIR else 'state'} {where[0]}."
         )
 
 
@@ -141,24 +152,42 @@ def _check_plans(data):
         raise ValueError("planning_start is not a distribution: it must be ≥ 0 and sum to 1.")
 
 
+def _check_differences(data):
+    """x overflows where options of both signs are near the largest float, or sums over steps of them."""
+    observed = _values(data.observed_reward_features)
+    if observed is None or np.abs(observed).max() < np.finfo(observed.dtype).max / (4 * observed.shape[2]):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = observed[:, 1] - observed[:, 0]
+        x = x.sum(axis=1) if data.stationary else x
+    bad = np.argwhere(~np.isfinite(x))
+    if bad.size:
+        raise ValueError(
+            f"the trajectories of pair {bad[0][0]} differ by more than {observed.dtype} holds "
+            f"({np.finfo(observed.dtype).max:.2g}) in feature {bad[0][-1]}: give it in a larger unit."
+        )
+
+
 def _check_directions(data):
     observed = _values(data.observed_reward_features)
-    if observed is None:
+    if observed is None or data.rounding is not None:  # which is there only where pairs differ
         return
     # Almost always the first block settles it, so that large data cost nothing here.
     blocks = (observed[i : i + _BLOCK] for i in range(0, len(observed), _BLOCK))
     if not any(_any_difference(block, data.stationary) for block in blocks):
         raise ValueError(
-            "Both trajectories of every pair have the same reward features, so no direction of theta can be "
-            "learnt: give pairs that differ."
+            "Both trajectories of every pair have the same reward features, or as good as the same in "
+            f"{observed.dtype}, so no direction of theta can be learnt: give pairs that differ."
         )
 
 
 def _any_difference(block, stationary):
-    """Whether any x of a block [n, 2, H, p] is non-zero; sums over steps are compared with their rounding."""
+    """Whether any x of a block [n, 2, H, p] is a number that XLA does not flush to 0; sums over steps are compared
+    with their rounding.
+    """
     x = block[:, 1] - block[:, 0]
     if not stationary:
-        return bool(x.any())
+        return bool((np.abs(x) >= np.finfo(block.dtype).tiny).any())
     rounding = block.shape[2] * np.finfo(block.dtype).eps * np.abs(block).max(axis=(1, 2))
     with np.errstate(over="ignore", invalid="ignore"):
         return bool((np.abs(x.sum(axis=1)) > rounding).any())

@@ -22,5 +22,5 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
         raise ValueError(f"--out {out} is no page: give a name that ends in .html.")
     page = render_page(load_results(folder), title=folder.resolve().name)
     with whole_folder(out.parent) as scratch:
-        (scratch / out.name).write_text(page, encoding="utf-8")
+        (scratch / out.name).write_text(page, encoding="utf-8", errors="backslashreplace")
     return out

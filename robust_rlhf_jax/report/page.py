@@ -10,6 +10,9 @@ from .load import Result
 from .panels import gap_panels, worst_panels
 from .styles import styles
 
+# A hundred years in seconds.
+LONGEST = 100 * 365.25 * 86400
+
 
 def render_page(results: list[Result], title: str) -> str:
     """One self-contained HTML page; every text from the data is escaped.
@@ -92,8 +95,8 @@ def _text(value: Any) -> str:
 
 
 def duration(seconds: Any) -> str | None:
-    """Seconds in words; None for what is no number."""
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+    """Seconds in words; None for what is no number, or none that work can take."""
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < LONGEST:
         return None
     minutes = round(seconds / 60)
     if seconds < 120:

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.sweeps.resumable import resumable
+from robust_rlhf_jax.sweeps.sealed import CELLS, Part, sealed
+from robust_rlhf_jax.terminal import marked
 
 from . import robustness, table1
 from .figures import exponent_figure, worst_case_figure
+
+SUFFIXES = (".md", ".png", ".parquet", ".json")
 
 
 def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
@@ -49,7 +53,7 @@ def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> N
 
     console = Console()
     started = time.perf_counter()
-    with whole_folder(out) as folder:
+    with whole_folder(out, [name + suffix for suffix in SUFFIXES]) as folder:
         with resumable(name, cells, out, console, quiet) as way:
             rows, table = work(way.on_batch, way.store, folder)
         seconds = time.perf_counter() - started
@@ -57,15 +61,12 @@ def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> N
     console.print(table, soft_wrap=True, highlight=False)
     console.print(
         f"{cells} cells in {seconds:.0f} s, less what earlier runs had done; "
-        f"{name}.md, .png, .parquet and .json in {out}"
+        f"{name}.md, .png, .parquet and .json in {marked(out)}"
     )
 
 
 def _write(folder: Path, name: str, rows, table: str, config, seconds: float) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    (folder / f"{name}.parquet").write_bytes(sealed(Part(CELLS, name, rows)))
     (folder / f"{name}.md").write_text(table + "\n", encoding="utf-8")
     facts = {"configuration": dataclasses.asdict(config), "wall_seconds": round(seconds, 2), **environment()}
     write_json(folder / f"{name}.json", facts)

@@ -11,9 +11,11 @@ from robust_rlhf_jax.attacks import impersonate
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.mdp import hard_instance, optimal_policy, policy_value
 from robust_rlhf_jax.preferences import sample_preferences
-from robust_rlhf_jax.sweeps.store import Store
+from robust_rlhf_jax.sweeps.store import Store, part_hash
 
 HALVINGS = 40
+# What its parts say they are.
+KIND = "lower bound"
 
 
 def hidden_advantage(x, direction, epsilon):
@@ -58,7 +60,7 @@ def lower_bound_rows(
     """
     rows: list[dict[str, Any]] = []
     for epsilon in epsilons:
-        name = f"lower_bound-{n_pairs}-{seeds}-{epsilon:g}-" + "-".join(f"{v:g}" for v in sizes.values())
+        name = "lower_bound-" + part_hash("lower bound", n_pairs, seeds, float(epsilon), sizes)
         found = store.read(name)
         resumed = found is not None
         if found is None:
@@ -66,7 +68,7 @@ def lower_bound_rows(
                 {"epsilon": float(epsilon), "seed": s, "suboptimality": _one(s, epsilon, n_pairs, sizes)}
                 for s in range(seeds)
             ]
-            store.write(name, found)
+            store.write(name, found, KIND)
         rows += found
         on_batch(seeds, seeds if resumed else 0)
     return rows

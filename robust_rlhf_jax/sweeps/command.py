@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.terminal import marked
 
 from .config import SweepConfig
 from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
+from .sealed import CELLS, Part, sealed
 from .summary import print_table
+
+FILES = ("results.parquet", "gap_vs_epsilon.png", "summary.json")
 
 
 def sweep_command(
     config: SweepConfig, out: Path, quiet: bool = False, execute: Execute | None = None
 ) -> None:
-    """Run `config` with a progress bar, print its table, write `results.parquet`, the figure and the summary.
+    """Run `config` with a progress bar, write `results.parquet`, the figure and the summary, print its table.
 
     Finished batches are kept in `out`/parts: the same command goes on where it was stopped. `quiet`: plain lines
     instead of the bar. `execute`: see `run_sweep`.
@@ -30,29 +34,27 @@ def sweep_command(
     config.check()
     console = Console()
     started = time.perf_counter()
-    with whole_folder(out) as folder:
+    with whole_folder(out, FILES) as folder:
         with resumable("sweep", config.n_cells, out, console, quiet) as work:
             result = run_sweep(config, work.on_batch, work.store, execute)
         times = {
             "wall_seconds": round(time.perf_counter() - started, 2),
             "seconds_to_first_batch": work.first_batch(),
         }
-        print_table(result.rows, console)
-        entropies = ", ".join(f"{name} {bits:.2f}" for name, bits in result.label_entropy.items())
-        console.print(f"Label entropy in bits (1 = coin flips, 0 = deterministic raters): {entropies}")
         _write(folder, config, result, times)
+    # Now that the results are in their place: a terminal may be unable to print.
+    print_table(result.rows, console)
+    entropies = ", ".join(f"{name} {bits:.2f}" for name, bits in result.label_entropy.items())
+    console.print(f"Label entropy in bits (1 = coin flips, 0 = deterministic raters): {entropies}")
     console.print(
         f"{config.n_cells} cells in {times['wall_seconds']:.0f} s, less what earlier runs had done; "
-        f"results.parquet, gap_vs_epsilon.png, summary.json in {out}"
+        f"{', '.join(FILES)} in {marked(out)}"
     )
 
 
 def _write(folder: Path, config: SweepConfig, result: SweepResult, times: dict[str, Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist(result.rows), folder / "results.parquet")
-    gap_vs_epsilon(result.rows, folder / "gap_vs_epsilon.png")
+    (folder / FILES[0]).write_bytes(sealed(Part(CELLS, "results", result.rows)))
+    gap_vs_epsilon(result.rows, folder / FILES[1])
     summary = {
         "configuration": dataclasses.asdict(config) | {"n_pairs": config.pairs},
         "cells": config.n_cells,
@@ -60,4 +62,4 @@ def _write(folder: Path, config: SweepConfig, result: SweepResult, times: dict[s
         "label_entropy_bits": {k: round(v, 4) for k, v in result.label_entropy.items()},
         **environment(),
     }
-    write_json(folder / "summary.json", summary)
+    write_json(folder / FILES[2], summary)

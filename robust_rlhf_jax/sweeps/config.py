@@ -1,9 +1,10 @@
 """What a sweep is: families × attacks × ε × seeds × algorithms, at one size."""
 
 import dataclasses
+import math
 
 from robust_rlhf_jax.attacks import ATTACKS
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilon, check_seed
 
 from .families import PRESETS
 from .programs import ALGORITHMS, REFERENCE
@@ -67,8 +68,9 @@ class SweepConfig:
                 raise ValueError(f"{name}={given}: give 1 or more.")
         if self.n_pairs is not None and self.n_pairs < 3:
             raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
-        if not self.temperature > 0:
-            raise ValueError(f"temperature={self.temperature} must be positive.")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"temperature={self.temperature} must be positive and finite.")
+        check_seed(self.seed)
 
     @property
     def pairs(self) -> int:

@@ -25,10 +25,16 @@ def read_config(path: Path) -> SweepConfig:
     the values may be is for `SweepConfig.check`.
     """
     try:
+        if Path(path).exists() and not Path(path).is_file():  # a FIFO would be waited for
+            raise OSError("no regular file")
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist: check the path.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise ValueError(
+            f"{path} is nested too deep: settings are numbers, strings and lists of them."
+        ) from None
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path} is not a TOML file that can be read ({error}).") from None
     fields = {field.name: field.type for field in dataclasses.fields(SweepConfig)}
     for key in content:

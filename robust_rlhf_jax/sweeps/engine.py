@@ -17,11 +17,13 @@ from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
 from .lanes import lane_counts, place
-from .memory import lanes_that_fit
+from .memory import check_memory, lanes_that_fit
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
 from .store import MemoryStore, Store, batch_name, world_digests
 
 Rows = list[dict[str, Any]]
+# The kind of part that holds no cells.
+LABEL_ENTROPY = "label entropy"
 
 
 class SweepResult(NamedTuple):
@@ -94,6 +96,7 @@ def sweep_worlds(config: SweepConfig) -> World:
 
 def _plan(config: SweepConfig, worlds: World) -> list[Job]:
     """All groups with all their parts."""
+    check_memory(config, worlds)
     size = lanes_that_fit(config, worlds)
     width = _up_to_devices(min(size, cells_per_attack(config)))
     digests = world_digests(config, worlds)
@@ -240,10 +243,10 @@ def _in_order(config, done, algorithms) -> Rows:
 def _label_entropy(config, worlds, material, store: Store) -> dict[str, float]:
     """Mean bits per family; a part of their own, so that a sweep with all its parts draws nothing."""
     lanes = _dataset_lanes(config)
-    part = batch_name(config, world_digests(config, worlds), NO_ATTACK, "label entropy", lanes)
+    part = batch_name(config, world_digests(config, worlds), NO_ATTACK, LABEL_ENTROPY, lanes)
     rows = store.read(part)
     if rows is None:
         by_family = material().entropies.reshape(len(config.families), -1).mean(axis=1).tolist()
         rows = [{"family": f, "bits": bits} for f, bits in zip(config.families, by_family, strict=True)]
-        store.write(part, rows)
+        store.write(part, rows, LABEL_ENTROPY)
     return {row["family"]: row["bits"] for row in rows}

@@ -1,9 +1,8 @@
 """How many cells a batch takes, where nobody says: what memory holds, without a nearly empty last batch."""
 
-import os
-from pathlib import Path
-
 import jax
+
+from robust_rlhf_jax.memory import UNKNOWN, check_room, host_bytes
 
 from .batches import cells_per_attack
 from .config import SweepConfig
@@ -19,7 +18,10 @@ MOST_ELSEWHERE = 256
 WORKING_SETS = 8
 # The rest is for programs, for XLA's own room and for other processes.
 SHARE = 0.5
-UNKNOWN_MEMORY = 4 << 30
+# Data sets are linear in their pairs: shapes of more than this many are not asked for.
+MOST_PAIRS = 1 << 20
+# A row of the results, as Python holds it.
+ROW_BYTES = 500
 
 
 def lanes_that_fit(config: SweepConfig, worlds: World, memory: int | None = None) -> int:
@@ -44,15 +46,29 @@ def lanes_that_fit(config: SweepConfig, worlds: World, memory: int | None = None
     return -(-n // batches)
 
 
+def check_memory(config: SweepConfig, worlds: World, memory: int | None = None) -> None:
+    """Check that the sweep can fit at all: its clean data sets, one attacked one and a copy of it, and its rows.
+
+    **Raises:** ValueError with the memory that is needed. `memory` in bytes; this machine's if None.
+    """
+    datasets = len(config.families) * config.seeds
+    width = min(config.lanes or 1, cells_per_attack(config))
+    size = data_bytes(config, worlds) * (datasets + 2 * width) + ROW_BYTES * config.n_cells
+    remedy = "give fewer pairs, seeds or lanes"
+    check_room("the sweep", size, remedy, memory_bytes() if memory is None else memory)
+
+
 def data_bytes(config: SweepConfig, worlds: World) -> int:
     """Of one data set of the sweep; nothing is computed."""
+    pairs = min(config.pairs, MOST_PAIRS)
 
     def sample(key, mdp, behaviour):
-        return sample_world(key, mdp, behaviour, config.pairs, segment=PRESETS[config.preset].segment)
+        return sample_world(key, mdp, behaviour, pairs, segment=PRESETS[config.preset].segment)
 
     world = jax.tree.map(lambda leaf: leaf[0], worlds)
     shapes = jax.eval_shape(sample, jax.random.key(0), *world)
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+    return size * config.pairs // pairs
 
 
 def memory_bytes() -> int:
@@ -61,13 +77,7 @@ def memory_bytes() -> int:
     Not what is free at the moment: batches would then differ from run to run, and a stopped sweep would not find
     its own.
     """
-    if jax.default_backend() != "cpu":
-        limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]
-        return sum(limit or UNKNOWN_MEMORY for limit in limits)
-    try:
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return UNKNOWN_MEMORY
-    group = Path("/sys/fs/cgroup/memory.max")
-    allowed = group.read_text().strip() if group.exists() else "max"
-    return min(physical, int(allowed)) if allowed.isdigit() else physical
+    if jax.default_backend() == "cpu":
+        return host_bytes()
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]
+    return sum(limit or UNKNOWN for limit in limits)

@@ -65,7 +65,9 @@ def _lines(title: str, pace: Pace, console):
 
     def update(now: float) -> None:
         if now - printed[0] >= SECONDS_BETWEEN_LINES or pace.done == pace.total:
-            console.print(f"{title}: {pace.text(now)}", highlight=False, soft_wrap=True)
+            # That nobody reads the lines any more, for which rich would exit, is no reason to stop.
+            with contextlib.suppress(OSError, SystemExit):
+                console.print(f"{title}: {pace.text(now)}", highlight=False, soft_wrap=True)
             printed[0] = now
 
     yield update

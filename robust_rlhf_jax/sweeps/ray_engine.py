@@ -25,6 +25,9 @@ TASKS_PER_CPU = 2
 # Rows are small; Ray would take a third of the memory for objects.
 OBJECT_BYTES = 100 << 20
 SECONDS_TO_CONNECT = 10.0
+# Off, a node's address is 127.0.0.1, and its servers listen there alone: so it is by default on Windows and macOS,
+# whose firewalls would ask, and on Linux too where it is set before Ray is imported.
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 @contextlib.contextmanager
@@ -32,14 +35,14 @@ def ray_cluster(address: str | None = None) -> Iterator[Execute]:
     """The block gets `ray_execute`, connected to the cluster at `address`, HOST:PORT or "auto".
 
     If None, to one of its own on this machine, which ends with the block. That has no dashboard, sends no usage
-    statistics, and obeys nobody without its token (from Ray 2.52 on; its ports are open to the network).
+    statistics, listens on the loopback interface alone, and obeys nobody without its token.
 
     **Raises:** ValueError where Ray is not installed, the cluster cannot be reached, or JAX runs on no CPU.
     """
     # What Ray reads when it is imported. Where something else listens it would try twenty times, for a quarter hour.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if address is None:
-        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), LOOPBACK: "0"}
     else:
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")
     ray = _ray()

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from robust_rlhf_jax.outputs import remove_leftovers, unfinished_name
+from robust_rlhf_jax.unfinished import remove_leftovers, write_whole
 
 from .batches import Lanes
 from .config import SweepConfig
+from .sealed import CELLS, Part, read_part, sealed
 
 # Part of every name: raise it when cells come to mean something else, and old parts are computed anew.
-FORMAT = 2
+FORMAT = 3
 
 
 class Store(Protocol):
@@ -24,7 +25,7 @@ class Store(Protocol):
 
     def read(self, name: str) -> list[dict[str, Any]] | None: ...
 
-    def write(self, name: str, rows: list[dict[str, Any]]) -> None: ...
+    def write(self, name: str, rows: list[dict[str, Any]], kind: str = CELLS) -> None: ...
 
 
 class MemoryStore:
@@ -33,45 +34,38 @@ class MemoryStore:
     def read(self, name: str) -> list[dict[str, Any]] | None:
         return None
 
-    def write(self, name: str, rows: list[dict[str, Any]]) -> None:
+    def write(self, name: str, rows: list[dict[str, Any]], kind: str = CELLS) -> None:
         pass
 
 
 class PartStore:
     """`folder`/NAME.parquet, written under another name and renamed when whole.
 
-    What a killed run left half-written is removed at the start. A part that cannot be read is no part.
+    The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is
+    not to the bit what was written, that is another's or that cannot be read, is no part: it is computed anew, and
+    replaced.
 
-    **Raises:** OSError where the folder cannot be made or written.
+    **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(self.folder) and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is no folder, and finished parts go there: move it away.")
         remove_leftovers(self.folder)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
 
     def read(self, name: str) -> list[dict[str, Any]] | None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = self._path(name)
-        if not path.exists():
-            return None
         try:
-            return pq.ParquetFile(path, page_checksum_verification=True).read().to_pylist()
-        except (pa.ArrowException, OSError):  # cut short by a full disk, say: computed anew, and replaced
+            return read_part(self._path(name)).rows
+        except (ValueError, OSError):
             return None
 
-    def write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        unfinished = self.folder / unfinished_name(name)
-        pq.write_table(pa.Table.from_pylist(rows), unfinished, write_page_checksum=True)
-        os.replace(unfinished, self._path(name))
+    def write(self, name: str, rows: list[dict[str, Any]], kind: str = CELLS) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
 def world_digests(config: SweepConfig, worlds) -> list[str]:
@@ -97,7 +91,12 @@ def batch_name(
         for f, s, e in zip(lanes.family, lanes.seed, np.asarray(lanes.epsilons), strict=True)
     ]
     settings = [config.preset, config.pairs, config.temperature, config.seed]
-    text = json.dumps([FORMAT, _surroundings(width), settings, attack, algorithm, cells])
+    return part_hash(settings, attack, algorithm, cells, width=width)
+
+
+def part_hash(*what: Any, width: int = 0) -> str:
+    """24 digits for numbers that depend on `what`, which JSON can hold, and on the surroundings."""
+    text = json.dumps([FORMAT, _surroundings(width), *what])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from robust_rlhf_jax.preferences import PreferenceData, load, load_rail_choices, load_table, save
 
 FORMATS = ["npz", "parquet"]
-SPECIAL = np.array([-0.0, 0.0, 1e-45, -1e-38, 3.4e38, 1 / 3, np.pi], np.float32)
+SPECIAL = np.array([-0.0, 0.0, 1e-45, -1e-38, 4e37, 1 / 3, np.pi], np.float32)
 
 
 def make_data(seed=0, n=5, horizon=2, dim=3, reward_dim=None, stationary=False, dtype=np.float32):
@@ -216,6 +216,11 @@ def test_hand_made_archives_need_no_header(tmp_path):
         ({"labels": None}, "lacks the array labels"),
         ({"reward_feature": np.zeros(3)}, "unknown array 'reward_feature'"),
         ({"labels": np.zeros(5, np.float32)}, "every label must be"),
+        ({"labels": np.ones(5, bool)}, "labels has dtype bool: convert it"),
+        ({"labels": np.array([0, 1, 1, 0, 1.0])}, r"labels\[0\] is 0.0: every label must be .*map 0 to -1"),
+        ({"labels": np.full(5, 7.0)}, r"labels\[0\] is 7.0: every label must be"),
+        ({"labels": np.array([1, -1, np.nan, 1, 1])}, r"labels\[2\] is nan: every label must be"),
+        ({"labels": np.ones(5, np.float16)}, "labels has dtype float16: convert it"),
         ({"labels": np.array(list("abcde"))}, "labels has dtype <U1"),
         ({"states": np.full((5, 2, 3), 2**32)}, "but state_features has"),
         ({"features": np.zeros(5, np.float32)}, "features has shape"),
@@ -228,6 +233,27 @@ def test_wrong_archives_are_named(changes, message, tmp_path):
     with pytest.raises(ValueError, match=message) as error:
         load(path)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("stationary", [False, True])
+def test_differences_that_overflow_are_named(tmp_path, stationary):
+    features = make_data().features
+    features[3, :, 1, 2] = [-3e38, 3e38]
+    path = write_npz(tmp_path / "data.npz", features=features, stationary=np.array(stationary))
+    with pytest.raises(
+        ValueError, match=r"data\.npz: the trajectories of pair 3 differ by more than float32 holds"
+    ):
+        load(path)
+
+
+def test_an_archive_with_a_name_twice_is_refused(tmp_path):
+    import zipfile
+
+    path = write_npz(tmp_path / "data.npz")
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("labels.npy", b"")
+    with pytest.raises(ValueError, match=r"'labels\.npy' twice"):
+        load(path)
 
 
 def test_an_archive_of_other_things_is_refused(tmp_path):

@@ -1,5 +1,7 @@
 import builtins
 import json
+import os
+import re
 
 import numpy as np
 import pytest
@@ -80,6 +82,38 @@ def test_names_the_entry_that_is_not_finite(path, value):
         pytest.skip("no such integer in Parquet")
     write(path, COLUMNS | {"rejected_time": [0.1, 0.2, value]})
     with pytest.raises(ValueError, match=r"column rejected_time .*row 3"):
+        load_table(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"), [(1e39, "rejected_time is 1e+39"), (-1e300, "rejected_time is -1e+300")]
+)
+def test_names_the_entry_that_float32_cannot_hold(path, value, what):
+    write(path, COLUMNS | {"rejected_time": [0.1, 0.2, value]})
+    with pytest.raises(
+        ValueError, match=rf"{path}: column {re.escape(what)} in row 3, more than a float holds"
+    ):
+        load(path)
+
+
+def test_names_the_difference_that_overflows(path):
+    """Both are finite: a table of NaN and exit status 0, once."""
+    write(path, COLUMNS | {"chosen_time": [0.1, 3e38, 0.3], "rejected_time": [0.1, -3e38, 0.3]})
+    with pytest.raises(
+        ValueError, match=rf"{path}: column chosen − rejected time is 6e\+38 in row 2, more than"
+    ):
+        load(path)
+
+
+def test_differences_that_are_flushed_to_zero_are_none(path):
+    write(path, {"chosen_a": [1e-40, 2e-40], "rejected_a": [3e-40, 1e-40]})
+    with pytest.raises(ValueError, match="as good as the same in float32, so no direction"):
+        load(path)
+
+
+def test_refuses_what_is_no_regular_file(path):
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="is no regular file: give a file"):
         load_table(path)
 
 

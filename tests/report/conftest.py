@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from report_cells import FACTS, make_cells, put
+from report_cells import FACTS, make_cells, put, put_part
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def unfinished(tmp_path):
     """The folder of a sweep that was stopped: one algorithm lacks the last attack, the reference is not spread yet."""
     folder = tmp_path / "stopped"
     reference = make_cells(attacks=("none",), epsilons=(0.0,), algorithms=("clean_reference",))
-    put(folder / "parts" / "a.parquet", reference)
-    put(folder / "parts" / "b.parquet", make_cells(algorithms=("standard",)))
-    put(folder / "parts" / "c.parquet", make_cells(attacks=("flip_confident",), algorithms=("first_order",)))
+    put_part(folder, "a", reference)
+    put_part(folder, "b", make_cells(algorithms=("standard",)))
+    put_part(folder, "c", make_cells(attacks=("flip_confident",), algorithms=("first_order",)))
     return folder

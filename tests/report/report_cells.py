@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robust_rlhf_jax.sweeps.sealed import CELLS
+from robust_rlhf_jax.sweeps.store import PartStore
+
 FACTS = {
     "configuration": {"preset": "tiny", "families": ["uniform", "chain"], "n_pairs": 600},
     "wall_seconds": 75.4,
@@ -44,3 +47,8 @@ def make_cells(
 def put(path, rows, schema=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, schema), path)
+
+
+def put_part(folder, name, rows, kind=CELLS):
+    """As a sweep that writes to `folder` leaves it."""
+    PartStore(folder / "parts").write(name, rows, kind)

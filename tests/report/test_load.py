@@ -1,10 +1,13 @@
 import json
+import os
 import shutil
 
 import pytest
-from report_cells import FACTS, make_cells, put
+from report_cells import FACTS, make_cells, put, put_part
 
 from robust_rlhf_jax.report import load_results
+from robust_rlhf_jax.sweeps.sealed import CELLS, Part, sealed
+from robust_rlhf_jax.unfinished import unfinished_name
 
 
 def needed(rows):
@@ -39,7 +42,8 @@ def test_finished_results_come_before_parts(finished, cells):
 
 
 def test_an_unfinished_sweep(unfinished):
-    put(unfinished / "parts" / "lower_bound-1.parquet", [{"epsilon": 0.1, "seed": 0, "suboptimality": 1.0}])
+    put_part(unfinished, "e", [{"epsilon": 0.1, "seed": 0, "suboptimality": 1.0}], "lower bound")
+    put_part(unfinished, "f", [{"family": "uniform", "bits": 0.5}], "label entropy")
     (unfinished / "parts" / ".d.1.unfinished").write_bytes(b"PAR1")
     (result,) = load_results(unfinished)
     assert result.parts == 3
@@ -60,7 +64,7 @@ def test_the_reference_stands_at_every_attack_and_epsilon(unfinished):
 
 def test_the_same_part_twice_counts_once(unfinished):
     before = load_results(unfinished)[0].rows
-    shutil.copy(unfinished / "parts" / "b.parquet", unfinished / "parts" / "z.parquet")
+    put_part(unfinished, "z", make_cells(algorithms=("standard",)))
     assert load_results(unfinished)[0].rows == before
 
 
@@ -68,8 +72,8 @@ def test_a_breakdown_is_a_cell(tmp_path):
     rows = make_cells(seeds=1)
     rows[0]["normalised_gap"] = float("nan")
     put(tmp_path / "results.parquet", rows)
-    put(tmp_path / "twice" / "parts" / "a.parquet", rows)
-    put(tmp_path / "twice" / "parts" / "b.parquet", rows)
+    put_part(tmp_path / "twice", "a", rows)
+    put_part(tmp_path / "twice", "b", rows)
     for folder in (tmp_path, tmp_path / "twice"):
         assert len(load_results(folder)[0].rows) == len(rows)
 
@@ -104,9 +108,70 @@ def test_a_column_of_lists(tmp_path):
 
 def test_parts_of_two_sweeps_are_not_mixed(unfinished):
     other = [{**row, "normalised_gap": 0.5} for row in make_cells(algorithms=("standard",))]
-    put(unfinished / "parts" / "z.parquet", other)
+    put_part(unfinished, "z", other)
     with pytest.raises(ValueError, match=r"holds two outcomes of one cell .*give each sweep its own folder"):
         load_results(unfinished)
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        flip_a_bit,
+        lambda path: shutil.copy(path.with_name("b.parquet"), path),
+        lambda path: put(path, make_cells()),
+        lambda path: (path.unlink(), os.mkfifo(path)),
+    ],
+    ids=["a flipped bit", "another's", "no seal", "FIFO"],
+)
+def test_a_damaged_part_is_named(unfinished, spoil):
+    spoil(unfinished / "parts" / "a.parquet")
+    with pytest.raises(ValueError, match=r"parts/a\.parquet is not a part as it was written"):
+        load_results(unfinished)
+
+
+def test_a_damaged_result_is_named(tmp_path, cells):
+    path = tmp_path / "results.parquet"
+    path.write_bytes(sealed(Part(CELLS, "results", cells)))
+    assert load_results(tmp_path)[0].rows == needed(cells)
+    flip_a_bit(path)
+    with pytest.raises(ValueError, match=r"results\.parquet is not as it was written"):
+        load_results(tmp_path)
+
+
+def test_results_that_a_killed_sweep_had_finished_are_put_in_their_places(finished, cells):
+    """It was killed between two renames."""
+    leftover = finished / unfinished_name("results").replace("unfinished", "finished")
+    leftover.mkdir()
+    put(leftover / "results.parquet", cells[:10])
+    assert len(load_results(finished)[0].rows) == 10
+    assert not leftover.exists()
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": -0.1}, {"epsilon": 1e300}, {"oracle_calls": -5}])
+def test_cells_out_of_range_are_named(tmp_path, changed):
+    put(tmp_path / "results.parquet", [make_cells()[0], {**make_cells()[0], **changed}])
+    with pytest.raises(ValueError, match=r"results\.parquet: row 2 has"):
+        load_results(tmp_path)
+
+
+def test_settings_nested_without_end(finished):
+    for text in ('{"a": ' * 900 + "1" + "}" * 900, "[" * 10**6):
+        (finished / "summary.json").write_text(text)
+        with pytest.raises(ValueError, match=r"summary\.json is n"):
+            load_results(finished)
+
+
+def test_settings_that_are_a_fifo(finished):
+    (finished / "summary.json").unlink()
+    os.mkfifo(finished / "summary.json")
+    with pytest.raises(ValueError, match=r"summary\.json is not a JSON object"):
+        load_results(finished)
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "\xff"])

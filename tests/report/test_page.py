@@ -2,7 +2,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from report_cells import FACTS, make_cells, put
+from report_cells import FACTS, make_cells, put, put_part
 
 from robust_rlhf_jax.report import load_results, render_page
 from robust_rlhf_jax.report.numbers import gap_lines, glances, worst_lines
@@ -107,8 +107,8 @@ def test_an_unfinished_sweep_says_so(unfinished):
 
 
 def test_without_any_attack_that_all_met_there_are_no_worst_cases(tmp_path):
-    put(tmp_path / "parts" / "a.parquet", make_cells(attacks=("flip_random",), algorithms=("standard",)))
-    put(tmp_path / "parts" / "b.parquet", make_cells(attacks=("joint",), algorithms=("sever",)))
+    put_part(tmp_path, "a", make_cells(attacks=("flip_random",), algorithms=("standard",)))
+    put_part(tmp_path, "b", make_cells(attacks=("joint",), algorithms=("sever",)))
     html = render(tmp_path)
     text = " ".join(Page(html).texts)
     assert "No attack has been run against all algorithms yet" in text

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -29,6 +30,7 @@ CONFIG = SweepConfig(
     lanes=1,
 )
 CELLS = 24
+VARIABLES = ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_NUM_REDIS_GET_RETRIES")
 COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 
 
@@ -188,7 +190,7 @@ def test_ctrl_c_saves_what_is_done_and_either_engine_goes_on(folder, environment
 def command(monkeypatch, capsys, tmp_path):
     """command("…") → (exit status, stderr) of a sweep in an empty folder, which stays empty."""
     monkeypatch.chdir(tmp_path)
-    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_NUM_REDIS_GET_RETRIES"):
+    for name in (*VARIABLES, ray_engine.LOOPBACK):
         monkeypatch.setenv(name, "")  # what the engine sets goes with the test
         monkeypatch.delenv(name)
 
@@ -200,6 +202,46 @@ def command(monkeypatch, capsys, tmp_path):
         return end.value.code, capsys.readouterr().err
 
     return run
+
+
+LISTENING = """
+import psutil
+from robust_rlhf_jax.sweeps.ray_engine import ray_cluster
+with ray_cluster():
+    me = psutil.Process()
+    for process in (me, *me.children(recursive=True)):
+        for socket in process.net_connections("inet"):
+            if socket.status == psutil.CONN_LISTEN:
+                print(socket.laddr.ip)
+"""
+
+
+@needs_ray
+def test_a_cluster_of_its_own_listens_on_this_machine_alone(environment):
+    pytest.importorskip("psutil")
+    words = [sys.executable, "-c", LISTENING]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    found = set(ended.stdout.split())
+    assert found
+    assert found <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+
+
+def test_only_a_cluster_of_its_own_is_kept_to_this_machine(monkeypatch):
+    """As set when Ray, here a stand-in, is imported."""
+    seen = []
+    stand_in = types.SimpleNamespace(init=lambda *_, **__: None, shutdown=lambda: None)
+    monkeypatch.setattr(
+        ray_engine, "_ray", lambda: seen.append(os.environ.get(ray_engine.LOOPBACK)) or stand_in
+    )
+    for name in (*VARIABLES, ray_engine.LOOPBACK):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    with ray_engine.ray_cluster("auto"):
+        pass
+    with ray_engine.ray_cluster():
+        pass
+    assert seen == [None, "0"]
 
 
 def test_without_ray_one_sentence_names_the_extra(command, monkeypatch):

@@ -2,16 +2,17 @@
 
 import dataclasses
 import os
-import subprocess
-import sys
 
 import jax
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from robust_rlhf_jax.sweeps import engine, run_sweep
 from robust_rlhf_jax.sweeps.batches import Lanes
 from robust_rlhf_jax.sweeps.families import build_worlds, stack_worlds
+from robust_rlhf_jax.sweeps.sealed import MARK, Part, read_part
 from robust_rlhf_jax.sweeps.store import PartStore, batch_name, world_digests
 
 ROWS = [{"family": "random", "seed": 1, "normalised_gap": 0.25, "status": "converged"}]
@@ -36,40 +37,83 @@ def test_an_unfinished_part_is_no_part(tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robust_rlhf_jax.sweeps.store.os.replace", killed)
+    monkeypatch.setattr("robust_rlhf_jax.unfinished.os.replace", killed)
     with pytest.raises(KeyboardInterrupt):
         store.write("a", ROWS)
     assert PartStore(tmp_path).read("a") is None
 
 
-def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    kept = [f".b.{os.getppid()}.unfinished", ".notes.unfinished", "c.parquet"]
-    for name in (f".a.{gone.pid}.unfinished", *kept):
-        (tmp_path / name).write_text("half")
-    PartStore(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
-
-
-@pytest.mark.parametrize("spoil", ["cut short", "empty", "a bit flipped", "something else"])
+@pytest.mark.parametrize("spoil", ["cut short", "empty", "something else", "added to"])
 def test_a_part_that_cannot_be_read_is_no_part(tmp_path, spoil):
     store = PartStore(tmp_path)
     store.write("a", ROWS)
     path = tmp_path / "a.parquet"
     whole = path.read_bytes()
-    flipped = bytearray(whole)
-    flipped[whole.index(b"converged")] ^= 1
-    spoilt = {
-        "cut short": whole[:-20],
-        "empty": b"",
-        "a bit flipped": bytes(flipped),
-        "something else": b"PK" * 99,
-    }
+    spoilt = {"cut short": whole[:-20], "empty": b"", "something else": b"PK" * 99, "added to": b" " + whole}
     path.write_bytes(spoilt[spoil])
     assert store.read("a") is None
     store.write("a", ROWS)
     assert store.read("a") == ROWS
+
+
+def test_no_flipped_bit_is_read(tmp_path):
+    """Every bit of a whole part, those included that no reader looks at."""
+    store = PartStore(tmp_path)
+    store.write("a", ROWS)
+    path = tmp_path / "a.parquet"
+    content = bytearray(path.read_bytes())
+    read = 0
+    for bit in range(8 * len(content)):
+        content[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(content)
+        read += store.read("a") is not None
+        content[bit // 8] ^= 1 << bit % 8
+    print(f"bits flipped {8 * len(content)}, read as good {read}")
+    assert read == 0
+    path.write_bytes(content)
+    assert store.read("a") == ROWS
+
+
+def rewritten(path, change):
+    table = pq.read_table(path)
+    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            lambda path: rewritten(path, lambda table: table.rename_columns({"seed": "sead"})),
+            "checksum is wrong",
+        ),
+        (lambda path: rewritten(path, lambda table: table.slice(0, 0)), "checksum is wrong"),
+        (lambda path: pq.write_table(pa.Table.from_pylist(ROWS), path), "no checksum"),
+        (lambda path: PartStore(path.parent).write("a", []), "no rows"),
+        (lambda path: os.replace(path.with_name("b.parquet"), path), r"it says that it is b\.parquet"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "no regular file"),
+        (lambda path: (path.unlink(), path.mkdir()), "no regular file"),
+    ],
+    ids=["renamed column", "rows gone", "no seal", "no rows", "another's", "FIFO", "folder"],
+)
+def test_a_part_that_is_not_what_was_written_is_named_and_is_no_part(tmp_path, change, reason):
+    store = PartStore(tmp_path)
+    for name in "ab":
+        store.write(name, ROWS)
+    change(tmp_path / "a.parquet")
+    assert store.read("a") is None
+    with pytest.raises(ValueError, match=rf"a\.parquet is not a part as it was written \(.*{reason}\)"):
+        read_part(tmp_path / "a.parquet")
+
+
+def test_parts_say_what_they_are(tmp_path):
+    PartStore(tmp_path).write("a", ROWS, "lower bound")
+    assert read_part(tmp_path / "a.parquet") == Part("lower bound", "a", ROWS)
+
+
+def test_a_name_in_the_rows_is_no_seal(tmp_path):
+    rows = [{"family": (MARK + b"0" * 64).decode()}]
+    PartStore(tmp_path).write("a", rows)
+    assert PartStore(tmp_path).read("a") in (rows, None)
 
 
 def test_names_tell_batches_apart(small_config):

@@ -1,0 +1,68 @@
+"""Names and texts of others, shown so that they can do a terminal no harm."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+
+def harmless(text: str | os.PathLike) -> str:
+    r"""`text` with what is not printable as escapes: "\x1b" for the code that starts a terminal's commands.
+
+    Newlines, bytes of a file name that are no UTF-8 and signs that turn the direction of writing are among them.
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in os.fspath(text)
+    )
+
+
+def marked(text: str | os.PathLike) -> str:
+    """`harmless` for rich's markup, which would take "[red]" for a colour."""
+    from rich.markup import escape
+
+    return escape(harmless(text))
+
+
+def print_anything(*streams) -> None:
+    """Let no sign that a stream's encoding lacks end the work: it is printed as an escape."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_or_drop(stream) -> None:
+    """Write out what waits to be printed, or forget it, so that Python's end does not stumble over it again."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextlib.contextmanager
+def harmless_errors(words: list[str]) -> Iterator[None]:
+    """While the block runs, what it writes to stderr is harmless, where `words`, which it may repeat, are not."""
+    if all(word.isprintable() for word in words):
+        yield
+        return
+    with contextlib.redirect_stderr(_Harmless(sys.stderr)):
+        yield
+
+
+class _Harmless:
+    """A text stream before another one."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write("\n".join(map(harmless, text.split("\n"))))
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def __getattr__(self, name: str):
+        return getattr(self.stream, name)

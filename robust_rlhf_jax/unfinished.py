@@ -1,0 +1,126 @@
+"""What a process is still at: hidden names with a random token, and a lock that says whether their owner lives."""
+
+import contextlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody can be asked there, and nothing is removed
+    fcntl = None
+
+# The token belongs to one piece of work: a process number would name another process in the next container.
+MARKED = re.compile(r"\..+\.[0-9a-f]{32}\.(unfinished|finished)")
+
+
+def unfinished_name(name: str) -> str:
+    """What `name` is called until it is whole: hidden, with a token of its own."""
+    return f".{name}.{uuid.uuid4().hex}.unfinished"
+
+
+@contextlib.contextmanager
+def unfinished_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in `parent`, claimed for as long as the block runs; what is left of it then is removed."""
+    with _claimed(parent, "results", os.mkdir) as path:
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """`content` as the file `path`, which is whole or as before."""
+    with _claimed(path.parent, path.name, lambda new: Path(new).touch(exist_ok=False)) as unfinished:
+        try:
+            unfinished.write_bytes(content)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def publish(folder: Path) -> None:
+    """Move the files of an unfinished folder to its parent, all of them: killed halfway, `remove_leftovers` goes on.
+
+    **Raises:** ValueError, before anything is moved, where a folder has the name of a file.
+    """
+    check_places(folder.parent, [file.name for file in folder.iterdir()])
+    finished = folder.with_suffix(".finished")
+    os.rename(folder, finished)
+    _move_out(finished)
+
+
+def check_places(folder: Path, names: list[str]) -> None:
+    """**Raises:** ValueError where a folder stands at the place of a file."""
+    for name in names:
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            raise ValueError(
+                f"{folder / name} is a folder, and a result of that name goes there: move it away."
+            )
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Put the results of killed processes in `folder` in their places where they were whole; remove what was not.
+
+    What a running process is at stays.
+    """
+    for path in folder.glob(".*.*finished"):
+        if MARKED.fullmatch(path.name) and _abandoned(path):
+            with contextlib.suppress(FileNotFoundError):  # another process was quicker
+                _clear(path)
+
+
+def _clear(path: Path) -> None:
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+    elif path.suffix == ".finished":
+        _move_out(path)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _move_out(finished: Path) -> None:
+    for file in sorted(finished.iterdir()):
+        os.replace(file, finished.parent / file.name)
+    finished.rmdir()
+
+
+@contextlib.contextmanager
+def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
+    while True:
+        path = parent / unfinished_name(name)
+        make(path)
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            # Between the two lines above somebody may have taken it for abandoned.
+            if _lock(handle, wait=True) is False or path.exists():
+                yield path
+                return
+        finally:
+            os.close(handle)
+
+
+def _abandoned(path: Path) -> bool:
+    """Whether no process holds `path`; False where nobody can say."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    try:
+        return _lock(handle, wait=False)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    """Whether the lock was got; False too on file systems that have none."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,336 @@
+"""Bad files and flags for `robust-rlhf`, by number: `python tests/fuzz/fuzz_command.py [cases] [first]`.
+
+Each runs the command in this process and in a folder of its own, and must end within 30 seconds, with exit status 0 or
+with 2 and one sentence (or the help's pointer for bad syntax), without a traceback, a control character on the
+terminal, a NaN in JSON or half-written output, and with the given files as they were. Cells of sweeps are made up: what
+is tried is everything around them.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import bad_files
+import numpy as np
+
+from robust_rlhf_jax import cli
+from robust_rlhf_jax.reproduce import command as reproduction
+from robust_rlhf_jax.sweeps import engine
+
+SECONDS = 30
+AUDIT = ["--estimator", "row_normalised", "--folds", "2", "--repeats", "1", "--injection", "flip_random"]
+SWEEP = [
+    "--preset",
+    "tiny",
+    "--families",
+    "chain",
+    "--attacks",
+    "flip_confident",
+    "--epsilons",
+    "0.2",
+    "--seeds",
+    "2",
+    "--algorithms",
+    "standard",
+]
+WORDS = [
+    "", "0", "-1", "1e400", "nan", "inf", "-inf", "0.5", "0.49999999999999999", "1e-320", "9" * 30, "9" * 5000,
+    "1.5", "None",
+    "True", "\x1b[31mred", "a\nb", "[bold]", "\udcff", "😀", "--", "-", "x" * 5000, "\u202eabc", "4294967296", "-0.0",
+    "1_000", "0x10", "2147483648", "9223372036854775808", "4000000000000",
+]  # fmt: skip
+AUDIT_FLAGS = [
+    "--epsilon",
+    "--inject",
+    "--injection",
+    "--estimator",
+    "--folds",
+    "--repeats",
+    "--seed",
+    "--top",
+    "--out",
+]
+SWEEP_FLAGS = [
+    "--preset", "--families", "--attacks", "--epsilons", "--seeds", "--algorithms", "--n-pairs", "--temperature",
+    "--seed", "--lanes", "--out", "--engine", "--ray-address",
+]  # fmt: skip
+RESULTS = {
+    "audit": {"suspects.csv", "audit.json", "suspicion.png"},
+    "sweep": {"results.parquet", "gap_vs_epsilon.png", "summary.json", "parts"},
+}
+
+
+class Outcome(NamedTuple):
+    """`complaints`: what should not be; empty if all is well."""
+
+    words: list[str]
+    status: object
+    seconds: float
+    complaints: list[str]
+
+
+def table(kind: str, make):
+    def case(chance: random.Random):
+        path = Path(chance.choice(["data", "data", "[red]", "\x1b[31m", "a\nb", "$x^{$", "-"]) + kind)
+        path.write_bytes(make(chance))
+        estimator = ["--estimator", "fit_reward"] if chance.random() < 0.2 else []
+        return ["audit", f"./{path}", *AUDIT, "--out", "out", *estimator]
+
+    return case
+
+
+def no_table(chance):
+    path = Path("data" + chance.choice([".csv", ".jsonl", ".npz", ".parquet", ".txt", ""]))
+    if chance.random() < 0.7:
+        bad_files.no_file(chance, path)
+    else:
+        path.write_bytes(chance.choice([b"", b"\n", b"\x00" * 99, chance.randbytes(500)]))
+    return ["audit", str(path), *AUDIT, "--out", "out"]
+
+
+def audit_flag(chance):
+    Path("good.csv").write_text(good_table(), encoding="utf-8")
+    flag = chance.choice(AUDIT_FLAGS)
+    words = ["audit", "good.csv", *AUDIT, "--out", "out", flag, chance.choice(WORDS)]
+    if flag == "--repeats" and words[-1] in ("1_000",):
+        words[-1] = "-7"
+    return words
+
+
+def good_table() -> str:
+    columns = bad_files.columns(random.Random(0))
+    return (
+        "\n".join(",".join(map(str, row)) for row in [tuple(columns), *zip(*columns.values(), strict=True)])
+        + "\n"
+    )
+
+
+def sweep_flag(chance):
+    flag = chance.choice(SWEEP_FLAGS)
+    return ["sweep", *SWEEP, "--out", "out", flag, *chance.sample(WORDS, chance.choice([0, 1, 1, 1, 2]))]
+
+
+def sweep_file(chance):
+    path = Path(chance.choice(["my.toml", "\x1b[31m.toml", "[red].toml"]))
+    if chance.random() < 0.9:
+        path.write_bytes(bad_files.toml_file(chance))
+    else:
+        bad_files.no_file(chance, path)
+    return ["sweep", str(path), *([] if chance.random() < 0.3 else SWEEP[:-2]), "--out", "out"]
+
+
+def report(chance):
+    folder = Path(chance.choice(["results", "[red]", "\x1b[31m", "a\nb"]))
+    bad_files.result_folder(chance, folder)
+    return ["report", str(folder), *chance.choice([[], [], ["--out", "out/page.html"]])]
+
+
+def out(chance):
+    """Places that cannot be written, or only in part."""
+    command = chance.choice(["audit", "sweep", "reproduce", "report"])
+    Path("taken").write_text("mine", encoding="utf-8")
+    Path("good.csv").write_text(good_table(), encoding="utf-8")
+    Path("results").mkdir()
+    Path("results/results.parquet").write_bytes(
+        bad_files.parquet_of(bad_files.cells(chance), random.Random(3))
+    )
+    Path("nested").mkdir()
+    for name in ("results.parquet", "summary.json", "audit.json", "suspicion.png", "table1.json", "parts"):
+        if chance.random() < 0.5:
+            Path("nested", name).mkdir()
+    os.mkfifo("fifo")
+    os.symlink("nowhere", "dangling")
+    place = chance.choice(["taken", "taken/below", "nested", "fifo", "dangling", "x" * 300, "/proc/none", "/dev/null",
+                           "\x1b[31m", "a\nb", "", "deep/er/out", "[red]", "nested/audit.json"])  # fmt: skip
+    words = {
+        "audit": ["audit", "good.csv", *AUDIT], "sweep": ["sweep", *SWEEP], "reproduce": ["reproduce", "table1",
+        "--quick"],
+        "report": ["report", "results"],
+    }[command]  # fmt: skip
+    return [*words, "--out", f"{place}/page.html" if command == "report" and chance.random() < 0.5 else place]
+
+
+def syntax(chance):
+    first = chance.choice(
+        ["", "audit", "sweep", "report", "reproduce", "train", "--help", "--tyro-print-completion"]
+    )
+    return [
+        first,
+        *chance.sample(
+            [*WORDS, *SWEEP_FLAGS, "--colour", "--help", "rail", "table1"], chance.choice([0, 1, 2])
+        ),
+    ]
+
+
+KINDS = {
+    "csv": table(".csv", bad_files.csv_file),
+    "npz": table(".npz", bad_files.npz_file),
+    "audit flag": audit_flag,
+    "jsonl": table(".jsonl", bad_files.jsonl_file),
+    "sweep flag": sweep_flag,
+    "report": report,
+    "parquet": table(".parquet", bad_files.parquet_table),
+    "sweep file": sweep_file,
+    "out": out,
+    "no table": no_table,
+    "syntax": syntax,
+}
+
+
+def run_case(number: int) -> Outcome:
+    """Case `number` in a new folder, which is removed."""
+    chance = random.Random(number)
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return _run(list(KINDS.values())[number % len(KINDS)](chance))
+        finally:
+            os.chdir(before)
+
+
+def _run(words: list[str]) -> Outcome:
+    given = snapshot()
+    printed, errors = io.StringIO(), io.StringIO()
+    status, trouble = 0, []
+    started = time.monotonic()
+    argv, sys.argv = sys.argv, ["robust-rlhf", *words]
+    signal.signal(signal.SIGALRM, _late)
+    signal.alarm(SECONDS)
+    try:
+        with made_up_cells(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+            cli.main()
+    except SystemExit as end:
+        status = end.code
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        trouble.append("traceback: " + "".join(traceback.format_exception(error)[-3:]))
+    finally:
+        signal.alarm(0)
+        sys.argv = argv
+    complaints = trouble + list(complain(words, status, printed.getvalue(), errors.getvalue(), given))
+    return Outcome(words, status, time.monotonic() - started, complaints)
+
+
+def _late(number, frame):
+    raise TimeoutError(f"no end in {SECONDS} s")
+
+
+def complain(words, status, printed: str, errors: str, given):
+    """What is wrong after the command."""
+    if status not in (0, 2):
+        yield f"exit status {status}"
+    if "Traceback" in errors or "no end in" in errors:
+        yield errors
+    for text in (printed, errors):
+        if not text.replace("\n", "").isprintable():
+            yield f"control characters on the terminal: {text[:300]!r}"
+    own = errors.startswith("robust-rlhf: ")
+    if status == 2 and not (own and errors.count("\n") == 1) and "help" not in errors:
+        yield f"no single sentence: {errors[:300]!r}"
+    named = Path(words[1]).name if words[0] == "audit" and len(words) > 1 else ""
+    if status == 2 and own and named.startswith("data") and named not in errors:
+        yield f"a sentence without the file's name: {errors[:300]!r}"
+    if status == 0 and errors:
+        yield f"words on stderr: {errors[:300]!r}"
+    now = snapshot()
+    changed = [name for name, digest in given.items() if now.get(name) != digest]
+    if changed and not (status == 0 and words[:1] == ["report"]):
+        yield f"changed: {changed}"
+    new = set(now) - set(given)
+    if status != 0 and new:
+        yield f"left behind: {sorted(new)}"
+    if any("finished" in name for name in new):
+        yield f"scratch left behind: {sorted(new)}"
+    if (
+        status == 0
+        and "out" in now
+        and words[0] in RESULTS
+        and not RESULTS[words[0]] <= {Path(name).name for name in now}
+    ):
+        yield f"not whole: {sorted(new)}"
+    for path in map(Path, new):
+        if path.suffix == ".json" and path.is_file():
+            constants = []
+            json.loads(path.read_text(encoding="utf-8"), parse_constant=constants.append)
+            if constants:
+                yield f"{constants[0]} in {path}"
+
+
+def snapshot() -> dict[str, str]:
+    """Every path below this folder and a digest of what it holds."""
+    return {str(path): digest(path) for path in sorted(Path().rglob("*"))}
+
+
+def digest(path: Path) -> str:
+    if path.is_symlink():
+        return os.readlink(path)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+
+
+@contextlib.contextmanager
+def made_up_cells():
+    """Sweeps compute nothing; reproductions end where they would begin."""
+
+    def solve(config, job, material):
+        for name, part in job.parts.items():
+            n = len(job.group.lanes.seed)
+            outcome = np.full(n, 0.5), np.ones(n), np.zeros(n, int), np.ones(n, int)
+            yield {part: engine._rows(config, job.group, name, outcome)}
+
+    def material(config, worlds):
+        return engine.Material(worlds, None, np.full(len(config.families) * config.seeds, 0.5))
+
+    def reproduce(*_):
+        raise ValueError("reproductions are not fuzzed further")
+
+    patches = [
+        (engine, "solve_job", solve),
+        (engine, "sample_material", material),
+        (reproduction.table1, "run_table1", reproduce),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in patches]
+    try:
+        for module, name, new in patches:
+            setattr(module, name, new)
+        yield
+    finally:
+        for module, name, old in before:
+            setattr(module, name, old)
+
+
+def main(cases: int = 500, first: int = 0) -> int:
+    """Run the cases, print those that complain and a count; the number of complaints."""
+    os.environ["ROBUST_RLHF_CACHE"] = "off"
+    statuses, bad, slowest, started = Counter(), 0, 0.0, time.monotonic()
+    for number in range(first, first + cases):
+        outcome = run_case(number)
+        statuses[outcome.status] += 1
+        slowest = max(slowest, outcome.seconds)
+        if outcome.complaints:
+            bad += 1
+            kind = list(KINDS)[number % len(KINDS)]
+            print(f"case {number} ({kind}): {outcome.words!r:.300}")
+            for complaint in outcome.complaints:
+                print(f"    {complaint}")
+    took = time.monotonic() - started
+    print(
+        f"{cases} cases in {took:.0f} s, the slowest {slowest:.1f} s; exit statuses {dict(statuses)}; bad {bad}"
+    )
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(*map(int, sys.argv[1:]))))

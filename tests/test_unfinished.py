@@ -1,0 +1,121 @@
+"""Work in progress is claimed by a lock, not by a process number; results of a killed process get to their places."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robust_rlhf_jax import unfinished
+from robust_rlhf_jax.outputs import whole_folder
+from robust_rlhf_jax.unfinished import remove_leftovers, unfinished_folder, unfinished_name, write_whole
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and locks on folders"),
+    # The children touch files alone, and none of JAX's locks.
+    pytest.mark.filterwarnings("ignore:os.fork"),
+]
+
+
+def contents(folder: Path):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def in_a_killed_process(work):
+    """Run `work` in a fork that kills itself where `work` calls what it is given."""
+    child = os.fork()
+    if child == 0:
+        work(lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
+    kept = [".notes.unfinished", "c.parquet", ".b.123.unfinished"]
+    for name in (unfinished_name("a"), *kept):
+        (tmp_path / name).write_text("half")
+    (tmp_path / unfinished_name("folder")).mkdir()
+    remove_leftovers(tmp_path)
+    assert sorted(contents(tmp_path)) == sorted(kept)
+
+
+def test_a_fifo_of_that_name_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / unfinished_name("a"))
+    remove_leftovers(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_running_process_is_at_stays(tmp_path):
+    """Another process asks: its own locks are no obstacle to a process."""
+    ask = f"from robust_rlhf_jax.unfinished import *; remove_leftovers(Path({str(tmp_path)!r}))"
+    with unfinished_folder(tmp_path) as folder:
+        (folder / "a").write_text("half")
+        subprocess.run([sys.executable, "-c", ask], check=True, cwd=Path(__file__).parent.parent)
+        assert contents(folder) == {"a": "half"}
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_whole_or_as_before(tmp_path, monkeypatch):
+    write_whole(tmp_path / "a", b"old")
+    monkeypatch.setattr(
+        Path, "write_bytes", lambda path, content: (_ for _ in ()).throw(OSError("disk full"))
+    )
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(tmp_path / "a", b"new")
+    assert contents(tmp_path) == {"a": "old"}
+
+
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_a_kill_between_two_renames_leaves_results_that_the_next_one_finishes(tmp_path, moved):
+    """Killed before the first file is moved or between two of them."""
+    for name in "abc":
+        (tmp_path / name).write_text("old")
+
+    def work(kill):
+        moves = []
+        replace = os.replace
+
+        def counting(*paths):
+            if len(moves) == moved:
+                kill()
+            moves.append(replace(*paths))
+
+        unfinished.os.replace = counting
+        with whole_folder(tmp_path) as folder:
+            for name in "abc":
+                (folder / name).write_text("new")
+
+    in_a_killed_process(work)
+    remove_leftovers(tmp_path)
+    assert contents(tmp_path) == dict.fromkeys("abc", "new")
+
+
+def test_a_kill_before_the_end_leaves_the_old_results(tmp_path):
+    (tmp_path / "a").write_text("old")
+
+    def work(kill):
+        with whole_folder(tmp_path) as folder:
+            (folder / "a").write_text("new")
+            kill()
+
+    in_a_killed_process(work)
+    remove_leftovers(tmp_path)
+    assert contents(tmp_path) == {"a": "old"}
+
+
+def test_a_folder_with_a_results_name_is_found_before_the_work_and_before_the_first_move(tmp_path):
+    (tmp_path / "b").mkdir()
+    before_work, before_moves = r"b is a folder, and a result of that name goes there", "b is a folder"
+    with pytest.raises(ValueError, match=before_work), whole_folder(tmp_path, names=["a", "b"]):
+        pytest.fail("the work was begun")
+    with pytest.raises(ValueError, match=before_moves):
+        write_a_and_b(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def write_a_and_b(out):
+    with whole_folder(out) as folder:
+        for name in "ab":
+            (folder / name).write_text("new")
