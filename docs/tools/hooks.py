@@ -11,8 +11,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
-from public_names import PACKAGE, ROOT, PublicName, is_constant, packages, public_names  # noqa: E402
-from public_names import CONSTANTS  # noqa: E402
+from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, packages, public_names, signature
 
 TITLES = {
     "rewards": "Rewards",
@@ -27,6 +26,7 @@ TITLES = {
     "report": "Report",
     "reproduce": "Reproduction",
 }
+OTHER = "Iteration and status"
 FIRST = ("fit_reward", "RewardModel", "robust_policy", "Solution")
 COPIES = {
     "index.md": "README.md",
@@ -40,7 +40,21 @@ LINKS = {
     "](CHANGELOG.md": "](changelog.md",
     "](benchmarks/RESULTS.md": "](timings.md",
 }
-NOTEBOOKS = ("quickstart", "audit_rail", "epsilon_sweep", "inside_the_filter", "primal_dual", "smoothing_variance")
+HIDDEN = {
+    "index.md": ["navigation"],
+    "robustness.md": ["toc"],
+    "timings.md": ["navigation", "toc"],
+    "do_no_harm.md": ["toc"],
+    "errata.md": ["toc"],
+}
+NOTEBOOKS = (
+    "quickstart",
+    "audit_rail",
+    "epsilon_sweep",
+    "inside_the_filter",
+    "primal_dual",
+    "smoothing_variance",
+)
 
 
 def on_config(config):
@@ -55,6 +69,14 @@ def on_files(files, config):
     for name, content in made_pages().items():
         files.append(File.generated(config, name, content=content))
     return files
+
+
+def on_page_markdown(markdown, page, **kwargs):
+    """Room for wide tables, and no empty sidebar beside the front page."""
+    hidden = HIDDEN.get(page.file.src_uri)
+    if hidden:
+        page.meta["hide"] = hidden
+    return markdown
 
 
 def made_pages() -> dict[str, str]:
@@ -94,7 +116,7 @@ def reference_pages() -> dict[str, str]:
         made[f"reference/{package}.md"] = reference_page(TITLES.get(package, package), package, front, rest)
     other = [name for name in top if name.target not in placed]
     placed.update({name.target: "other.md" for name in other})
-    made["reference/other.md"] = reference_page("Iteration and status", "", other, [])
+    made["reference/other.md"] = reference_page(OTHER, "", other, [])
     made["reference/index.md"] = index_page(top, placed)
     return made
 
@@ -115,19 +137,28 @@ def ordered(names: list[PublicName]) -> list[PublicName]:
 
 
 def entry(found: PublicName, level: int = 2) -> str:
-    text = f"{CONSTANTS[found.name]}\n\n" if is_constant(found) else ""
-    lead = f"{'#' * level} `{found.shown}` {{ #{found.shown} }}\n\n{text}"
-    options = f"    options:\n      heading_level: {level + 1}\n      show_root_heading: false\n"
-    return f"{lead}::: {found.target}\n{options}"
+    """mkdocstrings' block under the name that a user imports, which is its heading and its anchor."""
+    heading = f"{'#' * level} `{found.shown.removeprefix(f'{PACKAGE}.')}` {{ #{found.shown} }}"
+    text = CONSTANTS[found.name] if is_constant(found) else ""
+    options = f"    options:\n      heading_level: {level + 1}\n"
+    return "\n\n".join(
+        part for part in (heading, signature(found), text, f"::: {found.target}\n{options}") if part
+    )
 
 
 def index_page(top: list[PublicName], placed: dict[str, str]) -> str:
-    rows = [f"| [`{name.name}`]({placed[name.target]}#{name.shown}) | {cell(name.line)} |" for name in ordered(top)]
-    lead = (
-        f"# API reference\n\nEvery name that `import {PACKAGE}` offers. The pages of this section add the names of its "
-        "subpackages. The strict build fails on a public name without documentation.\n\n| name | what it is |\n|---|---|\n"
-    )
-    return lead + "\n".join(rows) + "\n"
+    parts = [
+        "# API reference",
+        f"Every name that `import {PACKAGE}` offers. The pages of this section add the names of its subpackages. The "
+        "build fails on a public name without documentation.",
+    ]
+    for package in pages():
+        mine = ordered([name for name in top if placed[name.target] == f"{package}.md"])
+        rows = [f"| [`{name.name}`]({package}.md#{name.shown}) | {cell(name.line)} |" for name in mine]
+        if rows:
+            title = TITLES.get(package, OTHER if package == "other" else package)
+            parts.append("\n".join([f"## {title}\n", "| name | what it is |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
 
 
 def cell(line: str) -> str:

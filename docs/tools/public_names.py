@@ -1,6 +1,7 @@
 """Every public name, where it is defined and whether it is documented; read from the source, nothing is imported."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,10 @@ CONSTANTS = {
 
 
 class PublicName(NamedTuple):
-    """`package`: "" for the top, else a subpackage; `home`: the module that defines `name`; `line`: its first line."""
+    """A name that a package exports.
+
+    `package`: "" for the top, else a subpackage; `home`: the module that defines it; `line`: its first sentence.
+    """
 
     package: str
     name: str
@@ -48,9 +52,8 @@ def packages() -> list[str]:
 def exported(module: str) -> list[str]:
     """A module's `__all__`, empty where it has none."""
     for node in tree(module).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if node.targets[0].id == "__all__":
-                return ast.literal_eval(node.value)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
     return []
 
 
@@ -64,16 +67,60 @@ def public_names(package: str = "") -> list[PublicName]:
     for name in exported(module):
         home = defined_in(module, name)
         if home is not None:
-            found.append(PublicName(package, name, home, first_line(home, name)))
+            found.append(PublicName(package, name, home, first_sentence(home, name)))
     return found
 
 
-def first_line(home: str, name: str) -> str:
+def first_sentence(home: str, name: str) -> str:
     node = definition(home, name)
-    text = ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.ClassDef) else CONSTANTS.get(name)
+    text = (
+        ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.ClassDef) else CONSTANTS.get(name)
+    )
     if not text:
-        raise ValueError(f"{home}.{name} is public and has no docstring (constants: docs/tools/public_names.py).")
-    return text.splitlines()[0]
+        raise ValueError(
+            f"{home}.{name} is public and has no docstring (constants: docs/tools/public_names.py)."
+        )
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return re.split(r"(?<=[.;]) (?=[A-Z`{∑])", paragraph)[0].rstrip(";")
+
+
+def signature(found: PublicName) -> str:
+    """How a function is called or an object of a class is made, in a fence; "" for the rest."""
+    node = definition(found.home, found.name)
+    if isinstance(node, ast.FunctionDef):
+        given = parameters(node.args)
+        returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    elif isinstance(node, ast.ClassDef):
+        # Fields of a NamedTuple, a dataclass or an Equinox module; a protocol, an enumeration and the like have none.
+        fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+        given, returns = [ast.unparse(field) for field in fields], ""
+    else:
+        return ""
+    if not given and not isinstance(node, ast.FunctionDef):
+        return ""
+    line = f"{found.name}({', '.join(given)}){returns}"
+    if len(line) > 88:
+        line = "\n".join([f"{found.name}(", *(f"    {part}," for part in given), f"){returns}"])
+    return f"```python\n{line}\n```"
+
+
+def parameters(arguments: ast.arguments) -> list[str]:
+    """Each parameter with its annotation and default, `*` where the keywords begin."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+    given = [parameter(a, d) for a, d in zip(plain, defaults, strict=True)]
+    if arguments.vararg:
+        given.append(f"*{parameter(arguments.vararg, None)}")
+    elif arguments.kwonlyargs:
+        given.append("*")
+    given += [parameter(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return given + ([f"**{parameter(arguments.kwarg, None)}"] if arguments.kwarg else [])
+
+
+def parameter(argument: ast.arg, default: ast.expr | None) -> str:
+    annotation = f": {ast.unparse(argument.annotation)}" if argument.annotation else ""
+    value = "" if default is None else f"{' = ' if annotation else '='}{ast.unparse(default)}"
+    return f"{argument.arg}{annotation}{value}"
 
 
 def is_constant(found: PublicName) -> bool:
