@@ -81,3 +81,12 @@ def test_a_signature_shows_keywords_and_defaults(names):
     found = next(found for found in names.public_names() if found.name == "fit_reward")
     assert "    *,\n    groups:" in names.signature(found)
     assert "= None" in names.signature(found)
+
+
+def test_lists_and_doctests_are_written_as_the_site_needs_them(names):
+    import commonmark
+
+    assert commonmark.spaced("Two:\n- a\n  b\n- c") == "Two:\n\n- a\n  b\n- c"
+    assert commonmark.spaced("```\nx\n- y\n```") == "```\nx\n- y\n```"
+    fenced = commonmark.fenced("Text.\n\n>>> f(\n...     x)\n'y'\n\nMore.")
+    assert fenced == "Text.\n\n```pycon\n>>> f(\n...     x)\n'y'\n```\n\nMore."

@@ -11,6 +11,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
+from commonmark import spaced
 from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, packages, public_names, signature
 
 TITLES = {
@@ -39,6 +40,7 @@ LINKS = {
     "](CONTRIBUTING.md": "](contributing.md",
     "](CHANGELOG.md": "](changelog.md",
     "](benchmarks/RESULTS.md": "](timings.md",
+    "# Results\n\nRun time": "# All timings\n\nRun time",
 }
 HIDDEN = {
     "index.md": ["navigation"],
@@ -72,11 +74,11 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **kwargs):
-    """Room for wide tables, and no empty sidebar beside the front page."""
+    """Lists as GitHub reads them; room for wide tables, and no empty sidebar beside the front page."""
     hidden = HIDDEN.get(page.file.src_uri)
     if hidden:
         page.meta["hide"] = hidden
-    return markdown
+    return spaced(markdown)
 
 
 def made_pages() -> dict[str, str]:
@@ -124,10 +126,11 @@ def reference_pages() -> dict[str, str]:
 def reference_page(title: str, package: str, front: list[PublicName], rest: list[PublicName]) -> str:
     parts = [f"# {title}"]
     parts += [entry(name) for name in ordered(front)]
-    if rest:
-        parts.append(f"## In `{PACKAGE}.{package}`")
-        parts.append(f"These names are imported from `{PACKAGE}.{package}`, not from the top.")
-        parts += [entry(name, level=3) for name in rest]
+    source = f"These names are imported from `{PACKAGE}.{package}`."
+    if rest and front:
+        parts += [f"## In `{PACKAGE}.{package}`", source, *(entry(name, level=3) for name in rest)]
+    elif rest:
+        parts += [source, *(entry(name) for name in rest)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +86,7 @@ def first_sentence(home: str, name: str) -> str:
 
 
 def signature(found: PublicName) -> str:
-    """How a function is called or an object of a class is made, in a fence; "" for the rest."""
+    """How a function is called or an object made, or what a constant is, in a fence; "" for protocols and the like."""
     node = definition(found.home, found.name)
     if isinstance(node, ast.FunctionDef):
         given = parameters(node.args)
@@ -95,7 +96,8 @@ def signature(found: PublicName) -> str:
         fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
         given, returns = [ast.unparse(field) for field in fields], ""
     else:
-        return ""
+        value = textwrap.wrap(ast.unparse(node), 88, subsequent_indent="    ", break_long_words=False)
+        return "\n".join(["```python", *value, "```"])
     if not given and not isinstance(node, ast.FunctionDef):
         return ""
     line = f"{found.name}({', '.join(given)}){returns}"
