@@ -90,3 +90,15 @@ def test_lists_and_doctests_are_written_as_the_site_needs_them(names):
     assert commonmark.spaced("```\nx\n- y\n```") == "```\nx\n- y\n```"
     fenced = commonmark.fenced("Text.\n\n>>> f(\n...     x)\n'y'\n\nMore.")
     assert fenced == "Text.\n\n```pycon\n>>> f(\n...     x)\n'y'\n```\n\nMore."
+    assert commonmark.spaced("#(a)\n# b") == "\\#(a)\n# b"
+
+
+def test_no_formula_of_the_notebooks_is_left_in_latex(names):
+    import commonmark
+
+    assert commonmark.unicode_formulas(r"$(V^\star - V_{\min})$, $2\varepsilon n$") == "`(V★ - V_min)`, `2εn`"
+    for notebook in (ROOT / "notebooks").glob("*.py"):
+        text = "\n".join(
+            line[2:] for line in notebook.read_text(encoding="utf-8").splitlines() if line.startswith("# ")
+        )
+        assert not re.search(r"[$\\]", commonmark.unicode_formulas(text)), notebook.name

@@ -11,7 +11,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
-from commonmark import spaced
+from commonmark import spaced, unicode_formulas
 from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, packages, public_names, signature
 
 TITLES = {
@@ -189,4 +189,6 @@ def cell_text(part: str) -> str:
     head, _, body = part.partition("\n")
     if "[markdown]" not in head:
         return f"```python\n{body.strip()}\n```"
-    return "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
+    return unicode_formulas(
+        "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
+    )
