@@ -1,6 +1,6 @@
-"""Writes benchmarks/RESULTS.md and the README's short table: `python benchmarks/performance_table.py`.
+"""Writes benchmarks/RESULTS.md and the short table of docs/speed.md: `python benchmarks/performance_table.py`.
 
-RESULTS.md has a section per device, one for each benchmarks/results*.json; the README shows the key rows of
+RESULTS.md has a section per device, one for each benchmarks/results*.json; docs/speed.md shows the key rows of
 benchmarks/results.json, which `python -m pytest benchmarks --benchmark-only --benchmark-json=benchmarks/results.json`
 writes.
 """
@@ -24,7 +24,7 @@ Run time is the median and, in brackets, the minimum, after the whole output is 
 ours, taken in turns within one run. *Throughput* is what a median run processes per second; *peak MB* is the compiler's
 account of a program's arguments, outputs and temporaries; *fraction* is that of the machine's own rate, measured in the
 same run. Written by `python benchmarks/performance_table.py`."""
-# What the README shows, by the start of a row's name: the rest is in RESULTS.md.
+# What docs/speed.md shows, by the start of a row's name: the rest is in RESULTS.md.
 KEY_ROWS = (
     "`trimmed_mle`",
     "`robust_mean`",
@@ -143,11 +143,10 @@ def page(files):
 
 
 def short_table(results):
-    """The README's: the key rows, and where the others are."""
+    """The key rows, and where the others are."""
     rows = table(key_rows(results["benchmarks"]), wide=False)
     more = (
-        "All rows, with throughput, memory and fractions of the machine's rates: "
-        "[benchmarks/RESULTS.md](benchmarks/RESULTS.md)."
+        "All rows, with throughput, memory and fractions of the machine's rates: [all timings](timings.md)."
     )
     return "\n\n".join([rows, f"Medians (minima). {footer(results)} {more}"])
 
@@ -155,7 +154,9 @@ def short_table(results):
 def between_markers(text, content):
     """`text` with `content` between the markers; ValueError unless both stand there once and in order."""
     if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
-        raise ValueError(f"README.md needs the lines {START} and {END}, once each and in this order.")
+        raise ValueError(
+            f"The page of the short table needs the lines {START} and {END}, once each and in this order."
+        )
     before, rest = text.split(START)
     return f"{before}{START}\n{content}\n{END}{rest.split(END)[1]}"
 
@@ -165,11 +166,11 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "benchmarks", help="of results*.json and RESULTS.md"
     )
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "speed.md", help="of the short table")
     parser.add_argument("--print", action="store_true", help="print RESULTS.md and write nothing")
     arguments = parser.parse_args()
     main_file = arguments.folder / "results.json"
-    # That of the README first, then the others by name.
+    # That of the short table first, then the others by name.
     files = sorted(arguments.folder.glob("results*.json"), key=lambda path: (path != main_file, path.name))
     if not files:
         sys.exit(
@@ -184,10 +185,10 @@ def main() -> int:
         return 0
     try:
         results = json.loads(main_file.read_text(encoding="utf-8"))
-        text = between_markers(arguments.readme.read_text(encoding="utf-8"), short_table(results))
+        text = between_markers(arguments.page.read_text(encoding="utf-8"), short_table(results))
     except (OSError, ValueError) as error:
         sys.exit(str(error))
-    arguments.readme.write_text(text, encoding="utf-8")
+    arguments.page.write_text(text, encoding="utf-8")
     return 0
 
 

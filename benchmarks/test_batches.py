@@ -12,7 +12,7 @@ from test_oracles import name_of, oracles
 from robust_rlhf_jax import solve_many
 from robust_rlhf_jax.kernels.regression import HUBER_STEPS
 
-# The README's first.
+# That of docs/speed.md first.
 BATCHES = [256, 1, 16, 64]
 LARGEST = max(BATCHES)
 SCALE_PASSES = 4

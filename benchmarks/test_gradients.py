@@ -12,7 +12,7 @@ from test_oracles import name_of, oracles
 from robust_rlhf_jax.kernels.smoothing import smoothed_gradient
 
 STD = 0.05
-# The README's first; it alone is held against calls.
+# That of docs/speed.md first; it alone is held against calls.
 DIRECTIONS = [256, 32, 128, 1024]
 
 

@@ -49,7 +49,7 @@ def audited(level, injection="flip_confident"):
 # %% [markdown]
 # ## Does the model survive?
 # For each level the labels that a plain model is surest of are flipped, the worst for it. Both models are fitted to
-# the spoilt labels of some people and scored on the **clean** labels of the others.
+# the corrupted labels of some people and scored on the **clean** labels of the others.
 
 # %%
 results = {level: audited(level) for level in LEVELS}

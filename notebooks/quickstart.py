@@ -11,14 +11,14 @@
 # ---
 
 # %% [markdown]
-# # Quickstart: a policy from spoilt preferences
+# # Quickstart: a policy from corrupted preferences
 #
 # A walker starts at the bottom left of a grid and should reach the goal at the bottom right; a wall is in between, and
 # the top-left corner is a trap. (To make the world exactly linear the walker forgets, before each move, where within
 # a large overlapping macro-cell it is: the wall slows it and does not stop it.) Nobody tells the learner the reward:
 # it sees pairs of trajectories and which of the two a rater preferred. This page learns a policy three times (from
-# clean labels, from labels of which a fifth were flipped, and from the same spoilt labels with a robust algorithm) and
-# draws what each walker does.
+# clean labels, from labels of which a fifth were flipped, and from the same corrupted labels with a robust algorithm)
+# and draws what each walker does.
 
 # %%
 import os
@@ -47,21 +47,21 @@ TEMPERATURE = 0.25  # raters this sure of themselves: a label is a coin flip onl
 
 # %% [markdown]
 # ## The world, the preferences, the attack
-# `flip_confident` turns round the fifth of the labels that say most about the true reward. Algorithms are told ε
+# `flip_confident` flips the fifth of the labels that say most about the true reward. Algorithms are told ε
 # and nothing else about the attack.
 
 # %%
 mdp = gridworld(jax.random.key(0), size=SIZE, cells=2, horizon=HORIZON)
 walls = grid_walls(jax.random.key(0), SIZE)
 clean = sample_preferences(jax.random.key(10), mdp, PAIRS, temperature=TEMPERATURE)
-spoilt = attacks.flip_confident(jax.random.key(2), clean, EPSILON, mdp)
-print(f"{PAIRS:,} pairs, {int(jnp.sum(clean.labels != spoilt.labels)):,} labels flipped")
+corrupted = attacks.flip_confident(jax.random.key(2), clean, EPSILON, mdp)
+print(f"{PAIRS:,} pairs, {int(jnp.sum(clean.labels != corrupted.labels)):,} labels flipped")
 
 # %%
 RUNS = {
     "clean data, standard": (standard, clean, 0.0),
-    f"{EPSILON:.0%} flipped, standard": (standard, spoilt, EPSILON),
-    f"{EPSILON:.0%} flipped, robust (Algorithm 1)": (uniform_coverage, spoilt, EPSILON),
+    f"{EPSILON:.0%} flipped, standard": (standard, corrupted, EPSILON),
+    f"{EPSILON:.0%} flipped, robust (Algorithm 1)": (uniform_coverage, corrupted, EPSILON),
 }
 solutions = {name: algorithm(jax.random.key(3), data, eps) for name, (algorithm, data, eps) in RUNS.items()}
 gaps = {name: float(normalised_gap(mdp, found.policy)) for name, found in solutions.items()}
@@ -119,7 +119,7 @@ for axes, (name, found) in zip(panels, solutions.items(), strict=True):
     image = draw(axes, found.policy, f"{name}\nnormalised gap {gaps[name]:.3f}", limits)
 figure.colorbar(image, ax=panels, shrink=0.85, pad=0.015, label=f"true value of the cell, {HORIZON} steps")
 figure.suptitle(
-    "The same labels, clean and spoilt: what the learnt policy is worth and where it goes", fontsize=13
+    "The same labels, clean and corrupted: what the learnt policy is worth and where it goes", fontsize=13
 )
 plt.show()
 

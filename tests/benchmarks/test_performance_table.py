@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-README = "# Title\n<!-- performance:start -->\nold\n<!-- performance:end -->\nrest\n"
+PAGE = "# Title\n<!-- performance:start -->\nold\n<!-- performance:end -->\nrest\n"
 
 
 @pytest.fixture
@@ -99,23 +99,23 @@ def test_the_machines_rates_are_named_once(performance_table):
     assert performance_table.rates([benchmark()]) == ""
 
 
-def test_the_readme_keeps_the_first_row_of_each_key(performance_table):
+def test_the_short_table_keeps_the_first_row_of_each_key(performance_table):
     rows = [benchmark("`robust_mean`"), benchmark("`robust_mean`"), benchmark("`weighted_sum`")]
     assert performance_table.key_rows(rows) == rows[:1]
 
 
 def test_main_writes_a_section_per_device_and_the_short_table(performance_table, monkeypatch, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(README, encoding="utf-8")
+    short_page = tmp_path / "speed.md"
+    short_page.write_text(PAGE, encoding="utf-8")
     for name, platform in {"results.json": "cpu", "results-gpu.json": "gpu"}.items():
         (tmp_path / name).write_text(json.dumps(results(benchmark(), platform=platform)), encoding="utf-8")
-    words = ["performance_table.py", "--folder", str(tmp_path), "--readme", str(readme)]
+    words = ["performance_table.py", "--folder", str(tmp_path), "--page", str(short_page)]
     monkeypatch.setattr(sys, "argv", words)
     assert performance_table.main() == 0
     page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
     assert page.index("## CPU, 2 cores, Chip") < page.index("## Accelerator")
     assert page.count("12.3 M rows/s") == 2
-    short = readme.read_text(encoding="utf-8")
+    short = short_page.read_text(encoding="utf-8")
     assert "200 (100)" in short
     assert "rows/s" not in short
     assert short.endswith("<!-- performance:end -->\nrest\n")

@@ -1,0 +1,194 @@
+"""Pages that are made from the repository: the front page, the API reference, notebooks, changelog, timings.
+
+mkdocs calls `on_config` and `on_files`; no page made here exists as a file, so that none can go stale.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+from commonmark import spaced, unicode_formulas
+from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, packages, public_names, signature
+
+TITLES = {
+    "rewards": "Rewards",
+    "algorithms": "Algorithms and rivals",
+    "attacks": "Attacks",
+    "diagnostics": "Diagnostics",
+    "estimators": "Estimators",
+    "mdp": "Worlds and planning",
+    "oracles": "Offline planners",
+    "preferences": "Preference data",
+    "sweeps": "Sweeps",
+    "report": "Report",
+    "reproduce": "Reproduction",
+}
+OTHER = "Iteration and status"
+FIRST = ("fit_reward", "RewardModel", "robust_policy", "Solution")
+COPIES = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+    "timings.md": "benchmarks/RESULTS.md",
+}
+LINKS = {
+    "](docs/": "](",
+    "](CONTRIBUTING.md": "](contributing.md",
+    "](CHANGELOG.md": "](changelog.md",
+    "](benchmarks/RESULTS.md": "](timings.md",
+    "# Results\n\nRun time": "# All timings\n\nRun time",
+}
+HIDDEN = {
+    "index.md": ["navigation"],
+    "robustness.md": ["toc"],
+    "timings.md": ["navigation", "toc"],
+    "do_no_harm.md": ["toc"],
+    "errata.md": ["toc"],
+}
+NOTEBOOKS = (
+    "quickstart",
+    "audit_rail",
+    "epsilon_sweep",
+    "inside_the_filter",
+    "primal_dual",
+    "smoothing_variance",
+)
+
+
+def on_config(config):
+    """Fills in the navigation of the pages made here."""
+    for entry in config.nav:
+        if "API reference" in entry:
+            entry["API reference"] = ["reference/index.md", *(f"reference/{page}.md" for page in pages())]
+    return config
+
+
+def on_files(files, config):
+    for name, content in made_pages().items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown, page, **kwargs):
+    """Lists as GitHub reads them; room for wide tables, and no empty sidebar beside the front page."""
+    hidden = HIDDEN.get(page.file.src_uri)
+    if hidden:
+        page.meta["hide"] = hidden
+    return spaced(markdown)
+
+
+def made_pages() -> dict[str, str]:
+    try:
+        reference = reference_pages()
+    except ValueError as error:
+        raise PluginError(str(error)) from error
+    copies = {page: relinked((ROOT / source).read_text(encoding="utf-8")) for page, source in COPIES.items()}
+    notebooks = {f"notebooks/{name}.md": notebook_page(name) for name in NOTEBOOKS}
+    return {**copies, **notebooks, **reference}
+
+
+def relinked(text: str) -> str:
+    for old, new in LINKS.items():
+        text = text.replace(old, new)
+    return text
+
+
+# --- API reference -------------------------------------------------------------------------------------------------
+
+
+def pages() -> list[str]:
+    """Subpackages with a page, those that this file knows first; names of single modules come last."""
+    known = packages()
+    return [*(p for p in TITLES if p in known), *(p for p in known if p not in TITLES), "other"]
+
+
+def reference_pages() -> dict[str, str]:
+    top = public_names()
+    made, placed = {}, {}
+    for package in pages()[:-1]:
+        mine = public_names(package)
+        here = {name.target for name in mine}
+        front = [name for name in top if name.target in here and name.target not in placed]
+        placed.update({name.target: f"{package}.md" for name in front})
+        rest = [name for name in mine if name.target not in {found.target for found in top}]
+        made[f"reference/{package}.md"] = reference_page(TITLES.get(package, package), package, front, rest)
+    other = [name for name in top if name.target not in placed]
+    placed.update({name.target: "other.md" for name in other})
+    made["reference/other.md"] = reference_page(OTHER, "", other, [])
+    made["reference/index.md"] = index_page(top, placed)
+    return made
+
+
+def reference_page(title: str, package: str, front: list[PublicName], rest: list[PublicName]) -> str:
+    parts = [f"# {title}"]
+    parts += [entry(name) for name in ordered(front)]
+    source = f"These names are imported from `{PACKAGE}.{package}`."
+    if rest and front:
+        parts += [f"## In `{PACKAGE}.{package}`", source, *(entry(name, level=3) for name in rest)]
+    elif rest:
+        parts += [source, *(entry(name) for name in rest)]
+    return "\n\n".join(parts) + "\n"
+
+
+def ordered(names: list[PublicName]) -> list[PublicName]:
+    place = {name: i for i, name in enumerate(FIRST)}
+    return sorted(names, key=lambda found: place.get(found.name, len(FIRST)))
+
+
+def entry(found: PublicName, level: int = 2) -> str:
+    """mkdocstrings' block under the name that a user imports, which is its heading and its anchor."""
+    heading = f"{'#' * level} `{found.shown.removeprefix(f'{PACKAGE}.')}` {{ #{found.shown} }}"
+    text = CONSTANTS[found.name] if is_constant(found) else ""
+    options = f"    options:\n      heading_level: {level + 1}\n"
+    return "\n\n".join(
+        part for part in (heading, signature(found), text, f"::: {found.target}\n{options}") if part
+    )
+
+
+def index_page(top: list[PublicName], placed: dict[str, str]) -> str:
+    parts = [
+        "# API reference",
+        f"Every name that `import {PACKAGE}` offers. The pages of this section add the names of its subpackages. The "
+        "build fails on a public name without documentation.",
+    ]
+    for package in pages():
+        mine = ordered([name for name in top if placed[name.target] == f"{package}.md"])
+        rows = [f"| [`{name.name}`]({package}.md#{name.shown}) | {cell(name.line)} |" for name in mine]
+        if rows:
+            title = TITLES.get(package, OTHER if package == "other" else package)
+            parts.append("\n".join([f"## {title}\n", "| name | what it is |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def cell(line: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", line)
+
+
+# --- notebooks -----------------------------------------------------------------------------------------------------
+
+
+def notebook_page(name: str) -> str:
+    """A notebook in jupytext's percent format as Markdown: its text, and its code in fences."""
+    source = (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
+    cells = re.split(r"^# %%", source, flags=re.MULTILINE)[1:]
+    shown = [cell_text(part) for part in cells]
+    title, rest = shown[0].split("\n", 1)
+    how = (
+        f'!!! note "Not executed here"\n    This page shows the source of `notebooks/{name}.py`. To run it: '
+        f"`.venv/bin/jupytext --to ipynb notebooks/{name}.py`, then open the `.ipynb` with any Jupyter client."
+    )
+    picture = f"![Its picture](../{name}.png)" if (ROOT / "docs" / f"{name}.png").exists() else ""
+    return "\n\n".join(part for part in (title, how, rest.strip(), picture, *shown[1:]) if part) + "\n"
+
+
+def cell_text(part: str) -> str:
+    head, _, body = part.partition("\n")
+    if "[markdown]" not in head:
+        return f"```python\n{body.strip()}\n```"
+    return unicode_formulas(
+        "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
+    )

@@ -1,0 +1,104 @@
+"""The front page, the pages of the site and the API reference, without building the site."""
+
+import contextlib
+import io
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import robust_rlhf_jax
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# Pages that docs/tools/hooks.py makes.
+MADE = ("notebooks/", "timings.md", "contributing.md", "changelog.md", "reference/")
+
+
+@pytest.fixture(scope="module")
+def names():
+    sys.path.insert(0, str(ROOT / "docs" / "tools"))
+    import public_names
+
+    yield public_names
+    sys.path.remove(str(ROOT / "docs" / "tools"))
+
+
+def test_the_front_page_is_short_and_has_both_commands():
+    assert len(README.splitlines()) <= 120
+    commands = re.findall(r"^python3 -m venv .*", README, flags=re.MULTILINE)
+    assert any("robust-rlhf sweep --out results" in line for line in commands)
+    assert any("-m pytest" in line for line in commands)
+
+
+def test_the_front_page_prints_what_its_example_prints():
+    code, output = (re.search(rf"```{kind}\n(.*?)```", README, re.DOTALL)[1] for kind in ("python", "text"))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    numbers = r"\d+\.\d+"
+    assert re.sub(numbers, "#", printed.getvalue()) == re.sub(numbers, "#", output)
+    found, told = (re.findall(numbers, text) for text in (printed.getvalue(), output))
+    # Other platforms round the last digit in another way.
+    assert [float(n) for n in found] == pytest.approx([float(n) for n in told], abs=0.25)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if not re.match(r"[a-z]+:", target) and not target.startswith(MADE):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_reference_has_every_public_name(names):
+    listed = {found.name for found in names.public_names()}
+    modules = {name for name in robust_rlhf_jax.__all__ if name not in listed}
+    assert modules == {"attacks"}
+    for package in names.packages():
+        assert all(found.line for found in names.public_names(package))
+
+
+def test_a_public_name_without_documentation_is_refused(names, tmp_path, monkeypatch):
+    package = tmp_path / "robust_rlhf_jax"
+    package.mkdir()
+    (package / "__init__.py").write_text('from .bare import bare\n__all__ = ["bare"]\n', encoding="utf-8")
+    (package / "bare.py").write_text("def bare(x, *, y=1): ...\n", encoding="utf-8")
+    monkeypatch.setattr(names, "ROOT", tmp_path)
+    names.tree.cache_clear()
+    with pytest.raises(ValueError, match="has no docstring"):
+        names.public_names()
+    names.tree.cache_clear()
+
+
+def test_a_signature_shows_keywords_and_defaults(names):
+    found = next(found for found in names.public_names() if found.name == "fit_reward")
+    assert "    *,\n    groups:" in names.signature(found)
+    assert "= None" in names.signature(found)
+
+
+def test_lists_and_doctests_are_written_as_the_site_needs_them(names):
+    import commonmark
+
+    assert commonmark.spaced("Two:\n- a\n  b\n- c") == "Two:\n\n- a\n  b\n- c"
+    assert commonmark.spaced("```\nx\n- y\n```") == "```\nx\n- y\n```"
+    fenced = commonmark.fenced("Text.\n\n>>> f(\n...     x)\n'y'\n\nMore.")
+    assert fenced == "Text.\n\n```pycon\n>>> f(\n...     x)\n'y'\n```\n\nMore."
+    assert commonmark.spaced("#(a)\n# b") == "\\#(a)\n# b"
+
+
+def test_no_formula_of_the_notebooks_is_left_in_latex(names):
+    import commonmark
+
+    assert commonmark.unicode_formulas(r"$(V^\star - V_{\min})$, $2\varepsilon n$") == "`(V★ - V_min)`, `2εn`"
+    for notebook in (ROOT / "notebooks").glob("*.py"):
+        text = "\n".join(
+            line[2:] for line in notebook.read_text(encoding="utf-8").splitlines() if line.startswith("# ")
+        )
+        assert not re.search(r"[$\\]", commonmark.unicode_formulas(text)), notebook.name
