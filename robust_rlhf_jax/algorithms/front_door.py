@@ -29,9 +29,9 @@ MISS = 0.1
 STEPS = 60
 # The set reaches this many times as far as the estimate where the data say nothing, and this much further.
 REACH, LEAST_REACH = 3.0, 1.0
-# Greedy planning stays if its guaranteed gain over the reference is short of the pessimist's by no more than this share
-# of what the estimate promises.
-FORGIVEN = 0.25
+# Nothing is descended for where the data leave no more than this share of what the greedy plan promises uncertain; and
+# the pessimist's plan must be guaranteed this share of it more than the greedy one to be returned.
+UNCERTAIN, GAINED = 0.1, 0.02
 
 
 def robust_policy(
@@ -221,11 +221,11 @@ def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> 
         return careful._replace(status=worst_status(careful.status, descent.status)), descent.calls + 2
 
     greedy = consider(theta)
-    forgiven = FORGIVEN * jnp.maximum(greedy.promised, 0.0)
-    # No plan is guaranteed more than the greedy one promises: mostly there is nothing to descend for.
-    settled = greedy.guaranteed + forgiven >= greedy.promised
+    promise = jnp.maximum(greedy.promised, 0.0)
+    # No plan is guaranteed more than the greedy one promises.
+    settled = greedy.promised - greedy.guaranteed <= UNCERTAIN * promise
     careful, calls = jax.lax.cond(settled, lambda: (greedy, jnp.zeros((), jnp.int32)), descend_too)
-    pessimistic = careful.guaranteed > greedy.guaranteed + forgiven
+    pessimistic = careful.guaranteed > greedy.guaranteed + GAINED * promise
     return _Plan(_either(pessimistic, careful, greedy), pessimistic, calls + 1)
 
 
