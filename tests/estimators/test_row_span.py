@@ -35,7 +35,9 @@ def test_a_direction_is_kept_down_to_the_precision(wide, condition, shape, rank)
     deviations = np.sqrt(np.sort(np.asarray(span.variances, np.float64))[::-1][:rank])
     np.testing.assert_allclose(deviations, singular, rtol=30 * max(eps * condition, eps**0.5), atol=0)
     # Whitened lengths are leverages, which sum to the rank.
-    np.testing.assert_allclose(weights @ lengths**2 / weights.sum(), rank, rtol=30 * max(eps * condition, eps**0.5))
+    np.testing.assert_allclose(
+        weights @ lengths**2 / weights.sum(), rank, rtol=30 * max(eps * condition, eps**0.5)
+    )
 
 
 @pytest.mark.parametrize("wide", [False, True])
