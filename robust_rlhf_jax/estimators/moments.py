@@ -374,8 +374,8 @@ def robust_covariance(
     takes: for normal data the result is up to a factor 1 − O(ε log 1/ε) too small.
 
     A rank-deficient covariance is no error: null directions are dropped from `whitener` and counted in `rank`.
-    Columns are scaled by typical entries first, so that their units change neither weights nor `rank`, and rows over 10⁴
-    times as long as the typical one are shortened. A covariance beyond the precision's range has status `nonfinite`.
+    Columns are scaled by typical entries first, so that their units change neither weights nor `rank`, and rows over
+    10⁴ times as long as the typical one are shortened. A covariance beyond the precision's range: status `nonfinite`.
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `assume_centered`: the second moment E[xxᵀ] is wanted (as in
     Algorithm 1) instead of the covariance about a mean estimated from the same weights; `doubt` as in `filter_mean`.

@@ -93,7 +93,7 @@ def _resolve_small(a, vectors, large):
 
 
 def _mend(columns):
-    """M such that columns·M is orthonormal to the last digit where the columns are to a few, or 0 (Newton and Schulz)."""
+    """M that makes columns·M orthonormal to the last digit where the columns are to a few, or 0 (Newton and Schulz)."""
     eye = jnp.eye(columns.shape[1], dtype=columns.dtype)
     first = 1.5 * eye - 0.5 * matmul(columns.T, columns)
     columns = matmul(columns, first)
