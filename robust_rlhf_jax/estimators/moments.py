@@ -30,6 +30,7 @@ from robust_rlhf_jax.kernels.units import (
     relative_lengths,
     shortened,
     typical_powers,
+    unit_free_lengths,
 )
 
 from .row_span import RowSpan, row_span
@@ -320,9 +321,11 @@ def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
     # Scaled and centred before anything is squared, by what half of the rows cannot move.
     centre = jnp.zeros(d, x.dtype) if assume_centered else column_medians(x)
     size = typical_powers(x - centre)
-    rows = _bounded(in_units(x - centre, size), epsilon)
-    count = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative_lengths(rows), 1.0)) ** 2
-    rank = row_span(rows, count).rank
+    rows = in_units(x - centre, size)
+    relative = unit_free_lengths(rows)
+    rows = jnp.where(epsilon > 0, shortened(rows, relative), rows)
+    count = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0))
+    rank = row_span(rows, count**2).rank
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, x.dtype)
     problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n))
     solver = CovarianceFilter(assume_centered)

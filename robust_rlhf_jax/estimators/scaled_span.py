@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import qr_basis
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.kernels.units import in_units, relative_lengths, typical_powers
+from robust_rlhf_jax.kernels.units import in_units, typical_powers, unit_free_lengths
 
 from .row_span import RowSpan, row_span
 
@@ -55,4 +55,4 @@ def scaled_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> ScaledSp
 
 def typical_share(rows: Float[Array, "n k"]) -> Float[Array, " n"]:
     """min(1, 1/ℓ²), ℓ the row's length over the typical one: no row adds more to a second moment than that one."""
-    return 1.0 / jnp.maximum(relative_lengths(rows), 1.0) ** 2
+    return 1.0 / jnp.maximum(unit_free_lengths(rows), 1.0) ** 2

@@ -55,6 +55,16 @@ def relative_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
     return size / jnp.where(typical > 0, typical, 1.0)
 
 
+def unit_free_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """`relative_lengths` in columns divided by their typical entry, the (upper) median of those that are not 0: the
+    same for any units of the columns, where powers of two would only be nearly so.
+    """
+    size = jnp.abs(x)
+    present = (size > 0).astype(x.dtype)
+    typical = jax.vmap(upper_threshold, (1, 1, 0))(size, present, 0.5 * jnp.sum(present, axis=0))
+    return relative_lengths(in_units(x, jnp.where(typical > 0, typical, 1.0)))
+
+
 def shortened(x: Float[Array, "n k"], relative: Float[Array, " n"], longest: float = LONGEST):
     """Rows at most `longest` typical rows long, in their directions."""
     return x * jnp.minimum(1.0, longest / jnp.maximum(relative, 1.0))[:, None]
