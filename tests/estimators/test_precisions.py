@@ -1,4 +1,4 @@
-"""float32 against float64: 200 random configurations, some far from the origin, nearly collinear or of tiny units."""
+"""float32 against float64: 200 random configurations, some far from the origin, nearly collinear or in other units."""
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +9,16 @@ from . import random_rows as rows
 
 COUNT = 200
 # A filter's steps end at thresholds, and trimming decides between pairs: near ties may fall otherwise in float32.
-NEAR_TIES = 4
+NEAR_TIES = 2
 
 
 def stressed(seed):
-    """A configuration as float32 holds it, in float64: units of the columns, an offset, nearly equal columns."""
+    """A configuration as float32 holds it, in float64: some in another unit, some with nearly equal columns."""
     x, labels, targets, epsilon, rng = rows.configuration(seed)
     if seed % 5 == 2:
         x[:, 1] = x[:, 0] + 10.0 ** rng.uniform(-3, -1) * x[:, 1]
     if seed % 5 == 4:
-        x = x * 10.0 ** rng.uniform(-6, 6, rows.K)
+        x = x * 10.0 ** rng.uniform(-6, 6)
     return x.astype(np.float32).astype(float), labels, targets.astype(np.float32).astype(float), epsilon, rng
 
 
@@ -48,7 +48,9 @@ def test_covariance(kind, offset):
             x = (x + offset * x.std(axis=0)).astype(np.float32).astype(float)
         narrow, wide = both(getattr(rows, kind), x, epsilon)
         assert narrow.rank == wide.rank
-        return rows.relative_error(narrow.covariance, wide.covariance)
+        # Not by the covariance: where columns are nearly equal, what float32 stores of it lacks the smallest direction.
+        seen = (np.asarray(root, float) @ wide.covariance @ root for root in (narrow.whitener, wide.whitener))
+        return np.linalg.norm(np.subtract(*seen), 2)
 
     assert len(disagreements(compare)) <= NEAR_TIES
 
