@@ -322,7 +322,7 @@ def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
     centre = jnp.zeros(d, x.dtype) if assume_centered else column_medians(x)
     size = typical_powers(x - centre)
     rows = in_units(x - centre, size)
-    relative = unit_free_lengths(rows)
+    relative = unit_free_lengths(rows, epsilon)
     rows = jnp.where(epsilon > 0, shortened(rows, relative), rows)
     count = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0))
     rank = row_span(rows, count**2).rank

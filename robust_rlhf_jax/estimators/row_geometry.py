@@ -28,24 +28,24 @@ class RowGeometry(NamedTuple):
     starts: Float[Array, "m k"]
 
 
-def dense_geometry(x, weights, starts, whiten: bool) -> RowGeometry:
+def dense_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     """The starts as they are: whoever has the projector projects them."""
-    moment, span = _span(x, weights, exact=whiten)
+    moment, span = _span(x, weights, epsilon, exact=whiten)
     lengths = span.lengths(x) if whiten else None
     size = span.column_size
     return RowGeometry(moment, span.projector(), jnp.linalg.norm(size), size, span.rank, lengths, starts)
 
 
-def wide_geometry(x, weights, starts, whiten: bool) -> RowGeometry:
+def wide_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     """The starts moved into the span, where L-BFGS stays. Dear is one `eigh` of size min(n, k)."""
-    weights = weights * typical_share(x)
+    weights = weights * typical_share(x, epsilon)
     span = row_span(x, weights)
     row_size = jnp.sqrt(jnp.dot(weights, jnp.sum(x**2, axis=1)) / jnp.sum(weights))
     lengths = span.lengths(x) if whiten else None
     return RowGeometry(None, None, row_size, None, span.rank, lengths, span.project(starts))
 
 
-def _span(x, weights, exact: bool):
+def _span(x, weights, epsilon, exact: bool):
     """Second moment of the rows, and their `scaled_span`.
 
     A sample of the rows that spans every direction settles the span, and the rest only matters to a whitener.
@@ -53,7 +53,7 @@ def _span(x, weights, exact: bool):
     k = x.shape[1]
 
     def of(rows, w):
-        return weighted_second_moment(rows, w), scaled_span(rows, w)
+        return weighted_second_moment(rows, w), scaled_span(rows, w, epsilon)
 
     if exact or not sample_suffices(x):
         return of(x, weights)

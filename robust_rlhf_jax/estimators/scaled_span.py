@@ -46,13 +46,15 @@ class ScaledSpan(eqx.Module):
         return jax.lax.cond(self.rank == k, lambda: eye, deficient)
 
 
-def scaled_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> ScaledSpan:
+def scaled_span(
+    x: Float[Array, "n k"], weights: Float[Array, " n"], epsilon: float | Float[Array, ""] = 0.0
+) -> ScaledSpan:
     """The span of x under `weights` [n], rows longer than the typical one counted as if they were as long."""
     size = typical_powers(x)
     rows = in_units(x, size)
-    return ScaledSpan(size, row_span(rows, weights * typical_share(rows)))
+    return ScaledSpan(size, row_span(rows, weights * typical_share(rows, epsilon)))
 
 
-def typical_share(rows: Float[Array, "n k"]) -> Float[Array, " n"]:
+def typical_share(rows: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:
     """min(1, 1/ℓ²), ℓ the row's length over the typical one: no row adds more to a second moment than that one."""
-    return 1.0 / jnp.maximum(unit_free_lengths(rows), 1.0) ** 2
+    return 1.0 / jnp.maximum(unit_free_lengths(rows, epsilon), 1.0) ** 2

@@ -23,7 +23,7 @@ def bounded_rows(x: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arr
     """
     size = typical_powers(x)
     rows = in_units(x, size)
-    return jnp.where(epsilon > 0, shortened(rows, unit_free_lengths(rows)), rows) * size
+    return jnp.where(epsilon > 0, shortened(rows, unit_free_lengths(rows, epsilon)), rows) * size
 
 
 def floored_weights(
@@ -33,6 +33,6 @@ def floored_weights(
 
     What a suspect row counts times its squared length is bounded, however far it lies. At ε = 0 no row is suspect.
     """
-    relative = unit_free_lengths(in_units(x, typical_powers(x)))
+    relative = unit_free_lengths(in_units(x, typical_powers(x)), epsilon)
     share = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2
     return jnp.maximum(weights, SUSPECT_WEIGHT) * jnp.where(epsilon > 0, share, 1.0)

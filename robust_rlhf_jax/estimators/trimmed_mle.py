@@ -189,7 +189,7 @@ def _fit(
     zero = jnp.zeros(x.shape[1], x.dtype)
     describe = dense_geometry if x.shape[1] <= newton_limit else wide_geometry
     given = zero[None] if starts is None else starts * unit
-    geometry = describe(x, jnp.maximum(capacity, 1e-6), given, robust_start)
+    geometry = describe(x, jnp.maximum(capacity, 1e-6), epsilon, given, robust_start)
     problem = TrimmedProblem(
         x,
         labels,

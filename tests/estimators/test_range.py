@@ -18,9 +18,9 @@ def test_covariance_near_the_ends_of_the_range(power):
     found = robust_covariance(ROWS * np.float32(10.0**power), 0.1)
     assert found.status == Status.CONVERGED
     assert found.rank == 3
-    np.testing.assert_allclose(
-        found.covariance / np.float32(10.0 ** (2 * power)), plain.covariance, rtol=1e-3
-    )
+    scaled = found.covariance / np.float32(10.0 ** (2 * power))
+    # Entries below the smallest normal number, .012 in this unit at worst, are flushed to 0.
+    np.testing.assert_allclose(scaled, plain.covariance, rtol=1e-3, atol=0.012)
 
 
 @pytest.mark.parametrize("power", [-30, 25])

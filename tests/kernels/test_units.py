@@ -59,3 +59,16 @@ def test_a_power_of_two_as_unit_changes_no_bit(exponent):
 def test_medians_of_columns():
     x = np.random.default_rng(3).normal(size=(51, 4)).astype(np.float32) + 1e6
     np.testing.assert_array_equal(medians(x), np.median(x, axis=0))
+
+
+def test_small_lies_do_not_make_honest_entries_look_large():
+    """A column that is 0 in most honest rows, and next to 0 in the lies of a tenth of all rows."""
+    x = np.random.default_rng(4).normal(size=(1000, 3))
+    x[:, 2] *= np.random.default_rng(5).uniform(size=1000) < 0.06
+    honest = units.unit_free_lengths(jnp.asarray(x, jnp.float32), 0.1)
+    lies = np.arange(1000) < 100
+    x[lies, 2] = 1e-4
+    found = units.unit_free_lengths(jnp.asarray(x, jnp.float32), 0.1)
+    assert np.max(found) < 10
+    assert np.max(honest) < 10
+    assert np.max(units.unit_free_lengths(jnp.asarray(x, jnp.float32))) > 100
