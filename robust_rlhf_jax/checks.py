@@ -1,7 +1,9 @@
 """Host-side checks of single values that every public function shares."""
 
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Array, Float
 
 
 def is_traced(x) -> bool:
@@ -27,6 +29,32 @@ def check_epsilon(epsilon) -> None:
             f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
             "less than one half."
         )
+
+
+def as_epsilon(epsilon, dtype) -> Float[Array, "..."]:
+    """ε in a precision, below ½ as it was: .4999999999 is ½ in float32."""
+    return jnp.minimum(jnp.asarray(epsilon, dtype), 0.5 - jnp.finfo(dtype).eps)
+
+
+def as_floats(x) -> Array:
+    """An array in the precision in which it is worked with: half-precision floats become float32, others stay."""
+    x = jnp.asarray(x)
+    return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
+
+
+def check_finite(x, name: str) -> None:
+    """Check that no entry of x is NaN or infinite; skip traced x.
+
+    **Raises:** ValueError that names the first such entry.
+    """
+    if is_traced(x):
+        return
+    values = np.asarray(x)
+    bad = np.argwhere(~np.isfinite(values))
+    if bad.size:
+        at = tuple(int(i) for i in bad[0])
+        place = ", ".join(map(str, at))
+        raise ValueError(f"{name}[{place}] is {values[at]}: every entry must be finite.")
 
 
 def check_labels(labels) -> None:

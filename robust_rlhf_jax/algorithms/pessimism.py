@@ -18,8 +18,8 @@ from robust_rlhf_jax.estimators.confidence_set import (
     ellipsoid,
     theory_zeta,
 )
-from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
 from robust_rlhf_jax.estimators.reward import robust_reward
+from robust_rlhf_jax.estimators.suspects import floored_weights
 from robust_rlhf_jax.iterate import Status, worst_status
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.mdp import Policy
@@ -154,7 +154,7 @@ def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
     x = data.differences()
     reward = robust_reward(x, x, data.labels, epsilon, radius=radius, doubt=DOUBT)
     # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
-    weights = jnp.maximum(reward.fit.weights, SUSPECT_WEIGHT)
+    weights = floored_weights(x, reward.fit.weights, epsilon)
     zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
     allowed = confidence_set(x, data.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}

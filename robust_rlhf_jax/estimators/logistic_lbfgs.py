@@ -77,16 +77,17 @@ class BallLBFGS(eqx.Module):
 
 def _state(problem, at, moves, changes, scale, mark, idle) -> LBFGSState:
     theta, margins, value, gradient = at
-    norm = ball_stationarity(theta, gradient, problem.radius)
+    norm = problem.stationarity(theta, gradient)
     return LBFGSState(theta, margins, value, gradient, norm, moves, changes, scale, mark, idle)
 
 
 def _far_stationarity(problem: LogisticProblem, state: LBFGSState):
-    """‖Proj(θ + τg) − θ‖/τ with τ = min(radius, 1 + ‖θ‖)/‖g‖: at τ = 1, θ's own rounding hides the small gradients
-    that separable data have far inside a large ball.
+    """‖Proj(θ + τg) − θ‖/τ with τ = min(radius, 1/row_size + ‖θ‖)/‖g‖: at τ = 1, which has other units, θ's own
+    rounding hides the small gradients that separable data have far inside a large ball.
     """
     size = jnp.linalg.norm(state.gradient)
-    reach = jnp.minimum(problem.radius, 1.0 + jnp.linalg.norm(state.theta))
+    unit = 1.0 / jnp.where(problem.row_size > 0, problem.row_size, 1.0)
+    reach = jnp.minimum(problem.radius, unit + jnp.linalg.norm(state.theta))
     tau = reach / jnp.where(size > 0, size, reach)
     return ball_stationarity(state.theta, tau * state.gradient, problem.radius) / tau
 

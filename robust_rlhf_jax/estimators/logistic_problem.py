@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.kernels.ball import project_ball
+from robust_rlhf_jax.kernels.ball import ball_residual, project_ball
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import margins_of, value_gradient_at
 
@@ -18,8 +18,8 @@ class LogisticProblem(eqx.Module):
     `projector` [k, k] maps to the span of the data: steps stay inside it, so that rounding never moves θ along a
     direction about which the data say nothing; with None the start must lie in the span. `known_curvature` [k, k]:
     the curvature of a similar problem to begin with, or None. `row_size`: root mean square length of a row, the
-    scale of the gradient's rounding. `start_margins` [n]: o_nθᵀx_n at a `start` that lies in the ball and the span
-    already, or None.
+    scale of the gradient's rounding; `column_size` [k]: that of a column, None for 1. `start_margins` [n]: o_nθᵀx_n at
+    a `start` that lies in the ball and the span already, or None.
     """
 
     x: Float[Array, "n k"]
@@ -31,6 +31,12 @@ class LogisticProblem(eqx.Module):
     known_curvature: Float[Array, "k k"] | None = None
     row_size: Float[Array, ""] | float = 1.0
     start_margins: Float[Array, " n"] | None = None
+    column_size: Float[Array, " k"] | None = None
+
+    def stationarity(self, theta: Float[Array, " k"], gradient: Float[Array, " k"]) -> Float[Array, ""]:
+        """Norm of the projected gradient, each entry in units of its column: scaling the columns does not change it."""
+        residual = ball_residual(theta, self.in_span(gradient), self.radius)
+        return jnp.linalg.norm(residual if self.column_size is None else residual / self.column_size)
 
     def in_span(self, v: Float[Array, " k"]) -> Float[Array, " k"]:
         return v if self.projector is None else matmul(self.projector, v)

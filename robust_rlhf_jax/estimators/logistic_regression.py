@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.iterate import Status, iterate
-from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
+from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import curvature_at
 
 from .logistic_lbfgs import MAX_LBFGS_STEPS, BallLBFGS
@@ -88,7 +88,7 @@ class BallNewton(eqx.Module):
 
     def _state(self, problem, at, c, upkeep, gain):
         theta, margins, value, gradient = at
-        norm = ball_stationarity(theta, problem.in_span(gradient), problem.radius)
+        norm = problem.stationarity(theta, gradient)
         return NewtonState(theta, margins, value, gradient, norm, c, upkeep, gain)
 
 
@@ -109,7 +109,9 @@ def _sampled_curvature(problem: LogisticProblem, margins):
 
 def _gradient_floor(problem: LogisticProblem):
     """Projected-gradient norm that counts as zero: 32 rounding errors of a mean of rows of x."""
-    return 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
+    k = problem.x.shape[1]
+    size = problem.row_size if problem.column_size is None else k**0.5
+    return 32 * jnp.finfo(problem.x.dtype).eps * size
 
 
 def _rounding(value):

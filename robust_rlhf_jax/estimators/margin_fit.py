@@ -8,18 +8,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.iterate import Status, iterate
-from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point, project_ball
-from robust_rlhf_jax.kernels.linalg import (
-    matmul,
-    pseudo_inverse_root,
-    weighted_gram,
-    weighted_second_moment,
-    weighted_sum,
-)
+from robust_rlhf_jax.kernels.ball import ball_residual, newton_point, project_ball
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_sum
 from robust_rlhf_jax.kernels.logistic import margins_of
 
 from .logistic_regression import NEWTON_LIMIT
 from .margin_losses import MarginLoss
+from .scaled_span import scaled_span
 
 MAX_STEPS = 200
 MAX_HALVINGS = 20
@@ -28,7 +23,7 @@ MAX_HALVINGS = 20
 class MarginProblem(eqx.Module):
     """min over ‖θ‖ ≤ radius of Σ_n w_n ρ(o_nθᵀx_n)/Σ_n w_n, started at `start`.
 
-    `projector` [k, k] maps to the span of the rows, where θ stays; `row_size`: root mean square length of a row, the
+    `projector` [k, k] maps to the span of the rows, where θ stays; `column_size` [k]: root mean square entries, the
     scale of the gradient's rounding. `margin_problem` makes both.
     """
 
@@ -38,7 +33,7 @@ class MarginProblem(eqx.Module):
     weights: Float[Array, " n"]
     radius: Float[Array, ""]
     projector: Float[Array, "k k"]
-    row_size: Float[Array, ""]
+    column_size: Float[Array, " k"]
     start: Float[Array, " k"]
 
     def at(self, theta: Float[Array, " k"]):
@@ -65,11 +60,10 @@ def margin_problem(
             "project x on fewer directions."
         )
     ones, zero = jnp.ones(x.shape[0], x.dtype), jnp.zeros(x.shape[1], x.dtype)
-    moment = weighted_second_moment(x, ones)
-    whitener, colourer, _ = pseudo_inverse_root(moment)
-    projector, size = matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment))
+    span = scaled_span(x, ones)
     radius = jnp.asarray(radius, x.dtype)
-    return MarginProblem(loss, x, labels.astype(x.dtype), ones, radius, projector, size, zero)
+    projector = span.projector()
+    return MarginProblem(loss, x, labels.astype(x.dtype), ones, radius, projector, span.column_size, zero)
 
 
 class MarginState(eqx.Module):
@@ -96,7 +90,7 @@ class MarginNewton(eqx.Module):
         return _state(problem, at, state.value - at[2])
 
     def terminate(self, problem: MarginProblem, state: MarginState) -> Int[Array, ""]:
-        floor = 32 * jnp.finfo(problem.x.dtype).eps * problem.row_size
+        floor = 32 * jnp.finfo(problem.x.dtype).eps * problem.x.shape[1] ** 0.5
         done = (state.stationarity <= floor) | (state.fall <= _rounding(state.value))
         return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
 
@@ -106,7 +100,7 @@ class MarginNewton(eqx.Module):
 
 def _state(problem: MarginProblem, at, fall) -> MarginState:
     theta, margins, value, gradient = at
-    norm = ball_stationarity(theta, -gradient, problem.radius)
+    norm = jnp.linalg.norm(ball_residual(theta, -gradient, problem.radius) / problem.column_size)
     return MarginState(theta, margins, value, gradient, norm, fall)
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
 from robust_rlhf_jax.iterate import Status, iterate
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
@@ -23,12 +23,25 @@ from robust_rlhf_jax.kernels.spectral import (
     remove_softly,
     scores_from_moments,
 )
+from robust_rlhf_jax.kernels.units import (
+    LONGEST_IN_SCALES,
+    column_medians,
+    in_units,
+    relative_lengths,
+    shortened,
+    typical_powers,
+    unit_free_lengths,
+)
+
+from .row_span import RowSpan, row_span
 
 # A step removes the rows above the score that a 2·CHOP-th of the budget exceeds.
 CHOP = 8
 MAX_STEPS = 64
 # Budget spent and still this many times the clean variance: rows do not look like ε-corrupt clean data.
 EXCESS = 3.0
+# A whitened row longer than this is scored as if it were so long: fourth powers of it must stay finite.
+LONGEST_SCORED = 1e6
 
 
 class FilterProblem(eqx.Module):
@@ -124,14 +137,15 @@ class CovarianceFilter(Filter):
     assume_centered: bool = eqx.field(static=True, default=True)
 
     def look(self, problem, weights, last):
-        centred = self._centred(problem.x, weights)
-        whitener, _, _ = pseudo_inverse_root(weighted_second_moment(centred, weights))
-        return FilterState(weights, *quadratic_scores(matmul(centred, whitener), weights))
+        centred = self.centred(problem.x, weights)
+        y = row_span(centred, weights).whiten(centred)
+        y = shortened(y, jnp.linalg.norm(y, axis=1), LONGEST_SCORED)
+        return FilterState(weights, *quadratic_scores(y, weights))
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, "d d"]:
-        return weighted_second_moment(self._centred(problem.x, state.weights), state.weights)
+        return weighted_second_moment(self.centred(problem.x, state.weights), state.weights)
 
-    def _centred(self, x, weights):
+    def centred(self, x, weights):
         return x if self.assume_centered else x - weighted_mean(x, weights)
 
 
@@ -189,22 +203,31 @@ def _budget(epsilon, doubt, n: int) -> Float[Array, ""]:
     return jnp.where(epsilon > 0, 2.0 * epsilon + doubt, 0.0) * n
 
 
+def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Array, "n d"]:
+    """Rows of which none is `LONGEST` times as long as the typical one, unless all are trusted (ε = 0)."""
+    return jnp.where(epsilon > 0, shortened(rows, relative_lengths(rows)), rows)
+
+
 @eqx.filter_jit
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
     n = x.shape[0]
     if covariance is None:  # no clean level is known: the budget alone ends the filter
+        # One unit for all columns: which direction varies most is what this filter goes by.
+        size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
         whitener, level = None, jnp.zeros((), x.dtype)
     else:
-        whitener, _, rank = pseudo_inverse_root(covariance)
+        size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
+        whitener, _, rank = pseudo_inverse_root(covariance / size[:, None] / size)
         level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-    rows = x
+    rows = plain = _bounded(in_units(x, size), epsilon)
     if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
-        rows, whitener = matmul(x, whitener), None
+        rows, whitener = matmul(rows, whitener), None
     problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n), whitener=whitener)
     solver = MeanFilter()
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
     weights = end.state.weights
-    return FilteredMean(weighted_mean(x, weights), weights, end.state.top, end.status, end.step)
+    top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
+    return FilteredMean(weighted_mean(plain, weights) * size, weights, top, end.status, end.step)
 
 
 def filter_mean(
@@ -221,10 +244,11 @@ def filter_mean(
     `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises. `doubt` ≥ 0: share of
     honest rows that may be lost beyond the budget 2ε before the level is reached.
     """
-    x = jnp.asarray(x)
+    x = as_floats(x)
     _check_rows(x, epsilon, "robust_mean")
     slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
-    return _run_mean_filter(x, jnp.asarray(epsilon, x.dtype), covariance, slack, max_steps, doubt)
+    covariance = None if covariance is None else jnp.asarray(covariance, x.dtype)
+    return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt)
 
 
 def refilter_mean(
@@ -259,7 +283,8 @@ def robust_mean(
     Weights start at 1. While the top eigenvalue λ of the weighted covariance exceeds the clean level and less
     than 2εn of weight is gone, the weights of the rows that stand out along its eigenvector are lowered
     (`kernels.spectral.remove_softly`). Error O(√ε·σ) for covariance ⪯ σ²I, O(ε√log(1/ε)) on stable sets.
-    At ε = 0 it is the mean. ε is traced: a new ε compiles nothing.
+    At ε = 0 it is the mean. ε is traced: a new ε compiles nothing. However far corrupt rows lie, the answer is bounded:
+    rows over 10⁴ times as long as the typical one are shortened to that.
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `covariance` [d, d] of the clean rows if it is known: rows are
     then whitened, and the filter stops at the edge (1 + √(d/n))² of the clean spectrum; without it the filter
@@ -269,9 +294,12 @@ def robust_mean(
 
     **Returns:** mean [d].
 
-    **Raises:** ValueError for a wrong shape or dtype, ε outside [0, ½), or splits outside [1, n].
+    **Raises:** ValueError for a wrong shape or dtype, rows that are not finite, ε outside [0, ½), or splits outside
+    [1, n]. Traced rows that are not finite give NaN.
     """
-    x = jnp.asarray(x)
+    x = as_floats(x)
+    _check_rows(x, epsilon, "robust_mean")
+    check_finite(x, "x")
     if not 1 <= splits <= max(1, x.shape[0]):
         raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {x.shape[0]}.")
     if splits == 1:
@@ -290,16 +318,45 @@ def robust_mean(
 @eqx.filter_jit
 def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
     n, d = x.shape
-    rank = pseudo_inverse_root(matmul(x.T, x) / n)[2]
+    # Scaled and centred before anything is squared, by what half of the rows cannot move.
+    centre = jnp.zeros(d, x.dtype) if assume_centered else column_medians(x)
+    size = typical_powers(x - centre)
+    rows = in_units(x - centre, size)
+    relative = unit_free_lengths(rows, epsilon)
+    rows = jnp.where(epsilon > 0, shortened(rows, relative), rows)
+    count = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0))
+    rank = row_span(rows, count**2).rank
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, x.dtype)
-    problem = FilterProblem(x, epsilon, level, _budget(epsilon, doubt, n))
+    problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n))
     solver = CovarianceFilter(assume_centered)
     end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
+    weights = end.state.weights
     sigma = solver.extract(problem, end.state)
-    mean = jnp.zeros(d, x.dtype) if assume_centered else weighted_mean(x, end.state.weights)
+    covariance = sigma * size[:, None] * size
+    span = row_span(solver.centred(rows, weights), weights)
+    # Units beyond the precision's range: all directions are resolved, and yet their covariance is 0 or infinite.
+    lost = ~jnp.isfinite(covariance) | ((covariance == 0) & (sigma != 0) & jnp.eye(d, dtype=bool))
+    mean = centre if assume_centered else centre + weighted_mean(rows, weights) * size
     return RobustCovariance(
-        sigma, *pseudo_inverse_root(sigma), mean, end.state.weights, end.state.top, end.status, end.step
+        covariance,
+        *_symmetric_roots(span, size),
+        span.rank,
+        mean,
+        weights,
+        end.state.top,
+        jnp.where(jnp.any(lost), Status.NONFINITE.array(), end.status),
+        end.step,
     )
+
+
+def _symmetric_roots(span: RowSpan, size: Float[Array, " d"]):
+    """(Σ^{-1/2}, Σ^{1/2}) of Σ = SMS, S = diag(size), from the principal axes of M: Σ = CᵀC, and C is not squared."""
+    unit = jnp.max(size)
+    root = (span.axes * jnp.sqrt(span.variances) * (size / unit)[:, None]).T
+    outer = row_span(root, jnp.full(root.shape[0], 1.0, root.dtype))
+    deviations = unit * jnp.sqrt(outer.variances * root.shape[0])
+    inverse = jnp.where(deviations > 0, 1.0 / jnp.where(deviations > 0, deviations, 1.0), 0.0)
+    return matmul(outer.axes * inverse, outer.axes.T), matmul(outer.axes * deviations, outer.axes.T)
 
 
 def robust_covariance(
@@ -320,13 +377,15 @@ def robust_covariance(
     takes: for normal data the result is up to a factor 1 − O(ε log 1/ε) too small.
 
     A rank-deficient covariance is no error: null directions are dropped from `whitener` and counted in `rank`.
+    Columns are scaled by typical entries first, so that their units change neither weights nor `rank`, and rows over
+    10⁴ times as long as the typical one are shortened. A covariance beyond the precision's range: status `nonfinite`.
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `assume_centered`: the second moment E[xxᵀ] is wanted (as in
     Algorithm 1) instead of the covariance about a mean estimated from the same weights; `doubt` as in `filter_mean`.
 
     **Raises:** ValueError for a wrong shape or dtype, or ε outside [0, ½).
     """
-    x = jnp.asarray(x)
+    x = as_floats(x)
     _check_rows(x, epsilon, "robust_covariance")
     doubt = jnp.asarray(doubt, x.dtype)
-    return _run_covariance_filter(x, jnp.asarray(epsilon, x.dtype), assume_centered, max_steps, doubt)
+    return _run_covariance_filter(x, as_epsilon(epsilon, x.dtype), assume_centered, max_steps, doubt)

@@ -5,29 +5,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
 from robust_rlhf_jax.iterate import Status
-from robust_rlhf_jax.kernels.linalg import (
-    matmul,
-    pseudo_inverse_root,
-    relative_tolerance,
-    weighted_gram,
-)
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
+from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
 
 from .moments import robust_covariance
+from .row_span import row_span
+from .suspects import bounded_rows, floored_weights
 
-# Rows that the covariate filter removed keep this weight. Where every row of a direction is suspect (a rarely
-# visited state looks exactly like an outlier) the direction stays identified by them; where clean rows cover it
-# too, suspect rows count a thousandth.
-SUSPECT_WEIGHT = 1e-3
 REFINEMENTS = 5
 
 
 class RegressionDesign(eqx.Module):
     """What robust regression needs of its covariates: prepared once, used for any number of targets.
 
-    `columns` [d, n]: Φᵀ; `weights` [n]; `gram_root_inverse` [d, d]: (Σ_i w_iφ_iφ_iᵀ)^{-1/2} on the span; `rank`;
+    `columns` [d, n]: Φᵀ; `weights` [n]; `gram_root_inverse` [d, d]: R with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁺; `rank`;
     `second_moment` [d, d]: robust E[φφᵀ]; `multiple`: Huber's clip in standard deviations; `status`.
     """
 
@@ -47,7 +41,7 @@ class RegressionDesign(eqx.Module):
 
 
 def covariate_weights(phi: Float[Array, "n d"], epsilon: Float[Array, ""]):
-    """(weights [n], status) of a filter on the covariates; no weight is below `SUSPECT_WEIGHT`."""
+    """(weights [n], status) of a filter on the covariates; rows that it removes keep `floored_weights`."""
     weights, moments = _filter_covariates(phi, epsilon)
     return weights, moments.status
 
@@ -57,18 +51,29 @@ def _filter_covariates(phi, epsilon):
     # A filter that spends its budget far above the clean level has no ground to stand on (a few tight clusters
     # of states have heavier tails than any outlier): then all rows stay, and residual clipping alone protects.
     lost = moments.status == Status.FILTER_REMOVED_TOO_MUCH
-    return jnp.where(lost, 1.0, jnp.maximum(moments.weights, SUSPECT_WEIGHT)), moments
+    return floored_weights(phi, jnp.where(lost, 1.0, moments.weights), epsilon), moments
 
 
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
     """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
+    phi = bounded_rows(as_floats(phi), epsilon)
     weights, moments = _filter_covariates(phi, epsilon)
-    # Directions that only suspect rows cover have eigenvalues near SUSPECT_WEIGHT: keep those, drop rounding.
-    tolerance = relative_tolerance(phi.dtype, 1)
-    root_inverse, _, rank = pseudo_inverse_root(weighted_gram(phi, weights), tolerance)
+    # Directions that only suspect rows cover have variances near SUSPECT_WEIGHT: those stay, rounding does not.
+    root_inverse, rank = _gram_root_inverse(phi, weights)
     return RegressionDesign(
         phi.T, weights, root_inverse, rank, moments.covariance, huber_multiple(epsilon), moments.status
     )
+
+
+def _gram_root_inverse(phi, weights):
+    """(R [d, d] with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁻¹ on the span in columns of typical size 1, 0 off it; rank of the span)."""
+    size = typical_powers(phi)
+    span = row_span(in_units(phi, size), weights)
+    inverse = jnp.where(
+        span.variances > 0, 1.0 / jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0)), 0.0
+    )
+    root = matmul(span.axes * inverse, span.axes.T) / jnp.sqrt(jnp.sum(weights))
+    return root / size[:, None], span.rank
 
 
 def robust_linear_regression(
@@ -90,11 +95,21 @@ def robust_linear_regression(
     if phi.ndim != 2 or targets.shape != phi.shape[:1]:
         raise ValueError(f"phi {phi.shape} must be [n, d] and targets {targets.shape} must be [n].")
     check_epsilon(epsilon)
-    return _regress(phi, targets, jnp.asarray(epsilon, phi.dtype))
+    check_finite(phi, "phi")
+    check_finite(targets, "targets")
+    return _regress(phi, targets.astype(phi.dtype), as_epsilon(epsilon, phi.dtype))
 
 
 @jax.jit
 def _regress(phi, targets, epsilon):
+    size, unit = typical_powers(phi), typical_powers(targets[:, None])
+    targets = in_units(targets[:, None], unit)[:, 0]
+    # A target this many typical ones large is as good as infinite; larger ones cost digits of the first fit.
+    targets = jnp.where(epsilon > 0, jnp.clip(targets, -LONGEST, LONGEST), targets)
+    return _refined(in_units(phi, size), targets, epsilon) * unit / size
+
+
+def _refined(phi, targets, epsilon):
     design = prepare_design(phi, epsilon)
 
     def refine(_, w):  # the scale is taken afresh from ever better residuals
@@ -109,8 +124,6 @@ def _without_clipped(design: RegressionDesign, targets, w):
     residuals = targets - matmul(w, design.columns)
     clip = clip_level(residuals, design.weights, design.multiple)
     weights = jnp.where(jnp.abs(residuals) <= clip, design.weights, 0.0)
-    root_inverse = pseudo_inverse_root(
-        weighted_gram(design.columns.T, weights), relative_tolerance(w.dtype, 1)
-    )[0]
+    root_inverse, _ = _gram_root_inverse(design.columns.T, weights)
     unclipped = jnp.asarray(jnp.inf, w.dtype)
     return huber_regression(design.columns, targets, weights, root_inverse, unclipped)

@@ -4,11 +4,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.checks import as_epsilon, as_floats
 from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.units import typical_powers
 
 from .moments import filter_mean, robust_covariance
-from .regression import SUSPECT_WEIGHT
+from .suspects import bounded_rows, floored_weights
 from .trimmed_mle import TrimmedFit, trimmed_mle
 
 # A difference with more than this share of its length off the identifiable subspace is suspect.
@@ -43,30 +45,35 @@ def robust_reward(
     """Algorithm 1, first two thirds: Σ̂ from one sample, filter and trimmed likelihood on another.
 
     Σ̂ = robust second moment of `covariance_rows`; x whitened by it and filtered; Algorithm 2 on x with the
-    filter's weights as capacities. Filtered rows keep a thousandth of their weight, so that a direction which
-    only they cover stays identified. Only the filter sees whitened rows: the likelihood is in terms of x.
-    `doubt`: share of honest rows that the filter may lose beyond its budget 2ε (`filter_mean`).
+    filter's weights as capacities. Filtered rows keep a thousandth of their weight (far ones less, `floored_weights`),
+    so that a direction which only they cover stays identified. Only the filter sees whitened rows: the likelihood is in
+    terms of x. `doubt`: share of honest rows that the filter may lose beyond its budget 2ε (`filter_mean`).
     """
+    covariance_rows, x = as_floats(covariance_rows), as_floats(x)
+    epsilon = as_epsilon(epsilon, x.dtype)
+    # The filter in columns of typical size 1, so that no unit is lost in rounding.
+    size = typical_powers(covariance_rows)
+    covariance_rows, rows = (bounded_rows(part, epsilon) / size for part in (covariance_rows, x))
     moments = robust_covariance(covariance_rows, epsilon, assume_centered=True, doubt=doubt)
     # Σ̂ is known to a relative O(ε log 1/ε) only: a filter that asked for more would eat clean rows.
     slack = -2.0 * epsilon * jnp.log(jnp.maximum(epsilon, 1e-6))
-    filtered = filter_mean(x, epsilon, covariance=moments.covariance, slack=slack, doubt=doubt)
-    whitened = matmul(x, moments.whitener)
-    off = jnp.sum((x - matmul(whitened, moments.colourer)) ** 2, axis=1)
-    leaks = (off > OFF_SUBSPACE**2 * jnp.sum(x**2, axis=1)) & (epsilon > 0)
+    filtered = filter_mean(rows, epsilon, covariance=moments.covariance, slack=slack, doubt=doubt)
+    whitened = matmul(rows, moments.whitener)
+    off = jnp.sum((rows - matmul(whitened, moments.colourer)) ** 2, axis=1)
+    leaks = (off > OFF_SUBSPACE**2 * jnp.sum(rows**2, axis=1)) & (epsilon > 0)
     survivors = jnp.where(leaks, 0.0, filtered.weights)
     fit = trimmed_mle(
         x,
         labels,
         epsilon,
         radius=radius,
-        weights=jnp.maximum(survivors, SUSPECT_WEIGHT),
+        weights=floored_weights(x, survivors, epsilon),
         robust_start=robust_start,
     )
     return RewardEstimate(
         fit,
         survivors,
-        moments.covariance,
+        moments.covariance * size[:, None] * size,
         moments.rank,
         jnp.sum(whitened**2, axis=1) / jnp.maximum(moments.rank, 1),
         worst_status(moments.status, filtered.status, fit.status),

@@ -6,52 +6,56 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
+from robust_rlhf_jax.kernels.linalg import weighted_second_moment
 
 from .logistic_regression import STRIDE, sample_suffices
 from .row_span import row_span
+from .scaled_span import scaled_span, typical_share
 
 
 class RowGeometry(NamedTuple):
     """`moment` [k, k] and the `projector` [k, k] to its span, None where k is large; `row_size`: root mean square
-    length of a row; `rank` of the span; `lengths` [n] of the whitened rows, None if not asked for; `starts` [m, k].
+    length of a row, `column_size` [k] of a column's entries, None where k is large, far rows bounded; `rank` of the
+    span; `lengths` [n] of the whitened rows, None if not asked for; `starts` [m, k].
     """
 
     moment: Float[Array, "k k"] | None
     projector: Float[Array, "k k"] | None
     row_size: Float[Array, ""]
+    column_size: Float[Array, " k"] | None
     rank: Int[Array, ""]
     lengths: Float[Array, " n"] | None
     starts: Float[Array, "m k"]
 
 
-def dense_geometry(x, weights, starts, whiten: bool) -> RowGeometry:
+def dense_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     """The starts as they are: whoever has the projector projects them."""
-    moment, (whitener, colourer, rank) = _span(x, weights, exact=whiten)
-    lengths = jnp.linalg.norm(matmul(x, whitener), axis=1) if whiten else None
-    return RowGeometry(moment, matmul(whitener, colourer), jnp.sqrt(jnp.trace(moment)), rank, lengths, starts)
+    moment, span = _span(x, weights, epsilon, exact=whiten)
+    lengths = span.lengths(x) if whiten else None
+    size = span.column_size
+    return RowGeometry(moment, span.projector(), jnp.linalg.norm(size), size, span.rank, lengths, starts)
 
 
-def wide_geometry(x, weights, starts, whiten: bool) -> RowGeometry:
+def wide_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     """The starts moved into the span, where L-BFGS stays. Dear is one `eigh` of size min(n, k)."""
+    weights = weights * typical_share(x, epsilon)
     span = row_span(x, weights)
     row_size = jnp.sqrt(jnp.dot(weights, jnp.sum(x**2, axis=1)) / jnp.sum(weights))
     lengths = span.lengths(x) if whiten else None
-    return RowGeometry(None, None, row_size, span.rank, lengths, span.project(starts))
+    return RowGeometry(None, None, row_size, None, span.rank, lengths, span.project(starts))
 
 
-def _span(x, weights, exact: bool):
-    """Second moment of the rows, and its `pseudo_inverse_root`.
+def _span(x, weights, epsilon, exact: bool):
+    """Second moment of the rows, and their `scaled_span`.
 
     A sample of the rows that spans every direction settles the span, and the rest only matters to a whitener.
     """
     k = x.shape[1]
 
     def of(rows, w):
-        moment = weighted_second_moment(rows, w)
-        return moment, pseudo_inverse_root(moment)
+        return weighted_second_moment(rows, w), scaled_span(rows, w, epsilon)
 
     if exact or not sample_suffices(x):
         return of(x, weights)
     sampled = of(x[::STRIDE], weights[::STRIDE])
-    return jax.lax.cond(sampled[1][2] == k, lambda: sampled, lambda: of(x, weights))
+    return jax.lax.cond(sampled[1].rank == k, lambda: sampled, lambda: of(x, weights))

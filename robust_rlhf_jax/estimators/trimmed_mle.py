@@ -5,13 +5,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon, check_labels, is_traced
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels, is_traced
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.kernels.units import in_units, typical_powers
 
 from .logistic_problem import LogisticProblem, begin
 from .logistic_regression import NEWTON_LIMIT, fit_logistic
 from .row_geometry import dense_geometry, wide_geometry
+from .suspects import bounded_rows
 
 MAX_ROUNDS = 100
 
@@ -32,6 +34,7 @@ class TrimmedProblem(eqx.Module):
     projector: Float[Array, "k k"] | None
     start: Float[Array, " k"]
     tolerance: Float[Array, ""]
+    column_size: Float[Array, " k"] | None
     newton_limit: int = eqx.field(static=True, default=NEWTON_LIMIT)
 
     def most_likely(self, margins: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -50,6 +53,7 @@ class TrimmedProblem(eqx.Module):
             curvature,
             self.row_size,
             margins,
+            self.column_size,
         )
 
     def objective(self, margins, weights) -> Float[Array, ""]:
@@ -118,9 +122,9 @@ class TrimmedFit(eqx.Module):
     """Result of `trimmed_mle`.
 
     `theta` [k]; `weights` [n]: 1 for kept pairs, 0 for trimmed ones; `objective`: mean log-likelihood of the kept
-    pairs; `gradient_norm`: projected gradient of the last inner problem; `rank`: dimension of the span of x;
-    `rounds`, `newton_steps`: alternations and Newton (or L-BFGS) steps of the start that won, `start`: its index;
-    `status`.
+    pairs; `gradient_norm`: projected gradient of the last inner problem, in units of the columns; `rank`: dimension of
+    the span of x; `rounds`, `newton_steps`: alternations and Newton (or L-BFGS) steps of the start that won, `start`:
+    its index; `status`.
     """
 
     theta: Float[Array, " k"]
@@ -178,10 +182,14 @@ def _fit(
     max_rounds,
     newton_limit,
 ):
+    # One unit for all columns, a power of two, which rounds nothing: what is squared below stays in range.
+    unit = jnp.max(typical_powers(x))
+    x = bounded_rows(in_units(x, unit), epsilon)
+    radius = jnp.minimum(radius * unit, jnp.finfo(x.dtype).max ** 0.5)
     zero = jnp.zeros(x.shape[1], x.dtype)
     describe = dense_geometry if x.shape[1] <= newton_limit else wide_geometry
-    given = zero[None] if starts is None else starts
-    geometry = describe(x, jnp.maximum(capacity, 1e-6), given, robust_start)
+    given = zero[None] if starts is None else starts * unit
+    geometry = describe(x, jnp.maximum(capacity, 1e-6), epsilon, given, robust_start)
     problem = TrimmedProblem(
         x,
         labels,
@@ -193,6 +201,7 @@ def _fit(
         geometry.projector,
         zero,
         tolerance,
+        geometry.column_size,
         newton_limit,
     )
     rows = [geometry.starts]
@@ -210,7 +219,7 @@ def _fit(
     best = jnp.argmax(jnp.where(ends.status == Status.NONFINITE, -jnp.inf, ends.state.objective))
     end = jax.tree.map(lambda leaf: leaf[best], ends)
     return TrimmedFit(
-        theta=end.state.theta,
+        theta=end.state.theta / unit,
         weights=end.state.weights,
         objective=end.state.objective,
         gradient_norm=end.state.gradient_norm,
@@ -256,14 +265,14 @@ def trimmed_mle(
     **Raises:** ValueError for wrong shapes, ε outside [0, ½), labels other than ±1, radius ≤ 0, random starts without
     a key.
     """
-    x, labels = jnp.asarray(x), jnp.asarray(labels)
+    x, labels = as_floats(x), jnp.asarray(labels)
     _check_arguments(x, labels, epsilon, radius, weights, starts, n_random_starts, key)
     dtype = x.dtype
     return _fit(
         x,
         labels.astype(dtype),
         jnp.ones(x.shape[0], dtype) if weights is None else jnp.asarray(weights, dtype),
-        jnp.asarray(epsilon, dtype),
+        as_epsilon(epsilon, dtype),
         jnp.asarray(radius, dtype),
         jnp.asarray(default_tolerance(dtype) if tolerance is None else tolerance, dtype),
         None if starts is None else jnp.asarray(starts, dtype),

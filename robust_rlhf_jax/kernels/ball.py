@@ -7,6 +7,9 @@ from jaxtyping import Array, Float
 from .lapack import cholesky, cholesky_solve, lower_solve
 from .linalg import matmul
 
+# Columns whose curvature differs by less than this many powers of two are alike.
+ALIKE = 6
+
 
 def project_ball(theta: Float[Array, " k"], radius: Float[Array, ""]) -> Float[Array, " k"]:
     """The closest point with ‖·‖₂ ≤ radius."""
@@ -55,6 +58,19 @@ def ball_stationarity(
     return jnp.linalg.norm(project_ball(theta + gradient, radius) - theta)
 
 
+def ball_residual(
+    theta: Float[Array, " k"], gradient: Float[Array, " k"], radius: Float[Array, ""]
+) -> Float[Array, " k"]:
+    """g less its part along θ where the ball holds θ back: zero exactly at a maximiser over the ball of a concave f.
+
+    Unlike `ball_stationarity` it adds nothing to g that has other units.
+    """
+    size2 = jnp.dot(theta, theta)
+    held = jnp.sqrt(size2) >= radius * (1 - 32 * jnp.finfo(theta.dtype).eps)
+    outward = jnp.maximum(jnp.dot(gradient, theta), 0.0) / jnp.where(size2 > 0, size2, 1.0)
+    return gradient - jnp.where(held, outward, 0.0) * theta
+
+
 def newton_point(
     theta: Float[Array, " k"],
     gradient: Float[Array, " k"],
@@ -63,10 +79,12 @@ def newton_point(
 ) -> Float[Array, " k"]:
     """Maximiser over the ball of the quadratic model f(θ) + gᵀp − ½pᵀCp at θ + p.
 
-    A ridge of a few rounding errors keeps null directions of C (where g vanishes as well) from dividing 0 by 0.
+    A ridge of a few rounding errors keeps null directions of C (where g vanishes as well) from dividing 0 by 0. It is
+    the same for columns of like size, so that it leaves null directions be, and smaller where a column is small.
     """
-    k = curvature.shape[0]
-    scale = jnp.trace(curvature) / k
-    ridge = 16 * jnp.finfo(curvature.dtype).eps * jnp.where(scale > 0, k * scale, 1.0)
-    a = curvature + ridge * jnp.eye(k, dtype=curvature.dtype)
+    k, own = curvature.shape[0], jnp.diagonal(curvature)
+    most = jnp.where(jnp.max(own) > 0, jnp.max(own), 1.0)
+    smaller = jnp.log2(most) - jnp.log2(jnp.where(own > 0, own, most))
+    level = most * 2.0 ** -(ALIKE * jnp.floor(smaller / ALIKE))
+    a = curvature + jnp.diag(16 * k * jnp.finfo(curvature.dtype).eps * level)
     return minimise_quadratic_in_ball(a, gradient + matmul(a, theta), radius)

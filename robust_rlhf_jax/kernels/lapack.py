@@ -41,6 +41,12 @@ def eigh(matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, 
 
 
 @_sequential_on_cpu
+def qr_basis(matrix: Float[Array, "d m"]) -> Float[Array, "d m"]:
+    """Orthonormal columns, the first j of which span the first j of the matrix where those are independent."""
+    return jnp.linalg.qr(matrix)[0]
+
+
+@_sequential_on_cpu
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Lower factor of a positive definite matrix; NaN, never silence, where it is not."""
     return jnp.linalg.cholesky(matrix)

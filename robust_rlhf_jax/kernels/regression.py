@@ -90,13 +90,13 @@ def huber_regression(
     derivative: the result is linear in the targets.
 
     **Arguments:** `columns` [d, n]: Φᵀ, a covariate a row, in which both products run along the memory;
-    `gram_root_inverse` [d, d]: G^{-1/2} on the span of G, zero off it (`pseudo_inverse_root`); `start` [d]:
+    `gram_root_inverse` [d, d]: R with RRᵀ = G⁺, as G^{-1/2} on the span of G (`pseudo_inverse_root`); `start` [d]:
     where to begin and to take the scale from, None for least squares.
     """
     weighted = columns * weights
 
     def solve(residuals):
-        return matmul(gram_root_inverse, matmul(gram_root_inverse, matmul(weighted, residuals)))
+        return matmul(gram_root_inverse, matmul(gram_root_inverse.T, matmul(weighted, residuals)))
 
     def residuals_of(w):
         return targets - matmul(w, columns)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.estimators import prepare_design, robust_covariance, robust_linear_regression
-from robust_rlhf_jax.estimators.regression import SUSPECT_WEIGHT
+from robust_rlhf_jax.estimators.suspects import SUSPECT_WEIGHT
 from robust_rlhf_jax.iterate import Status
 
 EPSILON = 0.1

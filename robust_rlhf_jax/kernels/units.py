@@ -1,0 +1,79 @@
+"""Typical sizes that half of the entries cannot move, as powers of two: dividing by them rounds nothing."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .quantile import upper_threshold
+
+# A row longer than this many typical rows keeps its direction and is shortened: no precision tells it from infinity.
+LONGEST = 1e4
+# Where all rows count alike, as in a scale, they count as if they were at most this many typical rows long.
+LONGEST_IN_SCALES = 10.0
+
+
+def typical_powers(x: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """The power of two at or below the median of |x_nj| over the rows where it is not 0, for each column j; 1 for a
+    column of zeros.
+
+    Bisection over exponents, without a sort.
+    """
+    info = jnp.finfo(x.dtype)
+    least, most = int(info.minexp), int(info.maxexp) - 2
+    size = jnp.abs(x)
+    half = 0.5 * jnp.sum(size > 0, axis=0)
+    bounds = jnp.full(x.shape[1], least), jnp.full(x.shape[1], most)
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high + 1) // 2
+        enough = jnp.sum(size >= _power(middle, x.dtype), axis=0) >= half
+        return jnp.where(enough, middle, low), jnp.where(enough, high, middle - 1)
+
+    exponent, _ = jax.lax.fori_loop(0, (most - least).bit_length(), halve, bounds)
+    return jnp.where(half > 0, _power(exponent, x.dtype), 1.0)
+
+
+def _power(exponent, dtype):
+    return jnp.ldexp(jnp.ones((), dtype), exponent)
+
+
+def in_units(x: Float[Array, "n k"], size: Float[Array, " k"]) -> Float[Array, "n k"]:
+    """x/size with entries of at most a 2¹⁰-th of the largest float, whose reciprocals are not flushed to 0; NaN where x
+    is not finite.
+    """
+    most = jnp.finfo(x.dtype).max * 2.0**-10
+    return jnp.where(jnp.isfinite(x), jnp.clip(x / size, -most, most), jnp.nan)
+
+
+def relative_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """‖x_n‖ over the (upper) median of the lengths that are not 0, for rows of `in_units`."""
+    most = jnp.max(jnp.abs(x), axis=1)
+    size = most * jnp.linalg.norm(x / jnp.where(most > 0, most, 1.0)[:, None], axis=1)
+    present = (size > 0).astype(x.dtype)
+    typical = upper_threshold(size, present, 0.5 * jnp.sum(present))
+    return size / jnp.where(typical > 0, typical, 1.0)
+
+
+def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:
+    """`relative_lengths` in columns divided by their typical entry, so that the columns' units do not matter.
+
+    Typical is the (upper) median of the entries that are not 0, less the εn smallest of them: where honest rows are
+    mostly 0, a few lies of next to nothing must not make every honest entry look large.
+    """
+    size = jnp.abs(x)
+    present = (size > 0).astype(x.dtype)
+    mass = 0.5 * jnp.maximum(jnp.sum(present, axis=0) - epsilon * x.shape[0], 0.0)
+    typical = jax.vmap(upper_threshold, (1, 1, 0))(size, present, mass)
+    return relative_lengths(in_units(x, jnp.where(typical > 0, typical, 1.0)))
+
+
+def shortened(x: Float[Array, "n k"], relative: Float[Array, " n"], longest: float = LONGEST):
+    """Rows at most `longest` typical rows long, in their directions."""
+    return x * jnp.minimum(1.0, longest / jnp.maximum(relative, 1.0))[:, None]
+
+
+def column_medians(x: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """The (upper) median of each column."""
+    ones = jnp.ones(x.shape[0], x.dtype)
+    return jax.vmap(upper_threshold, (1, None, None))(x, ones, jnp.asarray(0.5 * x.shape[0], x.dtype))
