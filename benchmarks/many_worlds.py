@@ -67,10 +67,10 @@ def trial(world: World, key, pairs, attack):
     return tuple(returned(world.mdp, solution) for solution in solved)
 
 
-def coverage_rows(keys, told):
+def coverage_rows(keys, told, families):
     """(family, key, attack) → (plain, robust); attack "none" is the clean reference."""
     rows = {}
-    cells = [(f, k, a) for f in FAMILIES for k in keys for a in ("none", *told)]
+    cells = [(f, k, a) for f in families for k in keys for a in ("none", *told)]
     for family, k, attack in track(cells, description="coverage"):
         world = PRESETS["coverage"].families[family](jax.random.key(k))
         rows[family, k, attack] = trial(world, jax.random.key(1000 + k), PAIRS, attack)
@@ -96,7 +96,7 @@ def quartiles(values) -> str:
     return f"{middle:.3f} ({low:.3f}–{high:.3f})"
 
 
-def coverage_table(rows, keys, told):
+def coverage_table(rows, keys, told, families):
     """(Markdown lines, missed): worst over attacks as a share of the clean reference, over worlds."""
     lines = [
         "| family | plain, worst attack | robust_policy, worst attack | worst world | its attack |",
@@ -104,7 +104,7 @@ def coverage_table(rows, keys, told):
     ]
     lines[1] = "|---|---|---|---|---|"
     missed = []
-    for family in FAMILIES:
+    for family in families:
         shares = {}
         for k in keys:
             clean = rows[family, k, "none"][0]
@@ -145,13 +145,15 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=10, help="worlds a family, by keys 10 and up")
     parser.add_argument("--parts", nargs="+", choices=("coverage", "sizes"), default=("coverage", "sizes"))
     parser.add_argument("--attacks", nargs="+", default=TOLD, help="of the coverage part")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of the coverage part")
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     arguments = parser.parse_args()
     start, keys = time.time(), list(range(10, 10 + arguments.worlds))
     lines, missed = [], []
     if "coverage" in arguments.parts:
-        rows = coverage_rows(keys, tuple(arguments.attacks))
-        table, short = coverage_table(rows, keys, tuple(arguments.attacks))
+        told, families = tuple(arguments.attacks), tuple(arguments.families)
+        rows = coverage_rows(keys, told, families)
+        table, short = coverage_table(rows, keys, told, families)
         lines, missed = [*lines, *table, ""], [*missed, *short]
     if "sizes" in arguments.parts:
         table, short = size_table(size_rows(keys), keys)
