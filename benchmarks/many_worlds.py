@@ -145,7 +145,9 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=10, help="worlds a family, by keys 10 and up")
     parser.add_argument("--parts", nargs="+", choices=("coverage", "sizes"), default=("coverage", "sizes"))
     parser.add_argument("--attacks", nargs="+", default=TOLD, help="of the coverage part")
-    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of the coverage part")
+    parser.add_argument(
+        "--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of the coverage part"
+    )
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     arguments = parser.parse_args()
     start, keys = time.time(), list(range(10, 10 + arguments.worlds))
