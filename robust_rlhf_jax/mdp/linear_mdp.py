@@ -56,8 +56,8 @@ class LinearMDP(eqx.Module):
 def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
     """Check on the host that `mdp` is exactly linear and normalised; return nothing.
 
-    ‖φ(s,a)‖₂ ≤ 1, every P_h(·|s,a) = φ(s,a)ᵀμ_h a distribution, ρ a distribution, ‖θ_h‖₂ ≤ √p. Rows are
-    checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
+    ‖φ(s,a)‖₂ ≤ 1, every P_h(·|s,a) = φ(s,a)ᵀμ_h a distribution, ‖μ_h(𝒮)‖₂ ≤ √d, ρ a distribution, ‖θ_h‖₂ ≤ √p. Rows
+    are checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
 
     **Raises:** ValueError that names the first condition that fails.
     """
@@ -76,6 +76,11 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
         raise ValueError("initial_distribution is not a distribution: it must be ≥ 0 and sum to 1.")
     for h in range(mdp.horizon):
         _check_transitions(phi, np.asarray(mdp.transition_measures[h], np.float64), h, tolerance)
+    totals = np.linalg.norm(np.asarray(mdp.transition_measures, np.float64).sum(axis=-1), axis=-1)
+    if totals.max() > np.sqrt(mdp.dim) + tolerance:
+        raise ValueError(
+            f"A mu_h(S) has norm {totals.max():.4g}: the bound is sqrt(d) = {np.sqrt(mdp.dim):.4g}."
+        )
 
 
 def _check_transitions(phi, measure, h, tolerance, block=4096):

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 
@@ -132,9 +133,19 @@ def expected_features(mdp: LinearMDP, policy: Policy) -> Float[Array, "H p"]:
     return einsum("hsa,sap->hp", occupancy(mdp, policy), mdp.reward_table)
 
 
-@jax.jit
 def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
-    """(V★ − V^π)/(V★ − V_min) under the true reward: 0 for an optimal policy, 1 for the worst one."""
+    """(V★ − V^π)/(V★ − V_min) under the true reward: 0 for an optimal policy, 1 for the worst one.
+
+    **Raises:** ValueError where all policies have the same value, outside of jit; there it is NaN.
+    """
+    gap, span = _gap_and_span(mdp, policy)
+    if not is_traced(span) and jnp.ndim(span) == 0 and span <= 0:
+        raise ValueError("Every policy has the same value under this reward: there is no gap to normalise.")
+    return gap
+
+
+@jax.jit
+def _gap_and_span(mdp, policy):
     _, best = optimal_policy(mdp)
     worst = -optimal_policy(mdp, -mdp.theta)[1]
-    return (best - policy_value(mdp, policy)) / (best - worst)
+    return (best - policy_value(mdp, policy)) / (best - worst), best - worst

@@ -26,7 +26,7 @@ def fit_reward(
 
     **Arguments:**
 
-    - `data`: `PreferenceData` of N pairs (`load_pairs`, `preferences_from_features`, `sample_preferences`).
+    - `data`: `PreferenceData` of N pairs (`load`, `preferences_from_features`, `sample_preferences`).
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values), whose labels hang together; None: each pair for itself.

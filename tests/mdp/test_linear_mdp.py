@@ -120,6 +120,16 @@ def test_check_finds_a_negative_row_in_the_last_block():
         check_linear_mdp(LinearMDP(phi, measures, np.zeros((1, 2)), np.eye(n_states)[0]))
 
 
+def test_check_refuses_a_measure_that_is_large_where_no_feature_looks(small_mdp):
+    """‖μ_h(𝒮)‖ ≤ √d is a condition of its own: the transitions are those of `small_mdp`."""
+    features = jnp.pad(small_mdp.features, ((0, 0), (0, 0), (0, 1)))
+    measures = jnp.pad(small_mdp.transition_measures, ((0, 0), (0, 1), (0, 0)), constant_values=10.0)
+    theta = jnp.pad(small_mdp.theta, ((0, 0), (0, 1)))
+    hidden = dataclasses.replace(small_mdp, features=features, transition_measures=measures, theta=theta)
+    with pytest.raises(ValueError, match="bound is sqrt"):
+        check_linear_mdp(hidden)
+
+
 @pytest.mark.parametrize("field", ["features", "transition_measures", "theta", "initial_distribution"])
 def test_check_refuses_nan(small_mdp, field):
     spoilt = getattr(small_mdp, field).at[..., 0].set(jnp.nan)

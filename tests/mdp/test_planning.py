@@ -258,3 +258,9 @@ def test_planning_batches_and_compiles_once(small_mdp, random_policy, count_comp
         optimal_policy(small_mdp, theta)
         policy_value(small_mdp, policy, theta)
     assert count.compiled == []
+
+
+def test_a_reward_under_which_all_policies_are_alike_has_no_gap(small_mdp):
+    nothing = dataclasses.replace(small_mdp, theta=jnp.zeros_like(small_mdp.theta))
+    with pytest.raises(ValueError, match="same value"):
+        normalised_gap(nothing, uniform_policy(nothing))
