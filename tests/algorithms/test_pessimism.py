@@ -1,5 +1,7 @@
 """The pessimistic objective: facts of its theory, its minimum against linear programs, and how it fails."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -180,6 +182,17 @@ def test_reference_of_the_data_is_the_behaviours(holes):
     found = reference_features(data, jnp.asarray(0.0)).reshape(mdp.horizon, mdp.dim)
     spread = np.std(np.asarray(data.features), axis=(0, 1)) / np.sqrt(2 * 20_000)
     assert (np.abs(found - reference) <= 5 * spread + 1e-12).all()
+
+
+def test_the_reference_survives_planted_trajectories(holes):
+    """A tenth of the pairs far out: the plain mean follows them, the robust one stays near the clean mean."""
+    mdp, _, _ = holes
+    data = sample_preferences(jax.random.key(3), mdp, 4000)
+    planted = dataclasses.replace(data, features=data.features.at[:400].add(3.0))
+    rows = np.mean(np.asarray(planted.features), axis=1).reshape(4000, -1)
+    clean = np.mean(np.asarray(data.features), axis=(0, 1)).reshape(-1)
+    found = reference_features(planted, jnp.asarray(0.1))
+    assert np.linalg.norm(found - clean) < 0.1 * np.linalg.norm(rows.mean(axis=0) - clean)
 
 
 class Moody(eqx.Module):

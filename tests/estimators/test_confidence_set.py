@@ -19,7 +19,7 @@ from robust_rlhf_jax.estimators import (
     ellipsoid,
     fit_logistic,
 )
-from robust_rlhf_jax.estimators.confidence_set import chi_square_quantile
+from robust_rlhf_jax.estimators.confidence_set import chi_square_quantile, theory_zeta
 from robust_rlhf_jax.iterate import Status
 
 project = jax.jit(lambda allowed, y: allowed.project(y))
@@ -160,3 +160,11 @@ def test_bad_settings(zeta, radius, message):
     x, labels, _ = sample(0)
     with pytest.raises(ValueError, match=message):
         confidence_set(jnp.asarray(x), jnp.asarray(labels), jnp.zeros(K), zeta, radius=radius)
+
+
+def test_theory_zeta_is_what_the_paper_prints():
+    """6εH√d + (2d/N)log(HN/δ), each term by itself."""
+    np.testing.assert_allclose(theory_zeta(0.1, 5, 9, 10**9), 6 * 0.1 * 5 * 3, rtol=1e-5)
+    np.testing.assert_allclose(
+        theory_zeta(0.0, 5, 9, 200, miss=0.05), 2 * 9 / 200 * np.log(5 * 200 / 0.05), rtol=1e-6
+    )
