@@ -86,7 +86,8 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     target = resolve_reference(reference, believed, level)
     prepared = oracle.prepare(believed, level, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
-    possible = _possible(data.differences(), found, ceiling)
+    x = jnp.where(heeded(off)[:, None], 0.0, data.differences())
+    possible = _possible(x, found, ceiling)
     plan = _plan(planner, possible, found.theta)
     chosen = plan.chosen
     diagnostics = {
