@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed as heeded
-from robust_rlhf_jax.rewards import RewardFit, fit_data
+from robust_rlhf_jax.rewards import RewardFit, believed_differences, fit_data
 from robust_rlhf_jax.rewards.coordinates import typical_sizes
 from robust_rlhf_jax.rewards.fit import CEILING
 from robust_rlhf_jax.rewards.scarcity import secured
@@ -86,8 +86,7 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     target = resolve_reference(reference, believed, level)
     prepared = oracle.prepare(believed, level, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
-    x = jnp.where(heeded(off)[:, None], 0.0, data.differences())
-    possible = _possible(x, found, ceiling)
+    possible = _possible(believed_differences(data)[0], found, ceiling)
     plan = _plan(planner, possible, found.theta)
     chosen = plan.chosen
     diagnostics = {

@@ -25,7 +25,7 @@ from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
-from robust_rlhf_jax.rewards import fit_data
+from robust_rlhf_jax.rewards import believed_differences, fit_data
 from robust_rlhf_jax.rewards.scarcity import secured
 
 from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
@@ -136,7 +136,7 @@ def _explained_rewards(data: PreferenceData, epsilon, radius):
     that are doubted or shown by so few pairs that all of them may be lies (`rewards.scarcity.secured`).
     """
     found = fit_data(data, epsilon)
-    sure = secured(data.differences(), found, epsilon)
+    sure = secured(believed_differences(data)[0], found, epsilon)
     level = chi_square_quantile(1.0 - MISS, found.rank)
     allowed = ellipsoid(sure.information, project_ball(sure.theta, radius), jnp.sqrt(level), radius)
     extra = {

@@ -2,7 +2,7 @@
 
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .fit import CEILING, RewardFit, fit_differences
-from .front_door import fit_data, fit_reward, group_numbers
+from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "EpsilonEstimate",
     "RewardFit",
     "RewardModel",
+    "believed_differences",
     "estimate_epsilon",
     "fit_data",
     "fit_differences",

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
@@ -56,9 +56,7 @@ def fit_reward(
 
 def fit_data(data: PreferenceData, epsilon: Float[Array, ""], groups=None) -> RewardFit:
     """`fit_differences` of a data set, what the table contradicts left out. Jit- and vmap-able."""
-    off = believed(off_table(data))
-    # A row of zeros says nothing about any reward.
-    x = jnp.where(off[:, None], 0.0, data.differences())
+    x, off = believed_differences(data)
     found = fit_differences(x, data.labels.astype(x.dtype), epsilon, groups)
     gone = jnp.mean(off, dtype=x.dtype)
     kept = jnp.where(off, 0.0, 1.0).astype(x.dtype)
@@ -69,6 +67,12 @@ def fit_data(data: PreferenceData, epsilon: Float[Array, ""], groups=None) -> Re
         epsilon=found.epsilon + gone,
         interval=found.interval + gone,
     )
+
+
+def believed_differences(data: PreferenceData) -> tuple[Float[Array, "N k"], Bool[Array, " N"]]:
+    """The differences, 0 where the table contradicts a pair, and the mask of those: a row of zeros says nothing."""
+    off = believed(off_table(data))
+    return jnp.where(off[:, None], 0.0, data.differences()), off
 
 
 def reward_model(found: RewardFit) -> RewardModel:
