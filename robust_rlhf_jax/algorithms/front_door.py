@@ -11,11 +11,11 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.estimators.confidence_set import Ellipsoid, chi_square_quantile, ellipsoid
 from robust_rlhf_jax.iterate import Status, worst_status
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
+from robust_rlhf_jax.kernels.units import typical_entries
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed as heeded
 from robust_rlhf_jax.rewards import RewardFit, believed_differences, fit_data
-from robust_rlhf_jax.rewards.coordinates import typical_sizes
 from robust_rlhf_jax.rewards.fit import CEILING
 from robust_rlhf_jax.rewards.scarcity import secured
 
@@ -148,7 +148,7 @@ class _Possible(NamedTuple):
 
 def _possible(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> _Possible:
     """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt."""
-    sizes = typical_sizes(x)
+    sizes = typical_entries(x)
     sure = secured(x, found, epsilon)
     known = sure.information / (sizes[:, None] * sizes)
     centre = sure.theta * sizes

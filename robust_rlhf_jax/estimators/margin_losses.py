@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.logistic import label_variance
+
 
 class MarginLoss(eqx.Module):
     """ρ(m), its slope ρ′(m), and a curvature ≥ 0 for Newton's model: ρ″(m) where ρ is convex. All elementwise."""
@@ -33,7 +35,7 @@ class TiltedLogistic(MarginLoss):
         return self.tilt - jax.nn.sigmoid(-margins)
 
     def curvature(self, margins):
-        return jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins)
+        return label_variance(margins)
 
 
 class ClippedLogistic(MarginLoss):
@@ -52,7 +54,7 @@ class ClippedLogistic(MarginLoss):
         return -jax.nn.sigmoid(-jnp.maximum(margins, self.lowest))
 
     def curvature(self, margins):
-        bend = jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins)
+        bend = label_variance(margins)
         return jnp.where(margins >= self.lowest, bend, 0.0)
 
     def offset(self, margins: Float[Array, " n"]) -> Float[Array, " n"]:

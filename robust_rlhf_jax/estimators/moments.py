@@ -1,6 +1,7 @@
 """Mean and covariance that survive an ε-fraction of arbitrary rows."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax.iterate import Iteration, Status, iterate
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
     pseudo_inverse_root,
@@ -16,7 +17,7 @@ from robust_rlhf_jax.kernels.linalg import (
     weighted_second_moment,
 )
 from robust_rlhf_jax.kernels.quantile import upper_threshold
-from robust_rlhf_jax.kernels.running_moments import RunningMoments, follow, moments_of, updates_pay
+from robust_rlhf_jax.kernels.running_moments import RunningMoments, follow, no_moments, updates_pay
 from robust_rlhf_jax.kernels.spectral import (
     linear_scores,
     quadratic_scores,
@@ -91,40 +92,50 @@ def _filter_status(problem: FilterProblem, state: FilterState) -> Int[Array, ""]
 
 
 class Filter(eqx.Module):
-    """Score the rows, remove the highest scores, again: a filter of either degree differs in its scores alone."""
+    """Score the rows, remove the highest scores, again: a filter of either degree differs in its scores alone.
+
+    The first step removes nothing and scores: one program for it and the others.
+    """
+
+    follows_moments: ClassVar[bool]
 
     @abc.abstractmethod
-    def look(
-        self, problem: FilterProblem, weights: Float[Array, " n"], last: FilterState | None
-    ) -> FilterState:
-        """The state of `weights`, scored; `last`: the state before, None at the start."""
+    def look(self, problem: FilterProblem, weights: Float[Array, " n"], last: FilterState) -> FilterState:
+        """The state of `weights`, scored; `last`: the state before."""
 
     @abc.abstractmethod
     def extract(self, problem: FilterProblem, state: FilterState): ...
 
     def init(self, problem: FilterProblem, *, key) -> FilterState:
-        weights = jnp.ones(problem.x.shape[0], problem.x.dtype) if problem.start is None else problem.start
-        return self.look(problem, weights, None)
+        x = problem.x
+        weights = jnp.ones(x.shape[0], x.dtype) if problem.start is None else problem.start
+        moments = no_moments(x) if self.follows_moments and updates_pay(x.shape) else None
+        return FilterState(weights, jnp.zeros_like(weights), jnp.asarray(jnp.inf, x.dtype), moments)
+
+    def run(self, problem: FilterProblem, max_steps: int) -> Iteration:
+        """The filter's end after at most `max_steps` removals, which `Iteration.step` counts."""
+        end = iterate(self, problem, key=jax.random.key(0), max_steps=max_steps + 1)
+        return eqx.tree_at(lambda e: e.step, end, jnp.maximum(end.step - 1, 0))
 
     def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
         return self.look(problem, _remove(problem, state), state)
 
     def terminate(self, problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
-        return _filter_status(problem, state)
+        scored = jnp.isfinite(state.top)
+        return jnp.where(scored, _filter_status(problem, state), Status.RUNNING.array())
 
 
 class MeanFilter(Filter):
     """Degree-1 filter: remove where the weighted covariance is largest."""
 
+    follows_moments: ClassVar[bool] = True
+
     def look(self, problem, weights, last):
         x, whitener = problem.x, problem.whitener
-        if not updates_pay(x.shape):
+        if last.moments is None:
             rows = x if whitener is None else matmul(x, whitener)
             return FilterState(weights, *linear_scores(rows, weights)[:2])
-        if last is None or last.moments is None:
-            moments = moments_of(x, weights, whitener)
-        else:
-            moments = follow(last.moments, x, last.weights, weights, whitener)
+        moments = follow(last.moments, x, last.weights, weights, whitener)
         return FilterState(weights, *scores_from_moments(x, moments, whitener), moments)
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, " d"]:
@@ -134,6 +145,7 @@ class MeanFilter(Filter):
 class CovarianceFilter(Filter):
     """Degree-2 filter: whiten by the current estimate, remove where the covariance of yyᵀ is largest."""
 
+    follows_moments: ClassVar[bool] = False
     assume_centered: bool = eqx.field(static=True, default=True)
 
     def look(self, problem, weights, last):
@@ -223,8 +235,7 @@ def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
     if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
         rows, whitener = matmul(rows, whitener), None
     problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n), whitener=whitener)
-    solver = MeanFilter()
-    end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
+    end = MeanFilter().run(problem, max_steps)
     weights = end.state.weights
     top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
     return FilteredMean(weighted_mean(plain, weights) * size, weights, top, end.status, end.step)
@@ -267,7 +278,7 @@ def refilter_mean(
     clipped = jnp.minimum(lengths, upper_threshold(lengths, weights, epsilon * n))
     level = EXCESS * jnp.dot(weights, clipped) / jnp.sum(weights) / d
     problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n, weights)
-    return iterate(MeanFilter(), problem, key=jax.random.key(0), max_steps=max_steps).state.weights
+    return MeanFilter().run(problem, max_steps).state.weights
 
 
 def robust_mean(
@@ -315,9 +326,22 @@ def robust_mean(
     return jnp.where(jnp.any(jnp.isnan(means)), jnp.nan, central)
 
 
+def _covariance_problem(rows, epsilon, rank, doubt=0.0) -> FilterProblem:
+    n = rows.shape[0]
+    level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, rows.dtype)
+    return FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n))
+
+
+def filter_whitened(
+    z: Float[Array, "n r"], epsilon: Float[Array, ""], rank: Int[Array, ""]
+) -> Float[Array, " n"]:
+    """The weights [n] of `robust_covariance` for rows centred at 0 that are about white on a span of that `rank`."""
+    return CovarianceFilter().run(_covariance_problem(z, epsilon, rank), MAX_STEPS).state.weights
+
+
 @eqx.filter_jit
 def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
-    n, d = x.shape
+    d = x.shape[1]
     # Scaled and centred before anything is squared, by what half of the rows cannot move.
     centre = jnp.zeros(d, x.dtype) if assume_centered else column_medians(x)
     size = typical_powers(x - centre)
@@ -326,10 +350,9 @@ def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
     rows = jnp.where(epsilon > 0, shortened(rows, relative), rows)
     count = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0))
     rank = row_span(rows, count**2).rank
-    level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, x.dtype)
-    problem = FilterProblem(rows, epsilon, level, _budget(epsilon, doubt, n))
+    problem = _covariance_problem(rows, epsilon, rank, doubt)
     solver = CovarianceFilter(assume_centered)
-    end = iterate(solver, problem, key=jax.random.key(0), max_steps=max_steps)
+    end = solver.run(problem, max_steps)
     weights = end.state.weights
     sigma = solver.extract(problem, end.state)
     covariance = sigma * size[:, None] * size

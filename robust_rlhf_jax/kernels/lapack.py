@@ -35,9 +35,20 @@ def _sequential_on_cpu(function):
 
 @_sequential_on_cpu
 def eigh(matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
-    """(eigenvalues in ascending order, orthonormal eigenvectors as columns) of a symmetric matrix."""
-    values, vectors = jnp.linalg.eigh(matrix)
+    """(eigenvalues in ascending order, orthonormal eigenvectors as columns) of a symmetric matrix,
+    of which the lower triangle is read.
+    """
+    vectors, values = jax.lax.linalg.eigh(matrix, symmetrize_input=False)
     return values, vectors
+
+
+@_sequential_on_cpu
+def svd(
+    matrix: Float[Array, "n d"],
+) -> tuple[Float[Array, "n r"], Float[Array, " r"], Float[Array, "r d"]]:
+    """(U, singular values in descending order, Vᵀ), r = min(n, d)."""
+    left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
+    return left, values, right
 
 
 @_sequential_on_cpu
@@ -48,8 +59,10 @@ def qr_basis(matrix: Float[Array, "d m"]) -> Float[Array, "d m"]:
 
 @_sequential_on_cpu
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Lower factor of a positive definite matrix; NaN, never silence, where it is not."""
-    return jnp.linalg.cholesky(matrix)
+    """Lower factor of a positive definite matrix; NaN, never silence, where it is not.
+    The lower triangle is read.
+    """
+    return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
 
 
 @_sequential_on_cpu

@@ -24,6 +24,12 @@ def margins_of(theta, x, labels) -> Float[Array, " n"]:
     return labels * matmul(x, theta)
 
 
+def label_variance(margins: Float[Array, " n"]) -> Float[Array, " n"]:
+    """σ(m)σ(−m), the variance of a label and the curvature of its log-likelihood, without loss where σ rounds to 1."""
+    small = jnp.exp(-jnp.abs(margins))
+    return small / (1.0 + small) ** 2
+
+
 def value_gradient_at(margins, x, labels, weights) -> tuple[Float[Array, ""], Float[Array, " k"]]:
     """`value_gradient` where the margins are known."""
     total = jnp.sum(weights)
@@ -34,9 +40,7 @@ def value_gradient_at(margins, x, labels, weights) -> tuple[Float[Array, ""], Fl
 
 def curvature_at(margins, x, weights) -> Float[Array, "k k"]:
     """`curvature` where the margins are known."""
-    # Not σ(−m)(1 − σ(−m)): that loses the curvature of badly fitted rows to rounding.
-    scale = weights * jax.nn.sigmoid(-margins) * jax.nn.sigmoid(margins)
-    return weighted_gram(x, scale / jnp.sum(weights))
+    return weighted_gram(x, weights * label_variance(margins) / jnp.sum(weights))
 
 
 def value_gradient(theta, x, labels, weights) -> tuple[Float[Array, ""], Float[Array, " k"]]:

@@ -36,12 +36,14 @@ def upper_threshold(
     highest = jnp.max(keys)
     unsigned, bits = _UNSIGNED[x.dtype]
 
-    def set_bit(i, threshold):
-        trial = threshold | (unsigned(1) << (unsigned(bits - 1) - jnp.asarray(i).astype(unsigned)))
+    def set_bit(carry):
+        threshold, bit = carry
+        trial = threshold | bit
         enough = (jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass) & (trial <= highest)
-        return jnp.where(enough, trial, threshold)
+        return jnp.where(enough, trial, threshold), bit >> unsigned(1)
 
-    found = jax.lax.fori_loop(0, bits, set_bit, jnp.zeros((), unsigned))
+    first = jnp.zeros((), unsigned), unsigned(1) << unsigned(bits - 1)
+    found, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)
     # No bit could be set: rounding put `mass` a hair above Σw, and every value is wanted.
     return jnp.where(found == 0, -jnp.inf, _float_from_bits(found, x.dtype))
 

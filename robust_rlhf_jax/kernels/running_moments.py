@@ -62,6 +62,12 @@ def _no_sums(x):
     return jnp.zeros(d, x.dtype), jnp.zeros((d, d), x.dtype)
 
 
+def no_moments(x: Float[Array, "n d"]) -> RunningMoments:
+    """Of nothing: `follow` sums all rows next."""
+    first, second = _no_sums(x)
+    return RunningMoments(first, jnp.zeros((), x.dtype), first, second, jnp.asarray(jnp.inf, x.dtype))
+
+
 def moments_of(
     x: Float[Array, "n d"], weights: Float[Array, " n"], whitener: Float[Array, "d d"] | None = None
 ) -> RunningMoments:

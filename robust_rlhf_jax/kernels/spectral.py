@@ -39,10 +39,10 @@ def _top_by_lobpcg(x, weights):
     guess = jnp.eye(x.shape[1], 3, dtype=x.dtype).at[:, 0].set(farthest)
     values, vectors, _ = lobpcg_standard(apply, guess, m=50)
     found = jnp.isfinite(values[0]) & jnp.all(jnp.isfinite(vectors[:, 0]))
-    return jax.lax.cond(found, lambda: (values[0], vectors[:, 0]), lambda: _top_by_power(apply, farthest))
+    return jax.lax.cond(found, lambda: (values[0], vectors[:, 0]), lambda: top_by_power(apply, farthest))
 
 
-def _top_by_power(apply, start):
+def top_by_power(apply, start):
     """(Rayleigh quotient, unit vector) after `POWER_STEPS` applications."""
 
     def step(_, v):
@@ -132,9 +132,9 @@ def remove_softly(
     of steps. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
     the universal filter for stable sets, with T in place of the maximum.)
     """
-    lowest = upper_threshold(scores, weights, suspects)
+    lowest, chopped = jax.vmap(upper_threshold, (None, None, 0))(scores, weights, jnp.stack([suspects, chop]))
     highest = jnp.max(jnp.where(weights > GONE, scores, 0.0))
-    threshold = jnp.maximum(upper_threshold(scores, weights, chop), highest / TOP_RANGE)
+    threshold = jnp.maximum(chopped, highest / TOP_RANGE)
     share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
     share = jnp.where(scores >= lowest, share, 0.0)
     removed = jnp.dot(weights, share)

@@ -55,17 +55,21 @@ def relative_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
     return size / jnp.where(typical > 0, typical, 1.0)
 
 
-def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:
-    """`relative_lengths` in columns divided by their typical entry, so that the columns' units do not matter.
+def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " k"]:
+    """The (upper) median of the |x_nj| that are not 0, less the εn smallest of them; 1 for a column of zeros.
 
-    Typical is the (upper) median of the entries that are not 0, less the εn smallest of them: where honest rows are
-    mostly 0, a few lies of next to nothing must not make every honest entry look large.
+    Where honest rows are mostly 0, a few lies of next to nothing must not make every honest entry look large.
     """
     size = jnp.abs(x)
     present = (size > 0).astype(x.dtype)
     mass = 0.5 * jnp.maximum(jnp.sum(present, axis=0) - epsilon * x.shape[0], 0.0)
     typical = jax.vmap(upper_threshold, (1, 1, 0))(size, present, mass)
-    return relative_lengths(in_units(x, jnp.where(typical > 0, typical, 1.0)))
+    return jnp.where(typical > 0, typical, 1.0)
+
+
+def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:
+    """`relative_lengths` in columns divided by their typical entry, so that the columns' units do not matter."""
+    return relative_lengths(in_units(x, typical_entries(x, epsilon)))
 
 
 def shortened(x: Float[Array, "n k"], relative: Float[Array, " n"], longest: float = LONGEST):

@@ -7,22 +7,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .coordinates import Pairs
+from .coordinates import WIDE, Pairs
 from .doubt import doubted_directions, span_basis
-from .label_outliers import without_label_outliers
+from .examination import examine
 from .proposals import (
     FILTER_UP_TO,
     believed_rows,
+    best_share,
+    crowds,
     filtered_rows,
     lengths,
-    lonely_rows,
-    short_rows,
 )
-from .score_test import readmit
-from .weighted_fit import PRIOR, WeightedFit, fit
+from .weighted_fit import PRIOR, WeightedFit, first_factor, fit
 
-# Coordinates from which on every fit is expensive, and fewer proposals are tried.
-WIDE = 128
 # Share of the pairs that some trimmed fits leave out at first where ε is less: lies may look likely at other starts.
 AT_FIRST = 0.2
 
@@ -56,26 +53,27 @@ def explain(
     """Every explanation that some way of doubting leads to, at most 2ε of the pairs left out.
 
     Each proposal of suspects (the longest rows, the most crowded points, what the covariance filter takes, the pairs of
-    which one of three fits is surest) goes through the score test, which brings back whom nothing contradicts, and then
-    through the search for label outliers. To these come trimmed fits (Algorithm 2) from five starts.
+    which one of three fits is surest) is examined: whom nothing contradicts comes back, label outliers go (`examine`).
+    To these come trimmed fits (Algorithm 2) from five starts.
     """
     ones, plain = jnp.ones_like(pairs.o), starts.plain
     most, budget = 1.0 - 2.0 * epsilon, 2.0 * epsilon * pairs.n_pairs
     unsure, trimmed = _by_margins(pairs, starts, epsilon)
-    crowded = jnp.stack([most, 1.0 - epsilon] if pairs.z.shape[1] <= WIDE else [most])
-    doubts = [ones, short_rows(pairs, most), *jax.lax.map(lambda share: lonely_rows(pairs, share), crowded)]
+    short, lonely = -lengths(pairs), -crowds(pairs)
+    ranked = [(short, most), (lonely, most), (lonely, 1.0 - epsilon)][: 3 if pairs.z.shape[1] <= WIDE else 2]
+    merits, shares = (jnp.stack(column) for column in zip(*ranked, strict=True))
+    doubts = [ones, *jax.lax.map(lambda given: best_share(*given), (merits, shares))]
     if pairs.z.shape[1] <= FILTER_UP_TO:
         doubts.append(filtered_rows(pairs, epsilon))
     from_plain = jnp.broadcast_to(plain, (len(doubts), plain.shape[0]))
 
-    def examine(proposal):
+    def examined(proposal):
         weights, start = proposal
-        back = readmit(pairs, weights, budget, start, overdispersion)
-        clean = without_label_outliers(pairs, back.weights, back.t, budget)
+        clean = examine(pairs, weights, budget, start, overdispersion)
         return clean.t, clean.weights, doubted_directions(pairs, weights, clean.weights, clean.t)
 
     proposals = (jnp.concatenate([jnp.stack(doubts), unsure[0]]), jnp.concatenate([from_plain, unsure[1]]))
-    t, weights, doubted = jax.lax.map(examine, proposals)
+    t, weights, doubted = jax.lax.map(examined, proposals)
     return Explanations(
         jnp.concatenate([plain[None], t, trimmed[1]]),
         jnp.concatenate([ones[None], weights, trimmed[0]]),
@@ -86,11 +84,13 @@ def explain(
 
 def first_fits(pairs: Pairs) -> tuple[Starts, WeightedFit]:
     """The `Starts`, and the plain fit with its status: maximum likelihood on all pairs, no prior."""
-    half = short_rows(pairs, jnp.asarray(0.5, pairs.z.dtype))
+    half = best_share(-lengths(pairs), jnp.asarray(0.5, pairs.z.dtype))
     weights = jnp.stack([jnp.ones_like(pairs.o), _inverse_lengths(pairs), half])
     priors = jnp.asarray([0.0, PRIOR, PRIOR], pairs.z.dtype)
     zero = jnp.zeros(pairs.z.shape[1], pairs.z.dtype)
-    fits = jax.lax.map(lambda given: fit(pairs, given[0], zero, given[1]), (weights, priors))
+    fits = jax.lax.map(
+        lambda given: fit(pairs, given[0], zero, given[1], first_factor(zero)), (weights, priors)
+    )
     return Starts(*fits.t), jax.tree.map(lambda leaf: leaf[0], fits)
 
 

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from robust_rlhf_jax.estimators.moments import robust_covariance
+from robust_rlhf_jax.estimators.moments import filter_whitened
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 
-from .coordinates import Pairs
-from .weighted_fit import fit
+from .coordinates import WIDE, Pairs
+from .weighted_fit import first_factor, fit
 
 ROUNDS = 6
 # Widest coordinates for which a filter of second moments has power and is affordable.
@@ -23,25 +23,23 @@ def lengths(pairs: Pairs) -> Float[Array, " N"]:
     return jnp.linalg.norm(pairs.z, axis=1)
 
 
-def short_rows(pairs: Pairs, share: Float[Array, ""]) -> Float[Array, " N"]:
-    """The `share` of the rows that is shortest."""
-    return keep_top(-lengths(pairs), jnp.ones_like(pairs.o), share * pairs.n_pairs)
+def best_share(merit: Float[Array, " N"], share: Float[Array, ""]) -> Float[Array, " N"]:
+    """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
+    return keep_top(merit, jnp.ones_like(merit), share * merit.shape[0])
 
 
-def lonely_rows(pairs: Pairs, share: Float[Array, ""]) -> Float[Array, " N"]:
-    """The `share` of the rows that stand at the least crowded points: copies of one pair stand together."""
+def crowds(pairs: Pairs) -> Float[Array, " N"]:
+    """How many rows stand where row n stands, up to their sign: copies of one pair stand together."""
     r = pairs.z.shape[1]
     probe = jnp.cos(jnp.arange(1, r + 1, dtype=pairs.z.dtype) ** 2)
     key = jnp.abs(matmul(pairs.z, probe))
-    key = jnp.round(key / jnp.maximum(jnp.max(key), 1e-30) / SAME)
-    ordered = jnp.sort(key)
-    crowd = jnp.searchsorted(ordered, key, side="right") - jnp.searchsorted(ordered, key, side="left")
-    return keep_top(-crowd.astype(pairs.z.dtype), jnp.ones_like(pairs.o), share * pairs.n_pairs)
+    cell = jnp.round(key / jnp.maximum(jnp.max(key), 1e-30) / SAME).astype(jnp.int32)
+    return jnp.zeros(round(1.0 / SAME) + 1, key.dtype).at[cell].add(1.0)[cell]
 
 
 def filtered_rows(pairs: Pairs, epsilon: Float[Array, ""]) -> Float[Array, " N"]:
     """What the covariance filter leaves (`robust_covariance`)."""
-    return robust_covariance(pairs.z, epsilon, assume_centered=True).weights
+    return filter_whitened(pairs.z, epsilon, pairs.rank)
 
 
 def believed_rows(
@@ -53,16 +51,18 @@ def believed_rows(
     Lies that decide a fit lie where it is sure: far out along t, or on labels that it takes for granted. Where it is
     unsure a label carries most information and least leverage.
     """
-    rounds = jnp.where(likely, 2 * ROUNDS, ROUNDS)
+    rounds = ROUNDS if pairs.z.shape[1] > WIDE else jnp.where(likely, 2 * ROUNDS, ROUNDS)
 
     def again(carry):
-        last, t, moved, count = carry
+        last, t, factor, moved, count = carry
         margins = pairs.margins(t)
         merit = jnp.where(likely, margins, -jnp.abs(margins))
-        weights = keep_top(merit, jnp.ones_like(pairs.o), share * pairs.n_pairs)
+        weights = best_share(merit, share)
         moved = jnp.any(weights != last)
-        return weights, fit(pairs, weights, t).t, moved, count + 1
+        found = fit(pairs, weights, t, factor=factor)
+        return weights, found.t, found.factor, moved, count + 1
 
-    first = (jnp.ones_like(pairs.o), start, jnp.asarray(True), jnp.zeros((), jnp.int32))
-    weights, t, _, _ = jax.lax.while_loop(lambda c: c[2] & (c[3] < rounds), again, first)
+    zero = jnp.zeros((), jnp.int32)
+    first = (jnp.ones_like(pairs.o), start, first_factor(start), jnp.asarray(True), zero)
+    weights, t, *_ = jax.lax.while_loop(lambda c: c[3] & (c[4] < rounds), again, first)
     return weights, t

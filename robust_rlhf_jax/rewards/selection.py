@@ -50,10 +50,11 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     that it needs.
     """
     predicted = matmul(explanations.t, pairs.z.T)  # [E, N]
-    likelihood = _fair_likelihood(
-        pairs.o * predicted, _neutral_rows(predicted, jnp.minimum(1.0 - 2.0 * epsilon, NEUTRAL)), epsilon
-    )
-    needed = needed_corruption(pairs, predicted)
+    ranks = jax.lax.map(rank_of, jnp.concatenate([predicted, jnp.abs(predicted)]))
+    by_value, by_size = ranks.reshape(2, *predicted.shape)
+    neutral = _neutral_rows(by_size, jnp.minimum(1.0 - 2.0 * epsilon, NEUTRAL))
+    likelihood = _fair_likelihood(pairs.o * predicted, neutral, epsilon)
+    needed = needed_corruption(pairs, predicted, by_value)
     scores = likelihood.mean - PRICE * needed
     left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
     most = ADMISSIBLE * epsilon + SLACK
@@ -97,11 +98,13 @@ def _fair_likelihood(margins: Float[Array, "E N"], weights: Float[Array, " N"], 
     return _Fair(mean, jnp.sqrt(jnp.maximum(variance, 0.0) / total))
 
 
-def _neutral_rows(predicted: Float[Array, "E N"], share) -> Float[Array, " N"]:
-    """The `share` of the pairs of which the surest explanation is least sure, by rank: no lie pays there."""
-    ranks = jax.lax.map(lambda p: rank_of(jnp.abs(p)), predicted)
-    surest = jnp.max(ranks, axis=0).astype(predicted.dtype)
-    return (surest <= jnp.quantile(surest, share)).astype(predicted.dtype)
+def _neutral_rows(ranks: Int[Array, "E N"], share: Float[Array, ""]) -> Float[Array, " N"]:
+    """The `share` of the pairs of which the surest explanation is least sure, given how sure each is by rank: no lie
+    pays there.
+    """
+    surest = jnp.max(ranks, axis=0)
+    last = jnp.floor(share * (surest.shape[0] - 1)).astype(jnp.int32)
+    return (surest <= jnp.sort(surest)[last]).astype(share.dtype)
 
 
 def rank_of(values: Float[Array, " N"]) -> Int[Array, " N"]:
@@ -110,15 +113,17 @@ def rank_of(values: Float[Array, " N"]) -> Int[Array, " N"]:
     return jnp.zeros_like(places).at[jnp.argsort(values)].set(places)
 
 
-def needed_corruption(pairs: Pairs, predicted: Float[Array, "E N"]) -> Float[Array, " E"]:
+def needed_corruption(
+    pairs: Pairs, predicted: Float[Array, "E N"], ranks: Int[Array, "E N"]
+) -> Float[Array, " E"]:
     """Least share of the pairs that must be corrupt if explanation i is right, as far as cells of pairs show it.
 
-    Pairs fall in `BINS` × `BINS` cells by what i and what j predict. In a cell the wins differ from i's expectation by
-    more than one standard deviation only if as many pairs are corrupt. Summed over cells, largest over j.
+    Pairs fall in `BINS` × `BINS` cells by the `ranks` of what i and what j predict. In a cell the wins differ from i's
+    expectation by more than one standard deviation only if as many pairs are corrupt. Summed over cells, the largest
+    over j.
     """
     n, size = pairs.n_pairs, BINS
-    rank = jax.lax.map(rank_of, predicted)
-    of = jax.nn.one_hot(rank * size // n, size, dtype=predicted.dtype)  # [E, N, B]
+    of = jax.nn.one_hot(ranks * size // n, size, dtype=predicted.dtype)  # [E, N, B]
     wins = (pairs.o > 0).astype(predicted.dtype)
 
     def needed(inputs):

@@ -46,7 +46,8 @@ def crowd_odds(margins: Float[Array, " N"], lengths: Float[Array, " N"]) -> Floa
     sure, contradicted = jnp.abs(margins), margins < 0
     cosine = sure / jnp.where(lengths > 0, lengths, 1.0)
     n = margins.shape[0]
-    cell = (rank_of(sure) * BINS // n) * BINS + rank_of(cosine) * BINS // n
+    row, column = jax.lax.map(rank_of, jnp.stack([sure, cosine])) * BINS // n
+    cell = row * BINS + column
     chance = jax.nn.sigmoid(-sure)
     columns = jnp.stack([contradicted.astype(chance.dtype), chance, chance * (1.0 - chance)], axis=1)
     found, expected, variance = jax.ops.segment_sum(columns, cell, BINS * BINS).T

@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import weighted_gram
+from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .coordinates import Pairs
 from .newton import maximise
@@ -22,10 +23,13 @@ PRIOR = 0.02
 
 
 class WeightedFit(NamedTuple):
-    """`t` [r]; `value`: mean log-likelihood; `status`; `at_radius`: ‖t‖ has reached `RADIUS`."""
+    """`t` [r]; `value`: mean log-likelihood; `factor` of its curvature; `status`; `at_radius`: whether ‖t‖ has reached
+    `RADIUS`.
+    """
 
     t: Float[Array, " r"]
     value: Float[Array, ""]
+    factor: Float[Array, "r r"]
     status: Int[Array, ""]
     at_radius: Bool[Array, ""]
 
@@ -35,10 +39,21 @@ def fit(
     weights: Float[Array, " N"],
     start: Float[Array, " r"],
     prior: float | Float[Array, ""] = PRIOR,
+    factor: Float[Array, "r r"] | None = None,
 ) -> WeightedFit:
-    """argmax over ‖t‖ ≤ RADIUS of Σ_n w_n log σ(o_n tᵀz_n), with `prior` wins and losses along every axis."""
-    found = maximise(pairs.z, pairs.o, weights, start, RADIUS, prior)
-    return WeightedFit(found.t, found.value, found.status, jnp.linalg.norm(found.t) >= 0.999 * RADIUS)
+    """argmax over ‖t‖ ≤ RADIUS of Σ_n w_n log σ(o_n tᵀz_n), with `prior` wins and losses along every axis.
+
+    `factor`: that of a fit to similar weights, whose curvature serves here too.
+    """
+    found = maximise(pairs.z, pairs.o, weights, start, RADIUS, prior, factor)
+    return WeightedFit(
+        found.t, found.value, found.factor, found.status, jnp.linalg.norm(found.t) >= 0.999 * RADIUS
+    )
+
+
+def first_factor(start: Float[Array, " r"]) -> Float[Array, "r r"]:
+    """A `factor` where none is known: no curvature of labels in whitened coordinates is larger by much than I/4."""
+    return 0.5 * jnp.eye(start.shape[0], dtype=start.dtype)
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
@@ -50,7 +65,7 @@ def information(
     pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
 ) -> Float[Array, "r r"]:
     """F = Σ_n w_n P(1 − P) z_n z_nᵀ, what the weighted pairs know of t."""
-    return weighted_gram(pairs.z, weights * jax.nn.sigmoid(margins) * jax.nn.sigmoid(-margins))
+    return weighted_gram(pairs.z, weights * label_variance(margins))
 
 
 def secant_information(

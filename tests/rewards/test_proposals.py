@@ -17,8 +17,8 @@ def propose(x, labels, share):
     zero = jnp.zeros(x.shape[1], x.dtype)
     return {
         "pairs": pairs,
-        "short": proposals.short_rows(pairs, share),
-        "lonely": proposals.lonely_rows(pairs, share),
+        "short": proposals.best_share(-proposals.lengths(pairs), share),
+        "lonely": proposals.best_share(-proposals.crowds(pairs), share),
         "unsure": proposals.believed_rows(pairs, share, zero, jnp.asarray(False)),
         "likely": proposals.believed_rows(pairs, share, zero, jnp.asarray(True)),
     }
