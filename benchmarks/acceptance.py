@@ -12,18 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax import (
-    LSVI,
-    RLSVI,
-    attacks,
-    chain_mdp,
-    normalised_gap,
-    random_linear_mdp,
-    sample_preferences,
-    standard,
-    uniform_coverage,
-)
+from robust_rlhf_jax import attacks, sample_preferences
+from robust_rlhf_jax.algorithms import standard, uniform_coverage
+from robust_rlhf_jax.oracles import LSVI, RLSVI
 from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.worlds import chain_mdp, normalised_gap, random_linear_mdp
 
 PAIRS = 20_000
 CASES = (

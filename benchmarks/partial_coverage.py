@@ -14,21 +14,18 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from robust_rlhf_jax import (
+from robust_rlhf_jax import attacks, robust_policy, sample_preferences
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     PessimisticMLEConfig,
-    attacks,
     condition_number,
-    normalised_gap,
-    partial_coverage_mdp,
     pessimistic_mle,
-    robust_policy,
-    sample_preferences,
     standard,
     uniform_coverage,
 )
 from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.worlds import normalised_gap, partial_coverage_mdp
 
 PAIRS = 20_000
 EPSILONS = (0.0, 0.01, 0.02)

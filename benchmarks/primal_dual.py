@@ -16,23 +16,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax import (
+from robust_rlhf_jax import attacks, sample_preferences
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     FirstOrderConfig,
-    PrimalDual,
-    attacks,
-    chain_mdp,
     condition_number,
-    expected_features,
     first_order,
+)
+from robust_rlhf_jax.oracles import PrimalDual
+from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.worlds import (
+    chain_mdp,
+    expected_features,
     normalised_gap,
     optimal_policy,
     partial_coverage_mdp,
     random_linear_mdp,
-    sample_preferences,
 )
-from robust_rlhf_jax.outputs import environment
 
 PAIRS, EPSILON = 20_000, 0.1
 COLD_SEEDS = 3  # at 1,000 iterations a call, a hundred calls a run

@@ -9,8 +9,8 @@ import pytest
 from samples import WORLD, prepared, world, world_size
 from test_oracles import name_of, oracles
 
-from robust_rlhf_jax import solve_many
 from robust_rlhf_jax.kernels.regression import HUBER_STEPS
+from robust_rlhf_jax.oracles import solve_many
 
 # That of docs/speed.md first.
 BATCHES = [256, 1, 16, 64]

@@ -4,7 +4,7 @@ import equinox as eqx
 import pytest
 from samples import EPSILON, size_of, spoilt_rows
 
-from robust_rlhf_jax import robust_covariance, robust_mean
+from robust_rlhf_jax.moments import robust_covariance, robust_mean
 
 # The usual size, then n and d smaller and larger; above d = 256 the mean takes its eigenvector from LOBPCG.
 MEANS = [(100_000, 100), (10_000, 100), (1_000_000, 100), (100_000, 20), (100_000, 250), (20_000, 400)]

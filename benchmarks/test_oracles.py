@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from samples import EPSILON, WORLD, WORLDS, preparation, prepared, world, world_id, world_size
 
-from robust_rlhf_jax import LSVI, RLSVI
-from robust_rlhf_jax.oracles import ExactOracle
+from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle
 
 NAMES = {RLSVI: "R-LSVI", LSVI: "LSVI"}
 oracles = pytest.mark.parametrize("oracle", [RLSVI(), LSVI()], ids=lambda oracle: NAMES[type(oracle)])

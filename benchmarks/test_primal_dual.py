@@ -8,8 +8,8 @@ import pytest
 from rivals import assert_same, rival_run
 from samples import EPSILON, WORLD, WORLDS, preparation, prepared, world, world_id, world_size
 
-from robust_rlhf_jax import PrimalDual
 from robust_rlhf_jax.kernels import primal_dual
+from robust_rlhf_jax.oracles import PrimalDual
 
 N_STATES = 60
 

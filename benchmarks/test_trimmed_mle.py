@@ -8,8 +8,8 @@ import pytest
 from samples import size_of
 from sklearn.linear_model import LogisticRegression
 
-from robust_rlhf_jax import trimmed_mle
-from robust_rlhf_jax.estimators.trimmed_mle import default_tolerance
+from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import default_tolerance
 
 EPSILON, RADIUS = 0.1, 100.0
 RIVAL = "alternation with scikit-learn"

@@ -25,17 +25,12 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from robust_rlhf_jax import (
-    attacks,
-    normalised_gap,
-    optimal_policy,
-    random_linear_mdp,
-    robust_reward,
-    sample_preferences,
-)
+from robust_rlhf_jax import attacks, sample_preferences
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.summary import quartiles
+from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, random_linear_mdp
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 

@@ -27,8 +27,9 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from robust_rlhf_jax import Status, robust_covariance
-from robust_rlhf_jax.estimators.moments import CovarianceFilter, FilterProblem, spectral_edge
+from robust_rlhf_jax import Status
+from robust_rlhf_jax.moments import robust_covariance
+from robust_rlhf_jax.moments.filters import CovarianceFilter, FilterProblem, spectral_edge
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 N, EPSILON = (100, 0.1) if SMOKE else (1000, 0.1)

@@ -28,17 +28,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from robust_rlhf_jax import (
-    Status,
-    attacks,
-    gridworld,
-    normalised_gap,
-    optimal_policy,
-    sample_preferences,
-    standard,
-    uniform_coverage,
-)
-from robust_rlhf_jax.mdp.gridworld import MOVES, grid_walls
+from robust_rlhf_jax import Status, attacks, sample_preferences
+from robust_rlhf_jax.algorithms import standard, uniform_coverage
+from robust_rlhf_jax.worlds import gridworld, normalised_gap, optimal_policy
+from robust_rlhf_jax.worlds.grid import MOVES, grid_walls
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 SIZE, HORIZON, PAIRS = (8, 3, 300) if SMOKE else (24, 10, 20_000)

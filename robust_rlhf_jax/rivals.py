@@ -4,13 +4,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import worst_status
+from robust_rlhf_jax.algorithms.solution import Solution
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators import REWARD_ESTIMATORS, RewardEstimator
-from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
-
-from .solution import Solution
+from robust_rlhf_jax.rewards.protocol import RewardEstimator
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 
 class RivalConfig(eqx.Module):

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from robust_rlhf_jax.mdp import LinearMDP, partial_coverage_mdp
+from robust_rlhf_jax.worlds import LinearMDP, partial_coverage_mdp
 
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)

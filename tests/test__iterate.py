@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.iterate import Iteration, Status, iterate, start, worst_status
+from robust_rlhf_jax._iterate import Iteration, Status, iterate, start, worst_status
 
 
 class NoisyDescent(eqx.Module):

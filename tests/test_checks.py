@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.checks import check_epsilon, check_labels, is_traced
-from robust_rlhf_jax.estimators import REWARD_ESTIMATORS, robust_reward
 from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 
 @pytest.mark.parametrize(

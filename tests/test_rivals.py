@@ -4,17 +4,11 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    RLSVI,
-    ExactOracle,
-    RivalConfig,
-    Status,
-    fit_then_plan,
-    sample_preferences,
-    sever,
-    standard,
-)
-from robust_rlhf_jax.estimators import RewardFit
+from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.oracles import RLSVI, ExactOracle
+from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rivals import RivalConfig, fit_then_plan, sever
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
-from .asked import solve_asked
 from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
+from .table_evidence import solve_asked
 
 
 class ConditionNumberConfig(eqx.Module):

@@ -8,10 +8,10 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
-from .asked import solve_asked
-from .objectives import require_warm
 from .pessimism import DescentConfig, Polish, check_reference, check_zeta, robust_pessimism
+from .pessimism_objective import require_warm
 from .solution import Solution
+from .table_evidence import solve_asked
 
 
 class FirstOrderConfig(eqx.Module):

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators.confidence_set import calibrated_zeta, confidence_set, ellipsoid
-from robust_rlhf_jax.estimators.trimmed_mle import trimmed_mle
 from robust_rlhf_jax.kernels.linalg import weighted_second_moment
+from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, confidence_set, ellipsoid
+from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 

@@ -4,9 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators.trimmed_mle import trimmed_mle
-from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 

@@ -5,14 +5,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators.reward import robust_reward
-from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences, random_split
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
-from .asked import solve_asked
 from .solution import Solution
+from .table_evidence import solve_asked
 
 
 class UniformCoverageConfig(eqx.Module):

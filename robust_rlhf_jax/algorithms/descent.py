@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.estimators.confidence_set import RewardSet
-from robust_rlhf_jax.estimators.projection import WarmStart
-from robust_rlhf_jax.iterate import Status, iterate, worst_status
+from robust_rlhf_jax._iterate import Status, iterate, worst_status
+from robust_rlhf_jax.likelihood.confidence import RewardSet
+from robust_rlhf_jax.likelihood.projection import WarmStart
 
 
 class Evaluation(NamedTuple):

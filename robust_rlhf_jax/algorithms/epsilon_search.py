@@ -10,8 +10,8 @@ from jaxtyping import Int, PRNGKeyArray
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import estimate_epsilon
 
+from ._uniform_coverage import uniform_coverage
 from .solution import Solution
-from .uniform_coverage import uniform_coverage
 
 # ε is a ceiling: a little more than the estimate, and no more than filters can bear on clean data.
 MARGIN, MOST = 1.25, 0.25

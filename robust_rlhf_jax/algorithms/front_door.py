@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators.confidence_set import Ellipsoid, chi_square_quantile, ellipsoid
-from robust_rlhf_jax.iterate import Status, worst_status
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.units import typical_entries
+from robust_rlhf_jax.likelihood.confidence import Ellipsoid, chi_square_quantile, ellipsoid
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed as heeded
@@ -20,8 +20,8 @@ from robust_rlhf_jax.rewards.fit import CEILING
 from robust_rlhf_jax.rewards.scarcity import secured
 
 from .descent import DescentProblem, Evaluation, SubgradientDescent, descend
-from .objectives import PessimismObjective, Smoothing
 from .pessimism import check_reference, resolve_reference
+from .pessimism_objective import PessimismObjective, Smoothing
 from .solution import Solution
 
 # Chance that clean data leave the true reward out of the set.

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.estimators.confidence_set import (
+from robust_rlhf_jax.kernels.ball import project_ball
+from robust_rlhf_jax.likelihood.confidence import (
     MISS,
     RewardSet,
     calibrated_zeta,
@@ -18,18 +20,16 @@ from robust_rlhf_jax.estimators.confidence_set import (
     ellipsoid,
     theory_zeta,
 )
-from robust_rlhf_jax.estimators.reward import robust_reward
-from robust_rlhf_jax.estimators.suspects import floored_weights
-from robust_rlhf_jax.iterate import Status, worst_status
-from robust_rlhf_jax.kernels.ball import project_ball
-from robust_rlhf_jax.mdp import Policy
+from robust_rlhf_jax.moments.influence import floored_weights
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
 from robust_rlhf_jax.rewards import believed_differences, fit_data
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.scarcity import secured
+from robust_rlhf_jax.worlds import Policy
 
 from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
-from .objectives import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
+from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
 from .solution import Solution
 
 ZETAS = ("explained", "calibrated", "theory")

@@ -1,25 +1,25 @@
 """Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
 
-from .adaptive import adaptive, adaptive_filtered
-from .adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
+from ._adaptive import adaptive, adaptive_filtered
+from ._adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
+from ._compose import compose, joint, joint_on_table
+from ._flip_confident import flip_confident
+from ._flip_random import flip_random
+from ._goal_haters import goal_haters
+from ._impersonate import affordable_shrinkage, impersonate
+from ._least_covered import least_covered
+from ._leverage_on_table import leverage_on_table
+from ._leverage_points import leverage_points
+from ._mimicry import mimicry
+from ._praise_rare import praise_rare
+from ._push_features import push_features
+from ._push_on_table import push_on_table
+from ._scale_features import scale_features
+from ._scale_on_table import scale_on_table
+from ._spoil_transitions import spoil_transitions
+from ._spoil_transitions_on_table import spoil_transitions_on_table
 from .base import Attack, corruption_count, identifiable_theta
-from .compose import compose, joint, joint_on_table
-from .flip_confident import flip_confident
-from .flip_random import flip_random
-from .goal_haters import goal_haters
-from .impersonate import affordable_shrinkage, impersonate
 from .implicit import fitted_theta
-from .least_covered import least_covered
-from .leverage_on_table import leverage_on_table
-from .leverage_points import leverage_points
-from .mimicry import mimicry
-from .praise_rare import praise_rare
-from .push_features import push_features
-from .push_on_table import push_on_table
-from .scale_features import scale_features
-from .scale_on_table import scale_on_table
-from .spoil_transitions import spoil_transitions
-from .spoil_transitions_on_table import spoil_transitions_on_table
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
 ATTACKS: dict[str, Attack] = {

@@ -3,15 +3,15 @@
 import jax
 import jax.numpy as jnp
 
-from robust_rlhf_jax.estimators.reward_fits import filtered, maximum_likelihood
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
+from robust_rlhf_jax.rewards.registry import filtered, maximum_likelihood
+from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, policy_value
 
-from .adaptive import ALIKE, soft_greedy_policy
+from ._adaptive import ALIKE, soft_greedy_policy
+from ._push_on_table import VARIETY, worst_over_best
 from .base import random_pairs
 from .implicit import response
 from .pool import extremes, plant, trajectory_pool
-from .push_on_table import VARIETY, worst_over_best
 
 CANDIDATES = 4096
 # Gaps on the coverage preset's uniform world, 3,000 pairs, ε = .1, median of three seeds: of plain RLHF .63 with the

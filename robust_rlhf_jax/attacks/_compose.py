@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._flip_confident import flip_confident
+from ._push_features import push_features
+from ._push_on_table import push_on_table
+from ._spoil_transitions import spoil_transitions
+from ._spoil_transitions_on_table import spoil_transitions_on_table
 from .base import Attack, corruption_count
-from .flip_confident import flip_confident
-from .push_features import push_features
-from .push_on_table import push_on_table
-from .spoil_transitions import spoil_transitions
-from .spoil_transitions_on_table import spoil_transitions_on_table
 
 
 def compose(*attacks: Attack, shares=None) -> Attack:

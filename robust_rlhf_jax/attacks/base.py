@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance
-from robust_rlhf_jax.mdp import LinearMDP, segment_mdp
 from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.worlds import LinearMDP, segment_mdp
 
 
 class Attack(Protocol):

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.estimators.reward_fits import RewardEstimator
-from robust_rlhf_jax.estimators.reward_protocol import RewardFit
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
+from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.registry import RewardEstimator
 
 # ‖θ̂‖ from this share of the radius on counts as on the sphere.
 ON_SPHERE = 1 - 1e-4

@@ -1,5 +1,7 @@
 """What one can tell: audits of files, detection scores, how well a world is covered, what the paper promises."""
 
+from ._coverage import Coverage, coverage
+from ._hidden_actions import HiddenActions, hidden_actions
 from .audit import AuditResult, audit
 from .audit_fits import AUDIT_FITS
 from .bounds import (
@@ -10,11 +12,9 @@ from .bounds import (
     sampling_term,
     uniform_bound,
 )
-from .coverage import Coverage, coverage
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
-from .hidden_actions import HiddenActions, hidden_actions
-from .hopeless import (
+from .label_limits import (
     LabelLimit,
     erasure_level,
     label_budget,

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.estimators import robust_reward, trimmed_mle
 from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 
 class AuditFit(Protocol):

@@ -9,8 +9,8 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import check_seed
-from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import harmless, marked
 

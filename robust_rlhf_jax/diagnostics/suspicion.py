@@ -7,7 +7,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
 from robust_rlhf_jax.preferences import (
     PreferenceData,
     believed,
@@ -16,6 +15,7 @@ from robust_rlhf_jax.preferences import (
     off_table,
 )
 from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 DEFAULT_ESTIMATOR = "fit_reward"
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import weighted_second_moment
+from robust_rlhf_jax.moments.scaled_span import scaled_span, typical_share
+from robust_rlhf_jax.moments.span import row_span
 
 from .logistic_regression import STRIDE, sample_suffices
-from .row_span import row_span
-from .scaled_span import scaled_span, typical_share
 
 
 class RowGeometry(NamedTuple):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import margins_of

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import curvature_at
 

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import ball_residual, newton_point, project_ball
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_sum
 from robust_rlhf_jax.kernels.logistic import margins_of
+from robust_rlhf_jax.moments.scaled_span import scaled_span
 
 from .logistic_regression import NEWTON_LIMIT
 from .margin_losses import MarginLoss
-from .scaled_span import scaled_span
 
 MAX_STEPS = 200
 MAX_HALVINGS = 20

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
 from robust_rlhf_jax.kernels.lapack import eigh

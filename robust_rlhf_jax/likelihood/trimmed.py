@@ -5,15 +5,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels, is_traced
-from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
+from robust_rlhf_jax.moments.influence import bounded_rows
 
+from .geometry import dense_geometry, wide_geometry
 from .logistic_problem import LogisticProblem, begin
 from .logistic_regression import NEWTON_LIMIT, fit_logistic
-from .row_geometry import dense_geometry, wide_geometry
-from .suspects import bounded_rows
 
 MAX_ROUNDS = 100
 

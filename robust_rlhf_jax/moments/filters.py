@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax._iterate import Iteration, Status, iterate
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
-from robust_rlhf_jax.iterate import Iteration, Status, iterate
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
     pseudo_inverse_root,
@@ -34,7 +34,7 @@ from robust_rlhf_jax.kernels.units import (
     unit_free_lengths,
 )
 
-from .row_span import RowSpan, row_span
+from .span import RowSpan, row_span
 
 # A step removes the rows above the score that a 2·CHOP-th of the budget exceeds.
 CHOP = 8

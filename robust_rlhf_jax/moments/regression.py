@@ -5,15 +5,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
-from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
 from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
 
-from .moments import robust_covariance
-from .row_span import row_span
-from .suspects import bounded_rows, floored_weights
+from .filters import robust_covariance
+from .influence import bounded_rows, floored_weights
+from .span import row_span
 
 REFINEMENTS = 5
 

@@ -9,7 +9,7 @@ from robust_rlhf_jax.kernels.lapack import qr_basis
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import in_units, typical_powers, unit_free_lengths
 
-from .row_span import RowSpan, row_span
+from .span import RowSpan, row_span
 
 
 class ScaledSpan(eqx.Module):

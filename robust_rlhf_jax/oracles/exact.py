@@ -4,8 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.iterate import Status
-from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
 
 from .base import OracleResult
 

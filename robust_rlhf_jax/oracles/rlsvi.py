@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.estimators.regression import RegressionDesign, prepare_design
-from robust_rlhf_jax.iterate import Status, worst_status
+from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.kernels.linalg import einsum, pseudo_inverse_root
 from robust_rlhf_jax.kernels.regression import huber_mean, huber_multiple
+from robust_rlhf_jax.moments.regression import RegressionDesign, prepare_design
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .backward_induction import backward_induction, rewards_from

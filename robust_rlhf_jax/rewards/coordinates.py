@@ -4,7 +4,6 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.estimators.row_span import row_span
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import (
     LONGEST_IN_SCALES,
@@ -13,6 +12,7 @@ from robust_rlhf_jax.kernels.units import (
     shortened,
     typical_entries,
 )
+from robust_rlhf_jax.moments.span import row_span
 
 # Coordinates from which on every fit is expensive: fewer proposals are tried, eigenpairs found without a matrix.
 WIDE = 128

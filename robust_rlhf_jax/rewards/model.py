@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 
 FORMAT = "robust_rlhf_jax.RewardModel"

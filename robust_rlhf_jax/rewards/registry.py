@@ -2,15 +2,16 @@
 
 import jax.numpy as jnp
 
-from .confident_learning import confident_learning
-from .label_noise import cdpo, rdpo
-from .r3m import r3m
-from .redescending import redescending
-from .reward import robust_reward
-from .reward_protocol import RewardEstimator, RewardFit, surprise
-from .sever import sever
-from .telling import excess_surprise, removal_is_telling
-from .trimmed_mle import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.rewards.rivals.confident_learning import confident_learning
+from robust_rlhf_jax.rewards.rivals.label_noise import cdpo, rdpo
+from robust_rlhf_jax.rewards.rivals.r3m import r3m
+from robust_rlhf_jax.rewards.rivals.redescending import redescending
+from robust_rlhf_jax.rewards.rivals.sever import sever
+
+from .filter_and_trim import robust_reward
+from .protocol import RewardEstimator, RewardFit, surprise
+from .removal_test import excess_surprise, removal_is_telling
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
 # with surprise alone, planted pairs that θ̂ finds unsurprising are missed.

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.estimators.confidence_set import chi_square_quantile
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_sum
+from robust_rlhf_jax.likelihood.confidence import chi_square_quantile
 
 from .coordinates import Pairs
 from .weighted_fit import information, missed

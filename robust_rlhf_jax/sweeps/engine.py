@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
 from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
-from .lanes import lane_counts, place
 from .memory import check_memory, lanes_that_fit
+from .over_devices import lane_counts, place
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
 from .store import MemoryStore, Store, batch_name, world_digests
 

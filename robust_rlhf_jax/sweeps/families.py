@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.mdp import (
+from robust_rlhf_jax.worlds import (
     LinearMDP,
     chain_mdp,
     delivery_grid,

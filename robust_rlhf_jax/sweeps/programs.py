@@ -10,24 +10,19 @@ from robust_rlhf_jax.algorithms import (
     DescentConfig,
     PessimisticMLEConfig,
     UniformCoverageConfig,
-    cdpo,
     condition_number,
-    confident_learning,
     first_order,
     pessimistic_mle,
-    r3m,
-    rdpo,
-    redescending,
     robust_policy,
-    sever,
     standard,
     uniform_coverage,
 )
 from robust_rlhf_jax.attacks import ATTACKS
-from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.preferences import label_entropy, sample_preferences, sample_segments
+from robust_rlhf_jax.rivals import cdpo, confident_learning, r3m, rdpo, redescending, sever
+from robust_rlhf_jax.worlds import normalised_gap, policy_value
 
-from .lanes import gather, over_lanes
+from .over_devices import gather, over_lanes
 
 ALGORITHMS = {
     "standard": standard,

@@ -1,10 +1,10 @@
 """Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds."""
 
 from .chain import chain_mdp
-from .delivery_grid import DELIVERY_FEATURES, delivery_grid, delivery_map
-from .gridworld import grid_walls, gridworld
-from .hard_instance import hard_instance
+from .delivery import DELIVERY_FEATURES, delivery_grid, delivery_map
+from .grid import grid_walls, gridworld
 from .linear_mdp import LinearMDP, check_linear_mdp, uniform_policy
+from .lower_bound_world import hard_instance
 from .partial_coverage import partial_coverage_mdp
 from .planning import (
     MixturePolicy,
@@ -17,7 +17,7 @@ from .planning import (
     optimal_state_values,
     policy_value,
 )
-from .random_mdp import random_linear_mdp
+from .random_worlds import random_linear_mdp
 from .rollouts import rollout
 from .segments import segment_mdp
 

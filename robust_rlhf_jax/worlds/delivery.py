@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .gridworld import MOVES
+from .grid import MOVES
 from .linear_mdp import LinearMDP
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")

@@ -4,16 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    ExactOracle,
-    attacks,
-    estimate_epsilon,
-    normalised_gap,
-    random_linear_mdp,
-    sample_preferences,
-    uniform_coverage,
-    unknown_epsilon,
-)
+from robust_rlhf_jax import attacks, estimate_epsilon, sample_preferences
+from robust_rlhf_jax.algorithms import uniform_coverage, unknown_epsilon
+from robust_rlhf_jax.oracles import ExactOracle
+from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp
 
 
 @pytest.fixture(scope="module")

@@ -8,36 +8,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
+from robust_rlhf_jax import Solution, Status, sample_preferences
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
-    ExactOracle,
     FirstOrderConfig,
-    LinearMDP,
     PessimisticMLEConfig,
-    PrimalDual,
     Smoothing,
-    SoftmaxMixture,
-    Solution,
     StandardConfig,
-    Status,
     UniformCoverageConfig,
-    cdpo,
     condition_number,
-    confident_learning,
     first_order,
-    normalised_gap,
     pessimistic_mle,
-    r3m,
-    random_linear_mdp,
-    rdpo,
-    redescending,
-    sample_preferences,
-    sever,
     standard,
     uniform_coverage,
 )
 from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.oracles import ExactOracle, PrimalDual
+from robust_rlhf_jax.rivals import cdpo, confident_learning, r3m, rdpo, redescending, sever
+from robust_rlhf_jax.worlds import LinearMDP, SoftmaxMixture, normalised_gap, random_linear_mdp
 
 SHORT = {
     gradient: DescentConfig(gradient=gradient, steps=4, smoothing=Smoothing(n_directions=4, chunk=4))

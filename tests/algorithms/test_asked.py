@@ -8,23 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
+from robust_rlhf_jax import changed_pairs, sample_preferences
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     FirstOrderConfig,
-    PrimalDual,
     Smoothing,
     UniformCoverageConfig,
-    changed_pairs,
     condition_number,
     first_order,
-    normalised_gap,
     pessimistic_mle,
-    sample_preferences,
     standard,
     uniform_coverage,
 )
 from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.oracles import PrimalDual
+from robust_rlhf_jax.worlds import normalised_gap
 
 DESCENT = DescentConfig(steps=10, smoothing=Smoothing(n_directions=4, chunk=4))
 GAME = FirstOrderConfig(

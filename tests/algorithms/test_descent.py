@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.algorithms.descent import (
     DescentProblem,
     Evaluation,
@@ -14,8 +15,7 @@ from robust_rlhf_jax.algorithms.descent import (
     then,
     theory_parameters,
 )
-from robust_rlhf_jax.estimators.projection import Projection
-from robust_rlhf_jax.iterate import Status, iterate
+from robust_rlhf_jax.likelihood.projection import Projection
 
 
 class Cone(eqx.Module):

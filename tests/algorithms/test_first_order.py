@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import Status, first_order, gridworld, normalised_gap, sample_preferences
+from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax.algorithms import first_order
+from robust_rlhf_jax.worlds import gridworld, normalised_gap
 
 # name: (cells a side, horizon, pairs)
 GRIDS = {"small": (4, 2, 300), "large": (6, 4, 1_000)}

@@ -5,21 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    RLSVI,
-    ExactOracle,
-    Status,
-    attacks,
-    fit_reward,
-    normalised_gap,
-    robust_policy,
-    sample_preferences,
-    standard,
-)
+from robust_rlhf_jax import Status, attacks, fit_reward, robust_policy, sample_preferences
+from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.algorithms.front_door import _possible
+from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.rewards.scarcity import secured
 from robust_rlhf_jax.sweeps.families import PRESETS
+from robust_rlhf_jax.worlds import normalised_gap
 
 PAIRS = 3000
 KEY = jax.random.key(7)

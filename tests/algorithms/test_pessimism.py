@@ -10,27 +10,21 @@ import pytest
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
-from robust_rlhf_jax import (
-    RLSVI,
+from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
-    ExactOracle,
     FirstOrderConfig,
-    OracleResult,
     Smoothing,
-    Status,
     condition_number,
-    expected_features,
-    normalised_gap,
-    optimal_policy,
-    partial_coverage_mdp,
     pessimistic_mle,
-    sample_preferences,
 )
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
-from robust_rlhf_jax.algorithms.objectives import PessimismObjective, reference_features
+from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
 from robust_rlhf_jax.attacks import flip_confident
 from robust_rlhf_jax.kernels.smoothing import sample_directions
+from robust_rlhf_jax.oracles import RLSVI, ExactOracle, OracleResult
+from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
 
 from .cutting_planes import minimum_over_confidence_set, value_program
 from .test_descent import Box

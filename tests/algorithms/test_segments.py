@@ -8,26 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
+from robust_rlhf_jax import ask_table, sample_segments
+from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     FirstOrderConfig,
-    PrimalDual,
-    ask_table,
     condition_number,
-    delivery_grid,
-    expected_features,
     first_order,
     pessimistic_mle,
-    policy_value,
-    r3m,
-    sample_segments,
     standard,
     uniform_coverage,
-    uniform_policy,
 )
-from robust_rlhf_jax.algorithms.objectives import reference_features
+from robust_rlhf_jax.algorithms.pessimism_objective import reference_features
 from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.oracles import PrimalDual
+from robust_rlhf_jax.rivals import r3m
+from robust_rlhf_jax.worlds import delivery_grid, expected_features, policy_value, uniform_policy
 
 MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
 DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.18)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import PreferenceData, optimal_policy, sample_preferences
+from robust_rlhf_jax import PreferenceData, sample_preferences
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
 from robust_rlhf_jax.attacks import (
     ATTACKS,
@@ -20,7 +20,7 @@ from robust_rlhf_jax.attacks import (
     identifiable_theta,
     push_features,
 )
-from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_state_values
+from robust_rlhf_jax.worlds import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
 names = pytest.mark.parametrize("name", ATTACKS)
 # Jitted: run eagerly, each of an attack's operations would be compiled by itself.

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import changed_pairs, normalised_gap, sample_preferences, standard
+from robust_rlhf_jax import changed_pairs, sample_preferences
+from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.attacks import (
     ATTACKS,
     adaptive_filtered_on_table,
@@ -20,9 +21,9 @@ from robust_rlhf_jax.attacks import (
     scale_on_table,
     spoil_transitions_on_table,
 )
-from robust_rlhf_jax.estimators import REWARD_ESTIMATORS
-from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, optimal_state_values
 from robust_rlhf_jax.preferences import PreferenceData, off_table
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
+from robust_rlhf_jax.worlds import LinearMDP, normalised_gap, optimal_policy, optimal_state_values
 
 N, EPSILON = 200, 0.1
 ON_TABLE = [name for name in ATTACKS if name.endswith("on_table")]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import changed_pairs, delivery_grid, off_table, sample_segments
+from robust_rlhf_jax import changed_pairs, off_table, sample_segments
 from robust_rlhf_jax.attacks import (
     ATTACKS,
     adaptive,
@@ -19,9 +19,9 @@ from robust_rlhf_jax.attacks import (
     push_on_table,
     spoil_transitions_on_table,
 )
+from robust_rlhf_jax.attacks._spoil_transitions import least_covered_directions
 from robust_rlhf_jax.attacks.pool import ROLLOUTS, trajectory_pool
-from robust_rlhf_jax.attacks.spoil_transitions import least_covered_directions
-from robust_rlhf_jax.mdp import optimal_state_values
+from robust_rlhf_jax.worlds import delivery_grid, optimal_state_values
 
 SHORT = {
     "adaptive": partial(adaptive, steps=2),

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax import LinearMDP, hard_instance, optimal_policy, rollout, uniform_policy
 from robust_rlhf_jax.diagnostics import coverage
-from robust_rlhf_jax.diagnostics.coverage import largest_margin
+from robust_rlhf_jax.diagnostics._coverage import largest_margin
+from robust_rlhf_jax.worlds import LinearMDP, hard_instance, optimal_policy, rollout, uniform_policy
 
 
 def bandit(chances, values=(0.1, 0.2, 0.9)):

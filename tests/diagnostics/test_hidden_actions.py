@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import hard_instance, sample_preferences
+from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.diagnostics import hidden_actions
+from robust_rlhf_jax.worlds import hard_instance
 
 
 @pytest.fixture(scope="module")

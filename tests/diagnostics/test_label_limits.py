@@ -8,15 +8,8 @@ import pytest
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
-from robust_rlhf_jax import (
-    ExactOracle,
-    LinearMDP,
-    chain_mdp,
-    normalised_gap,
-    optimal_policy,
-    sample_preferences,
-    standard,
-)
+from robust_rlhf_jax import sample_preferences
+from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.diagnostics import (
     erasure_level,
     label_budget,
@@ -25,6 +18,8 @@ from robust_rlhf_jax.diagnostics import (
     reversal_level,
     two_world_gap,
 )
+from robust_rlhf_jax.oracles import ExactOracle
+from robust_rlhf_jax.worlds import LinearMDP, chain_mdp, normalised_gap, optimal_policy
 
 
 def gap_by_program(mdp, other):

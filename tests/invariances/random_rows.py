@@ -4,14 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax.estimators import (
-    filter_mean,
-    robust_covariance,
-    robust_linear_regression,
-    robust_mean,
-    robust_reward,
-    trimmed_mle,
-)
+from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_linear_regression, robust_mean
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 N, K = 160, 3
 EPSILONS = (0.0, 0.05, 0.1, 0.2)

@@ -5,16 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.estimators import (
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.moments import (
     filter_mean,
     prepare_design,
     robust_covariance,
     robust_linear_regression,
     robust_mean,
-    robust_reward,
-    trimmed_mle,
 )
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 # name: f(x, labels, ε) → (number to compare, status or None)
 ESTIMATORS = {

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import as_epsilon
-from robust_rlhf_jax.estimators import robust_covariance, robust_linear_regression, robust_mean, trimmed_mle
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.moments import robust_covariance, robust_linear_regression, robust_mean
 
 ROWS = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LABELS = np.where(ROWS @ [1.0, -1.0, 0.5] + np.random.default_rng(1).logistic(size=100) > 0, 1.0, -1.0)

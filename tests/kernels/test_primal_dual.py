@@ -7,7 +7,6 @@ import pytest
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
-from robust_rlhf_jax import expected_features, occupancy, optimal_policy, policy_value
 from robust_rlhf_jax.kernels.primal_dual import (
     GameMoments,
     ascent_gradient,
@@ -19,6 +18,7 @@ from robust_rlhf_jax.kernels.primal_dual import (
     lagrangian,
     policy_tables,
 )
+from robust_rlhf_jax.worlds import expected_features, occupancy, optimal_policy, policy_value
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.estimators import (
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood import (
     LogisticProblem,
     calibrated_zeta,
     confidence_set,
     ellipsoid,
     fit_logistic,
 )
-from robust_rlhf_jax.estimators.confidence_set import chi_square_quantile, theory_zeta
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax.likelihood.confidence import chi_square_quantile, theory_zeta
 
 project = jax.jit(lambda allowed, y: allowed.project(y))
 project_warm = jax.jit(lambda allowed, y, warm: allowed.project(y, warm))

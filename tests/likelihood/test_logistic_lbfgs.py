@@ -10,11 +10,11 @@ import scipy.optimize
 import scipy.special
 from sklearn.linear_model import LogisticRegression
 
-from robust_rlhf_jax.estimators import LogisticProblem, fit_logistic, trimmed_mle
-from robust_rlhf_jax.estimators.logistic_lbfgs import bfgs_matrix, orthonormal_rows
-from robust_rlhf_jax.estimators.logistic_regression import NEWTON_LIMIT
-from robust_rlhf_jax.estimators.row_span import row_span
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic, trimmed_mle
+from robust_rlhf_jax.likelihood.logistic_lbfgs import bfgs_matrix, orthonormal_rows
+from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
+from robust_rlhf_jax.moments.span import row_span
 
 from .logistic_reference import gradient, mean_likelihood, slsqp
 

@@ -8,8 +8,8 @@ import scipy.optimize
 import scipy.special
 from sklearn.linear_model import LogisticRegression
 
-from robust_rlhf_jax.estimators import LogisticProblem, fit_logistic
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic
 
 from .logistic_reference import gradient, mean_likelihood, slsqp
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from robust_rlhf_jax.estimators.logistic_regression import NEWTON_LIMIT
-from robust_rlhf_jax.estimators.margin_fit import fit_margin_loss, margin_problem
-from robust_rlhf_jax.estimators.margin_losses import ClippedLogistic, DensityPower, TiltedLogistic
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
+from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic, DensityPower, TiltedLogistic
 
 from .logistic_reference import slsqp
 

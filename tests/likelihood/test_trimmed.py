@@ -9,9 +9,9 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from robust_rlhf_jax.estimators import trimmed_mle
-from robust_rlhf_jax.estimators.trimmed_mle import default_tolerance
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import default_tolerance
 
 
 def sample(n=200, k=4, share=0.0, seed=0):

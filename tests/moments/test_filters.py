@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.covariance import MinCovDet
 
-from robust_rlhf_jax.estimators import filter_mean, robust_covariance, robust_mean
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels import running_moments, spectral
 from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
+from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_mean
 
 EPSILON = 0.1
 # √(log 1/ε)·ε: what a stable set of normal rows allows, with constant one.

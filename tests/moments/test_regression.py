@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.estimators import prepare_design, robust_covariance, robust_linear_regression
-from robust_rlhf_jax.estimators.suspects import SUSPECT_WEIGHT
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.moments import prepare_design, robust_covariance, robust_linear_regression
+from robust_rlhf_jax.moments.influence import SUSPECT_WEIGHT
 
 EPSILON = 0.1
 NOISE = 0.5

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.estimators.row_span import row_span
+from robust_rlhf_jax.moments.span import row_span
 
 span_of = jax.jit(row_span)
 

@@ -8,18 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    LSVI,
-    RLSVI,
-    ExactOracle,
-    Oracle,
-    OracleResult,
-    Status,
-    expected_features,
-    optimal_policy,
-    sample_preferences,
-    solve_many,
-)
+from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult, solve_many
+from robust_rlhf_jax.worlds import expected_features, optimal_policy
 
 ORACLES = {
     "exact": lambda mdp: ExactOracle(mdp),

@@ -8,18 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    LSVI,
-    RLSVI,
-    ExactOracle,
-    PrimalDual,
-    Status,
-    delivery_grid,
-    normalised_gap,
-    optimal_policy,
-    random_linear_mdp,
-    sample_segments,
-)
+from robust_rlhf_jax import Status, sample_segments
+from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, PrimalDual
+from robust_rlhf_jax.worlds import delivery_grid, normalised_gap, optimal_policy, random_linear_mdp
 
 ORACLES = {
     "exact": lambda mdp: ExactOracle(mdp),

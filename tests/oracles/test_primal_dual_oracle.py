@@ -8,23 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import (
-    PreferenceData,
-    PrimalDual,
+from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
+from robust_rlhf_jax._iterate import Iteration, iterate
+from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
+from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
+from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
-    Status,
-    attacks,
     expected_features,
     normalised_gap,
     occupancy,
     optimal_policy,
     policy_value,
     random_linear_mdp,
-    sample_preferences,
 )
-from robust_rlhf_jax.iterate import Iteration, iterate
-from robust_rlhf_jax.oracles import Oracle, WarmOracle, theory_steps
-from robust_rlhf_jax.oracles.saddle import DescentAscent
 
 prepare = eqx.filter_jit(lambda oracle, data, epsilon: oracle.prepare(data, epsilon, key=jax.random.key(0)))
 solve = eqx.filter_jit(lambda oracle, prepared, theta: oracle.solve(prepared, theta))

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import LSVI, RLSVI, expected_features, optimal_policy, sample_preferences
+from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.attacks import spoil_transitions
-from robust_rlhf_jax.mdp import chain_mdp, normalised_gap
+from robust_rlhf_jax.oracles import LSVI, RLSVI
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
+from robust_rlhf_jax.worlds import chain_mdp, expected_features, normalised_gap, optimal_policy
 
 
 # Module-level programs: equal oracles at equal shapes share them.

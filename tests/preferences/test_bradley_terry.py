@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.mdp import random_linear_mdp, uniform_policy
 from robust_rlhf_jax.preferences import (
     changed_pairs,
     check_preferences,
@@ -13,6 +12,7 @@ from robust_rlhf_jax.preferences import (
     preference_probabilities,
     sample_preferences,
 )
+from robust_rlhf_jax.worlds import random_linear_mdp, uniform_policy
 
 KEY = jax.random.key(0)
 MDP = random_linear_mdp(jax.random.key(1), n_states=6, n_actions=3, dim=4, horizon=3)

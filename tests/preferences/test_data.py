@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.mdp import random_linear_mdp
 from robust_rlhf_jax.preferences import changed_pairs, random_split, sample_preferences
+from robust_rlhf_jax.worlds import random_linear_mdp
 
 MDP = random_linear_mdp(jax.random.key(0), n_states=5, n_actions=2, dim=3, horizon=4)
 DATA = sample_preferences(jax.random.key(1), MDP, 23)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robust_rlhf_jax.mdp import delivery_grid, random_linear_mdp
 from robust_rlhf_jax.preferences import (
     check_preferences,
     load,
@@ -17,6 +16,7 @@ from robust_rlhf_jax.preferences import (
     sample_segments,
     save,
 )
+from robust_rlhf_jax.worlds import delivery_grid, random_linear_mdp
 
 MDP = delivery_grid(jax.random.key(0))
 SHARP = 0.18

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import (
-    LinearMDP,
     PreferenceData,
     ask_table,
-    delivery_grid,
     load,
     off_table,
     sample_preferences,
@@ -22,6 +20,7 @@ from robust_rlhf_jax import (
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.preferences import leave_out
+from robust_rlhf_jax.worlds import LinearMDP, delivery_grid
 
 N = 100
 changed_pairs = jax.jit(eager_changed_pairs)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import fit
 from robust_rlhf_jax.rewards.coordinates import unit_free
 

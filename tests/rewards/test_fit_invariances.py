@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import fit_differences
 
 from .worlds import K, N, fitted, normal_pairs, planted, rare_pairs, sparse_pairs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import preferences
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import RewardModel, fit_data, fit_reward
 
 from .worlds import K, N, fitted, maximum_likelihood, normal_pairs, planted

@@ -9,7 +9,7 @@ import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import newton
 
 maximise = jax.jit(newton.maximise, static_argnames="radius")

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.estimators import REWARD_ESTIMATORS, RewardFit
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 RADIUS = 5.0
 RIVALS = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")

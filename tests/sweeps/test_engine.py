@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.sweeps import run_sweep
 
 AXES = ("family", "attack", "epsilon", "seed", "algorithm")

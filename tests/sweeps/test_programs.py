@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import changed_pairs
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.algorithms import standard
-from robust_rlhf_jax.iterate import Status
-from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.sweeps.config import SweepConfig
 from robust_rlhf_jax.sweeps.families import stack_worlds
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
-from robust_rlhf_jax.sweeps.lanes import gather, lane_counts, place
+from robust_rlhf_jax.sweeps.over_devices import gather, lane_counts, place
 from robust_rlhf_jax.sweeps.programs import (
     ALGORITHMS,
     REFERENCE,
@@ -18,6 +17,7 @@ from robust_rlhf_jax.sweeps.programs import (
     sample_batch,
     solve_batch,
 )
+from robust_rlhf_jax.worlds import normalised_gap, policy_value
 
 # The shapes of the small sweep, whose programs are compiled then: given, as there, on the devices.
 WORLD = np.array([0, 0, 1, 1])

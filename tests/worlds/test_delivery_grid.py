@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.mdp import (
+from robust_rlhf_jax.worlds import (
     DELIVERY_FEATURES,
     check_linear_mdp,
     delivery_grid,

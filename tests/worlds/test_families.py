@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.mdp import (
+from robust_rlhf_jax.worlds import (
     chain_mdp,
     check_linear_mdp,
     grid_walls,

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax import MixturePolicy, expected_features, sample_preferences
-from robust_rlhf_jax.mdp.feature_moments import difference_second_moment, feature_second_moment
+from robust_rlhf_jax import sample_preferences
+from robust_rlhf_jax.worlds import MixturePolicy, expected_features
+from robust_rlhf_jax.worlds.feature_moments import difference_second_moment, feature_second_moment
 
 
 def enumerated_moment(mdp, policy):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.mdp import (
+from robust_rlhf_jax.worlds import (
     LinearMDP,
     chain_mdp,
     check_linear_mdp,

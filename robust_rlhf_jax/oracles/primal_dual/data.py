@@ -5,9 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.estimators.moments import refilter_mean
-from robust_rlhf_jax.estimators.regression import covariate_weights
-from robust_rlhf_jax.iterate import worst_status
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import (
     einsum,
     matmul,
@@ -27,9 +25,10 @@ from robust_rlhf_jax.kernels.primal_dual import (
     following_values,
 )
 from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression, huber_weights
+from robust_rlhf_jax.moments.filters import refilter_mean
+from robust_rlhf_jax.moments.regression import covariate_weights
+from robust_rlhf_jax.oracles.transitions import initial_state_weights
 from robust_rlhf_jax.preferences import PreferenceData
-
-from .transitions import initial_state_weights
 
 # Of what the last filter took, this share comes back before the next one starts: it may have been wrong, or early.
 FORGIVEN = 0.5

@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax._iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
-from robust_rlhf_jax.mdp import SoftmaxMixture
+from robust_rlhf_jax.oracles.base import OracleResult
 from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.worlds import SoftmaxMixture
 
-from .base import OracleResult
-from .game import Game, features_of, prepare_game
-from .saddle import DescentAscent, SaddleProblem, SaddleState, WarmSaddle, cold_start, leave_behind
+from .data import Game, features_of, prepare_game
+from .updates import DescentAscent, SaddleProblem, SaddleState, WarmSaddle, cold_start, leave_behind
 
 PUBLISHED_STEP, PUBLISHED_POLICY_STEP = 0.05, 5.0
 # Bold steps throw the policy from action to action where whitened features are long: the game is chaos, and its answer

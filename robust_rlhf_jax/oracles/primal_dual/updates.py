@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import (
@@ -17,7 +17,7 @@ from robust_rlhf_jax.kernels.primal_dual import (
     policy_tables,
 )
 
-from .game import (
+from .data import (
     Game,
     SampleWeights,
     clip_residuals,

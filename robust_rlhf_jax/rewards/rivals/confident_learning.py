@@ -5,13 +5,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
-
-from .reward_protocol import RewardFit
-from .trimmed_mle import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.rewards.protocol import RewardFit
 
 FOLDS = 5
 

@@ -4,10 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from robust_rlhf_jax.checks import check_labels
-
-from .margin_fit import fit_margin_loss, margin_problem
-from .margin_losses import TiltedLogistic
-from .reward_protocol import RewardFit, surprise
+from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
+from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
 
 
 def cdpo(x, labels, epsilon, *, radius) -> RewardFit:

@@ -5,13 +5,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.iterate import Status, iterate, worst_status
 from robust_rlhf_jax.kernels.quantile import upper_threshold
-
-from .margin_fit import MarginFit, MarginProblem, fit_margin_loss, margin_problem
-from .margin_losses import ClippedLogistic
-from .reward_protocol import RewardFit, surprise
+from robust_rlhf_jax.likelihood.margin_fit import MarginFit, MarginProblem, fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic
+from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
 
 MAX_ROUNDS = 50
 # Pairs that may have an offset, in multiples of εn: as many as a filter may remove. Measured on random MDPs at ε = .1,

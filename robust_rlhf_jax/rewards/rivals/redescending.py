@@ -7,10 +7,9 @@ from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
-
-from .margin_fit import fit_margin_loss, margin_problem
-from .margin_losses import DensityPower, TiltedLogistic
-from .reward_protocol import RewardFit, surprise
+from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import DensityPower, TiltedLogistic
+from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
 
 # The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
 # confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.

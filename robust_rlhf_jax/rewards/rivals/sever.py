@@ -4,14 +4,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.spectral import linear_scores
-
-from .reward_protocol import RewardFit, surprise
-from .trimmed_mle import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
 
 ROUNDS = 4
 

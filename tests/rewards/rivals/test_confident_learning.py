@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.estimators.confident_learning import (
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.rewards.rivals.confident_learning import (
     FOLDS,
     confident_learning,
     out_of_fold_confidence,
     prune_by_noise_rate,
 )
-from robust_rlhf_jax.iterate import Status
 
 from .logistic_reference import slsqp
 

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-from robust_rlhf_jax.estimators.margin_fit import fit_margin_loss, margin_problem
-from robust_rlhf_jax.estimators.margin_losses import ClippedLogistic
-from robust_rlhf_jax.estimators.r3m import CLIPPED, r3m
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic
+from robust_rlhf_jax.rewards.rivals.r3m import CLIPPED, r3m
 
 
 def sample(seed=0, n=60):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from robust_rlhf_jax.estimators.redescending import redescending, row_normalised_weights
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.rewards.rivals.redescending import redescending, row_normalised_weights
 
 
 def sample(seed, n=80):

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from robust_rlhf_jax.estimators.sever import sever
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.rewards.rivals.sever import sever
 
 from .logistic_reference import slsqp
 

@@ -6,8 +6,9 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-from robust_rlhf_jax.estimators import robust_covariance, robust_reward
-from robust_rlhf_jax.iterate import Status
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.moments import robust_covariance
+from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 RADIUS = 4.0
 

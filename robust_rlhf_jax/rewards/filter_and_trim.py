@@ -4,14 +4,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import as_epsilon, as_floats
-from robust_rlhf_jax.iterate import worst_status
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import typical_powers
-
-from .moments import filter_mean, robust_covariance
-from .suspects import bounded_rows, floored_weights
-from .trimmed_mle import TrimmedFit, trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import TrimmedFit, trimmed_mle
+from robust_rlhf_jax.moments.filters import filter_mean, robust_covariance
+from robust_rlhf_jax.moments.influence import bounded_rows, floored_weights
 
 # A difference with more than this share of its length off the identifiable subspace is suspect.
 OFF_SUBSPACE = 1e-2

@@ -1,0 +1,1 @@
+"""Other people's robust reward estimates, one file each, called alike (`rewards.protocol`)."""
