@@ -1,4 +1,7 @@
-"""Rivals of the paper's algorithms: other people's robust reward estimates, then a plain planner."""
+"""Rivals of the paper's algorithms: other people's robust reward estimates, then a plain planner.
+
+`RIVALS` by name; each is called like an algorithm: `rivals.sever(key, data, epsilon)`.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +13,9 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards.protocol import RewardEstimator
-from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.registry import ESTIMATORS, REWARD_ESTIMATORS
+
+__all__ = ["RIVALS", "RivalConfig", "fit_then_plan"]
 
 
 class RivalConfig(eqx.Module):
@@ -61,31 +66,26 @@ def _run(key, data, epsilon, estimator, oracle, config) -> Solution:
     return Solution(answer.policy, theta, answer.value, worst_status(fit.status, answer.status), diagnostics)
 
 
-def r3m(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with sparse offsets of single labels (R³M: Bukharin et al. 2024)."""
-    return fit_then_plan(key, data, epsilon, estimator="r3m", oracle=oracle, config=config)
+def _rival(name: str):
+    """`fit_then_plan` with one estimator, called like every algorithm."""
+
+    def rival(key, data, epsilon, *, oracle=None, config=None) -> Solution:
+        return fit_then_plan(key, data, epsilon, estimator=name, oracle=oracle, config=config)
+
+    rival.__name__ = rival.__qualname__ = name
+    rival.__doc__ = f"`fit_then_plan` with {ESTIMATORS[name].line}."
+    return rival
 
 
-def cdpo(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with labels smoothed by ε (cDPO's loss: Mitchell 2023)."""
-    return fit_then_plan(key, data, epsilon, estimator="cdpo", oracle=oracle, config=config)
+RIVALS = {name: _rival(name) for name, entry in ESTIMATORS.items() if entry.rival}
 
 
-def rdpo(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with the likelihood debiased for flips (rDPO's loss: Chowdhury, Kini & Natarajan 2024)."""
-    return fit_then_plan(key, data, epsilon, estimator="rdpo", oracle=oracle, config=config)
+def __getattr__(name: str):
+    """`rivals.sever` is `RIVALS["sever"]`."""
+    if name in RIVALS:
+        return RIVALS[name]
+    raise AttributeError(f"There is no rival {name!r}: they are {', '.join(RIVALS)}.")
 
 
-def sever(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with pairs filtered by their gradients (Sever: Diakonikolas et al. 2019)."""
-    return fit_then_plan(key, data, epsilon, estimator="sever", oracle=oracle, config=config)
-
-
-def redescending(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with the density power divergence (Ghosh & Basu 2016); ε is not used by the reward."""
-    return fit_then_plan(key, data, epsilon, estimator="redescending", oracle=oracle, config=config)
-
-
-def confident_learning(key, data, epsilon, *, oracle=None, config=None) -> Solution:
-    """`fit_then_plan` with likely label errors pruned (Northcutt et al. 2021); ε is not used by the reward."""
-    return fit_then_plan(key, data, epsilon, estimator="confident_learning", oracle=oracle, config=config)
+def __dir__():
+    return [*globals(), *RIVALS]

@@ -175,8 +175,9 @@ def test_help(command, tmp_path, arguments, words):
 
 def test_help_names_every_choice(command):
     from robust_rlhf_jax.attacks import ATTACKS
+    from robust_rlhf_jax.methods import METHODS
     from robust_rlhf_jax.sweeps.families import PRESETS
-    from robust_rlhf_jax.sweeps.programs import ALGORITHMS, REFERENCE
+    from robust_rlhf_jax.sweeps.programs import REFERENCE
 
     printed = command("sweep --help")[1]
     for name in (
@@ -184,7 +185,7 @@ def test_help_names_every_choice(command):
         *PRESETS["tiny"].families,
         *PRESETS["coverage"].families,
         *ATTACKS,
-        *ALGORITHMS,
+        *METHODS,
         REFERENCE,
     ):
         assert name in printed, name

@@ -1,7 +1,9 @@
 """What `import robust_rlhf_jax` offers, and what it must not do."""
 
+import importlib
 import inspect
 import os
+import pkgutil
 import subprocess
 import sys
 
@@ -10,26 +12,43 @@ import pytest
 import robust_rlhf_jax
 
 PROMISED = [
-    "random_linear_mdp",
-    "gridworld",
-    "chain_mdp",
-    "partial_coverage_mdp",
-    "hard_instance",
-    "optimal_policy",
-    "policy_value",
-    "occupancy",
+    "fit_reward",
+    "robust_policy",
+    "load",
+    "save",
+    "load_rail_choices",
     "sample_preferences",
     "attacks.flip_confident",
     "attacks.push_features",
-    "robust_mean",
-    "robust_covariance",
-    "trimmed_mle",
-    "uniform_coverage",
-    "standard",
-    "load_rail_choices",
-    "load",
-    "save",
+    "algorithms.standard",
+    "algorithms.uniform_coverage",
+    "rivals.sever",
+    "moments.robust_mean",
+    "moments.robust_covariance",
+    "likelihood.trimmed_mle",
+    "worlds.random_linear_mdp",
+    "worlds.gridworld",
+    "worlds.optimal_policy",
+    "oracles.LSVI",
 ]
+MODULES = [
+    name
+    for _, name, _ in pkgutil.walk_packages(robust_rlhf_jax.__path__, "robust_rlhf_jax.")
+    if not name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_not_shadowed_by_what_it_exports(name):
+    assert importlib.import_module(name) is sys.modules[name]
+    found = robust_rlhf_jax
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    assert inspect.ismodule(found), f"{name} gives a {type(found).__name__}"
+
+
+def test_the_front_is_short():
+    assert len(robust_rlhf_jax.__all__) <= 36
 
 
 @pytest.mark.parametrize("name", PROMISED)

@@ -16,11 +16,14 @@ from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, pack
 
 TITLES = {
     "rewards": "Rewards",
-    "algorithms": "Algorithms and rivals",
+    "algorithms": "Algorithms",
+    "rivals": "Rivals",
+    "methods": "Table of methods",
     "attacks": "Attacks",
     "diagnostics": "Diagnostics",
-    "estimators": "Estimators",
-    "mdp": "Worlds and planning",
+    "likelihood": "Likelihood",
+    "moments": "Robust moments",
+    "worlds": "Worlds and planning",
     "oracles": "Offline planners",
     "preferences": "Preference data",
     "sweeps": "Sweeps",

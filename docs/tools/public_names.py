@@ -15,6 +15,9 @@ CONSTANTS = {
     "AUDIT_FITS": "The robust fits that an audit can use, by the name that `--estimator` takes.",
     "CEILING": "The largest ε that `fit_reward` and `estimate_epsilon` consider when they are not told one.",
     "DELIVERY_FEATURES": "Names of the reward features of `delivery_grid`, in the order of θ.",
+    "METHODS": "Every algorithm and rival that a sweep can run, by name: function, label, colour, whether it is ours.",
+    "OURS": "The names of `METHODS` that are ours or the paper's.",
+    "RIVALS": "Every rival by its name: other people's reward estimates, then a plain planner.",
     "EXPONENTS": "The power of ε in each bound of the paper's Table 1, by coverage assumption.",
     "Policy": "A policy: probabilities [H, S, A], or a mixture of policies.",
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
@@ -45,9 +48,10 @@ class PublicName(NamedTuple):
 
 
 def packages() -> list[str]:
-    """Subpackages that say what they export."""
-    folders = sorted(path.parent for path in (ROOT / PACKAGE).glob("*/__init__.py"))
-    return [folder.name for folder in folders if exported(f"{PACKAGE}.{folder.name}")]
+    """Subpackages and modules that say what they export."""
+    folders = [path.parent.name for path in (ROOT / PACKAGE).glob("*/__init__.py")]
+    modules = [path.stem for path in (ROOT / PACKAGE).glob("[a-z]*.py")]
+    return sorted(name for name in folders + modules if exported(f"{PACKAGE}.{name}"))
 
 
 def exported(module: str) -> list[str]:

@@ -3,15 +3,13 @@
 import colorsys
 from typing import NamedTuple
 
-from robust_rlhf_jax.reproduce.robustness import OURS
+from robust_rlhf_jax.methods import OURS
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.programs import REFERENCE
 
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross", "bar")
 # Darker colours drown in a dark ground.
 ON_DARK = 0.66
-# Algorithm 3 by the zero-order gradient did not run in `robustness`, but is as much ours.
-ALL_OURS = (*OURS, "condition_number")
 
 
 class Style(NamedTuple):
@@ -35,7 +33,7 @@ def styles(algorithms: list[str]) -> dict[str, Style]:
 def _style(name: str, place: int) -> Style:
     known = list(COLOURS)
     light = COLOURS.get(name, "#7a7a7a")
-    ours = name in ALL_OURS
+    ours = name in OURS
     index = known.index(name) if name in known else place
     dash = "1 4" if name == REFERENCE else "" if ours else ("7 3", "3 3", "8 3 2 3")[index % 3]
     return Style(

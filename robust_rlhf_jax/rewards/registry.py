@@ -1,5 +1,7 @@
 """Ways to estimate a reward from labelled differences, all called alike: what rivals and attacks are run against."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
@@ -44,14 +46,42 @@ def filtered(x, labels, epsilon, *, radius) -> RewardFit:
     return RewardFit(theta, found.fit.weights, suspicion, found.status)
 
 
-REWARD_ESTIMATORS: dict[str, RewardEstimator] = {
-    "maximum_likelihood": maximum_likelihood,
-    "trimmed": trimmed,
-    "filtered": filtered,
-    "r3m": r3m,
-    "cdpo": cdpo,
-    "rdpo": rdpo,
-    "sever": sever,
-    "redescending": redescending,
-    "confident_learning": confident_learning,
+class Entry(NamedTuple):
+    """An estimator under its name. A rival also has a `label` and a `colour` in figures, and a line that says what it
+    is: `robust_rlhf_jax.rivals` plans with it, sweeps run it and reports draw it without further ado.
+    """
+
+    estimate: RewardEstimator
+    label: str = ""
+    colour: str = ""
+    line: str = ""
+
+    @property
+    def rival(self) -> bool:
+        return bool(self.label)
+
+
+ESTIMATORS = {
+    "maximum_likelihood": Entry(maximum_likelihood),
+    "trimmed": Entry(trimmed),
+    "filtered": Entry(filtered),
+    "r3m": Entry(r3m, "R³M", "#e377a8", "sparse offsets of single labels (Bukharin et al. 2024)"),
+    "cdpo": Entry(cdpo, "cDPO loss", "#17a398", "labels smoothed by ε (Mitchell 2023)"),
+    "rdpo": Entry(
+        rdpo, "rDPO loss", "#b5b800", "the likelihood debiased for flips (Chowdhury, Kini & Natarajan 2024)"
+    ),
+    "sever": Entry(sever, "Sever", "#4a2c1a", "pairs filtered by their gradients (Diakonikolas et al. 2019)"),
+    "redescending": Entry(
+        redescending,
+        "density power",
+        "#6fa8dc",
+        "the density power divergence (Ghosh & Basu 2016); ε is not used",
+    ),
+    "confident_learning": Entry(
+        confident_learning,
+        "confident learning",
+        "#7b1e5b",
+        "likely label errors pruned (Northcutt et al. 2021); ε is not used",
+    ),
 }
+REWARD_ESTIMATORS: dict[str, RewardEstimator] = {name: entry.estimate for name, entry in ESTIMATORS.items()}

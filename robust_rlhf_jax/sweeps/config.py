@@ -5,9 +5,10 @@ import math
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.checks import check_epsilon, check_seed
+from robust_rlhf_jax.methods import METHODS
 
 from .families import PRESETS
-from .programs import ALGORITHMS, REFERENCE
+from .programs import REFERENCE
 
 # Rows hold ε rounded to so many digits: float32 knows no more.
 EPSILON_DIGITS = 6
@@ -54,7 +55,7 @@ class SweepConfig:
         _one_of("preset", [self.preset], PRESETS)
         _one_of("families", self.families, PRESETS[self.preset].families)
         _one_of("attacks", self.attacks, ATTACKS)
-        _one_of("algorithms", self.algorithms, {**ALGORITHMS, REFERENCE: None})
+        _one_of("algorithms", self.algorithms, {**METHODS, REFERENCE: None})
         for name in ("families", "attacks", "epsilons", "algorithms"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: name at least one.")

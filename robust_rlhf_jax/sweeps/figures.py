@@ -3,46 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from robust_rlhf_jax.methods import METHODS
+
+from .programs import REFERENCE
 from .summary import quartiles
 
-COLOURS = {
-    "standard": "#c1432e",
-    "robust_policy": "#0b3c5d",
-    "robust_policy_unknown": "#6a8caf",
-    "uniform_coverage": "#1f6f8b",
-    "uniform_coverage_reuse": "#3fb3d4",
-    "condition_number": "#5a8f3d",
-    "condition_number_autodiff": "#8a5fb0",
-    "first_order": "#2f3e75",
-    "pessimistic_mle": "#d98e04",
-    "pessimistic_mle_linear": "#a8795a",
-    "r3m": "#e377a8",
-    "cdpo": "#17a398",
-    "rdpo": "#b5b800",
-    "sever": "#4a2c1a",
-    "redescending": "#6fa8dc",
-    "confident_learning": "#7b1e5b",
-    "clean_reference": "#7a7a7a",
-}
-LABELS = {
-    "standard": "plain RLHF",
-    "robust_policy": "robust policy",
-    "robust_policy_unknown": "robust policy, ε unknown",
-    "uniform_coverage": "Algorithm 1",
-    "uniform_coverage_reuse": "Algorithm 1, no split",
-    "condition_number": "Algorithm 3",
-    "condition_number_autodiff": "Algorithm 3, autodiff",
-    "first_order": "Algorithm 4",
-    "pessimistic_mle": "pessimistic MLE",
-    "pessimistic_mle_linear": "pessimistic MLE, linear",
-    "r3m": "R³M",
-    "cdpo": "cDPO loss",
-    "rdpo": "rDPO loss",
-    "sever": "Sever",
-    "redescending": "density power",
-    "confident_learning": "confident learning",
-    "clean_reference": "plain RLHF, clean data",
-}
+COLOURS = {name: method.colour for name, method in METHODS.items()} | {REFERENCE: "#7a7a7a"}
+LABELS = {name: method.label for name, method in METHODS.items()} | {REFERENCE: "plain RLHF, clean data"}
 
 
 def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:

@@ -5,45 +5,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from robust_rlhf_jax.algorithms import (
-    ConditionNumberConfig,
-    DescentConfig,
-    PessimisticMLEConfig,
-    UniformCoverageConfig,
-    condition_number,
-    first_order,
-    pessimistic_mle,
-    robust_policy,
-    standard,
-    uniform_coverage,
-)
 from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.methods import METHODS
 from robust_rlhf_jax.preferences import label_entropy, sample_preferences, sample_segments
-from robust_rlhf_jax.rivals import cdpo, confident_learning, r3m, rdpo, redescending, sever
 from robust_rlhf_jax.worlds import normalised_gap, policy_value
 
 from .over_devices import gather, over_lanes
 
-ALGORITHMS = {
-    "standard": standard,
-    "robust_policy": robust_policy,
-    "robust_policy_unknown": lambda key, data, epsilon: robust_policy(key, data),
-    "uniform_coverage": uniform_coverage,
-    "uniform_coverage_reuse": partial(uniform_coverage, config=UniformCoverageConfig(reuse_data=True)),
-    "condition_number": condition_number,
-    "condition_number_autodiff": partial(
-        condition_number, config=ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
-    ),
-    "first_order": first_order,
-    "pessimistic_mle": pessimistic_mle,
-    "pessimistic_mle_linear": partial(pessimistic_mle, config=PessimisticMLEConfig(penalty="linear")),
-    "r3m": r3m,
-    "cdpo": cdpo,
-    "rdpo": rdpo,
-    "sever": sever,
-    "redescending": redescending,
-    "confident_learning": confident_learning,
-}
 # Plain RLHF on the data before the attack: what a clean file would have given.
 REFERENCE = "clean_reference"
 
@@ -92,7 +60,7 @@ def solve_batch(keys, data, worlds, world, epsilons, algorithm, counts=None):
 
     def lane(worlds, key, d, w, epsilon):
         mdp = gather(worlds.mdp, w)
-        solution = ALGORITHMS[algorithm](key, d, epsilon)
+        solution = METHODS[algorithm].run(key, d, epsilon)
         calls = solution.diagnostics.get("oracle_calls", jnp.ones((), jnp.int32))
         gap, value = normalised_gap(mdp, solution.policy), policy_value(mdp, solution.policy)
         return gap, value, solution.status, calls

@@ -6,12 +6,12 @@ import pytest
 from robust_rlhf_jax import changed_pairs
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.methods import METHODS
 from robust_rlhf_jax.sweeps.config import SweepConfig
 from robust_rlhf_jax.sweeps.families import stack_worlds
 from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.over_devices import gather, lane_counts, place
 from robust_rlhf_jax.sweeps.programs import (
-    ALGORITHMS,
     REFERENCE,
     corrupt_batch,
     sample_batch,
@@ -102,7 +102,7 @@ def test_epsilon_reaches_the_robust_algorithm(worlds, keys, corrupt):
     assert np.mean(wary) < np.mean(trusting) - 0.1, (wary, trusting)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", METHODS)
 def test_every_algorithm_gives_one_outcome_per_lane(name, worlds, keys, corrupt):
     """Traced, not compiled: the pessimistic ones would take ten seconds each."""
     data = corrupt(LANES, EPSILONS)
@@ -116,7 +116,7 @@ def test_every_algorithm_gives_one_outcome_per_lane(name, worlds, keys, corrupt)
 
 
 def test_every_algorithm_can_be_asked_for_and_drawn():
-    names = (*ALGORITHMS, REFERENCE)
+    names = (*METHODS, REFERENCE)
     SweepConfig(algorithms=names).check()
     assert set(COLOURS) == set(LABELS) == set(names)
     assert len(set(COLOURS.values())) == len(set(LABELS.values())) == len(names)

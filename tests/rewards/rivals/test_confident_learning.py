@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from likelihood.logistic_reference import slsqp
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.confident_learning import (
@@ -12,8 +13,6 @@ from robust_rlhf_jax.rewards.rivals.confident_learning import (
     out_of_fold_confidence,
     prune_by_noise_rate,
 )
-
-from .logistic_reference import slsqp
 
 prune = jax.jit(prune_by_noise_rate)
 confidence_of = jax.jit(lambda x, labels: out_of_fold_confidence(x, labels, jnp.asarray(10.0), FOLDS))

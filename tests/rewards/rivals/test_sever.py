@@ -2,11 +2,10 @@
 
 import jax.numpy as jnp
 import numpy as np
+from likelihood.logistic_reference import slsqp
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.sever import sever
-
-from .logistic_reference import slsqp
 
 RADIUS = 4.0
 
