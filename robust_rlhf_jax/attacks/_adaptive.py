@@ -122,7 +122,7 @@ def adaptive(
 def adaptive_filtered(
     key, data, epsilon, mdp, *, templates=MANY_TEMPLATES, learning_rate=SMALL_STEPS, **options
 ):
-    """`adaptive` against the filter and trimming of Algorithm 1 (`estimators.filtered`), which it knows.
+    """`adaptive` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 
     Copies of one pair stand together in one direction, where a filter finds them: many that differ slip through.
     """

@@ -95,7 +95,7 @@ def adaptive_on_table(
 
 
 def adaptive_filtered_on_table(key, data, epsilon, mdp, **options):
-    """`adaptive_on_table` against the filter and trimming of Algorithm 1 (`estimators.filtered`), which it knows.
+    """`adaptive_on_table` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 
     The farthest pairs stand where a filter finds them: from anywhere, they slip through.
     """
