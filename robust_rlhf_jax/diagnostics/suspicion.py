@@ -41,7 +41,7 @@ def suspicion_scores(
     half. Jit- and vmap-able.
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
-    `estimator`: "fit_reward" or a name in `rewards.registry.REWARD_ESTIMATORS`, which also take `radius`, the bound on ‖θ‖₂,
+    `estimator`: "fit_reward" or a name in `rewards.REWARD_ESTIMATORS`, which also take `radius`, the bound on ‖θ‖₂,
     None for √(Hd). `groups` [N]: who labelled each pair, which `fit_reward` heeds. `ask_table`: false for the
     estimator's suspicion alone.
 

@@ -1,13 +1,17 @@
 """Rewards from labelled differences: `fit_reward`, and what it is made of."""
 
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
+from .filter_and_trim import RewardEstimate, robust_reward
 from .fit import CEILING, RewardFit, fit_differences
 from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
+from .registry import REWARD_ESTIMATORS
 
 __all__ = [
     "CEILING",
+    "REWARD_ESTIMATORS",
     "EpsilonEstimate",
+    "RewardEstimate",
     "RewardFit",
     "RewardModel",
     "believed_differences",
@@ -16,4 +20,5 @@ __all__ = [
     "fit_differences",
     "fit_reward",
     "group_numbers",
+    "robust_reward",
 ]
