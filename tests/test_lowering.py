@@ -1,0 +1,65 @@
+"""Every method, estimator, attack and oracle lowers for CUDA and TPU, without callbacks and CPU-only calls."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import export
+
+from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.methods import METHODS
+from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_linear_regression
+from robust_rlhf_jax.preferences import sample_preferences
+from robust_rlhf_jax.rewards import REWARD_ESTIMATORS, fit_differences
+from robust_rlhf_jax.worlds import random_linear_mdp
+
+KEY = jax.random.key(0)
+MDP = random_linear_mdp(KEY, n_states=6, n_actions=2, dim=3, horizon=2)
+DATA = sample_preferences(KEY, MDP, 40)
+X, LABELS = DATA.differences(), DATA.labels
+EPSILON = jnp.asarray(0.1, X.dtype)
+# As of jaxlib 0.10: what a module for one platform must not hold for another.
+FOREIGN = {"cuda": r"lapack_|ynn|callback", "tpu": r"lapack_|cusolver|cublas|callback"}
+
+
+def lowered(function, *arguments, platform):
+    """The StableHLO of a function of arrays. `jax.export` refuses calls that it cannot promise to keep."""
+    return export.export(jax.jit(function), platforms=[platform])(*arguments).mlir_module()
+
+
+def check(function, *arguments):
+    for platform, foreign in FOREIGN.items():
+        calls = re.findall(r"custom_call @(\w+)", lowered(function, *arguments, platform=platform))
+        assert not [call for call in calls if re.search(foreign, call)]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name):
+    def solve(data, epsilon):
+        solution = METHODS[name].run(KEY, data, epsilon)
+        return solution.theta, solution.value, solution.status
+
+    check(solve, DATA, EPSILON)
+
+
+@pytest.mark.parametrize("name", REWARD_ESTIMATORS)
+def test_reward_estimators(name):
+    check(lambda x, o, e: REWARD_ESTIMATORS[name](x, o, e, radius=2.0).theta, X, LABELS, EPSILON)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(name):
+    check(lambda data, e: ATTACKS[name](KEY, data, e, MDP).labels, DATA, EPSILON)
+
+
+def test_estimators():
+    check(lambda x, e: filter_mean(x, e).mean, X, EPSILON)
+    check(lambda x, e: robust_covariance(x, e).whitener, X, EPSILON)
+    check(lambda x, y, e: robust_linear_regression(x, y, e), X, LABELS, EPSILON)
+    check(lambda x, o, e: fit_differences(x, o, e).theta, X, LABELS, EPSILON)
+
+
+def test_a_module_for_another_platform_would_be_seen():
+    """The pattern finds LAPACK where it is."""
+    assert "lapack_" in lowered(jnp.linalg.eigh, jnp.eye(3), platform="cpu")
