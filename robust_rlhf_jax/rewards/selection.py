@@ -22,8 +22,11 @@ ADMISSIBLE, SLACK = 1.15, 0.01
 PRICE = 0.1
 # Nats per pair that are no difference: of explanations alike, the first one is believed.
 ALIKE = 5e-4
-# Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake.
-CERTAIN, MATERIAL = 2.0, 0.01
+# Standard errors by which another explanation must beat the plain one; and the accuracy that must be at stake. On clean
+# choices and worlds no explanation that puts so much at stake is ahead at all (docs/do_no_harm.md).
+AHEAD, MATERIAL = 1.0, 0.01
+# Standard errors by which an explanation is refuted, or believed with nothing at stake.
+CERTAIN = 2.0
 # Accuracy need not be at stake where this share of what is left out are rows that lie absurdly far out.
 ABSURD = 0.05
 
@@ -63,8 +66,9 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     # One row that lies absurdly far out may erase a feature that decides little: against such rows certainty suffices.
     gone = 1.0 - explanations.weights
     absurd = matmul(gone, pairs.far.astype(gone.dtype)) > ABSURD * jnp.sum(gone, axis=1)
-    certain = scores - scores[0] > CERTAIN * likelihood.error
-    better = certain & ((at_stake > MATERIAL) | absurd)
+    ahead = scores - scores[0]
+    better = (ahead > AHEAD * likelihood.error) & (at_stake > MATERIAL)
+    better = better | (absurd & (ahead > CERTAIN * likelihood.error))
     eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
     standing = jnp.where(eligible, scores, -jnp.inf)
     # The first of those that are as good as the best: rounding must not choose between them.
