@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax.estimators.confidence_set import RewardSet
 from robust_rlhf_jax.estimators.projection import WarmStart
 from robust_rlhf_jax.iterate import Status, iterate, worst_status
+from robust_rlhf_jax.module import Module
 
 
 class Evaluation(NamedTuple):
@@ -82,7 +83,7 @@ class DescentState(eqx.Module):
     history: History | None
 
 
-class SubgradientDescent(eqx.Module):
+class SubgradientDescent(Module):
     """θ_{t+1} = Proj(θ_t − η_t g_t); the answer is the average iterate.
 
     `adaptive`: η_t = D/√(Σ_{i≤t}‖g_i‖²) (Streeter & McMahan 2010), D the problem's `step_size`, so that no bound on the

@@ -14,6 +14,7 @@ from robust_rlhf_jax.iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 from robust_rlhf_jax.mdp import SoftmaxMixture
+from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import OracleResult
@@ -28,7 +29,7 @@ CAUTION = 0.1
 USUAL_COVERAGE = 16.0
 
 
-class PrimalDual(eqx.Module):
+class PrimalDual(Module):
     """Corruption-robust offline primal–dual, with a subgradient of V★ (paper: Algorithm 7, Theorem 5.3).
 
     `steps` T iterations; the samples' weights in the robust means are renewed every `refresh`. `robust_means`:
