@@ -23,6 +23,7 @@ from .hopeless import (
     reversal_level,
     two_world_gap,
 )
+from .stability import Stability, stability
 from .suspicion import flag, suspicion_scores
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Coverage",
     "HiddenActions",
     "LabelLimit",
+    "Stability",
     "audit",
     "average_precision",
     "clustered_mean",
@@ -51,6 +53,7 @@ __all__ = [
     "recall",
     "reversal_level",
     "sampling_term",
+    "stability",
     "suspicion_scores",
     "two_world_gap",
     "uniform_bound",
