@@ -15,6 +15,7 @@ from .regression import RegressionDesign, prepare_design, robust_linear_regressi
 from .reward import RewardEstimate, robust_reward
 from .reward_fits import REWARD_ESTIMATORS
 from .reward_protocol import RewardEstimator, RewardFit
+from .stationarity import stationarity, stationarity_bound
 from .trimmed_mle import TrimmedFit, trimmed_mle
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "robust_linear_regression",
     "robust_mean",
     "robust_reward",
+    "stationarity",
+    "stationarity_bound",
     "theory_zeta",
     "trimmed_mle",
 ]
