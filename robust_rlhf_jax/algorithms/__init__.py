@@ -2,7 +2,14 @@
 
 from .adaptive_epsilon import unknown_epsilon
 from .condition_number import ConditionNumberConfig, condition_number
-from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
+from .descent import (
+    FirstOrderParameters,
+    SubgradientDescent,
+    TheoryParameters,
+    descend,
+    first_order_parameters,
+    theory_parameters,
+)
 from .first_order import FirstOrderConfig, first_order
 from .front_door import robust_policy
 from .objectives import Smoothing
@@ -26,6 +33,7 @@ __all__ = [
     "ConditionNumberConfig",
     "DescentConfig",
     "FirstOrderConfig",
+    "FirstOrderParameters",
     "PessimisticMLEConfig",
     "RivalConfig",
     "Smoothing",
@@ -39,6 +47,7 @@ __all__ = [
     "confident_learning",
     "descend",
     "first_order",
+    "first_order_parameters",
     "fit_then_plan",
     "pessimistic_mle",
     "r3m",

@@ -7,6 +7,7 @@ from .bounds import (
     condition_number_bound,
     coverage_ratio_bound,
     lower_bound,
+    oracle_calls,
     sampling_term,
     uniform_bound,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "label_distance",
     "label_lower_bound",
     "lower_bound",
+    "oracle_calls",
     "precision",
     "precision_recall_curve",
     "recall",
