@@ -24,6 +24,7 @@ from .hopeless import (
     reversal_level,
     two_world_gap,
 )
+from .kappa import KappaBounds, kappa_over
 from .stability import Stability, stability
 from .suspicion import flag, suspicion_scores
 
@@ -33,6 +34,7 @@ __all__ = [
     "AuditResult",
     "Coverage",
     "HiddenActions",
+    "KappaBounds",
     "LabelLimit",
     "Stability",
     "audit",
@@ -45,6 +47,7 @@ __all__ = [
     "flag",
     "group_folds",
     "hidden_actions",
+    "kappa_over",
     "label_budget",
     "label_distance",
     "label_lower_bound",
