@@ -5,7 +5,14 @@ from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
 from ._standard import StandardConfig, standard
 from ._uniform_coverage import UniformCoverageConfig, uniform_coverage
-from .descent import SubgradientDescent, TheoryParameters, descend, theory_parameters
+from .descent import (
+    FirstOrderParameters,
+    SubgradientDescent,
+    TheoryParameters,
+    descend,
+    first_order_parameters,
+    theory_parameters,
+)
 from .epsilon_search import unknown_epsilon
 from .front_door import robust_policy
 from .pessimism import DescentConfig
@@ -16,6 +23,7 @@ __all__ = [
     "ConditionNumberConfig",
     "DescentConfig",
     "FirstOrderConfig",
+    "FirstOrderParameters",
     "PessimisticMLEConfig",
     "Smoothing",
     "Solution",
@@ -26,6 +34,7 @@ __all__ = [
     "condition_number",
     "descend",
     "first_order",
+    "first_order_parameters",
     "pessimistic_mle",
     "robust_policy",
     "standard",

@@ -1,5 +1,6 @@
 """Projected subgradient descent with a biased oracle (paper: Algorithm 5)."""
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -10,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.likelihood.confidence import RewardSet
 from robust_rlhf_jax.likelihood.projection import WarmStart
+from robust_rlhf_jax.module import Module
 
 
 class Evaluation(NamedTuple):
@@ -82,7 +84,7 @@ class DescentState(eqx.Module):
     history: History | None
 
 
-class SubgradientDescent(eqx.Module):
+class SubgradientDescent(Module):
     """θ_{t+1} = Proj(θ_t − η_t g_t); the answer is the average iterate.
 
     `adaptive`: η_t = D/√(Σ_{i≤t}‖g_i‖²) (Streeter & McMahan 2010), D the problem's `step_size`, so that no bound on the
@@ -248,3 +250,39 @@ def theory_parameters(accuracy: float, horizon: int, dim: int, miss: float = 0.1
     logarithm = float(jnp.log(2 * steps / miss))
     directions = 8 * logarithm * (2 * diameter * longest / error) ** 2
     return TheoryParameters(directions, steps, smoothing, 2 * diameter / (longest * steps**0.5))
+
+
+class FirstOrderParameters(NamedTuple):
+    """T steps and step η, as the theorem asks for; floats: they exceed any budget."""
+
+    steps: float
+    step_size: float
+
+
+def first_order_parameters(
+    accuracy: float,
+    horizon: int,
+    dim: int,
+    *,
+    longest: float | None = None,
+    radius: float | None = None,
+) -> FirstOrderParameters:
+    """T, η for an oracle whose subgradients are `accuracy`-approximate (paper: Theorems 5.1 and C.1, corrected).
+
+    The average iterate of θ ← Proj(θ − ηg) with constant η is within 2DG/√T + accuracy of the minimum over a set of
+    diameter 2D where ‖g‖ ≤ G; T = (2DG/accuracy)² makes that 2·accuracy, η = 2D/(G√T). The printed proof takes G for
+    G² in Σ‖g‖² and D for the diameter: D√(G/T), T = D²G/accuracy², η = D/√(GT) (docs/errata.md).
+
+    **Arguments:** `accuracy`: f(ε), what the oracle's subgradients may be wrong by; `longest`: bound on the oracle's
+    ‖v̂‖, None for √H, that of the exact E_π[φ(τ)]; G adds ‖E_ref[φ(τ)]‖ ≤ √H to it; `radius` D: bound on ‖θ‖₂, None for
+    √(Hd).
+
+    **Raises:** ValueError unless accuracy, longest and radius are positive.
+    """
+    longest = math.sqrt(horizon) if longest is None else longest
+    radius = math.sqrt(horizon * dim) if radius is None else radius
+    if not (accuracy > 0 and longest > 0 and radius > 0):
+        raise ValueError(f"accuracy={accuracy}, longest={longest}, radius={radius}: all must be positive.")
+    length = longest + horizon**0.5
+    steps = (2 * radius * length / accuracy) ** 2
+    return FirstOrderParameters(steps, 2 * radius / (length * steps**0.5))

@@ -9,11 +9,13 @@ from .bounds import (
     condition_number_bound,
     coverage_ratio_bound,
     lower_bound,
+    oracle_calls,
     sampling_term,
     uniform_bound,
 )
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .folds import clustered_mean, group_folds
+from .kappa import KappaBounds, kappa_over
 from .label_limits import (
     LabelLimit,
     erasure_level,
@@ -23,6 +25,7 @@ from .label_limits import (
     reversal_level,
     two_world_gap,
 )
+from .stability import Stability, stability
 from .suspicion import flag, suspicion_scores
 
 __all__ = [
@@ -31,7 +34,9 @@ __all__ = [
     "AuditResult",
     "Coverage",
     "HiddenActions",
+    "KappaBounds",
     "LabelLimit",
+    "Stability",
     "audit",
     "average_precision",
     "clustered_mean",
@@ -42,15 +47,18 @@ __all__ = [
     "flag",
     "group_folds",
     "hidden_actions",
+    "kappa_over",
     "label_budget",
     "label_distance",
     "label_lower_bound",
     "lower_bound",
+    "oracle_calls",
     "precision",
     "precision_recall_curve",
     "recall",
     "reversal_level",
     "sampling_term",
+    "stability",
     "suspicion_scores",
     "two_world_gap",
     "uniform_bound",

@@ -26,9 +26,11 @@ class Coverage(eqx.Module):
     | `nu` | ν: m★ᵀ(Σ^avg)⁻²m★, m★ = E_π★[φ(τ)], the least ‖y‖² with Σ^avg·y = m★ |
     | `nu_steps` | Σ_h‖β★_h‖², β★_h = Λ_h⁻¹E_π★[φ_h], Λ_h the mean over both behaviours (Algorithm 7's radius) |
     | `kappa` | κ = sup dσ⁻¹(p)/dp = 1/(σ(z)σ(−z)), z the largest θ★·x that the behaviour can show |
+    | `kappa_ball` | a bound on κ over all of ‖θ‖ ≤ √(Hp), which contains Θ(D₁): z ≤ √(Hp)·√H·diameter of φ |
     | `rank`, `rank_average` | dimension of the span of Σ^diff and of Σ^avg |
 
-    α or ν is ∞ where the target leaves the span of what the behaviour shows.
+    α or ν is ∞ where the target leaves the span of what the behaviour shows. The proofs of Theorems 4.3 and 5.1 apply κ
+    to every reward of Θ(D₁), not to θ★ alone: `kappa_over` bounds it for a given set.
     """
 
     xi: Float[Array, ""]
@@ -38,6 +40,7 @@ class Coverage(eqx.Module):
     nu: Float[Array, ""]
     nu_steps: Float[Array, ""]
     kappa: Float[Array, ""]
+    kappa_ball: Float[Array, ""]
     rank: Int[Array, ""]
     rank_average: Int[Array, ""]
 
@@ -84,9 +87,16 @@ def coverage(
         nu=least_square(average, mean.reshape(-1), tolerance),
         nu_steps=jnp.sum(nu_steps),
         kappa=link_steepness(largest_margin(mdp, behaviour)),
+        kappa_ball=link_steepness(k**0.5 * mdp.horizon**0.5 * _widest(mdp)),
         rank=rank,
         rank_average=rank_average,
     )
+
+
+def _widest(mdp) -> Float[Array, ""]:
+    """At least the distance of any two reward features: twice their largest distance from their mean."""
+    table = mdp.reward_table.reshape(-1, mdp.reward_table.shape[-1])
+    return 2.0 * jnp.sqrt(jnp.max(jnp.sum((table - jnp.mean(table, axis=0)) ** 2, axis=-1)))
 
 
 def _span(sigma, tolerance) -> tuple[Float[Array, " k"], Float[Array, "k k"], Bool[Array, " k"]]:

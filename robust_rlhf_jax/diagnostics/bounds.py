@@ -92,3 +92,38 @@ def lower_bound(
 ) -> Float[Array, ""]:
     """εHd: what no algorithm beats on some world (Zhang, Chen, Zhu & Sun 2022, *Corruption-robust offline RL*)."""
     return _capped(jnp.asarray(epsilon * horizon * dim), largest)
+
+
+def oracle_calls(
+    coverage: str,
+    epsilon: Scalar,
+    *,
+    horizon: int | None = None,
+    dim: int | None = None,
+    nu: Scalar | None = None,
+) -> Float[Array, ""]:
+    """Calls of the planner (paper: Table 1): 1, H^{3/2}d⁵/ε³ or 1/(εν), as printed and with every constant 1.
+
+    What an implementation needs is T·(K + 1) + 1 with `algorithms.theory_parameters`, T + 1 with
+    `algorithms.first_order_parameters`; docs/errata.md says how the printed counts differ.
+
+    **Arguments:** `coverage`: a key of `EXPONENTS`: "uniform", "condition_number" (needs `horizon` and `dim`) or
+    "coverage_ratio" (needs `nu`).
+
+    **Raises:** ValueError for another `coverage`, or if what it needs is missing.
+    """
+    needs = {
+        "uniform": {},
+        "condition_number": {"horizon": horizon, "dim": dim},
+        "coverage_ratio": {"nu": nu},
+    }
+    if coverage not in needs:
+        raise ValueError(f"coverage={coverage!r} is unknown: it is one of {', '.join(needs)}.")
+    missing = [name for name, value in needs[coverage].items() if value is None]
+    if missing:
+        raise ValueError(f"coverage={coverage!r} needs {' and '.join(missing)}.")
+    if horizon is not None and dim is not None and coverage == "condition_number":
+        return jnp.asarray(horizon**1.5 * dim**5 / epsilon**3)
+    if nu is not None and coverage == "coverage_ratio":
+        return jnp.asarray(1.0 / (epsilon * nu))
+    return jnp.asarray(1.0)

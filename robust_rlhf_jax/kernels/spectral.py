@@ -8,8 +8,9 @@ they move it.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from .lanczos import lanczos_shortfall, top_by_lanczos
 from .linalg import DENSE_EIGH_UP_TO, matmul, top_eigenpair, weighted_mean, weighted_second_moment
 from .quantile import upper_threshold
 from .running_moments import RunningMoments
@@ -114,6 +115,29 @@ def quadratic_scores(
     top = jax.lax.fori_loop(0, steps, power, normalise(jnp.outer(farthest, farthest)))
     scores = polynomial(top) ** 2
     return scores, jnp.dot(weights, scores) / total
+
+
+def quadratic_top_bound(
+    y: Float[Array, "n d"], weights: Float[Array, " n"], key: PRNGKeyArray, miss: float = 0.01
+) -> Float[Array, ""]:
+    """What the λ of `quadratic_scores` falls short of, and the true λ exceeds with probability `miss` at most.
+
+    λ ≤ λ_k/(1 − η): λ_k from `top_by_lanczos` with a random symmetric M to begin with, η its `lanczos_shortfall`, 2 to
+    6 % for d up to 1,000; and λ ≤ ‖E‖y‖²yyᵀ‖, surely. Twelve power steps alone are up to 9 % low.
+    """
+    d, total = y.shape[1], jnp.sum(weights)
+
+    def apply(flat):
+        form = _quadratic_form(y, flat.reshape(d, d))
+        centred = form - jnp.dot(weights, form) / total
+        return matmul(y.T * (weights * centred / total), y).reshape(-1)
+
+    # Of the distribution that no rotation of the space of symmetric matrices changes.
+    square = jax.random.normal(key, (d, d), y.dtype)
+    found = top_by_lanczos(apply, (0.5 * (square + square.T)).reshape(-1))
+    probable = found / (1.0 - lanczos_shortfall(d * (d + 1) // 2, miss))
+    rows = y * jnp.linalg.norm(y, axis=1)[:, None]
+    return jnp.minimum(probable, top_eigenpair(weighted_second_moment(rows, weights))[0])
 
 
 def remove_softly(

@@ -1,5 +1,6 @@
 """Bradley–Terry likelihoods of labelled differences: plain, trimmed, and the confidence sets that they give."""
 
+from ._stationarity import stationarity, stationarity_bound
 from .confidence import (
     ConfidenceSet,
     Ellipsoid,
@@ -23,6 +24,8 @@ __all__ = [
     "confidence_set",
     "ellipsoid",
     "fit_logistic",
+    "stationarity",
+    "stationarity_bound",
     "theory_zeta",
     "trimmed_mle",
 ]

@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -13,6 +12,7 @@ from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood, value_gradient
+from robust_rlhf_jax.module import Module
 
 from .projection import Projection, ProjectionProblem, WarmStart, project_on_cut_ball, tolerance
 
@@ -34,7 +34,7 @@ class RewardSet(Protocol):
     def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection: ...
 
 
-class ConfidenceSet(eqx.Module):
+class ConfidenceSet(Module):
     """{‖θ‖₂ ≤ radius, ℓ(θ) ≥ ℓ(θ̂) − ζ}, ℓ the weighted mean log-likelihood (paper: Θ(D₁) in Algorithm 3).
 
     `centre` [k]: θ̂; `floor`: ℓ(θ̂) − ζ; `zeta`: ζ in nats per pair; `eigenvalues`, `eigenvectors` of ℓ's curvature at
@@ -93,7 +93,7 @@ def confidence_set(
     return ConfidenceSet(x, labels, weights, centre, floor, zeta, radius, jnp.maximum(values, 0.0), vectors)
 
 
-class Ellipsoid(eqx.Module):
+class Ellipsoid(Module):
     """{‖θ‖₂ ≤ radius, (θ − θ̂)ᵀΣ(θ − θ̂) ≤ γ²}: the set of Zhu, Jordan & Jiao 2023.
 
     `centre` [k]: θ̂; `eigenvalues` [k], `eigenvectors` [k, k] of Σ; `size`: γ.

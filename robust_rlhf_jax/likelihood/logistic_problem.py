@@ -1,6 +1,5 @@
 """Weighted logistic likelihood over a ball: the problem, where it starts, the line search, what rounding hides."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,11 +7,12 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.ball import ball_residual, project_ball
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import margins_of, value_gradient_at
+from robust_rlhf_jax.module import Module
 
 MAX_HALVINGS = 12
 
 
-class LogisticProblem(eqx.Module):
+class LogisticProblem(Module):
     """max over ‖θ‖ ≤ radius of Σ_n w_n log σ(o_nθᵀx_n)/Σ_n w_n, started at `start`.
 
     `projector` [k, k] maps to the span of the data: steps stay inside it, so that rounding never moves θ along a

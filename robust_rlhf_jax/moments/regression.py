@@ -1,6 +1,5 @@
 """Linear regression when an ε-fraction of the rows, covariates and targets, may be arbitrary."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -10,6 +9,7 @@ from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_f
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
 from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
+from robust_rlhf_jax.module import Module
 
 from .filters import robust_covariance
 from .influence import bounded_rows, floored_weights
@@ -18,7 +18,7 @@ from .span import row_span
 REFINEMENTS = 5
 
 
-class RegressionDesign(eqx.Module):
+class RegressionDesign(Module):
     """What robust regression needs of its covariates: prepared once, used for any number of targets.
 
     `columns` [d, n]: Φᵀ; `weights` [n]; `gram_root_inverse` [d, d]: R with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁺; `rank`;

@@ -1,16 +1,16 @@
 """The oracle that knows the MDP: a reference for the data-driven ones."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
 
 from .base import OracleResult
 
 
-class ExactOracle(eqx.Module):
+class ExactOracle(Module):
     """Plans in `mdp` itself; data and ε are ignored. Its subgradient is E_π★[φ] (Danskin)."""
 
     mdp: LinearMDP

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .backward_induction import backward_induction, rewards_from
@@ -24,7 +25,7 @@ class FittedModel(eqx.Module):
     reward_table: Float[Array, "S A p"]
 
 
-class LSVI(eqx.Module):
+class LSVI(Module):
     """Least squares of V̂_{h+1}(s') on φ with a ridge (Jin et al. 2020, without bonus); differentiable in θ.
 
     Since ŵ_h = (ΦᵀΦ + nλI)⁻¹ Σ_i φ_iV̂(s'_i) is linear in V̂, the N samples collapse to a [d, S] matrix per step in

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.kernels.linalg import einsum, pseudo_inverse_root
 from robust_rlhf_jax.kernels.regression import huber_mean, huber_multiple
+from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.moments.regression import RegressionDesign, prepare_design
 from robust_rlhf_jax.preferences import PreferenceData
 
@@ -34,7 +35,7 @@ class RobustTransitions(eqx.Module):
     status: Int[Array, ""]
 
 
-class RLSVI(eqx.Module):
+class RLSVI(Module):
     """Backward induction with robust regression and an optional pessimism bonus.
 
     ŵ_h = robust least squares of V̂_{h+1}(s') on φ; Q̂_h = clip(r_h + φᵀŵ_h − Γ_h). The covariates are filtered once in

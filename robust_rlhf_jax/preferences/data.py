@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.module import Module
 
-class PreferenceData(eqx.Module):
+
+class PreferenceData(Module):
     """N labelled pairs of trajectories over a table of state-action features.
 
     | field | shape | meaning |

@@ -4,7 +4,6 @@ import json
 import os
 import zipfile
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +12,13 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.module import Module
 
 FORMAT = "robust_rlhf_jax.RewardModel"
 VERSION = 1
 
 
-class RewardModel(eqx.Module):
+class RewardModel(Module):
     """r(φ) = θᵀφ fitted by `fit_reward`. Arrays only, so that it vmaps.
 
     | field | shape | meaning |

@@ -1,14 +1,14 @@
 """The linear Markov decision process (paper: Definition 2.3) and the check that it is one."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.linalg import einsum
+from robust_rlhf_jax.module import Module
 
 
-class LinearMDP(eqx.Module):
+class LinearMDP(Module):
     """P_h(s'|s,a) = φ(s,a)ᵀμ_h(s') and r_h(s,a) = φ(s,a)ᵀθ_h, episodes of fixed length H.
 
     | field | paper | shape |

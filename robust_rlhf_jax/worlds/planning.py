@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
+from robust_rlhf_jax.module import Module
 
 from .linear_mdp import LinearMDP
 
@@ -22,7 +23,7 @@ class MixturePolicy(eqx.Module):
     weights: Float[Array, " K"]
 
 
-class SoftmaxMixture(eqx.Module):
+class SoftmaxMixture(Module):
     """A `MixturePolicy` of softmax policies π_k(a|s) ∝ exp(φ(s,a)ᵀlogits_k), kept as their parameters.
 
     `table` [S, A, d] of features, `logits` [K, H, d], `weights` [K]. Evaluated exactly, member by member, so that

@@ -12,6 +12,7 @@ from robust_rlhf_jax.algorithms.descent import (
     Evaluation,
     SubgradientDescent,
     descend,
+    first_order_parameters,
     then,
     theory_parameters,
 )
@@ -171,3 +172,41 @@ def test_theory_parameters_balance_their_bound():
 def test_bad_theory_settings(accuracy, miss):
     with pytest.raises(ValueError, match="needs accuracy > 0"):
         theory_parameters(accuracy, 3, 4, miss)
+
+
+def worst_gap(steps, step_size, slope, radius):
+    """Gap of the average iterate on f(θ) = G|θ − a| over [−D, D], the worst of many a; NumPy, from −D."""
+    targets = np.linspace(-radius, radius, 401)
+    theta, total = np.full(targets.shape, -radius), np.zeros(targets.shape)
+    for _ in range(int(np.ceil(steps))):
+        total += theta
+        theta = np.clip(theta - step_size * slope * np.sign(theta - targets), -radius, radius)
+    return (slope * np.abs(total / np.ceil(steps) - targets)).max()
+
+
+@pytest.mark.parametrize(("accuracy", "longest"), [(2.0, 10.0), (1.0, 3.0), (0.5, None)])
+def test_first_order_parameters_reach_their_accuracy(accuracy, longest):
+    horizon, dim = 2, 3
+    found = first_order_parameters(accuracy, horizon, dim, longest=longest)
+    slope, radius = (np.sqrt(2) if longest is None else longest) + np.sqrt(2), np.sqrt(6)
+    np.testing.assert_allclose(found.steps, (2 * radius * slope / accuracy) ** 2)
+    assert worst_gap(found.steps, found.step_size, slope, radius) <= accuracy
+    finer = first_order_parameters(accuracy / 2, horizon, dim, longest=longest)
+    np.testing.assert_allclose([finer.steps / found.steps, found.step_size / finer.step_size], [4.0, 2.0])
+    smaller = first_order_parameters(accuracy, horizon, dim, longest=longest, radius=radius / 2)
+    np.testing.assert_allclose(smaller.steps, found.steps / 4)
+
+
+def test_the_printed_steps_of_theorem_5_1_miss_their_accuracy():
+    """T = D²G/f² and η = D/√(GT): G = 30 misses f several times over, where the corrected ones reach it."""
+    accuracy, slope, radius = 1.0, 30.0, np.sqrt(6)
+    steps = radius**2 * slope / accuracy**2
+    assert worst_gap(steps, radius / np.sqrt(slope * steps), slope, radius) > 3 * accuracy
+    right = first_order_parameters(accuracy, 2, 3, longest=slope - np.sqrt(2))
+    assert worst_gap(right.steps, right.step_size, slope, radius) <= accuracy
+
+
+def test_bad_first_order_settings():
+    for bad in ({"accuracy": 0.0}, {"longest": -1.0}, {"radius": float("nan")}):
+        with pytest.raises(ValueError, match="all must be positive"):
+            first_order_parameters(**({"accuracy": 0.1, "horizon": 2, "dim": 3} | bad))

@@ -10,7 +10,7 @@ import pytest
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
-from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax import Status, preferences_from_options, sample_preferences
 from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
@@ -20,6 +20,7 @@ from robust_rlhf_jax.algorithms import (
     pessimistic_mle,
 )
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
+from robust_rlhf_jax.algorithms.pessimism import DOUBT, _likely_rewards
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
 from robust_rlhf_jax.attacks import flip_confident
 from robust_rlhf_jax.kernels.smoothing import sample_directions
@@ -298,3 +299,16 @@ def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     solution = condition_number(jax.random.key(3), data, 0.1, oracle=ExactOracle(mdp), config=config)
     assert normalised_gap(mdp, behaviour[0]) > 0.1
     assert normalised_gap(mdp, solution.policy) < 0.03
+
+
+def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():
+    """Honest rows about a hole lie as far out as lies and use up 2ε: the tenth beyond it takes the lies as well."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 4))
+    x[:200] += [9.0, 0, 0, 0]  # honest, rare
+    x[200:300] += [0, 8.0, 0, 0]
+    labels = np.where(x @ [1.0, 0.0, -0.5, 0.5] > 0, 1.0, -1.0)
+    labels[200:300] = 1.0
+    data = preferences_from_options(np.zeros_like(x), x, labels)
+    _, _, extra = eqx.filter_jit(_likely_rewards)(data, jnp.float32(0.05), jnp.float32(3.0), "calibrated")
+    assert 0.14 < extra["removed_mass"] <= 0.1 + DOUBT + 1e-5

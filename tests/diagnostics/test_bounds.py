@@ -8,6 +8,7 @@ from robust_rlhf_jax.diagnostics import (
     condition_number_bound,
     coverage_ratio_bound,
     lower_bound,
+    oracle_calls,
     sampling_term,
     uniform_bound,
 )
@@ -52,3 +53,27 @@ def test_finite_data_add_the_sampling_term():
 def test_sampling_term_needs_alpha():
     with pytest.raises(ValueError, match="n_pairs=10 without alpha"):
         coverage_ratio_bound(0.1, nu=3.0, kappa=5.0, n_pairs=10, **SIZES)
+
+
+def test_calls_of_table_1_by_hand():
+    assert float(oracle_calls("uniform", 0.1)) == 1.0
+    assert float(oracle_calls("condition_number", 0.1, horizon=4, dim=2)) == pytest.approx(8 * 32 / 1e-3)
+    assert float(oracle_calls("coverage_ratio", 0.1, nu=4.0)) == pytest.approx(2.5)
+
+
+def test_printed_calls_of_row_two_lack_a_power_of_the_horizon():
+    """Its proof takes T·K = (MD/ε)·(M²d³/ε²) with M = H√d and D = √(Hd): H^{7/2}d⁵/ε³, not H^{3/2}d⁵/ε³."""
+    horizon, dim, epsilon = 5, 3, 0.1
+    most, radius = horizon * dim**0.5, (horizon * dim) ** 0.5
+    product = (most * radius / epsilon) * (most**2 * dim**3 / epsilon**2)
+    printed = float(oracle_calls("condition_number", epsilon, horizon=horizon, dim=dim))
+    assert product == pytest.approx(horizon**2 * printed, rel=1e-5)
+
+
+def test_calls_name_what_they_miss():
+    with pytest.raises(ValueError, match="'condition_number' needs dim"):
+        oracle_calls("condition_number", 0.1, horizon=3)
+    with pytest.raises(ValueError, match="needs nu"):
+        oracle_calls("coverage_ratio", 0.1)
+    with pytest.raises(ValueError, match="one of uniform, condition_number"):
+        oracle_calls("none", 0.1)

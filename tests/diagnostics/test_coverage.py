@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax.diagnostics import coverage
-from robust_rlhf_jax.diagnostics._coverage import largest_margin
+from robust_rlhf_jax.diagnostics._coverage import largest_margin, link_steepness
 from robust_rlhf_jax.worlds import LinearMDP, hard_instance, optimal_policy, rollout, uniform_policy
 
 
@@ -82,3 +82,27 @@ def test_a_given_tolerance_names_the_null_directions(x64, make_mdp, random_polic
     rounded = jax.tree.map(lambda leaf: leaf.astype(jnp.float32).astype(leaf.dtype), mdp)
     policy = random_policy(mdp)
     assert int(coverage(rounded, (policy, policy), tolerance=1e-5).rank) == mdp.horizon * (mdp.dim - 1)
+
+
+def test_kappa_of_the_ball_is_never_exceeded(make_mdp):
+    """κ at any reward of the ball, the worst of 200 drawn and of the direction of the longest difference."""
+    mdp = make_mdp(seed=3)
+    uniform = uniform_policy(mdp)
+    found = coverage(mdp, (uniform, uniform))
+    rng = np.random.default_rng(0)
+    table = np.asarray(mdp.features).reshape(-1, mdp.dim)
+    apart = table[:, None] - table[None]
+    longest = apart.reshape(-1, mdp.dim)[np.argmax(np.linalg.norm(apart, axis=-1))]
+    thetas = rng.normal(size=(201, *mdp.theta.shape))
+    thetas[0] = longest
+    thetas *= np.sqrt(mdp.theta.size) / np.linalg.norm(thetas, axis=(1, 2), keepdims=True)
+
+    @jax.jit
+    def at(theta):
+        world = LinearMDP(mdp.features, mdp.transition_measures, theta, mdp.initial_distribution)
+        return link_steepness(largest_margin(world, (uniform, uniform)))
+
+    kappas = np.array([at(jnp.asarray(theta, jnp.float32)) for theta in thetas])
+    assert kappas.max() <= found.kappa_ball
+    assert np.log(kappas.max()) >= 0.5 * np.log(found.kappa_ball)
+    assert found.kappa <= found.kappa_ball

@@ -353,3 +353,27 @@ def test_ordinary_rows_do_not_go_with_the_last_far_ones():
     assert found.status == Status.CONVERGED
     assert weights[planted].max() < 1e-3
     assert weights[120:][~planted[120:]].mean() > 0.99
+
+
+@pytest.mark.parametrize("estimate", ["mean", "covariance"])
+def test_doubt_adds_to_the_budget_but_not_to_the_level(estimate):
+    """(2ε + doubt)·n of mass may go where the level is not reached before, and nothing of clean rows at ε = 0."""
+
+    def run(x, epsilon, doubt):
+        if estimate == "mean":
+            return filter_mean(x, epsilon, covariance=jnp.eye(3), doubt=doubt)
+        return robust_covariance(x, epsilon, assume_centered=True, doubt=doubt)
+
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(1000, 3)).astype(np.float32)
+    x[:450] = 6.0 * np.sign(rng.normal(size=(450, 3))) * [2.0, 1.0, 0.0]
+    gone = [1000 - float(jnp.sum(run(x, 0.05, doubt).weights)) for doubt in (0.0, 0.1)]
+    np.testing.assert_allclose(gone, [100, 200], atol=1)
+    np.testing.assert_array_equal(run(x, 0.0, 0.1).weights, 1.0)
+
+
+def test_the_covariance_filter_returns_a_bound_on_its_top_eigenvalue():
+    x, _ = contaminated("spike")
+    for epsilon in (0.0, EPSILON):
+        found = robust_covariance(jnp.asarray(x), epsilon)
+        assert found.top_eigenvalue <= found.top_bound <= 1.15 * found.top_eigenvalue

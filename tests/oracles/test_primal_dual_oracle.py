@@ -246,6 +246,9 @@ BAD = {
     "filter steps": ({"filter_steps": -1}, "filter_steps=-1"),
     "means": ({"robust_means": "magic"}, "robust_means='magic'"),
     "step size": ({"step_size": 0.0}, "step_size=0.0 must be positive"),
+    "step name": ({"step_size": "magic"}, "step_size='magic' is unknown"),
+    "occupancy step": ({"step_size": 0.1, "occupancy_step": 0.0}, "occupancy_step=0.0 must be positive"),
+    "occupancy step alone": ({"occupancy_step": 0.1}, "occupancy_step=0.1 needs a number as step_size"),
     "policy share": ({"policy_share": 0.0}, "policy_share=0.0 must be positive"),
     "policy step": ({"policy_step": -1.0}, "policy_step=-1.0"),
     "coverage": ({"coverage": 0.0}, "coverage=0.0"),
@@ -268,3 +271,33 @@ def test_theory_steps():
     np.testing.assert_allclose(
         found, (5 / 40, 2 / (8 * np.sqrt(5200)), np.sqrt(2 * np.log(3) / 400) / 5), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("optimistic", [False, True])
+def test_each_player_has_its_own_step(world, optimistic):
+    """From the first point z⁰ = 0, whose gradients are known: w¹ = −η_w∇w L, β¹ = η_β∇β L."""
+    mdp, data = world
+    oracle = PrimalDual(
+        steps=2, refresh=1, optimistic=optimistic, step_size=0.03, occupancy_step=0.2, coverage=1e6
+    )
+    prepared = prepare(oracle, data, jnp.float32(0.0))
+    problem, _ = oracle._problem(prepared, mdp.theta, oracle.start(prepared))
+    solver = DescentAscent(2, 1, optimistic, 0, "residual", 8)
+    state = iterate(solver, problem, key=jax.random.key(0), max_steps=1).state
+    slope = np.asarray(state.before.slope)
+    np.testing.assert_allclose(state.now.at[0], -0.03 * slope[0], rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(state.now.at[1], -0.2 * slope[1], rtol=1e-5, atol=1e-8)
+    assert np.abs(slope[1]).max() > 0.01
+
+
+def test_theory_is_short_for_the_steps_of_the_analysis(world):
+    mdp, data = world
+    base = PrimalDual(steps=40, refresh=20, optimistic=False, whiten=False, averaging=0.0, coverage=48.0)
+    prepared = prepare(base, data, jnp.float32(0.0))
+    step, occupancy, policy = theory_steps(3, 4, 3, 40, 48.0)
+    given = dataclasses.replace(base, step_size=step, occupancy_step=occupancy, policy_step=policy)
+    a, b = (solve(o, prepared, mdp.theta) for o in (dataclasses.replace(base, step_size="theory"), given))
+    np.testing.assert_allclose(a.subgradient, b.subgradient, rtol=1e-5)
+    np.testing.assert_allclose(a.policy.logits, b.policy.logits, rtol=1e-4, atol=1e-7)
+    same = solve(dataclasses.replace(base, step_size=step, policy_step=policy), prepared, mdp.theta)
+    assert not np.allclose(same.subgradient, b.subgradient, rtol=1e-2)

@@ -13,6 +13,7 @@ from robust_rlhf_jax._iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
+from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.oracles.base import OracleResult
 from robust_rlhf_jax.preferences import PreferenceData
 from robust_rlhf_jax.worlds import SoftmaxMixture
@@ -28,7 +29,7 @@ CAUTION = 0.1
 USUAL_COVERAGE = 16.0
 
 
-class PrimalDual(eqx.Module):
+class PrimalDual(Module):
     """Corruption-robust offline primal–dual, with a subgradient of V★ (paper: Algorithm 7, Theorem 5.3).
 
     `steps` T iterations; the samples' weights in the robust means are renewed every `refresh`. `robust_means`:
@@ -36,12 +37,14 @@ class PrimalDual(eqx.Module):
     themselves as printed, which takes rare for corrupt (`filter_steps` a round at most). `optimistic`: the default
     update (ours), which converges where the published one cycles. `whiten`: play in coordinates in which the robust
     second moment of the features, averaged over steps, is I (a linear MDP stays one; ours). `step_size` η: None
-    adapts to the game (optimistic), or is 0.05. `policy_step` α, for rewards of at most 1: None is
-    `policy_share`/E‖φ‖² (optimistic; ours), or 5. `averaging` p: iterate t counts about tᵖ times; 0 is the uniform
-    average and mixture as printed. `coverage` ν: bound on ‖β‖², None for 16·H·d. `tolerance` of the flow residual for
-    the status `converged`. `sample_splitting`: 2HT disjoint groups of samples as analysed, each filtered on its own.
+    adapts to the game (optimistic), or is 0.05; `occupancy_step` η_β: None is η, else η is that of w alone.
+    `step_size="theory"` takes η_w, η_β and α from `theory_steps`, with T and ν of this oracle. `policy_step` α, for
+    rewards of at most 1: None is `policy_share`/E‖φ‖² (optimistic; ours), or 5. `averaging` p: iterate t counts about
+    tᵖ times; 0 is the uniform average and mixture as printed. `coverage` ν: bound on ‖β‖², None for 16·H·d. `tolerance`
+    of the flow residual for the status `converged`. `sample_splitting`: 2HT disjoint groups of samples as analysed,
+    each filtered on its own.
 
-    Published settings: `optimistic=False, whiten=False, averaging=0.0, sample_splitting=True` and `theory_steps`.
+    Published settings: `optimistic=False, whiten=False, averaging=0.0, sample_splitting=True, step_size="theory"`.
     """
 
     steps: int = eqx.field(static=True, default=1000)
@@ -51,7 +54,8 @@ class PrimalDual(eqx.Module):
     sample_splitting: bool = eqx.field(static=True, default=False)
     robust_means: Literal["residual", "spectral"] = eqx.field(static=True, default="residual")
     filter_steps: int = eqx.field(static=True, default=8)
-    step_size: float | Float[Array, ""] | None = None
+    step_size: float | Float[Array, ""] | Literal["theory"] | None = None
+    occupancy_step: float | Float[Array, ""] | None = None
     policy_step: float | Float[Array, ""] | None = None
     policy_share: float | Float[Array, ""] = 8.0
     averaging: float | Float[Array, ""] = 3.0
@@ -69,8 +73,14 @@ class PrimalDual(eqx.Module):
             )
         if self.filter_steps < 0:
             raise ValueError(f"filter_steps={self.filter_steps} is negative: give 0 or more.")
-        for name in ("step_size", "policy_step", "policy_share", "coverage", "tolerance"):
+        if isinstance(self.step_size, str) and self.step_size != "theory":
+            raise ValueError(f'step_size={self.step_size!r} is unknown: it is a number, "theory" or None.')
+        if self.occupancy_step is not None and (self.step_size is None or isinstance(self.step_size, str)):
+            raise ValueError(f"occupancy_step={self.occupancy_step} needs a number as step_size, that of w.")
+        for name in ("step_size", "occupancy_step", "policy_step", "policy_share", "coverage", "tolerance"):
             value = getattr(self, name)
+            if isinstance(value, str):
+                continue
             if value is not None and not is_traced(value) and not float(value) > 0:
                 raise ValueError(f"{name}={value} must be positive.")
         if not is_traced(self.averaging) and not float(self.averaging) >= 0:
@@ -127,13 +137,7 @@ class PrimalDual(eqx.Module):
         scale = jnp.where(largest > 0, largest, 1.0)
         horizon, dim = game.horizon, game.phi.shape[2]
         coverage = USUAL_COVERAGE * horizon * dim if self.coverage is None else self.coverage
-        step = self.step_size
-        if step is None:
-            step = 0.0 if self.optimistic and not self.sample_splitting else PUBLISHED_STEP
-        policy_step = self.policy_step
-        if policy_step is None:
-            cautious = self.policy_share / game.mean_square
-            policy_step = cautious if self.optimistic else PUBLISHED_POLICY_STEP
+        step, ratio, policy_step = self._steps(game, coverage)
         return SaddleProblem(
             game=game,
             theta=theta / scale,
@@ -141,9 +145,23 @@ class PrimalDual(eqx.Module):
             radius_beta=jnp.sqrt(jnp.asarray(coverage, dtype)),
             policy_step=jnp.asarray(policy_step, dtype),
             step_size=jnp.asarray(step, dtype),
+            balance=jnp.asarray([1.0, ratio], dtype),
             averaging=jnp.asarray(self.averaging, dtype),
             start=start,
         ), scale
+
+    def _steps(self, game: Game, coverage):
+        """(η_w or 0 for one that adapts, η_β/η_w, α)."""
+        if isinstance(self.step_size, str):
+            actions, dim = game.table.shape[1:]
+            step, other, share = theory_steps(game.horizon, dim, actions, self.steps, coverage)
+        else:
+            adapts = self.optimistic and not self.sample_splitting
+            step = (0.0 if adapts else PUBLISHED_STEP) if self.step_size is None else self.step_size
+            other = step if self.occupancy_step is None else self.occupancy_step
+            share = self.policy_share / game.mean_square if self.optimistic else PUBLISHED_POLICY_STEP
+        ratio = 1.0 if other is step else other / step
+        return step, ratio, share if self.policy_step is None else self.policy_step
 
     def _result(self, problem: SaddleProblem, end: Iteration, theta, scale) -> OracleResult:
         state: SaddleState = end.state
@@ -180,13 +198,13 @@ class PrimalDual(eqx.Module):
 
 
 def theory_steps(
-    horizon: int, dim: int, n_actions: int, steps: int, coverage: float
-) -> tuple[float, float, float]:
+    horizon: int, dim: int, n_actions: int, steps: int, coverage: float | Float[Array, ""]
+) -> tuple[float | Float[Array, ""], float | Float[Array, ""], float]:
     """(η_w, η_β, α) of the analysis: H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H (paper: Theorem 5.3).
 
-    `PrimalDual` has one η for both players; the theory's two differ by the scale of w and β.
+    `PrimalDual(step_size="theory")` takes them; its default has one η for both players.
     """
-    log_actions = float(jnp.log(n_actions))
+    log_actions = math.log(n_actions)
     return (
         horizon / (coverage * (dim * steps) ** 0.5),
         coverage / (dim**1.5 * (2 * (horizon**2 + 1) * steps) ** 0.5),

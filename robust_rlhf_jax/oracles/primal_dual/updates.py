@@ -53,7 +53,8 @@ class SaddleProblem(eqx.Module):
     """The game at a reward: θ [H, p] scaled to rewards of at most 1.
 
     `radius_w` of each ‖w_h‖, `radius_beta` of ‖β‖; `policy_step` α of the cumulative softmax; `step_size` η, or
-    0 for one that adapts (optimistic only); `averaging` p: iterate t counts about tᵖ times; `start`: where to begin.
+    0 for one that adapts (optimistic only); `balance` (1, η_β/η_w): each player's step in multiples of η; `averaging`
+    p: iterate t counts about tᵖ times; `start`: where to begin.
     """
 
     game: Game
@@ -62,6 +63,7 @@ class SaddleProblem(eqx.Module):
     radius_beta: Float[Array, ""]
     policy_step: Float[Array, ""]
     step_size: Float[Array, ""]
+    balance: Float[Array, " 2"]
     averaging: Float[Array, ""]
     start: WarmSaddle
 
@@ -181,7 +183,7 @@ class DescentAscent(eqx.Module):
         move = rate * slope
         if self.optimistic:
             move = move + state.step_size * (slope - before.slope)
-        target = now.at - move
+        target = now.at - problem.balance[:, None, None] * move
         w = jax.vmap(lambda w_h: project_ball(w_h, problem.radius_w))(target[0])
         beta = project_ball(target[1].reshape(-1), problem.radius_beta).reshape(w.shape)
         share = (problem.averaging + 1.0) / (state.count + 1.0 + problem.averaging)
