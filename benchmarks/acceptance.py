@@ -28,7 +28,7 @@ CASES = (
     ("flip_confident", 0.05),
     ("flip_confident", 0.1),
     ("flip_confident", 0.2),
-    ("spoil_transitions", 0.1),
+    ("corrupt_transitions", 0.1),
 )
 
 
@@ -46,14 +46,14 @@ def reward_gaps(algorithm, attack, epsilon, seeds):
 
 
 def transition_gaps(oracle, epsilon, seeds):
-    """Normalised gaps [seeds] of an oracle on the chain with spoilt transitions and the true θ."""
+    """Normalised gaps [seeds] of an oracle on the chain with corrupted transitions and the true θ."""
     mdp = chain_mdp()
     plan = jax.jit(lambda d, e, k: oracle.solve(oracle.prepare(d, e, key=k), mdp.theta).policy)
     gaps = []
     for seed in range(seeds):
         k_data, k_attack, k_solve = jax.random.split(jax.random.key(seed), 3)
         data = sample_preferences(k_data, mdp, PAIRS)
-        data = attacks.spoil_transitions(k_attack, data, epsilon, mdp)
+        data = attacks.corrupt_transitions(k_attack, data, epsilon, mdp)
         gaps.append(float(normalised_gap(mdp, plan(data, jnp.float32(epsilon), k_solve))))
     return np.asarray(gaps)
 
@@ -79,7 +79,7 @@ def main() -> int:
             found = transition_gaps(oracle, epsilon, arguments.seeds)
             gaps[type(oracle).__name__, "chain", epsilon] = found
             rows.append(
-                line(f"chain · spoil_transitions · ε = {epsilon:g} · `{type(oracle).__name__}`", found)
+                line(f"chain · corrupt_transitions · ε = {epsilon:g} · `{type(oracle).__name__}`", found)
             )
             print(rows[-1], flush=True)
     bars = check(gaps)
@@ -114,7 +114,7 @@ def check(gaps):
     price = np.median(robust["none", 0.0]) - np.median(plain["none", 0.0])
     bar("ε = 0, uniform_coverage within .01 of the clean reference", price, abs(price) <= 0.01)
     lsvi, rlsvi = np.median(gaps["LSVI", "chain", 0.1]), np.median(gaps["RLSVI", "chain", 0.1])
-    bar("chain, spoil_transitions, ε = .1, R-LSVI / LSVI ≤ 1/3", rlsvi / lsvi, rlsvi <= lsvi / 3)
+    bar("chain, corrupt_transitions, ε = .1, R-LSVI / LSVI ≤ 1/3", rlsvi / lsvi, rlsvi <= lsvi / 3)
     return bars
 
 

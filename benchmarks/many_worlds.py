@@ -30,7 +30,7 @@ FAMILIES = ("uniform", "condition_number", "coverage_ratio")
 TOLD = (
     "flip_random", "flip_confident", "teacher_stochastic", "teacher_myopic", "teacher_mistake", "teacher_skip",
     "least_covered", "impersonate", "praise_rare", "mimicry", "goal_haters", "push_on_table", "scale_on_table",
-    "leverage_on_table", "spoil_transitions_on_table", "joint_on_table", "push_features",
+    "leverage_on_table", "corrupt_transitions_on_table", "joint_on_table", "push_features",
 )  # fmt: skip
 PAIRS, EPSILON = 6_000, 0.1
 # name → (n_states, n_actions, dim, horizon, pairs)

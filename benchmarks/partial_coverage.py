@@ -49,7 +49,7 @@ ALGORITHMS = {
 }
 
 
-def spoilt(mdp, behaviour, epsilon, seed):
+def corrupted(mdp, behaviour, epsilon, seed):
     """(data, key for the algorithm) of a seed."""
     k_data, k_attack, k_solve = jax.random.split(jax.random.key(seed), 3)
     data = sample_preferences(k_data, mdp, PAIRS, behaviour=behaviour)
@@ -65,7 +65,7 @@ def gap_table(world, seeds):
     gaps = {}
     for epsilon in EPSILONS:
         for seed in range(seeds):
-            data, key = spoilt(*world, epsilon, seed)
+            data, key = corrupted(*world, epsilon, seed)
             for name, (run, config) in ALGORITHMS.items():
                 gaps.setdefault((name, epsilon), []).append(
                     gap(world[0], run(key, data, epsilon, config=config))
@@ -88,7 +88,7 @@ def budget_table(world, seeds, epsilon=0.02):
         for steps in BUDGETS:
             config, rows = algorithm_3(gradient, steps), []
             for seed in range(-1, seeds):  # the first run compiles
-                data, key = spoilt(*world, epsilon, max(seed, 0))
+                data, key = corrupted(*world, epsilon, max(seed, 0))
                 start = time.perf_counter()
                 found = jax.block_until_ready(condition_number(key, data, epsilon, config=config))
                 spent = time.perf_counter() - start

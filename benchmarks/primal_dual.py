@@ -1,8 +1,8 @@
 """The primal–dual oracle and Algorithm 4: `python benchmarks/primal_dual.py [--seeds 10] [--figure FILE]`.
 
 Prints what Algorithm 7 reaches on clean data beside the published update, what robust means save it under
-`spoil_transitions` with the true θ, and Algorithm 4 beside Algorithm 3 where the data have holes; draws the duality gap
-against iterations. Exits with 1 if a bar is missed.
+`corrupt_transitions` with the true θ, and Algorithm 4 beside Algorithm 3 where the data have holes; draws the duality
+gap against iterations. Exits with 1 if a bar is missed.
 """
 
 import argparse
@@ -85,8 +85,8 @@ def clean_table(seeds):
     return lines, found
 
 
-def spoilt_table(seeds):
-    """(lines, gaps [seeds] by (world, robust)) under `spoil_transitions`, true θ."""
+def corrupted_table(seeds):
+    """(lines, gaps [seeds] by (world, robust)) under `corrupt_transitions`, true θ."""
     lines = [
         "| world | T | plain means: median | worst | robust means: median | worst |",
         "|---|---|---|---|---|---|",
@@ -97,7 +97,7 @@ def spoilt_table(seeds):
         for seed in range(seeds):
             k_data, k_attack = jax.random.split(jax.random.key(seed))
             data = sample_preferences(k_data, mdp, PAIRS)
-            data = attacks.spoil_transitions(k_attack, data, EPSILON, mdp)
+            data = attacks.corrupt_transitions(k_attack, data, EPSILON, mdp)
             for robust in (False, True):
                 answer = play(oracle, data, jnp.float32(EPSILON * robust), mdp.theta)
                 gaps.setdefault((world, robust), []).append(float(normalised_gap(mdp, answer.policy)))
@@ -132,16 +132,16 @@ def holes_table(seeds):
     return lines, found
 
 
-def bars(clean, spoilt, holes):
+def bars(clean, corrupted, holes):
     """(what is asked, whether it holds, the figure)."""
     gap, error = np.max(clean["optimistic (default)"], axis=0)
     yield "clean data, T = 1000: worst gap ≤ .005", gap <= 0.005, gap
     yield "clean data, T = 1000: worst subgradient error ≤ .15", error <= 0.15, error
     for world in WORLDS:
-        plain, robust = (float(np.median(spoilt[world, r])) for r in (False, True))
-        yield f"{world}, spoilt: median gap ≤ .05", robust <= 0.05, robust
+        plain, robust = (float(np.median(corrupted[world, r])) for r in (False, True))
+        yield f"{world}, corrupted: median gap ≤ .05", robust <= 0.05, robust
         share = robust <= plain / 3 if plain >= 0.01 else robust <= plain
-        yield f"{world}, spoilt: at most a third of plain means", share, robust / plain
+        yield f"{world}, corrupted: at most a third of plain means", share, robust / plain
     ours, theirs = "`first_order`, warm starts", "`condition_number`, zero_order"
     for epsilon in (0.01, 0.02):
         median, calls, _ = holes[ours, epsilon]
@@ -190,7 +190,7 @@ def main() -> int:
         draw(arguments.figure)
         return 0
     found = []
-    for table in (clean_table, spoilt_table, holes_table):
+    for table in (clean_table, corrupted_table, holes_table):
         lines, figures = table(arguments.seeds)
         print("\n".join([*lines, ""]), flush=True)
         found.append(figures)

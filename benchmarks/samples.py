@@ -24,11 +24,11 @@ def trimmed_rows(n, d):
     return jax.block_until_ready((x, (jnp.arange(n) % 8 > 0).astype(x.dtype)))
 
 
-def spoilt_rows(n, d):
+def corrupted_rows(n, d):
     """Standard normal rows [n, d]; the first tenth lies in a tight cluster at distance 2√d."""
     x = jax.random.normal(jax.random.key(0), (n, d))
-    spoilt = int(EPSILON * n)
-    return jax.block_until_ready(x.at[:spoilt].set(0.1 * x[:spoilt] + 2.0))
+    corrupted = int(EPSILON * n)
+    return jax.block_until_ready(x.at[:corrupted].set(0.1 * x[:corrupted] + 2.0))
 
 
 def size_of(x):

@@ -2,7 +2,7 @@
 
 import equinox as eqx
 import pytest
-from samples import EPSILON, size_of, spoilt_rows
+from samples import EPSILON, corrupted_rows, size_of
 
 from robust_rlhf_jax.moments import robust_covariance, robust_mean
 
@@ -28,9 +28,9 @@ def timed(measure, estimator, name, x):
 
 @pytest.mark.parametrize(("n", "d"), MEANS)
 def test_robust_mean(measure, rows, n, d):
-    timed(measure, compiled_mean, "robust_mean", spoilt_rows(rows(n), d))
+    timed(measure, compiled_mean, "robust_mean", corrupted_rows(rows(n), d))
 
 
 @pytest.mark.parametrize(("n", "d"), COVARIANCES)
 def test_robust_covariance(measure, rows, n, d):
-    timed(measure, compiled_covariance, "robust_covariance", spoilt_rows(rows(n), d))
+    timed(measure, compiled_covariance, "robust_covariance", corrupted_rows(rows(n), d))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from rivals import assert_same, rival_run
-from samples import EPSILON, size_of, spoilt_rows
+from samples import EPSILON, corrupted_rows, size_of
 
 from robust_rlhf_jax.kernels import spectral
 from robust_rlhf_jax.kernels.running_moments import follow, moments_of, updates_pay
@@ -109,28 +109,28 @@ QUADRATIC = {"NumPy": quadratic_by_numpy, "PyTorch": quadratic_by_torch}
 
 
 @pytest.fixture(scope="module")
-def spoilt(rows):
+def corrupted(rows):
     """(X, weights of one, their first scores)."""
-    x = spoilt_rows(rows(100_000), 100)
+    x = corrupted_rows(rows(100_000), 100)
     weights = jnp.ones(x.shape[0])
     return jax.block_until_ready((x, weights, linear_scores(x, weights)[0]))
 
 
 @pytest.mark.parametrize("rival", STEPS)
-def test_mean_step(measure, beside, spoilt, rival):
+def test_mean_step(measure, beside, corrupted, rival):
     """The rivals sum all rows anew; on a processor ours takes out of the sums what it removed."""
-    x, weights, _ = spoilt
-    name, run = rival_run(rival, STEPS, spoilt)
+    x, weights, _ = corrupted
+    name, run = rival_run(rival, STEPS, corrupted)
     moments = jax.jit(moments_of)(x, weights) if updates_pay(x.shape) else None
     what, work = "a step of `robust_mean`", (x.shape[0], "rows")
-    found = measure(mean_step, *spoilt, moments, what=what, size=size_of(x), work=work)
+    found = measure(mean_step, *corrupted, moments, what=what, size=size_of(x), work=work)
     assert_same(found, run(), rtol=2e-2, atol=1e-2)
-    beside(lambda: mean_step(*spoilt, moments), run, name=name)
+    beside(lambda: mean_step(*corrupted, moments), run, name=name)
 
 
-def test_linear_scores(measure, against_product, spoilt):
+def test_linear_scores(measure, against_product, corrupted):
     """The covariance takes 2nd² operations; its eigenvectors and the products with one are not counted."""
-    x, weights, _ = spoilt
+    x, weights, _ = corrupted
     n, d = x.shape
     measure(linear_scores, x, weights, what="`linear_scores`", size=size_of(x), work=(n, "rows"))
     against_product(2 * n * d**2, "2nd²")
@@ -138,7 +138,7 @@ def test_linear_scores(measure, against_product, spoilt):
 
 @pytest.mark.parametrize("rival", QUADRATIC)
 def test_quadratic_scores(measure, beside, against_product, rows, rival):
-    y = spoilt_rows(rows(20_000), 50)
+    y = corrupted_rows(rows(20_000), 50)
     (n, d), weights = y.shape, jnp.ones(y.shape[0])
     name, run = rival_run(rival, QUADRATIC, (y, weights))
     found = measure(

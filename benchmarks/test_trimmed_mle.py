@@ -18,7 +18,7 @@ MAX_ROUNDS = 100
 SIZES = [(100_000, 50), (10_000, 50), (1_000_000, 50), (100_000, 10), (100_000, 200)]
 
 
-def spoilt_pairs(n, d):
+def corrupted_pairs(n, d):
     """Normal differences, Bradley–Terry labels of a θ of norm 2; the most confident tenth is flipped."""
     k_x, k_theta, k_labels = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(k_x, (n, d))
@@ -63,7 +63,7 @@ def timed(measure, pairs, what):
 
 
 def test_trimmed_mle(measure, beside, benchmark, rows):
-    pairs = spoilt_pairs(rows(100_000), 50)
+    pairs = corrupted_pairs(rows(100_000), 50)
     host = [np.asarray(part) for part in pairs]
     found = timed(measure, pairs, "`trimmed_mle`, one start")
     ours = trimmed_likelihood(found.theta, *host)
@@ -80,4 +80,4 @@ def test_trimmed_mle(measure, beside, benchmark, rows):
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_scaling(measure, rows, n, d):
-    timed(measure, spoilt_pairs(rows(n), d), "`trimmed_mle`, one start, scaling")
+    timed(measure, corrupted_pairs(rows(n), d), "`trimmed_mle`, one start, scaling")

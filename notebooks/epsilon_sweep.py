@@ -98,10 +98,10 @@ GRID = jnp.asarray((0.0, 0.2) if SMOKE else (0.0, 0.05, 0.1, 0.15, 0.2))
 def trial(key, true, told):
     k_data, k_attack = jax.random.split(key)
     data = sample_preferences(k_data, mdp, PAIRS)
-    spoilt = attacks.push_features(k_attack, data, true, mdp)
-    x = spoilt.differences()
-    reward = robust_reward(x, x, spoilt.labels, told, radius=spoilt.theta_dim**0.5)
-    policy, _ = optimal_policy(mdp, spoilt.per_step(reward.fit.theta))
+    corrupted = attacks.push_features(k_attack, data, true, mdp)
+    x = corrupted.differences()
+    reward = robust_reward(x, x, corrupted.labels, told, radius=corrupted.theta_dim**0.5)
+    policy, _ = optimal_policy(mdp, corrupted.per_step(reward.fit.theta))
     return normalised_gap(mdp, policy)
 
 

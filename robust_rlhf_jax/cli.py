@@ -85,7 +85,7 @@ def reproduce(
     out: Path = Path("reproduction"),
     quiet: bool = False,
 ) -> None:
-    """Measure what the paper claims. Stopped, the same command goes on where it was.
+    """Measure what the paper claims. Stopped, the same command resumes where it stopped.
 
     Args:
         what: table1, the gap's exponent in epsilon under each coverage assumption beside the paper's; or robustness,

@@ -86,7 +86,7 @@ def test_every_public_name_says_what_it_is(name):
 def test_every_attack_is_registered_under_its_name():
     registry = robust_rlhf_jax.attacks.ATTACKS
     assert {name: attack.__name__ for name, attack in registry.items()} == {name: name for name in registry}
-    assert {"flip_confident", "push_features", "spoil_transitions"} <= set(registry)
+    assert {"flip_confident", "push_features", "corrupt_transitions"} <= set(registry)
     assert set(registry) <= set(robust_rlhf_jax.attacks.__all__)
 
 

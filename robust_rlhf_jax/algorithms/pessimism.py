@@ -92,7 +92,7 @@ class PessimismConfig(Protocol):
 
 
 class Polish(NamedTuple):
-    """A second descent, from where the first one's average ended, with an `oracle` that is dearer and less wrong."""
+    """A second descent, from where the first one's average ended, with an `oracle` that is more expensive and less wrong."""
 
     oracle: Oracle
     steps: int

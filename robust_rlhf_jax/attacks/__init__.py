@@ -3,6 +3,8 @@
 from ._adaptive import adaptive, adaptive_filtered
 from ._adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
 from ._compose import compose, joint, joint_on_table
+from ._corrupt_transitions import corrupt_transitions
+from ._corrupt_transitions_on_table import corrupt_transitions_on_table
 from ._flip_confident import flip_confident
 from ._flip_random import flip_random
 from ._goal_haters import goal_haters
@@ -16,8 +18,6 @@ from ._push_features import push_features
 from ._push_on_table import push_on_table
 from ._scale_features import scale_features
 from ._scale_on_table import scale_on_table
-from ._spoil_transitions import spoil_transitions
-from ._spoil_transitions_on_table import spoil_transitions_on_table
 from .base import Attack, corruption_count, identifiable_theta
 from .implicit import fitted_theta
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
@@ -36,7 +36,7 @@ ATTACKS: dict[str, Attack] = {
     "scale_features": scale_features,
     "leverage_points": leverage_points,
     "mimicry": mimicry,
-    "spoil_transitions": spoil_transitions,
+    "corrupt_transitions": corrupt_transitions,
     "joint": joint,
     "adaptive": adaptive,
     "adaptive_filtered": adaptive_filtered,
@@ -45,7 +45,7 @@ ATTACKS: dict[str, Attack] = {
     "push_on_table": push_on_table,
     "scale_on_table": scale_on_table,
     "leverage_on_table": leverage_on_table,
-    "spoil_transitions_on_table": spoil_transitions_on_table,
+    "corrupt_transitions_on_table": corrupt_transitions_on_table,
     "joint_on_table": joint_on_table,
     "adaptive_on_table": adaptive_on_table,
     "adaptive_filtered_on_table": adaptive_filtered_on_table,
@@ -60,6 +60,8 @@ __all__ = [
     "adaptive_on_table",
     "affordable_shrinkage",
     "compose",
+    "corrupt_transitions",
+    "corrupt_transitions_on_table",
     "corruption_count",
     "fitted_theta",
     "flip_confident",
@@ -78,8 +80,6 @@ __all__ = [
     "push_on_table",
     "scale_features",
     "scale_on_table",
-    "spoil_transitions",
-    "spoil_transitions_on_table",
     "teacher_mistake",
     "teacher_myopic",
     "teacher_skip",

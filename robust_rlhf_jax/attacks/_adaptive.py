@@ -93,8 +93,8 @@ def adaptive(
         return replace_differences(data, chosen, z[template], 1.0)
 
     def soft_value(z):
-        spoilt = plant(z)
-        theta = data.per_step(fitted_theta(victim, spoilt.differences(), spoilt.labels, level, radius))
+        corrupted = plant(z)
+        theta = data.per_step(fitted_theta(victim, corrupted.differences(), corrupted.labels, level, radius))
         return policy_value(mdp, soft_greedy_policy(mdp, theta, temperature)), theta
 
     def feasible(z):

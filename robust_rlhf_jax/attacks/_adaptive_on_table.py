@@ -68,8 +68,8 @@ def adaptive_on_table(
         return policy_value(mdp, soft_greedy_policy(mdp, data.per_step(theta), temperature))
 
     def respond(first, second):
-        spoilt = plant(data, chosen, pool, first, second, 1.0)
-        x, labels = spoilt.differences(), spoilt.labels
+        corrupted = plant(data, chosen, pool, first, second, 1.0)
+        x, labels = corrupted.differences(), corrupted.labels
         fit = victim(x, labels, level, radius=radius)
         gap = normalised_gap(mdp, optimal_policy(mdp, data.per_step(fit.theta))[0])
         return gap, fit.theta, response(fit, x, labels, radius, jax.grad(value)(fit.theta))

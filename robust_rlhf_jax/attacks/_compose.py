@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._corrupt_transitions import corrupt_transitions
+from ._corrupt_transitions_on_table import corrupt_transitions_on_table
 from ._flip_confident import flip_confident
 from ._push_features import push_features
 from ._push_on_table import push_on_table
-from ._spoil_transitions import spoil_transitions
-from ._spoil_transitions_on_table import spoil_transitions_on_table
 from .base import Attack, corruption_count
 
 
@@ -44,22 +44,22 @@ def compose(*attacks: Attack, shares=None) -> Attack:
     return composed
 
 
-_joint = compose(flip_confident, push_features, spoil_transitions)
+_joint = compose(flip_confident, push_features, corrupt_transitions)
 
 
 def joint(key, data, epsilon, mdp):
-    """`flip_confident`, `push_features` and `spoil_transitions` with a third of the budget each.
+    """`flip_confident`, `push_features` and `corrupt_transitions` with a third of the budget each.
 
     Labels, features and transitions at once, as the paper's adversary may. At most ⌊εN⌋ pairs change.
     """
     return _joint(key, data, epsilon, mdp)
 
 
-_joint_on_table = compose(flip_confident, push_on_table, spoil_transitions_on_table)
+_joint_on_table = compose(flip_confident, push_on_table, corrupt_transitions_on_table)
 
 
 def joint_on_table(key, data, epsilon, mdp):
-    """`flip_confident`, `push_on_table` and `spoil_transitions_on_table` with a third of the budget each.
+    """`flip_confident`, `push_on_table` and `corrupt_transitions_on_table` with a third of the budget each.
 
     Labels, trajectories and transitions at once, and every recorded feature is the table's. At most ⌊εN⌋ pairs change.
     """

@@ -18,8 +18,8 @@ def affordable_shrinkage(margins: Float[Array, " N"], epsilon: Float[Array, ""])
     def halve(_, bounds):
         low, high = bounds
         middle = 0.5 * (low + high)
-        dear = cost(middle) > epsilon
-        return jnp.where(dear, low, middle), jnp.where(dear, middle, high)
+        excessive = cost(middle) > epsilon
+        return jnp.where(excessive, low, middle), jnp.where(excessive, middle, high)
 
     zero, two = jnp.zeros((), margins.dtype), jnp.full((), 2.0, margins.dtype)
     found = jax.lax.fori_loop(0, HALVINGS, halve, (zero, two))[0]

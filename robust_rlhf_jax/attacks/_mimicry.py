@@ -18,5 +18,5 @@ def mimicry(key, data, epsilon, mdp):
     n = data.n_pairs
     shift = jax.random.randint(k_source, (n,), 1, max(n, 2))
     chosen = random_pairs(k_pairs, epsilon, n)
-    spoilt = copy_pairs(data, chosen, (jnp.arange(n) + shift) % n)
-    return replace_labels(spoilt, chosen, contrary(true_margins(spoilt, mdp)))
+    corrupted = copy_pairs(data, chosen, (jnp.arange(n) + shift) % n)
+    return replace_labels(corrupted, chosen, contrary(true_margins(corrupted, mdp)))

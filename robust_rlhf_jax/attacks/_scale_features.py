@@ -29,5 +29,5 @@ def scale_features(key, data, epsilon, mdp):
     empty = jnp.all(own == 0, axis=(1, 2))
     order = jax.random.uniform(key, (data.n_pairs,)) - empty
     chosen = largest(order, corruption_count(epsilon, data.n_pairs))
-    spoilt = replace_differences(data, chosen, widen(own), data.labels)
-    return replace_labels(spoilt, chosen, contrary(true_margins(spoilt, mdp)))
+    corrupted = replace_differences(data, chosen, widen(own), data.labels)
+    return replace_labels(corrupted, chosen, contrary(true_margins(corrupted, mdp)))

@@ -44,7 +44,7 @@ class NewtonState(eqx.Module):
 class BallNewton(eqx.Module):
     """Newton's method on the concave log-likelihood; the quadratic model is solved on the ball exactly.
 
-    The curvature, by far the dearest part, is kept for as long as it earns its keep (Shamanskii 1967), and taken
+    The curvature, by far the most expensive part, is kept while it pays (Shamanskii 1967), and taken
     from a sample of the rows before it is taken from all (Erdogdu & Montanari 2015). The segment from θ to the
     model's maximiser lies in the ball, so halving the step keeps feasibility.
     """

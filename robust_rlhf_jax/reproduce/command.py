@@ -18,7 +18,7 @@ SUFFIXES = (".md", ".png", ".parquet", ".json")
 def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
     """Run Table 1 and write table1.md, table1.png, table1.parquet and table1.json to `out`.
 
-    Finished batches are kept in `out`/parts: the same command goes on where it was stopped.
+    Finished batches are kept in `out`/parts: the same command resumes where it stopped.
 
     **Raises:** ValueError if `out` cannot be written.
     """

@@ -25,8 +25,8 @@ def hidden_advantage(x, direction, epsilon):
     def halve(_, bounds):
         low, high = bounds
         middle = 0.5 * (low + high)
-        dear = jnp.mean(jnp.abs(jax.nn.sigmoid(middle * along) - 0.5)) > epsilon
-        return jnp.where(dear, low, middle), jnp.where(dear, middle, high)
+        excessive = jnp.mean(jnp.abs(jax.nn.sigmoid(middle * along) - 0.5)) > epsilon
+        return jnp.where(excessive, low, middle), jnp.where(excessive, middle, high)
 
     one = jnp.ones((), x.dtype)
     return jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(one), one))[0]

@@ -23,7 +23,7 @@ def sweep_command(
 ) -> None:
     """Run `config` with a progress bar, write `results.parquet`, the figure and the summary, print its table.
 
-    Finished batches are kept in `out`/parts: the same command goes on where it was stopped. `quiet`: plain lines
+    Finished batches are kept in `out`/parts: the same command resumes where it stopped. `quiet`: plain lines
     instead of the bar. `execute`: see `run_sweep`.
 
     **Raises:** ValueError for a wrong configuration, before anything is computed or written; KeyboardInterrupt after

@@ -25,8 +25,8 @@ class SweepConfig:
             coverage_ratio; of the delivery presets: delivery_grid.
         attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
             least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
-            spoil_transitions, joint, adaptive, adaptive_filtered, goal_haters, push_on_table, scale_on_table,
-            leverage_on_table, spoil_transitions_on_table, joint_on_table, adaptive_on_table,
+            corrupt_transitions, joint, adaptive, adaptive_filtered, goal_haters, push_on_table, scale_on_table,
+            leverage_on_table, corrupt_transitions_on_table, joint_on_table, adaptive_on_table,
             adaptive_filtered_on_table.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
@@ -41,7 +41,7 @@ class SweepConfig:
 
     preset: str = "quick"
     families: tuple[str, ...] = ("random", "chain", "gridworld")
-    attacks: tuple[str, ...] = ("push_features", "flip_confident", "spoil_transitions")
+    attacks: tuple[str, ...] = ("push_features", "flip_confident", "corrupt_transitions")
     epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3)
     seeds: int = 8
     algorithms: tuple[str, ...] = ("standard", "robust_policy", REFERENCE)

@@ -64,7 +64,7 @@ def run_sweep(
     `on_batch(n, free)` is called after every n finished cells; `free` of them cost nothing now, because `store` had
     them or because the reference stands in them. Data sets depend on (family, seed) alone, so that every attack, ε
     and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as soon as
-    they are done: a sweep that was stopped goes on where it was. On CPU a cell's numbers are to the bit the same
+    they are done: a sweep that was stopped resumes there. On CPU a cell's numbers are to the bit the same
     whatever `lanes`, the other cells and the number of devices; elsewhere they are for a fixed `lanes`.
     `execute` computes what is missing, in this process if None; only this process reads and writes `store`.
 

@@ -1,4 +1,4 @@
-"""Finished batches on disk: one parquet part each, whole or absent, so that a stopped sweep goes on where it was."""
+"""Finished batches on disk: one parquet part each, whole or absent, so that a stopped sweep resumes where it stopped."""
 
 import hashlib
 import json

@@ -52,10 +52,10 @@ UNTOUCHED = {
     "leverage_points": FIELDS[:2],
     "adaptive": FIELDS[:2],
     "adaptive_filtered": FIELDS[:2],
-    "spoil_transitions": ("actions", "labels"),
+    "corrupt_transitions": ("actions", "labels"),
     "joint": ("actions",),
     "goal_haters": FIELDS[:3],
-    "spoil_transitions_on_table": ("actions", "labels"),
+    "corrupt_transitions_on_table": ("actions", "labels"),
 }
 # Their docstrings promise no more than "at most".
 AT_MOST = (
@@ -66,7 +66,7 @@ AT_MOST = (
     "joint",
     "goal_haters",
     "scale_on_table",
-    "spoil_transitions_on_table",
+    "corrupt_transitions_on_table",
     "joint_on_table",
 )
 exact_names = pytest.mark.parametrize("name", [name for name in ATTACKS if name not in AT_MOST])
@@ -302,7 +302,7 @@ def test_spoilt_transitions(rotated, world, rotate_features):
         mdp = rotate_features(mdp)
         data = sample_preferences(jax.random.key(0), mdp, 100)
     values = np.asarray(optimal_state_values(mdp), np.float64)
-    other = JITTED["spoil_transitions"](jax.random.key(1), data, 0.2, mdp)
+    other = JITTED["corrupt_transitions"](jax.random.key(1), data, 0.2, mdp)
     bad = np.asarray(changed_pairs(data, other))
     played = np.einsum(
         "hsa,sad->hd", *map(np.asarray, (occupancy(mdp, optimal_policy(mdp)[0]), mdp.features))
@@ -331,7 +331,7 @@ def test_null_directions_are_not_planted(world):
     measures = jnp.concatenate([mdp.transition_measures, jnp.zeros((3, 1, 6), jnp.float32)], axis=1)
     mdp = LinearMDP(wide(mdp.features), measures, wide(mdp.theta), mdp.initial_distribution)
     data = dataclasses.replace(data, state_features=wide(data.state_features), features=wide(data.features))
-    other = JITTED["spoil_transitions"](jax.random.key(1), data, 0.2, mdp)
+    other = JITTED["corrupt_transitions"](jax.random.key(1), data, 0.2, mdp)
     bad = np.asarray(changed_pairs(data, other))
     np.testing.assert_allclose(np.asarray(other.features)[bad][..., -1], 0.0, atol=1e-5)
 
@@ -342,5 +342,5 @@ def test_only_states_in_the_data_can_be_worst(world):
     worst = int(np.argmin(values[1]))
     rows = np.flatnonzero((np.asarray(data.states) != worst).all(axis=(1, 2)))
     fewer = data.take(jnp.asarray(np.resize(rows, 100)))
-    other = JITTED["spoil_transitions"](jax.random.key(1), fewer, 0.2, mdp)
+    other = JITTED["corrupt_transitions"](jax.random.key(1), fewer, 0.2, mdp)
     assert worst not in np.asarray(other.states)

@@ -14,12 +14,12 @@ from robust_rlhf_jax.attacks import (
     ATTACKS,
     adaptive_filtered_on_table,
     adaptive_on_table,
+    corrupt_transitions_on_table,
     flip_random,
     goal_haters,
     leverage_on_table,
     push_on_table,
     scale_on_table,
-    spoil_transitions_on_table,
 )
 from robust_rlhf_jax.preferences import PreferenceData, off_table
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -133,7 +133,7 @@ def test_scaled_pairs_point_where_their_own_did(world):
 
 def test_spoilt_steps_lead_to_the_worst_reachable_state(world, split_world):
     for mdp, data in (world, split_world):
-        other, bad = spoilt(spoil_transitions_on_table, (mdp, data))
+        other, bad = spoilt(corrupt_transitions_on_table, (mdp, data))
         values = np.asarray(optimal_state_values(mdp), np.float64)
         states, actions = np.asarray(other.states)[bad], np.asarray(other.actions)[bad]
         for h in range(mdp.horizon):
@@ -192,7 +192,7 @@ def test_the_search_harms_its_victim_more_than_its_start(large):
     assert gaps["searched"] > gaps["start"] + 0.05, gaps
 
 
-@pytest.mark.parametrize("name", ["push_on_table", "spoil_transitions_on_table"])
+@pytest.mark.parametrize("name", ["push_on_table", "corrupt_transitions_on_table"])
 def test_eager_equals_jitted(name, world):
     mdp, data = world
     eager = ATTACKS[name](jax.random.key(1), data, EPSILON, mdp)

@@ -14,12 +14,12 @@ from robust_rlhf_jax.attacks import (
     adaptive_filtered,
     adaptive_filtered_on_table,
     adaptive_on_table,
+    corrupt_transitions_on_table,
     goal_haters,
     push_features,
     push_on_table,
-    spoil_transitions_on_table,
 )
-from robust_rlhf_jax.attacks._spoil_transitions import least_covered_directions
+from robust_rlhf_jax.attacks._corrupt_transitions import least_covered_directions
 from robust_rlhf_jax.attacks.pool import ROLLOUTS, trajectory_pool
 from robust_rlhf_jax.worlds import delivery_grid, optimal_state_values
 
@@ -34,7 +34,7 @@ OFF_TABLE = {
     "push_features",
     "scale_features",
     "leverage_points",
-    "spoil_transitions",
+    "corrupt_transitions",
     "joint",
     "adaptive",
     "adaptive_filtered",
@@ -113,7 +113,7 @@ def test_pushed_segments_are_among_the_worst_and_the_best():
 
 
 def test_spoilt_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
-    spoilt = spoil_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
+    spoilt = corrupt_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
     changed = np.asarray(changed_pairs(DATA, spoilt))
     states, actions = np.asarray(spoilt.states)[changed], np.asarray(spoilt.actions)[changed]
     values = np.asarray(optimal_state_values(MDP), np.float64)[1:].mean(axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import sample_preferences
-from robust_rlhf_jax.attacks import spoil_transitions
+from robust_rlhf_jax.attacks import corrupt_transitions
 from robust_rlhf_jax.oracles import LSVI, RLSVI
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
 from robust_rlhf_jax.worlds import chain_mdp, expected_features, normalised_gap, optimal_policy
@@ -215,7 +215,7 @@ def test_corrupt_first_states_are_outvoted(small_mdp):
 def test_spoilt_transitions_on_a_chain():
     """Where one wrong transition decides, the plain planner stays ashore and the robust one swims."""
     mdp = chain_mdp()
-    spoil = jax.jit(lambda key: spoil_transitions(key, sample_preferences(key, mdp, 4_000), 0.1, mdp))
+    spoil = jax.jit(lambda key: corrupt_transitions(key, sample_preferences(key, mdp, 4_000), 0.1, mdp))
     robust, plain = RLSVI(), LSVI()
     gaps = {"robust": [], "plain": []}
     for seed in range(2):

@@ -88,7 +88,9 @@ def test_double_precision_from_single(world, x64):
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.45])
-@pytest.mark.parametrize("name", ["push_features", "scale_features", "leverage_points", "spoil_transitions"])
+@pytest.mark.parametrize(
+    "name", ["push_features", "scale_features", "leverage_points", "corrupt_transitions"]
+)
 @pytest.mark.parametrize("own", [False, True])
 def test_every_planted_feature_and_no_other(world, name, own, epsilon):
     mdp = with_reward_features(world[0]) if own else world[0]

@@ -31,7 +31,7 @@ def test_every_cell_stands_in_one_batch(size):
 
 @pytest.mark.parametrize("devices", [2, 4])
 def test_every_device_gets_all_families_alike(devices):
-    """Worlds differ in what they cost: a device with the dear ones alone would be waited for."""
+    """Worlds differ in what they cost: a device with the expensive ones alone would be waited for."""
     for group in groups(CONFIG, 12):
         for run in np.split(group.lanes.family, devices):
             assert len(set(np.bincount(run, minlength=3))) == 1

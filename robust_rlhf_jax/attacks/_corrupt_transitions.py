@@ -20,7 +20,7 @@ def least_covered_directions(data):
     return jax.vmap(least_eigenvectors)(moments)[:, 0]
 
 
-def spoil_transitions(key, data, epsilon, mdp):
+def corrupt_transitions(key, data, epsilon, mdp):
     """Both trajectories of ⌊εN⌋ random pairs: features ±v_h of the least covered direction, next state the worst.
 
     The worst next state minimises V★_{h+1} over the states that occur in the data. A regression that believes

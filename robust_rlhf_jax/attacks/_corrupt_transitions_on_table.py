@@ -34,7 +34,7 @@ def worst_following(data, mdp):
     return jax.lax.map(of_step, (measures, following_values))
 
 
-def spoil_transitions_on_table(key, data, epsilon, mdp):
+def corrupt_transitions_on_table(key, data, epsilon, mdp):
     """In both trajectories of ⌊εN⌋ random pairs every step leads to the worst state that it could have led to.
 
     s_1, actions and labels stay; s_{h+1} is the s' of least V★_{h+1}(s') with P_h(s'|s_h,a_h) > 0, and features are the
