@@ -6,6 +6,13 @@ from jaxtyping import Array, Bool, Float
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_gram, weighted_second_moment
 from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.kernels.units import (
+    LONGEST_IN_SCALES,
+    in_units,
+    shortened,
+    typical_powers,
+    unit_free_lengths,
+)
 
 # Mean of P(1 − P) along a direction below which it counts as separated, and the most that rounding may raise it to:
 # the levels of `rewards.weighted_fit`.
@@ -24,16 +31,17 @@ def some_direction_flat(
     x: Float[Array, "n k"],
     weights: Float[Array, " n"],
     margins: Float[Array, " n"],
-    column_size: Float[Array, " k"],
+    epsilon: Float[Array, ""],
 ) -> Bool[Array, ""]:
     """Whether P(1 − P), averaged along some direction of the span with weights (vᵀx_n)², is next to nothing.
 
-    So it is along a feature that decided every pair which shows it, although other pairs are lost. At any scale of the
-    columns; `column_size` keeps their squares in range.
+    So it is along a feature that decided every pair which shows it, although other pairs are lost. Rows count as
+    at most `LONGEST_IN_SCALES` typical ones: of far rows a fit is sure, and that says nothing of the others.
     """
-    z = x / jnp.where(column_size > 0, column_size, 1.0)
-    whitener, _, rank = pseudo_inverse_root(weighted_second_moment(z, weights))
-    information = weighted_gram(z, weights * label_variance(margins)) / jnp.sum(weights)
+    rows = in_units(x, typical_powers(x))
+    rows = shortened(rows, unit_free_lengths(rows, epsilon), LONGEST_IN_SCALES)
+    whitener, _, rank = pseudo_inverse_root(weighted_second_moment(rows, weights))
+    information = weighted_gram(rows, weights * label_variance(margins)) / jnp.sum(weights)
     values = eigh(matmul(whitener, matmul(information, whitener)))[0]
     least = values[jnp.clip(x.shape[1] - rank, 0, x.shape[1] - 1)]
     level = min(max(4 * float(jnp.finfo(x.dtype).eps) * x.shape[0], FLAT), FLAT_AT_MOST)

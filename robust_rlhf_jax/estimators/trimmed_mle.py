@@ -236,7 +236,7 @@ def _separation(problem: TrimmedProblem, state: TrimmedState) -> Int[Array, ""]:
     """Status `separable` where the kept pairs leave a direction of θ without a best length, else `converged`."""
     found = all_won(problem.x, state.weights, state.margins)
     if problem.column_size is not None:
-        found |= some_direction_flat(problem.x, state.weights, state.margins, problem.column_size)
+        found |= some_direction_flat(problem.x, state.weights, state.margins, problem.epsilon)
     return jnp.where(found, Status.SEPARABLE.array(), Status.CONVERGED.array())
 
 
