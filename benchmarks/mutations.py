@@ -96,10 +96,10 @@ def mutants_of(source: str) -> dict[int, list[tuple[str, int]]]:
     return found
 
 
-def sample(count: int, seed: int):
+def sample(count: int, seed: int, folders=FOLDERS):
     """(module, operator, mutated source): lines uniformly over all files, then one mutation of the line."""
     rng = random.Random(seed)
-    paths = sorted(p for f in FOLDERS for p in (ROOT / PACKAGE / f).glob("[a-z]*.py"))
+    paths = sorted(p for f in folders for p in (ROOT / PACKAGE / f).glob("[a-z]*.py"))
     sources = {p: p.read_text() for p in paths}
     lines = [(p, where) for p, text in sources.items() for where in mutants_of(text).values()]
     rng.shuffle(lines)
@@ -132,6 +132,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folders", nargs="+", default=FOLDERS, choices=FOLDERS)
     parser.add_argument("--limit", type=float, default=900.0, help="seconds a mutant")
     parser.add_argument(
         "--budget", type=float, default=float("inf"), help="seconds after which none is begun"
@@ -144,7 +145,7 @@ def main():
         for part in (PACKAGE, "tests", "pyproject.toml", "README.md"):
             source = ROOT / part
             (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / part)
-        for module, operator, mutated in sample(options.count, options.seed):
+        for module, operator, mutated in sample(options.count, options.seed, options.folders):
             if time.monotonic() - began > options.budget:
                 break
             target, original = copy / PACKAGE / f"{module}.py", (ROOT / PACKAGE / f"{module}.py").read_text()

@@ -101,7 +101,7 @@ plt.show()
 
 # %% [markdown]
 # ## Which pairs look wrong?
-# Each dot is a choice, placed by how much more expensive and slower the journey is that the label calls the preferred one.
+# Each dot is a choice, placed by how much more expensive and slower the journey is that the label prefers.
 # Bottom left: cheaper and faster, as one would choose. Top right: more expensive and slower.
 
 # %%
@@ -148,7 +148,7 @@ plt.show()
 # %%
 header = "".join(f"{name:>9}" for name in RAIL_FEATURES)
 print(
-    f"{'row':>5}{'suspicion':>11}{header}   flipped by us?   (preferred − other; + is more expensive, slower, more, worse)"
+    f"{'row':>5}{'suspicion':>11}{header}   flipped by us?   (preferred − other; + is costlier, slower, more, worse)"
 )
 for i in order[::-1][:10]:
     cells = "".join(f"{value:+9.2f}" for value in preferred[i] + 0.0)

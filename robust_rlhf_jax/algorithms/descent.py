@@ -1,6 +1,5 @@
 """Projected subgradient descent with a biased oracle (paper: Algorithm 5)."""
 
-import math
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -279,10 +278,10 @@ def first_order_parameters(
 
     **Raises:** ValueError unless accuracy, longest and radius are positive.
     """
-    longest = math.sqrt(horizon) if longest is None else longest
-    radius = math.sqrt(horizon * dim) if radius is None else radius
-    if not (accuracy > 0 and longest > 0 and radius > 0):
-        raise ValueError(f"accuracy={accuracy}, longest={longest}, radius={radius}: all must be positive.")
-    length = longest + horizon**0.5
-    steps = (2 * radius * length / accuracy) ** 2
-    return FirstOrderParameters(steps, 2 * radius / (length * steps**0.5))
+    oracles = horizon**0.5 if longest is None else longest
+    reach = (horizon * dim) ** 0.5 if radius is None else radius
+    if not (accuracy > 0 and oracles > 0 and reach > 0):
+        raise ValueError(f"accuracy={accuracy}, longest={oracles}, radius={reach}: all must be positive.")
+    length = oracles + horizon**0.5
+    steps = (2 * reach * length / accuracy) ** 2
+    return FirstOrderParameters(steps, 2 * reach / (length * steps**0.5))

@@ -92,7 +92,7 @@ class PessimismConfig(Protocol):
 
 
 class Polish(NamedTuple):
-    """A second descent, from where the first one's average ended, with an `oracle` that is more expensive and less wrong."""
+    """A second descent, from where the first one's average ended, with a costlier `oracle` that is less wrong."""
 
     oracle: Oracle
     steps: int
@@ -144,9 +144,12 @@ def _explained_rewards(data: PreferenceData, epsilon, radius):
         "rank": found.rank,
         "removed_mass": 1.0 - jnp.mean(found.weights),
     }
-    # Labels that leave θ without a length do no harm here: the ball bounds it.
-    status = jnp.where(found.status == Status.SEPARABLE, Status.CONVERGED.array(), found.status)
-    return allowed, status, extra
+    return allowed, _bounded_length(found.status), extra
+
+
+def _bounded_length(status):
+    """Labels that leave θ without a length do no harm here: the ball bounds it."""
+    return jnp.where(status == Status.SEPARABLE, Status.CONVERGED.array(), status)
 
 
 def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
@@ -158,7 +161,7 @@ def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
     zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
     allowed = confidence_set(x, data.labels, reward.fit.theta, zeta, radius=radius, weights=weights)
     extra = {"zeta": zeta, "rank": reward.rank, "removed_mass": 1.0 - jnp.mean(reward.survivors)}
-    return allowed, reward.status, extra
+    return allowed, _bounded_length(reward.status), extra
 
 
 def _zeta(zeta, epsilon, rank, n_pairs, data):

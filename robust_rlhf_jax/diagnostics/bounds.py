@@ -122,8 +122,8 @@ def oracle_calls(
     missing = [name for name, value in needs[coverage].items() if value is None]
     if missing:
         raise ValueError(f"coverage={coverage!r} needs {' and '.join(missing)}.")
-    if horizon is not None and dim is not None and coverage == "condition_number":
+    if coverage == "condition_number" and horizon is not None and dim is not None:
         return jnp.asarray(horizon**1.5 * dim**5 / epsilon**3)
-    if nu is not None and coverage == "coverage_ratio":
+    if coverage == "coverage_ratio" and nu is not None:
         return jnp.asarray(1.0 / (epsilon * nu))
     return jnp.asarray(1.0)

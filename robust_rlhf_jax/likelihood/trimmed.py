@@ -14,6 +14,7 @@ from robust_rlhf_jax.moments.influence import bounded_rows
 from .geometry import dense_geometry, wide_geometry
 from .logistic_problem import LogisticProblem, begin
 from .logistic_regression import NEWTON_LIMIT, fit_logistic
+from .separation import all_won, some_direction_flat
 
 MAX_ROUNDS = 100
 
@@ -227,8 +228,16 @@ def _fit(
         rounds=end.step,
         newton_steps=end.state.newton_steps,
         start=best,
-        status=worst_status(end.status, end.state.inner_status),
+        status=worst_status(end.status, end.state.inner_status, _separation(problem, end.state)),
     )
+
+
+def _separation(problem: TrimmedProblem, state: TrimmedState) -> Int[Array, ""]:
+    """Status `separable` where the kept pairs leave a direction of θ without a best length, else `converged`."""
+    found = all_won(problem.x, state.weights, state.margins)
+    if problem.column_size is not None:
+        found |= some_direction_flat(problem.x, state.weights, state.margins, problem.epsilon)
+    return jnp.where(found, Status.SEPARABLE.array(), Status.CONVERGED.array())
 
 
 def trimmed_mle(
@@ -260,7 +269,9 @@ def trimmed_mle(
     is the precision's floor, the paper's value is ε² (reached after one or two rounds at practical ε). Above
     `newton_limit` one `eigh` of size min(n, k) gives the rank, and every fit costs a few products with x a step.
 
-    **Returns:** `TrimmedFit`.
+    **Returns:** `TrimmedFit`; its status is `separable` where θ explains every pair that it keeps, or all that show
+    some direction with near certainty: only the ball, or rounding, then gives it a length. (In a ball too small for
+    that θ is as long as the ball allows, and the status `converged`.)
 
     **Raises:** ValueError for wrong shapes, ε outside [0, ½), labels other than ±1, radius ≤ 0, random starts without
     a key.

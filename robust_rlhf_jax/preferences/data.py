@@ -29,6 +29,9 @@ class PreferenceData(Module):
 
     Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
     at every step, and needs `stationary`.
+    `rounding` enters `differences`, and so every decision about x: its span, its null directions, the fit. Planners and
+    E_ref[φ] use the features as they are held, since a plan needs no differences: subtract a constant from a column of
+    large numbers (Unix times) beforehand, which moves the returns of all policies alike.
     Continuous data have one row of `state_features` per distinct state. Trajectory 0 comes first along axis 1.
     """
 

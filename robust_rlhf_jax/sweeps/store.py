@@ -1,4 +1,4 @@
-"""Finished batches on disk: one parquet part each, whole or absent, so that a stopped sweep resumes where it stopped."""
+"""Finished batches on disk: one parquet part each, whole or absent, so that a stopped sweep can resume."""
 
 import hashlib
 import json

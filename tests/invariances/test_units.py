@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax._iterate import Status
+
 from . import random_rows as rows
 
 COUNT = 200
@@ -114,3 +116,26 @@ def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(kind, wide, 
         return np.max(np.abs(np.asarray(other, float) * scale - plain)) / (1.0 + np.linalg.norm(plain))
 
     assert len(violations(wide, tolerance, change)) <= (0 if wide else NEAR_TIES)
+
+
+def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable():
+    """Columns 10¹² apart, a ball that binds: what moves in another unit explains every pair to rounding."""
+    moved = 0
+    with jax.enable_x64(True):
+        for seed in range(COUNT):
+            x, labels, _, epsilon, rng = rows.configuration(seed)
+            x = x * np.r_[1e-6, 1e6, 10.0 ** rng.uniform(-6, 6)]
+            unit, radius = 10.0 ** rng.uniform(-4, 4), 1e6
+            for estimate in (rows.trimmed, rows.reward):
+                plain, other = (
+                    getattr(found, "fit", found)
+                    for found in (
+                        estimate(*rows.arrays(jnp.float64, x * by, labels, epsilon, radius / by))
+                        for by in (1.0, unit)
+                    )
+                )
+                if np.max(np.abs(other.theta * unit - plain.theta)) > 1e-6 * radius:
+                    moved += 1
+                    assert plain.status == other.status == Status.SEPARABLE
+    print(f"{moved} of {2 * COUNT} fits moved, all of them to separable labels")
+    assert moved <= 10

@@ -281,7 +281,8 @@ def test_trimmed_fit_is_that_by_newton(n, k, x64):
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
     np.testing.assert_allclose(found.theta[-1], found.theta[0], atol=1e-10)
     assert found.rank == expected.rank == min(n, k - 1)
-    assert found.status == expected.status == Status.CONVERGED
+    separable = n < k  # more parameters than pairs explain any labels
+    assert found.status == expected.status == (Status.SEPARABLE if separable else Status.CONVERGED)
 
 
 def test_trimmed_fit_reports_nan():
@@ -307,9 +308,10 @@ def test_many_parameters():
     plain = jax.block_until_ready(by_default(problem))
     seconds = time.perf_counter() - began
     found = trimmed_mle(x, labels, 0.1, radius=46.0, robust_start=False)
-    for theta, status in ((plain.theta, plain.status), (found.theta, found.status)):
+    for theta in (plain.theta, found.theta):
         np.testing.assert_allclose(np.linalg.norm(theta), 46.0, rtol=1e-6)  # fewer rows than parameters
-        assert status == Status.CONVERGED
+    assert plain.status == Status.CONVERGED
+    assert found.status == Status.SEPARABLE
     assert plain.curvature is None
     assert plain.stationarity < 1e-4
     assert found.objective >= plain.value

@@ -232,6 +232,78 @@ def test_round_limit_and_tolerance_are_respected(x64):
     assert 0 < default_tolerance(jnp.float64) < default_tolerance(jnp.float32) < 1e-4
 
 
+def separating_program(x, labels):
+    """max Σ o_n x_nᵀv over o_n x_nᵀv ≥ 0, ‖v‖∞ ≤ 1: above 0 exactly if some direction has no best length."""
+    won = labels[:, None] * x
+    bounds = [(-1, 1)] * x.shape[1]
+    return -scipy.optimize.linprog(-won.sum(axis=0), -won, np.zeros(len(x)), bounds=bounds).fun
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("radius", [2.0, 100.0])
+def test_separable_labels_are_said_to_be(wide, radius):
+    """Against HiGHS: labels without noise, with it, and with a column that decides each pair which shows it."""
+    with jax.enable_x64(wide):
+        for seed in range(3):
+            x, noisy, truth = sample(seed=seed)
+            rare = x.copy()
+            rare[:, 3] = np.where(np.arange(200) < 20, noisy * np.abs(x[:, 3]), 0.0)
+            cases = {"none": (x, noisy), "all": (x, np.sign(x @ truth)), "one column": (rare, noisy)}
+            for name, (rows, labels) in cases.items():
+                found = fit(rows, labels, 0.0, radius)
+                separable = separating_program(rows, labels) > 1e-6
+                assert separable == (name != "none")
+                # A small ball gives θ its length, and θ̂ there does not separate the labels yet.
+                if radius > 10 or not separable:
+                    assert found.status == (Status.SEPARABLE if separable else Status.CONVERGED), (seed, name)
+            assert np.linalg.norm(found.theta) <= radius * (1 + 1e-5)
+
+
+def test_trimming_may_leave_separable_pairs(x64):
+    """Twenty flipped labels of 200: a fit without ε keeps what contradicts, one with ε = .1 trims exactly that."""
+    x, _, truth = sample(seed=12)
+    labels = np.sign(x @ truth)
+    labels[np.argsort(-np.abs(x @ truth))[:20]] *= -1
+    assert fit(x, labels, 0.0).status == Status.CONVERGED
+    found = fit(x, labels, 0.1, 100.0)
+    assert found.status == Status.SEPARABLE
+    assert separating_program(x[found.weights > 0.5], labels[found.weights > 0.5]) > 1e-6
+    # Wide: labels far from any doubt, by L-BFGS.
+    clear = x + 0.1 * np.sign(x @ truth)[:, None] * truth
+    assert fit(clear, np.sign(x @ truth), 0.0, 100.0, newton_limit=2).status == Status.SEPARABLE
+
+
+def test_pairs_that_say_nothing_separate_nothing():
+    assert fit(np.zeros((6, 2), np.float32), np.ones(6), 0.0).status == Status.CONVERGED
+    x = np.zeros((6, 2), np.float32)
+    x[0] = 1.0
+    assert fit(x, np.ones(6), 0.0).status == Status.SEPARABLE
+
+
+def test_one_far_cell_can_be_worth_keeping(x64):
+    """One cell of 300 rows at 10⁶, against its label: the objective prefers the fit with that column's sign turned.
+
+    Trimming the row costs one of the 15 places that ordinary contradictions fill; keeping it costs nothing once θ_j
+    has its sign. Without the row, from θ̂ of the clean data and eight other starts, the same number of kept pairs
+    reaches less.
+    """
+    rng = np.random.default_rng(24)
+    n, kept = 300, 285
+    x, truth = rng.normal(size=(n, 3)), rng.normal(size=3)
+    labels = np.where(rng.uniform(size=n) < scipy.special.expit(x @ truth), 1.0, -1.0)
+    clean = np.asarray(fit_from(np.zeros((1, 3)), x, labels, 0.05, 30.0).theta)
+    x[0, 1] = -np.sign(clean[1]) * labels[0] * 1e6
+    found = fit(x, labels, 0.05, 30.0, starts=jnp.asarray(clean[None]))
+    at_clean = np.sort(likelihoods(clean, x, labels))[-kept:].mean()
+    without = fit_from(
+        clean[None], x[1:], labels[1:], 1 - kept / (n - 1), 30.0, n_random_starts=8, key=jax.random.key(0)
+    )
+    assert found.weights[0] == 1.0
+    assert clean[1] < -0.15 < 0.1 < found.theta[1]
+    assert found.objective > at_clean + 0.003
+    assert found.objective > without.objective
+
+
 GOOD = np.ones((5, 2), np.float32), np.ones(5, np.float32)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.diagnostics import audit
+from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.preferences import (
     changed_pairs,
     check_preferences,
@@ -18,6 +19,7 @@ from robust_rlhf_jax.preferences import (
     random_split,
     save,
 )
+from robust_rlhf_jax.worlds import optimal_policy, random_linear_mdp
 
 NOW = 1.7e9
 
@@ -123,3 +125,31 @@ def test_a_wrong_remainder_is_named(rounding, message):
     data = preferences_from_features(*times(n=20))
     with pytest.raises(ValueError, match=message):
         check_preferences(dataclasses.replace(data, rounding=rounding))
+
+
+def test_the_span_is_that_of_the_exact_differences():
+    """Two columns of Unix times with one gap differ by rounding alone: exact differences show the null direction."""
+    chosen, rejected = times()
+    twice = [np.stack([part[:, 0], part[:, 0] + 1e8 + 37, part[:, 1]], axis=1) for part in (chosen, rejected)]
+    data = preferences_from_features(*twice)
+    assert data.rounding is not None
+    found = jax.jit(lambda x, o: trimmed_mle(x, o, 0.0, radius=10.0))(data.differences(), data.labels)
+    assert found.rank == 2
+    held = dataclasses.replace(data, rounding=None)
+    assert trimmed_mle(held.differences(), data.labels, 0.0, radius=10.0).rank == 3
+
+
+def test_a_planner_needs_features_near_zero():
+    """r(s, a) of features near 10⁹ loses its digits, as the docstring says; centred by a constant it keeps them."""
+    mdp = random_linear_mdp(jax.random.key(0), n_states=5, n_actions=3, dim=3, horizon=2)
+    exact = np.asarray(mdp.features, np.float64)
+    policy = optimal_policy(mdp)[0]
+    plans = {}
+    for name, table in {
+        "far": exact + 1e9,
+        "centred": exact + 1e9 - np.median(exact + 1e9, axis=(0, 1)),
+    }.items():
+        world = dataclasses.replace(mdp, reward_features=jnp.asarray(table, jnp.float32))
+        plans[name] = optimal_policy(world)[0]
+    np.testing.assert_array_equal(plans["centred"], policy)
+    assert not np.array_equal(plans["far"], policy)
