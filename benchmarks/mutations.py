@@ -156,9 +156,10 @@ def main():
             changed = difflib.unified_diff(original.splitlines(), mutated.splitlines(), lineterm="", n=0)
             shown = [line for line in changed if not line.startswith(("---", "+++", "@@"))]
             print(f"{found:9}{module} ({operator.split('/')[-1]})", *shown, sep="\n    ", flush=True)
-    caught, total = counts["caught"] + counts["timeout"], sum(counts.values())
+    judged = counts["caught"] + counts["survived"]
+    share = counts["caught"] / max(judged, 1)
     print(
-        f"{caught} of {total} mutants caught ({caught / max(total, 1):.0%}), {counts['timeout']} by the time limit"
+        f"{counts['caught']} of {judged} mutants caught ({share:.0%}); {counts['timeout']} more ran out of time"
     )
 
 
