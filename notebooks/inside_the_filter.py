@@ -29,7 +29,8 @@ import numpy as np
 
 from robust_rlhf_jax import Status
 from robust_rlhf_jax.moments import robust_covariance
-from robust_rlhf_jax.moments.filters import CovarianceFilter, FilterProblem, spectral_edge
+from robust_rlhf_jax.moments.covariance import CovarianceFilter
+from robust_rlhf_jax.moments.filters import FilterProblem, spectral_edge
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 N, EPSILON = (100, 0.1) if SMOKE else (1000, 0.1)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, smoothed_gradient
-from robust_rlhf_jax.moments.filters import robust_mean
+from robust_rlhf_jax.moments import robust_mean
 from robust_rlhf_jax.oracles import Oracle, WarmOracle
 from robust_rlhf_jax.preferences import PreferenceData
 

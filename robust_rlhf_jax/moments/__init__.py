@@ -1,6 +1,7 @@
 """Mean, covariance and regression that survive an ε-fraction of arbitrary rows."""
 
-from .filters import FilteredMean, RobustCovariance, filter_mean, robust_covariance, robust_mean
+from .covariance import RobustCovariance, robust_covariance
+from .mean import FilteredMean, filter_mean, robust_mean
 from .regression import RegressionDesign, prepare_design, robust_linear_regression
 
 __all__ = [

@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber
 from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
 from robust_rlhf_jax.module import Module
 
-from .filters import robust_covariance
+from .covariance import robust_covariance
 from .influence import bounded_rows, floored_weights
 from .span import row_span
 

@@ -9,7 +9,7 @@ from robust_rlhf_jax.checks import as_epsilon, as_floats
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import typical_powers
 from robust_rlhf_jax.likelihood.trimmed import TrimmedFit, trimmed_mle
-from robust_rlhf_jax.moments.filters import filter_mean, robust_covariance
+from robust_rlhf_jax.moments import filter_mean, robust_covariance
 from robust_rlhf_jax.moments.influence import bounded_rows, floored_weights
 
 # A difference with more than this share of its length off the identifiable subspace is suspect.

@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.moments.filters import filter_whitened
+from robust_rlhf_jax.moments.covariance import filter_whitened
 
 from .coordinates import WIDE, Pairs
 from .weighted_fit import first_factor, fit

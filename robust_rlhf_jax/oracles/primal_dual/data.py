@@ -25,7 +25,7 @@ from robust_rlhf_jax.kernels.primal_dual import (
     following_values,
 )
 from robust_rlhf_jax.kernels.regression import huber_multiple, huber_regression, huber_weights
-from robust_rlhf_jax.moments.filters import refilter_mean
+from robust_rlhf_jax.moments.mean import refilter_mean
 from robust_rlhf_jax.moments.regression import covariate_weights
 from robust_rlhf_jax.oracles.transitions import initial_state_weights
 from robust_rlhf_jax.preferences import PreferenceData

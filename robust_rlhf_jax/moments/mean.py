@@ -1,0 +1,159 @@
+"""Mean that survives an ε-fraction of arbitrary rows."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite
+from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_mean
+from robust_rlhf_jax.kernels.quantile import upper_threshold
+from robust_rlhf_jax.kernels.running_moments import follow, updates_pay
+from robust_rlhf_jax.kernels.spectral import linear_scores, scores_from_moments
+from robust_rlhf_jax.kernels.units import in_units, relative_lengths, shortened, typical_powers
+
+from .filters import EXCESS, MAX_STEPS, Filter, FilterProblem, FilterState, budget, check_rows, spectral_edge
+
+
+class MeanFilter(Filter):
+    """Degree-1 filter: remove where the weighted covariance is largest."""
+
+    follows_moments: ClassVar[bool] = True
+
+    def look(self, problem, weights, last):
+        x, whitener = problem.x, problem.whitener
+        if last.moments is None:
+            rows = x if whitener is None else matmul(x, whitener)
+            return FilterState(weights, *linear_scores(rows, weights)[:2])
+        moments = follow(last.moments, x, last.weights, weights, whitener)
+        return FilterState(weights, *scores_from_moments(x, moments, whitener), moments)
+
+    def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, " d"]:
+        return weighted_mean(problem.x, state.weights)
+
+
+class FilteredMean(eqx.Module):
+    """A robust mean with what the filter did.
+
+    `mean` [d]; `weights` [n] in [0, 1], 0 where a row was removed; `top_eigenvalue` of the weighted covariance;
+    `status` a `Status` code; `steps` the number of filter steps.
+    """
+
+    mean: Float[Array, " d"]
+    weights: Float[Array, " n"]
+    top_eigenvalue: Float[Array, ""]
+    status: Int[Array, ""]
+    steps: Int[Array, ""]
+
+
+def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Array, "n d"]:
+    """Rows of which none is `LONGEST` times as long as the typical one, unless all are trusted (ε = 0)."""
+    return jnp.where(epsilon > 0, shortened(rows, relative_lengths(rows)), rows)
+
+
+@eqx.filter_jit
+def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
+    n = x.shape[0]
+    if covariance is None:  # no clean level is known: the budget alone ends the filter
+        # One unit for all columns: which direction varies most is what this filter goes by.
+        size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
+        whitener, level = None, jnp.zeros((), x.dtype)
+    else:
+        size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
+        whitener, _, rank = pseudo_inverse_root(covariance / size[:, None] / size)
+        level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
+    rows = plain = _bounded(in_units(x, size), epsilon)
+    if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
+        rows, whitener = matmul(rows, whitener), None
+    problem = FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n), whitener=whitener)
+    end = MeanFilter().run(problem, max_steps)
+    weights = end.state.weights
+    top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
+    return FilteredMean(weighted_mean(plain, weights) * size, weights, top, end.status, end.step)
+
+
+def filter_mean(
+    x: Float[Array, "n d"],
+    epsilon: float | Float[Array, ""],
+    *,
+    covariance: Float[Array, "d d"] | None = None,
+    slack: float | Float[Array, ""] = 0.0,
+    doubt: float | Float[Array, ""] = 0.0,
+    max_steps: int = MAX_STEPS,
+) -> FilteredMean:
+    """`robust_mean` with the weights, the status and the top eigenvalue.
+
+    `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises. `doubt` ≥ 0: share of
+    honest rows that may be lost beyond the budget 2ε before the level is reached.
+    """
+    x = as_floats(x)
+    check_rows(x, epsilon, "robust_mean")
+    slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
+    covariance = None if covariance is None else jnp.asarray(covariance, x.dtype)
+    return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt)
+
+
+def refilter_mean(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    weights: Float[Array, " n"],
+    max_steps: int = MAX_STEPS,
+) -> Float[Array, " n"]:
+    """Weights [n] of a filter for the mean that goes on from the `weights` of an earlier one of similar rows.
+
+    For rows of unknown covariance: the clean level is `EXCESS` times the mean eigenvalue, taken from row lengths
+    clipped where εn of them lie above. What is missing from `weights` counts towards the budget 2εn.
+    """
+    n, d = x.shape
+    lengths = jnp.sum((x - weighted_mean(x, weights)) ** 2, axis=1)
+    clipped = jnp.minimum(lengths, upper_threshold(lengths, weights, epsilon * n))
+    level = EXCESS * jnp.dot(weights, clipped) / jnp.sum(weights) / d
+    problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n, weights)
+    return MeanFilter().run(problem, max_steps).state.weights
+
+
+def robust_mean(
+    x: Float[Array, "n d"],
+    epsilon: float | Float[Array, ""],
+    *,
+    covariance: Float[Array, "d d"] | None = None,
+    splits: int = 1,
+    max_steps: int = MAX_STEPS,
+) -> Float[Array, " d"]:
+    """Mean of rows of which an ε-fraction may be arbitrary (paper: RobMean, Lemma "robust mean estimation").
+
+    Weights start at 1. While the top eigenvalue λ of the weighted covariance exceeds the clean level and less
+    than 2εn of weight is gone, the weights of the rows that stand out along its eigenvector are lowered
+    (`kernels.spectral.remove_softly`). Error O(√ε·σ) for covariance ⪯ σ²I, O(ε√log(1/ε)) on stable sets.
+    At ε = 0 it is the mean. ε is traced: a new ε compiles nothing. However far corrupt rows lie, the answer is bounded:
+    rows over 10⁴ times as long as the typical one are shortened to that.
+
+    **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `covariance` [d, d] of the clean rows if it is known: rows are
+    then whitened, and the filter stops at the edge (1 + √(d/n))² of the clean spectrum; without it the filter
+    spends its whole budget. `splits` > 1 filters that many interleaved parts and returns the part mean with the
+    smallest median distance to all (the first where two tie), which turns the guarantee's constant success
+    probability into 1 − exp(−Ω(splits)); it costs statistical accuracy and is off by default.
+
+    **Returns:** mean [d].
+
+    **Raises:** ValueError for a wrong shape or dtype, rows that are not finite, ε outside [0, ½), or splits outside
+    [1, n]. Traced rows that are not finite give NaN.
+    """
+    x = as_floats(x)
+    check_rows(x, epsilon, "robust_mean")
+    check_finite(x, "x")
+    if not 1 <= splits <= max(1, x.shape[0]):
+        raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {x.shape[0]}.")
+    if splits == 1:
+        return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
+    size = x.shape[0] // splits
+    parts = jnp.stack([x[i::splits][:size] for i in range(splits)])
+    means = jax.vmap(lambda p: filter_mean(p, epsilon, covariance=covariance, max_steps=max_steps).mean)(
+        parts
+    )
+    distances = jnp.linalg.norm(means[:, None] - means[None], axis=-1)
+    central = means[jnp.argmin(jnp.median(distances, axis=1))]
+    # A NaN in one part is not voted away: there is no status here to say so.
+    return jnp.where(jnp.any(jnp.isnan(means)), jnp.nan, central)
