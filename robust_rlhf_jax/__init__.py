@@ -1,6 +1,6 @@
 """Corruption-robust offline RLHF in JAX: from a spoilt preference file to a policy that survives it."""
 
-from . import attacks
+from . import attacks, audit
 from .algorithms import (
     ConditionNumberConfig,
     DescentConfig,
@@ -117,6 +117,7 @@ __all__ = [
     "UniformCoverageConfig",
     "ask_table",
     "attacks",
+    "audit",
     "cdpo",
     "chain_mdp",
     "changed_pairs",

@@ -72,7 +72,7 @@ def audit(
         top: suspicious pairs to print.
         out: folder for suspects.csv, audit.json and suspicion.png.
     """
-    from robust_rlhf_jax.diagnostics.audit_report import run_audit
+    from robust_rlhf_jax.audit.report import run_audit
 
     options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}
     run_audit(source, folds=folds, repeats=repeats, seed=seed, top=top, out=out, **options)

@@ -18,6 +18,7 @@ TITLES = {
     "rewards": "Rewards",
     "algorithms": "Algorithms and rivals",
     "attacks": "Attacks",
+    "audit": "Audits",
     "diagnostics": "Diagnostics",
     "estimators": "Estimators",
     "mdp": "Worlds and planning",

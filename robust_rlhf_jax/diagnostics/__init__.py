@@ -1,7 +1,5 @@
-"""What one can tell: audits of files, detection scores, how well a world is covered, what the paper promises."""
+"""What one can tell of a world: how well it is covered, what the paper promises, what corruption makes hopeless."""
 
-from .audit import AuditResult, audit
-from .audit_fits import AUDIT_FITS
 from .bounds import (
     EXPONENTS,
     condition_number_bound,
@@ -11,8 +9,6 @@ from .bounds import (
     uniform_bound,
 )
 from .coverage import Coverage, coverage
-from .detection import average_precision, precision, precision_recall_curve, recall
-from .folds import clustered_mean, group_folds
 from .hidden_actions import HiddenActions, hidden_actions
 from .hopeless import (
     LabelLimit,
@@ -23,35 +19,23 @@ from .hopeless import (
     reversal_level,
     two_world_gap,
 )
-from .suspicion import flag, suspicion_scores
 
 __all__ = [
-    "AUDIT_FITS",
     "EXPONENTS",
-    "AuditResult",
     "Coverage",
     "HiddenActions",
     "LabelLimit",
-    "audit",
-    "average_precision",
-    "clustered_mean",
     "condition_number_bound",
     "coverage",
     "coverage_ratio_bound",
     "erasure_level",
-    "flag",
-    "group_folds",
     "hidden_actions",
     "label_budget",
     "label_distance",
     "label_lower_bound",
     "lower_bound",
-    "precision",
-    "precision_recall_curve",
-    "recall",
     "reversal_level",
     "sampling_term",
-    "suspicion_scores",
     "two_world_gap",
     "uniform_bound",
 ]

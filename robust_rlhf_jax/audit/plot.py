@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .audit import AuditResult
+from .cross_fit import AuditResult
 from .detection import precision_recall_curve
 
 COLOURS = {"kept": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}

@@ -16,8 +16,8 @@ from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
-from .audit_fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .detection import average_precision, precision, recall
+from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .folds import clustered_mean, group_folds, training_rows
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this

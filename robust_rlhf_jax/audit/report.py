@@ -14,8 +14,8 @@ from robust_rlhf_jax.iterate import Status
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import harmless, marked
 
-from .audit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
-from .audit_source import AuditSource, read_source
+from .cross_fit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
+from .source import AuditSource, read_source
 
 DEFAULT_EPSILON = 0.1
 FILES = ("suspects.csv", "audit.json", "suspicion.png")
@@ -187,7 +187,7 @@ def worst_first(result: AuditResult) -> np.ndarray:
 
 
 def _write(folder: Path, result, names, config, seconds):
-    from .audit_plot import plot_suspicion
+    from .plot import plot_suspicion
 
     spoilt = f", {config['inject']:.0%} of labels flipped" if config["inject"] else ""
     _write_suspects(folder / FILES[0], result, names)
