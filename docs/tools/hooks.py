@@ -18,6 +18,7 @@ TITLES = {
     "rewards": "Rewards",
     "algorithms": "Algorithms and rivals",
     "attacks": "Attacks",
+    "io": "Preference files",
     "audit": "Audits",
     "diagnostics": "Diagnostics",
     "estimators": "Estimators",
