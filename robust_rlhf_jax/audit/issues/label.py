@@ -1,0 +1,35 @@
+"""Labels that the rest of the file contradicts, by robust fits that did not see them."""
+
+import numpy as np
+
+from ..flips import posterior
+from .base import Batch, Issue, counted
+
+# The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
+LEAST_SHARE = 0.01
+
+
+def label(batch: Batch) -> Issue:
+    """Score: P(label is honest | the rest), by margins under `fit_reward` without the pair.
+
+    Flagged: as many as the fits find evidence against (contradictions, `AuditResult.epsilon`), those of lowest margin,
+    and where surest predictions fail more often than chance allows (`flips`), every label that is more likely flipped
+    than not.
+    """
+    fit, n = batch.fit, batch.pairs.n_pairs
+    share = max(fit.epsilon, LEAST_SHARE)
+    score = np.where(fit.fitted, 1.0 - posterior(fit.margins, fit.flips, share), 1.0)
+    flag = np.zeros(n, bool)
+    flag[np.flatnonzero(fit.fitted)[fit.result.flagged]] = True
+    if fit.flips.evident:
+        flag |= fit.fitted & (posterior(fit.margins, fit.flips, fit.flips.evident) > 0.5)
+    flag &= fit.margins < 0
+    chance = fit.agreement()
+
+    def explain(row: int) -> str:
+        left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
+        return (
+            f"The rest of the file gives the rejected side {1 - chance[row]:.1%}: the label looks flipped.{left}"
+        )
+
+    return Issue("label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts"))

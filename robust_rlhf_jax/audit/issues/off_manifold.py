@@ -1,0 +1,64 @@
+"""Features unlike those of all other pairs: planted, broken, or from elsewhere."""
+
+import numpy as np
+
+from .base import Batch, Issue, counted
+
+# Beyond the median log-distance: so many robust standard deviations, and at least this factor.
+DEVIATIONS, FACTOR = 7.0, 6.0
+# Variance that every direction is given, in typical entries: a rare honest feature is no distance by itself.
+LEAST = 0.1
+ROUNDS = 3
+
+
+def off_manifold(batch: Batch) -> Issue:
+    """Score: how near a pair's features lie to the file's, 1 up to the typical distance, falling with its inverse.
+
+    Distance: √(yᵀ(S + λI)⁻¹y/p) of y = chosen − rejected and of either side less the median, columns divided by a
+    typical entry, S from the half of the rows that lies nearest. Flagged: beyond e^(median + 7 deviations) of the
+    log-distances and 6 times the typical one.
+    """
+    pairs = batch.pairs
+    chosen, rejected = (np.asarray(side, np.float64) for side in (pairs.chosen, pairs.rejected))
+    distances = [_distance(chosen - rejected), *_side_distances(chosen, rejected)]
+    excess = np.max([_excess(d) for d in distances], axis=0)
+    flag = excess > 1.0
+    typical = np.max([d / max(np.median(d[d > 0]) if np.any(d > 0) else 1.0, 1e-300) for d in distances], axis=0)
+    score = 1.0 / np.maximum(typical, 1.0)
+
+    def explain(row: int) -> str:
+        return f"Its features lie {typical[row]:.3g} times as far out as a typical pair's: planted or broken."
+
+    n = pairs.n_pairs
+    return Issue("off_manifold", score, flag, explain, counted(int(flag.sum()), n, "lie far off all others"))
+
+
+def _side_distances(chosen, rejected):
+    centre = np.median(np.concatenate([chosen, rejected]), axis=0)
+    both = _distance(np.concatenate([chosen, rejected]) - centre)
+    return both[: len(chosen)], both[len(chosen) :]
+
+
+def _distance(y):
+    """Of each row from 0, in the metric of the nearer half."""
+    size = np.array([np.median(np.abs(c[c != 0])) if np.any(c) else 1.0 for c in y.T])
+    scaled = y / np.where(size > 0, size, 1.0)
+    p = scaled.shape[1]
+    found = np.sqrt(np.mean(np.minimum(scaled**2, 1e200), axis=1))
+    for _ in range(ROUNDS):
+        near = scaled[found <= np.median(found)]
+        moment = near.T @ near / len(near) + LEAST * np.eye(p)
+        factor = np.linalg.cholesky(moment)
+        found = np.sqrt(np.mean(np.minimum(np.linalg.solve(factor, scaled.T) ** 2, 1e200), axis=0))
+    return found
+
+
+def _excess(distance):
+    """log-distance beyond the median, in units of what is tolerated."""
+    logs = np.log(np.maximum(distance, 1e-300))
+    there = logs[distance > 0]
+    if not there.size:
+        return np.zeros_like(logs)
+    middle = np.median(there)
+    deviation = 1.4826 * np.median(np.abs(there - middle))
+    return (logs - middle) / max(DEVIATIONS * deviation, np.log(FACTOR))
