@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import preferences_from_features
+from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
+from robust_rlhf_jax.preferences.tables import check_range
 
 from .cross_fit import AuditResult, audit
 from .flips import Flips, estimate_flips
@@ -17,6 +18,8 @@ from .flips import Flips, estimate_flips
 MOST_ROWS = 20_000
 # Entries of the differences up to which the cross-validation is repeated with other folds.
 REPEATED, REPEATS = 100_000, 5
+# Raters below which folds that split none would leave too little to fit.
+FEWEST_RATERS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +30,7 @@ class HeldOut:
     |---|---|---|
     | `margins`, `plain_margins` | [N] | θᵀ(φ(chosen) − φ(rejected)), robust and plain, θ fitted without the pair |
     | `fitted` | [N] | whether the pair took part: no tie, weight above 0, sides that differ |
+    | `flagged` | [N] | whether `result` flags the pair |
     | `left_out` | [N] | share of the robust fits that saw the pair and left it out |
     | `theta` | [2, p] | plain and robust reward, mean over the fits |
     | `flips` | | share of labels that look flipped at random, by their margins, and their scale |
@@ -36,6 +40,7 @@ class HeldOut:
     margins: Float[np.ndarray, " N"]
     plain_margins: Float[np.ndarray, " N"]
     fitted: Bool[np.ndarray, " N"]
+    flagged: Bool[np.ndarray, " N"]
     left_out: Float[np.ndarray, " N"]
     theta: Float[np.ndarray, "2 p"]
     flips: Flips
@@ -50,7 +55,9 @@ class HeldOut:
     def interval(self) -> tuple[float, float]:
         """Shares that are certain, and that could be."""
         low, high = (float(share) for share in self.result.interval)
-        return min(low, self.epsilon), max(high, self.epsilon, self.flips.upper if self.flips.evident else 0.0)
+        return min(low, self.epsilon), max(
+            high, self.epsilon, self.flips.upper if self.flips.evident else 0.0
+        )
 
     def agreement(self) -> Float[np.ndarray, " N"]:
         """P(chosen is preferred) of each pair, calibrated: σ(s·margin); ½ where a pair took no part."""
@@ -64,7 +71,6 @@ def hold_out(
     folds: int = 5,
     repeats: int | None = None,
     seed: int = 0,
-    most: int = MOST_ROWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> HeldOut:
     """Fit plain and robust rewards to folds of `pairs`, and score each pair by fits that did not see it.
@@ -73,30 +79,62 @@ def hold_out(
 
     **Raises:** ValueError as `audit`, and for fewer than two pairs that differ.
     """
-    # An entry of a memory-mapped file is read here, once.
-    chosen, rejected = np.asarray(pairs.chosen), np.asarray(pairs.rejected)
-    fitted = ~pairs.ties & np.any(chosen != rejected, axis=1)
+    rows = fitted_rows(pairs)
+    found = audit(
+        jax.random.key(seed), as_data(pairs, rows), epsilon, folds=folds, groups=groups_of(pairs, rows),
+        repeats=usual_repeats(pairs) if repeats is None else repeats, most=MOST_ROWS, progress=progress,
+    )  # fmt: skip
+    return held_out(pairs, rows, found)
+
+
+def fitted_rows(pairs: Pairs) -> Int[np.ndarray, " M"]:
+    """The pairs that fits are made of: no tie, weight above 0.
+
+    **Raises:** ValueError for fewer than two.
+    """
+    fitted = ~pairs.ties
     fitted &= True if pairs.weights is None else pairs.weights > 0
     rows = np.flatnonzero(fitted)
     if len(rows) < 2:
-        raise ValueError(f"{pairs.path} has {len(rows)} pairs whose sides differ: give at least two.")
-    if repeats is None:
-        repeats = REPEATS if rows.size * chosen.shape[1] <= REPEATED else 1
-    # By place, not by content: all labels are +1 else, and a filter of x would read them off.
-    turned = np.where(np.random.default_rng(seed).uniform(size=len(rows)) < 0.5, 1.0, -1.0)
-    data = preferences_from_features(chosen[rows], rejected[rows], turned)
-    groups = None if pairs.raters is None else pairs.raters[rows]
-    if groups is not None and len(np.unique(groups)) < folds:
-        groups = None
-    found = audit(
-        jax.random.key(seed), data, epsilon, folds=min(folds, len(rows)), repeats=repeats, groups=groups,
-        most=most, progress=progress,
-    )  # fmt: skip
+        raise ValueError(
+            f"{pairs.path} has {len(rows)} pair to fit: fits are scored on pairs that they did not see, so give more."
+        )
+    return rows
+
+
+def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
+    """Those pairs as preference data of horizon 1, the chosen side as trajectory 1.
+
+    **Raises:** ValueError that names the column for numbers that JAX's floats do not hold.
+    """
+    every = len(rows) == pairs.n_pairs
+    chosen, rejected = (np.asarray(side if every else side[rows]) for side in (pairs.chosen, pairs.rejected))
+    if chosen.dtype == np.float64:
+        check_range(pairs.path, pairs.names, chosen, rejected)
+    return preferences_from_features(chosen, rejected)
+
+
+def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:
+    """Whose labels hang together; None where nobody says, or where one rater labelled all."""
+    if pairs.raters is None or len(np.unique(pairs.raters[rows])) < FEWEST_RATERS:
+        return None
+    return pairs.raters[rows]
+
+
+def usual_repeats(pairs: Pairs) -> int:
+    return REPEATS if np.size(pairs.chosen) <= REPEATED else 1
+
+
+def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
+    """What `found`, an audit of the pairs at `rows`, says about all pairs."""
+    everywhere = lambda values: _spread(values, rows, pairs.n_pairs)  # noqa: E731
+    differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
     return HeldOut(
-        margins=_spread(found.margins, rows, pairs.n_pairs),
-        plain_margins=_spread(found.plain_margins, rows, pairs.n_pairs),
-        fitted=fitted,
-        left_out=_spread(found.left_out, rows, pairs.n_pairs),
+        margins=everywhere(found.margins),
+        plain_margins=everywhere(found.plain_margins),
+        fitted=everywhere(np.ones(len(rows))).astype(bool) & differ,
+        flagged=everywhere(found.flagged).astype(bool),
+        left_out=everywhere(found.left_out),
         theta=found.theta,
         flips=estimate_flips(found.margins),
         result=found,
@@ -104,6 +142,6 @@ def hold_out(
 
 
 def _spread(values, rows, n):
-    everywhere = np.zeros(n)
-    everywhere[rows] = values
-    return everywhere
+    all_rows = np.zeros(n)
+    all_rows[rows] = values
+    return all_rows

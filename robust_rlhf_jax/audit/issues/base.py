@@ -58,7 +58,9 @@ class Issue:
         """
         score, flag = np.asarray(self.score), np.asarray(self.flag)
         if score.shape != (n,) or flag.shape != (n,) or not np.all((score >= 0) & (score <= 1)):
-            raise ValueError(f"issue {self.name!r} must give a score in [0, 1] and a flag for each of {n} pairs.")
+            raise ValueError(
+                f"issue {self.name!r} must give a score in [0, 1] and a flag for each of {n} pairs."
+            )
         return self
 
 

@@ -37,4 +37,6 @@ def both_orders(batch: Batch) -> Issue | None:
         return f"Row {pairs.rows[twin[row]] + 1} prefers the other one of the same two options."
 
     what = "are the same two options with the opposite result"
-    return Issue("both_orders", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop)
+    return Issue(
+        "both_orders", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop
+    )

@@ -12,20 +12,19 @@ def identical(batch: Batch) -> Issue:
     Without texts: 0 where all features are equal, else 1.
     """
     pairs = batch.pairs
-    n = pairs.n_pairs
     if pairs.texts is None:
         same = np.all(np.asarray(pairs.chosen) == np.asarray(pairs.rejected), axis=1)
-        return _issue(np.where(same, 0.0, 1.0), same, nothing_cut := np.zeros(n, bool), batch, nothing_cut)
+        return _issue(np.where(same, 0.0, 1.0), same, np.zeros_like(same), batch)
     rows = zip(pairs.texts.prompt, pairs.texts.chosen, pairs.texts.rejected, strict=True)
     parted = np.array([_parting(len(p.split()), a.split(), b.split()) for p, a, b in rows])
     before, longest, room = parted.T
     same = before >= longest
     cut = ~same & (room + before >= batch.truncate)
     score = np.where(same | cut, 0.0, 1.0 - before / np.maximum(longest, 1))
-    return _issue(score, same | cut, cut, batch, same)
+    return _issue(score, same | cut, cut, batch)
 
 
-def _issue(score, flag, cut, batch, same):
+def _issue(score, flag, cut, batch):
     def explain(row: int) -> str:
         if cut[row]:
             return f"Cut to {batch.truncate} words, both sides are the same."

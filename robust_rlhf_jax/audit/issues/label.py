@@ -19,17 +19,16 @@ def label(batch: Batch) -> Issue:
     fit, n = batch.fit, batch.pairs.n_pairs
     share = max(fit.epsilon, LEAST_SHARE)
     score = np.where(fit.fitted, 1.0 - posterior(fit.margins, fit.flips, share), 1.0)
-    flag = np.zeros(n, bool)
-    flag[np.flatnonzero(fit.fitted)[fit.result.flagged]] = True
+    flag = fit.flagged.copy()
     if fit.flips.evident:
         flag |= fit.fitted & (posterior(fit.margins, fit.flips, fit.flips.evident) > 0.5)
-    flag &= fit.margins < 0
+    flag &= fit.fitted & (fit.margins < 0)
     chance = fit.agreement()
 
     def explain(row: int) -> str:
         left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
-        return (
-            f"The rest of the file gives the rejected side {1 - chance[row]:.1%}: the label looks flipped.{left}"
-        )
+        return f"The rest of the file gives the rejected side {1 - chance[row]:.1%}: the label looks flipped.{left}"
 
-    return Issue("label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts"))
+    return Issue(
+        "label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts")
+    )

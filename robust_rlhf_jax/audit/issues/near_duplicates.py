@@ -44,7 +44,9 @@ def near_duplicates(batch: Batch) -> Issue | None:
         return f"Row {pairs.rows[twin[row]] + 1} is nearly the same pair with the opposite result."
 
     what = "nearly repeat another pair with the opposite result"
-    return Issue("near_duplicates", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop)
+    return Issue(
+        "near_duplicates", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop
+    )
 
 
 def _near_texts(texts):
@@ -55,7 +57,12 @@ def _near_texts(texts):
     for i, j in _reversed_candidates(first, second):
         near = _overlap(chosen[i], rejected[j]) >= OVERLAP and _overlap(rejected[i], chosen[j]) >= OVERLAP
         same_side = _overlap(chosen[i], rejected[i]) >= OVERLAP  # then either order is near
-        if near and not same_side and _overlap(prompts[i], prompts[j]) >= OVERLAP and exact[i] != exact[j][::-1]:
+        if (
+            near
+            and not same_side
+            and _overlap(prompts[i], prompts[j]) >= OVERLAP
+            and exact[i] != exact[j][::-1]
+        ):
             yield i, j
 
 
@@ -93,7 +100,9 @@ def _reversed_candidates(first, second):
 
 
 def _hashes(text: str) -> np.ndarray:
-    return np.fromiter({zlib.crc32(w.encode(errors="replace")) % PRIME for w in plain(text).split()}, np.int64)
+    return np.fromiter(
+        {zlib.crc32(w.encode(errors="replace")) % PRIME for w in plain(text).split()}, np.int64
+    )
 
 
 def _signatures(sets: list[np.ndarray]) -> np.ndarray:

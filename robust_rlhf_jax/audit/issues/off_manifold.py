@@ -1,14 +1,19 @@
 """Features unlike those of all other pairs: planted, broken, or from elsewhere."""
 
+from collections import Counter
+
 import numpy as np
 
 from .base import Batch, Issue, counted
+from .telling import plain
 
 # Beyond the median log-distance: so many robust standard deviations, and at least this factor.
 DEVIATIONS, FACTOR = 7.0, 6.0
 # Variance that every direction is given, in typical entries: a rare honest feature is no distance by itself.
 LEAST = 0.1
 ROUNDS = 3
+# Share of a side's words that no other pair has; sides of fewer words are not asked.
+UNSEEN, FEW_WORDS = 0.5, 8
 
 
 def off_manifold(batch: Batch) -> Issue:
@@ -16,17 +21,24 @@ def off_manifold(batch: Batch) -> Issue:
 
     Distance: √(yᵀ(S + λI)⁻¹y/p) of y = chosen − rejected and of either side less the median, columns divided by a
     typical entry, S from the half of the rows that lies nearest. Flagged: beyond e^(median + 7 deviations) of the
-    log-distances and 6 times the typical one.
+    log-distances and 6 times the typical one; or, of texts, where more than half of a side's words, and far more than
+    usual, occur in no other pair.
     """
     pairs = batch.pairs
     chosen, rejected = (np.asarray(side, np.float64) for side in (pairs.chosen, pairs.rejected))
     distances = [_distance(chosen - rejected), *_side_distances(chosen, rejected)]
     excess = np.max([_excess(d) for d in distances], axis=0)
-    flag = excess > 1.0
-    typical = np.max([d / max(np.median(d[d > 0]) if np.any(d > 0) else 1.0, 1e-300) for d in distances], axis=0)
-    score = 1.0 / np.maximum(typical, 1.0)
+    strange = np.zeros(len(chosen)) if pairs.texts is None else _unseen_words(pairs.texts)
+    alone = strange > max(UNSEEN, np.median(strange) + DEVIATIONS * _deviation(strange))
+    flag = (excess > 1.0) | alone
+    typical = np.max(
+        [d / max(np.median(d[d > 0]) if np.any(d > 0) else 1.0, 1e-300) for d in distances], axis=0
+    )
+    score = np.minimum(1.0 / np.maximum(typical, 1.0), 1.0 - strange)
 
     def explain(row: int) -> str:
+        if alone[row]:
+            return f"{strange[row]:.0%} of the words of one side occur in no other pair: planted, broken or foreign."
         return f"Its features lie {typical[row]:.3g} times as far out as a typical pair's: planted or broken."
 
     n = pairs.n_pairs
@@ -59,6 +71,20 @@ def _excess(distance):
     there = logs[distance > 0]
     if not there.size:
         return np.zeros_like(logs)
-    middle = np.median(there)
-    deviation = 1.4826 * np.median(np.abs(there - middle))
-    return (logs - middle) / max(DEVIATIONS * deviation, np.log(FACTOR))
+    return (logs - np.median(there)) / max(DEVIATIONS * _deviation(there), np.log(FACTOR))
+
+
+def _deviation(values):
+    """Robust standard deviation, from the median."""
+    return 1.4826 * np.median(np.abs(values - np.median(values)))
+
+
+def _unseen_words(texts):
+    """Share of each pair's words, of the stranger side, that occur in no other pair; 0 for sides of a few words."""
+    sides = [[set(plain(text).split()) for text in side] for side in (texts.chosen, texts.rejected)]
+    seen = Counter(word for a, b in zip(*sides, strict=True) for word in a | b)
+    return np.array([max(_unseen(side, seen) for side in both) for both in zip(*sides, strict=True)])
+
+
+def _unseen(words, seen):
+    return sum(seen[word] == 1 for word in words) / len(words) if len(words) >= FEW_WORDS else 0.0

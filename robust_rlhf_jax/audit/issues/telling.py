@@ -11,7 +11,7 @@ TELLING = 16
 
 
 def has_telling_sides(pairs: Pairs) -> bool:
-    return pairs.texts is not None or np.shape(pairs.chosen)[1] >= TELLING
+    return pairs.texts is not None or (pairs.kind != "arrays" and np.shape(pairs.chosen)[1] >= TELLING)
 
 
 def keys_of_sides(pairs: Pairs) -> Iterator[tuple[str, str | bytes, str | bytes]]:
