@@ -41,9 +41,7 @@ def _skipped(batch: Batch) -> list[str]:
     if not skipped:
         return []
     first = batch.pairs.bad[0]
-    return [
-        f"{skipped:,} of {batch.pairs.n_rows:,} rows cannot be used; the first: {first.place} {first.reason}."
-    ]
+    return [f"{skipped:,} of {batch.pairs.n_rows:,} rows cannot be used; the first: {first.sentence}."]
 
 
 def _corruption(fit: HeldOut) -> str:

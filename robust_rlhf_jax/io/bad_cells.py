@@ -8,12 +8,23 @@ import numpy as np
 from jaxtyping import Int
 
 
+# Before the cell that a column of numbers holds instead: most often the whole column is of another kind.
+NOT_NUMERIC = "holds no number but "
+
+
 class BadCell(NamedTuple):
     """`row` counts from 0; `column` may be empty where a whole row is meant; `reason` follows "row 3, column x"."""
 
     row: int
     column: str
     reason: str
+
+    @property
+    def sentence(self) -> str:
+        """Row, column and reason, without a full stop."""
+        if self.reason.startswith(NOT_NUMERIC):
+            return f"column {self.column} is not numeric (row {self.row + 1} holds {self.reason[len(NOT_NUMERIC) :]})"
+        return f"{self.place} {self.reason}"
 
     @property
     def place(self) -> str:
@@ -31,7 +42,7 @@ def usable_rows(path: Path, n_rows: int, bad: Iterable[BadCell], skip_bad: float
     rows = {cell.row for cell in bad}
     allowed = skip_bad if skip_bad >= 1 else skip_bad * n_rows
     if len(rows) > allowed:
-        raise ValueError(f"{path}: {bad[0].place} {bad[0].reason}{_how_many(len(rows), n_rows, skip_bad)}.")
+        raise ValueError(f"{path}: {bad[0].sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
     kept = np.setdiff1d(np.arange(n_rows), np.fromiter(rows, int, len(rows)))
     if not len(kept):
         raise ValueError(f"{path} has no usable row: give at least one pair.")

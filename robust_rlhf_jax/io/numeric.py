@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .bad_cells import BadCell, shown
+from .bad_cells import NOT_NUMERIC, BadCell, shown
 from .table import Table
 
 
@@ -31,7 +31,7 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
             try:
                 values[row] = _numbers(cell, from_text)
             except (TypeError, ValueError, OverflowError):
-                why = f"holds {shown(cell)}, which is no number"
+                why = f"{NOT_NUMERIC}{shown(cell)}"
         if why:
             bad.append(BadCell(row, name, why))
             values[row] = 0.0

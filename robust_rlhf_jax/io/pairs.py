@@ -13,7 +13,7 @@ from .labels import read_labels, read_ties
 from .npy_pairs import npy_pair
 from .numeric import matrix
 from .reading import read_table
-from .roles import Columns, Roles, choose_kind, find_roles
+from .roles import Columns, NoSides, Roles, choose_kind, find_roles
 from .table import Table
 from .texts import Texts, read_texts
 
@@ -111,6 +111,11 @@ def load_pairs(
     table = read_table(path)
     try:
         return _pairs(table, columns or Columns(), features, featuriser, embeddings, skip_bad)
+    except NoSides:
+        raise ValueError(
+            f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
+            "rejected."
+        ) from None
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None

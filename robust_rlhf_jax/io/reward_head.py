@@ -93,5 +93,7 @@ def _featuriser(settings: dict, tensors: dict[str, np.ndarray]) -> Featuriser:
     if kind == "model":
         return LocalModel(settings["path"])
     made = HashedNgrams(settings["components"], settings["buckets"])
-    made.idf, made.directions = tensors["featuriser.idf"], tensors["featuriser.directions"]
+    made.idf, made.directions, made.formats = (
+        tensors[f"featuriser.{k}"] for k in ("idf", "directions", "formats")
+    )
     return made

@@ -43,6 +43,10 @@ class Columns:
     id: str | None = None
 
 
+class NoSides(ValueError):
+    """A file without anything that is chosen or rejected."""
+
+
 def choose_kind(roles: "Roles", asked: str = "auto") -> str:
     """Which of `KINDS` the features are made of: as asked, else the first that the file has.
 
@@ -58,7 +62,9 @@ def choose_kind(roles: "Roles", asked: str = "auto") -> str:
         order = ("scores", *KINDS) if rewardbench else ("embeddings", *KINDS)
         asked = next((kind for kind in order if there[kind]), "")
     if not there.get(asked):
-        raise ValueError(f"the file has no {asked or 'chosen and rejected side'} to make features of")
+        if asked:
+            raise ValueError(f"the file has no {asked} to make features of: leave --features out")
+        raise NoSides
     return asked
 
 

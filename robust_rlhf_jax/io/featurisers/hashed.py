@@ -1,4 +1,4 @@
-"""Hashed n-grams of words, weighed by rarity, in a few directions; beside them length and format."""
+"""Hashed n-grams of words, weighed by rarity, in a few directions; beside them what differs of length and format."""
 
 from typing import Any
 
@@ -22,10 +22,12 @@ class HashedNgrams:
         self.components, self.buckets = components, buckets
         self.format = FormatFeatures()
         self.idf = self.directions = np.zeros((0, buckets), np.float32)
+        self.formats = np.arange(len(self.format.names))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.format.names, *(f"topic{i}" for i in range(len(self.directions))))
+        formats = (self.format.names[i] for i in self.formats)
+        return (*formats, *(f"topic{i}" for i in range(len(self.directions))))
 
     def fit(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.decomposition import TruncatedSVD
@@ -42,21 +44,22 @@ class HashedNgrams:
                 svd = TruncatedSVD(most, n_iter=4, random_state=0).fit(difference)
             alive = svd.singular_values_ > 1e-6 * svd.singular_values_[0]
             self.directions = svd.components_[alive].astype(np.float32)
-        chosen, rejected = self.format.fit(texts)
+        forms = self.format.fit(texts)
+        self.formats = np.flatnonzero(np.any(forms[0] != forms[1], axis=0))
         return tuple(
-            np.hstack([form, side @ self.directions.T])
-            for form, side in zip((chosen, rejected), weighed, strict=True)
+            np.hstack([form[:, self.formats], side @ self.directions.T])
+            for form, side in zip(forms, weighed, strict=True)
         )
 
     def transform(self, prompts: list[str], responses: list[str]) -> np.ndarray:
         topics = self._weighed(self._counts(responses)) @ self.directions.T
-        return np.hstack([self.format.transform(prompts, responses), topics])
+        return np.hstack([self.format.transform(prompts, responses)[:, self.formats], topics])
 
     def settings(self) -> dict[str, Any]:
         return {"featuriser": "hashed", "buckets": self.buckets, "components": len(self.directions)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"idf": self.idf, "directions": self.directions}
+        return {"idf": self.idf, "directions": self.directions, "formats": self.formats}
 
     def _counts(self, texts: list[str]):
         from sklearn.feature_extraction.text import HashingVectorizer
