@@ -20,9 +20,9 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     **Arguments:** `epsilon`: the largest share of corrupt pairs, in [0, ½); None: decided from the evidence, up to a
     fifth; 0: plain maximum likelihood.
 
-    **Attributes after `fit`:** `classes_` [2]; `coef_` [1, p], θ; `intercept_` [1], 0; `epsilon_`, `interval_`: share of
-    pairs that are corrupt, as `RewardModel` has them; `weights_`, `suspicion_` [N] of the training pairs;
-    `n_features_in_`.
+    **Attributes after `fit`:** `classes_` [2]; `coef_` [1, p], θ; `intercept_` [1], 0; `n_features_in_`; `epsilon_`,
+    `interval_`: share of pairs that are corrupt, as `RewardModel` has them; `weights_`, `suspicion_` [N] of the
+    training pairs. It passes `check_estimator`; it takes two classes, dense X and no sample weights.
 
     **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite.
 

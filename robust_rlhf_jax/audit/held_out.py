@@ -71,6 +71,7 @@ def hold_out(
     folds: int = 5,
     repeats: int | None = None,
     seed: int = 0,
+    most: int = MOST_ROWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> HeldOut:
     """Fit plain and robust rewards to folds of `pairs`, and score each pair by fits that did not see it.
@@ -82,7 +83,7 @@ def hold_out(
     rows = fitted_rows(pairs)
     found = audit(
         jax.random.key(seed), as_data(pairs, rows), epsilon, folds=folds, groups=groups_of(pairs, rows),
-        repeats=usual_repeats(pairs) if repeats is None else repeats, most=MOST_ROWS, progress=progress,
+        repeats=usual_repeats(pairs) if repeats is None else repeats, most=most, progress=progress,
     )  # fmt: skip
     return held_out(pairs, rows, found)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-
 # Before the cell that a column of numbers holds instead: most often the whole column is of another kind.
 NOT_NUMERIC = "holds no number but "
 

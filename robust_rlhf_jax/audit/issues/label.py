@@ -12,16 +12,16 @@ LEAST_SHARE = 0.01
 def label(batch: Batch) -> Issue:
     """Score: P(label is honest | the rest), by margins under `fit_reward` without the pair.
 
-    Flagged: as many as the fits find evidence against (contradictions, `AuditResult.epsilon`), those of lowest margin,
-    and where surest predictions fail more often than chance allows (`flips`), every label that is more likely flipped
-    than not.
+    Flagged, of lowest margin: as many as the fits find evidence against (contradictions, `AuditResult.epsilon`), or as
+    seem flipped where the surest predictions fail more often than chance allows (`flips`), if that is more.
     """
     fit, n = batch.fit, batch.pairs.n_pairs
     share = max(fit.epsilon, LEAST_SHARE)
     score = np.where(fit.fitted, 1.0 - posterior(fit.margins, fit.flips, share), 1.0)
     flag = fit.flagged.copy()
     if fit.flips.evident:
-        flag |= fit.fitted & (posterior(fit.margins, fit.flips, fit.flips.evident) > 0.5)
+        count = int(fit.flips.evident * fit.fitted.sum())
+        flag[np.argsort(np.where(fit.fitted, fit.margins, np.inf), kind="stable")[:count]] = True
     flag &= fit.fitted & (fit.margins < 0)
     chance = fit.agreement()
 

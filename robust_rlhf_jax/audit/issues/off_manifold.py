@@ -12,6 +12,8 @@ DEVIATIONS, FACTOR = 7.0, 6.0
 # Variance that every direction is given, in typical entries: a rare honest feature is no distance by itself.
 LEAST = 0.1
 ROUNDS = 3
+# Of the root mean square; and of a typical entry: where most rows are alike, what differs is not far.
+LEAST_ENTRY = LEAST_DISTANCE = 0.5
 # Share of a side's words that no other pair has; sides of fewer words are not asked.
 UNSEEN, FEW_WORDS = 0.5, 8
 
@@ -31,9 +33,7 @@ def off_manifold(batch: Batch) -> Issue:
     strange = np.zeros(len(chosen)) if pairs.texts is None else _unseen_words(pairs.texts)
     alone = strange > max(UNSEEN, np.median(strange) + DEVIATIONS * _deviation(strange))
     flag = (excess > 1.0) | alone
-    typical = np.max(
-        [d / max(np.median(d[d > 0]) if np.any(d > 0) else 1.0, 1e-300) for d in distances], axis=0
-    )
+    typical = np.max([d / np.median(np.maximum(d, LEAST_DISTANCE)) for d in distances], axis=0)
     score = np.minimum(1.0 / np.maximum(typical, 1.0), 1.0 - strange)
 
     def explain(row: int) -> str:
@@ -53,8 +53,7 @@ def _side_distances(chosen, rejected):
 
 def _distance(y):
     """Of each row from 0, in the metric of the nearer half."""
-    size = np.array([np.median(np.abs(c[c != 0])) if np.any(c) else 1.0 for c in y.T])
-    scaled = y / np.where(size > 0, size, 1.0)
+    scaled = y / np.array([_typical_entry(column) for column in y.T])
     p = scaled.shape[1]
     found = np.sqrt(np.mean(np.minimum(scaled**2, 1e200), axis=1))
     for _ in range(ROUNDS):
@@ -65,13 +64,24 @@ def _distance(y):
     return found
 
 
+def _typical_entry(column):
+    """The median of what is not 0; at least half of the root mean square, where most entries are rounding.
+
+    The hundredth part of the entries that is largest has no say.
+    """
+    size = np.sort(np.abs(column))
+    there = size[size > 0]
+    if not there.size:
+        return 1.0
+    usual = size[: int(np.ceil(0.99 * len(size)))]
+    largest = max(usual[-1], 1e-300)
+    return max(np.median(there), LEAST_ENTRY * largest * np.sqrt(np.mean((usual / largest) ** 2)))
+
+
 def _excess(distance):
     """log-distance beyond the median, in units of what is tolerated."""
-    logs = np.log(np.maximum(distance, 1e-300))
-    there = logs[distance > 0]
-    if not there.size:
-        return np.zeros_like(logs)
-    return (logs - np.median(there)) / max(DEVIATIONS * _deviation(there), np.log(FACTOR))
+    logs = np.log(np.maximum(distance, LEAST_DISTANCE))
+    return (logs - np.median(logs)) / max(DEVIATIONS * _deviation(logs), np.log(FACTOR))
 
 
 def _deviation(values):
