@@ -3,9 +3,9 @@
     pip install 'robust-rlhf-jax[cli,trl]'
     python examples/trl_margin.py cleaned.jsonl
 
-The file is what `robust-rlhf audit FILE --export cleaned.jsonl` wrote. A tiny model with random weights is trained for a
-few steps on a CPU; nothing is downloaded. Rows that the audit would drop stay out. The script prints the margins that
-the trainer's batches carried, and the loss with and without them.
+The file is what `robust-rlhf audit FILE --export cleaned.jsonl` wrote. A tiny model with random weights is trained for
+a few steps on a CPU; nothing is downloaded. All rows are taken, since those that the audit doubts have a margin. The
+script prints the margins that the trainer's batches carried, and the loss with and without them.
 """
 
 import argparse
@@ -71,10 +71,11 @@ def train(rows, steps: int = 4) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path)
     given = parser.parse_args()
-    # All rows: those that the audit doubts are the ones with a margin.
     rows = as_trl_set(given.path, everything=True)
     with_margin = train(rows)
     carried = [round(float(m), 3) for batch in with_margin["margins"] if batch is not None for m in batch]

@@ -78,7 +78,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """θᵀx of rows of X: above 0 where classes_[1] is likelier."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = np.asarray(validate_data(self, X, dtype=(np.float64, np.float32), reset=False))
         # Row by row, so that a row's number does not depend on what it comes with.
         return np.sum(X.astype(np.float64) * self.coef_[0], axis=1)
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def check_export(pairs_path: Path, form: str, path: Path, option: str) -> None:
 
 
 def export(
-    pairs: Pairs, path: str | os.PathLike, columns: dict[str, list], keep: Sequence[bool] | None = None
+    pairs: Pairs, path: str | os.PathLike, columns: dict[str, list], keep: Iterable[bool] | None = None
 ) -> Path:
     """Write the usable rows of `pairs` with further `columns`, one cell a pair; with `keep`, those rows alone.
 

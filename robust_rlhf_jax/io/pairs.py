@@ -145,6 +145,7 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     texts = None if texts is None else texts.take(rows)
     made = None
     if numbers is None:
+        assert texts is not None
         made = make_featuriser(featuriser)
         numbers, names = made.fit(texts), made.names
     else:
@@ -185,8 +186,9 @@ def _texts(table: Table, roles: Roles):
     if roles.text is None:
         return None, []
     prompt, *sides = roles.text
+    first, second = (table.cells(name) for name in sides)
     prompts = None if prompt is None else table.cells(prompt)
-    return read_texts(prompts, *(table.cells(name) for name in sides), roles.text)
+    return read_texts(prompts, first, second, roles.text)
 
 
 def _numbers(table: Table, columns: dict[str, tuple[str, str]]):

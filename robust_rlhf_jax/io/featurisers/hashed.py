@@ -41,15 +41,16 @@ class HashedNgrams:
         most = min(self.components, difference.shape[0] - 1, self.buckets - 1)
         if most >= 1 and difference.count_nonzero():
             with np.errstate(invalid="ignore"):  # shares of no variance
-                svd = TruncatedSVD(most, n_iter=4, random_state=0).fit(difference)
+                svd: Any = TruncatedSVD(most, n_iter=4, random_state=0).fit(difference)
             alive = svd.singular_values_ > 1e-6 * svd.singular_values_[0]
             self.directions = svd.components_[alive].astype(np.float32)
         forms = self.format.fit(texts)
         self.formats = np.flatnonzero(np.any(forms[0] != forms[1], axis=0))
-        return tuple(
+        chosen, rejected = (
             np.hstack([form[:, self.formats], side @ self.directions.T])
             for form, side in zip(forms, weighed, strict=True)
         )
+        return chosen, rejected
 
     def transform(self, prompts: list[str], responses: list[str]) -> np.ndarray:
         topics = self._weighed(self._counts(responses)) @ self.directions.T
@@ -61,17 +62,16 @@ class HashedNgrams:
     def arrays(self) -> dict[str, np.ndarray]:
         return {"idf": self.idf, "directions": self.directions, "formats": self.formats}
 
-    def _counts(self, texts: list[str]):
+    def _counts(self, texts: list[str]) -> Any:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        hashing = HashingVectorizer(
-            n_features=self.buckets, ngram_range=(1, 2), norm=None, alternate_sign=False, dtype=np.float32
-        )
-        counts = hashing.transform(texts)
+        options: dict[str, Any] = {"norm": None, "alternate_sign": False, "dtype": np.float32}
+        hashing = HashingVectorizer(n_features=self.buckets, ngram_range=(1, 2), **options)
+        counts: Any = hashing.transform(texts)
         counts.sum_duplicates()
         return counts
 
-    def _weighed(self, counts):
+    def _weighed(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize
 
         weighed = counts.copy()

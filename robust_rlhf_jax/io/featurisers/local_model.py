@@ -47,7 +47,7 @@ class LocalModel:
 def _embedder(path: Path):
     try:
         if (path / "modules.json").is_file():
-            from sentence_transformers import SentenceTransformer
+            from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports]
 
             model = SentenceTransformer(str(path), local_files_only=True, trust_remote_code=False)
             return lambda texts: model.encode(texts, batch_size=BATCH, show_progress_bar=False)
@@ -59,8 +59,8 @@ def _embedder(path: Path):
 
 
 def _mean_states(path: Path):
-    import torch
-    from transformers import AutoModel, AutoTokenizer
+    import torch  # pyright: ignore[reportMissingImports]
+    from transformers import AutoModel, AutoTokenizer  # pyright: ignore[reportMissingImports]
 
     options = {"local_files_only": True, "trust_remote_code": False}
     tokenizer = AutoTokenizer.from_pretrained(str(path), **options)
