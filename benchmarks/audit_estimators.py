@@ -8,7 +8,7 @@ import argparse
 
 import jax
 
-from robust_rlhf_jax.diagnostics import AUDIT_FITS, audit
+from robust_rlhf_jax.audit import AUDIT_FITS, audit
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import load_rail_choices, rail_people
 

@@ -24,7 +24,7 @@ from sklearn.model_selection import cross_val_predict
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import ATTACKS
-from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
+from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds

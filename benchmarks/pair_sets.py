@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax import PreferenceData, load_rail_choices, sample_preferences
-from robust_rlhf_jax.diagnostics.folds import group_folds, training_rows
+from robust_rlhf_jax.audit.folds import group_folds, training_rows
 from robust_rlhf_jax.preferences import rail_people, sample_segments
 from robust_rlhf_jax.rewards import RewardFit, fit_data, fit_differences
 from robust_rlhf_jax.sweeps.families import PRESETS

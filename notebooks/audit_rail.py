@@ -26,8 +26,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from robust_rlhf_jax import load_rail_choices
-from robust_rlhf_jax.diagnostics import audit
-from robust_rlhf_jax.diagnostics.detection import precision_recall_curve
+from robust_rlhf_jax.audit import audit
+from robust_rlhf_jax.audit.detection import precision_recall_curve
 from robust_rlhf_jax.preferences import RAIL_FEATURES, rail_people
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))

@@ -4,7 +4,19 @@ The front door is `fit_reward` and `robust_policy`, with the data that they take
 else lives under the namespaces below.
 """
 
-from . import algorithms, attacks, diagnostics, likelihood, moments, oracles, rewards, rivals, worlds
+from . import (
+    algorithms,
+    attacks,
+    audit,
+    diagnostics,
+    io,
+    likelihood,
+    moments,
+    oracles,
+    rewards,
+    rivals,
+    worlds,
+)
 from ._iterate import Status
 from .algorithms import Solution, robust_policy
 from .preferences import (
@@ -36,11 +48,13 @@ __all__ = [
     "algorithms",
     "ask_table",
     "attacks",
+    "audit",
     "changed_pairs",
     "check_preferences",
     "diagnostics",
     "estimate_epsilon",
     "fit_reward",
+    "io",
     "label_entropy",
     "likelihood",
     "load",

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from robust_rlhf_jax.audit.thresholds import ThresholdCrossed
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
 
 try:
@@ -53,29 +54,72 @@ def audit(
     injection: Literal["flip_confident", "flip_random"] = "flip_confident",
     estimator: str = "fit_reward",
     folds: int = 5,
-    repeats: int = 5,
+    repeats: int | None = None,
     seed: int = 0,
     top: int = 10,
     out: Path | None = None,
+    chosen: str | None = None,
+    rejected: str | None = None,
+    prompt: str | None = None,
+    label: str | None = None,
+    first_is: str | None = None,
+    rater: str | None = None,
+    weight: str | None = None,
+    tie: str | None = None,
+    pair_id: str | None = None,
+    features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto",
+    featuriser: str = "hashed",
+    embeddings: tuple[Path, Path] | None = None,
+    skip_bad: float = 0,
+    truncate: int = 512,
+    export: Path | None = None,
+    clean: Path | None = None,
+    head: Path | None = None,
+    fail_if: tuple[str, ...] = (),
 ) -> None:
-    """Fit plain and robust reward models to a preference file and list the pairs that look corrupt.
+    """Fit plain and robust reward models to a preference file, and say what is wrong with which pairs.
 
     Args:
-        source: a file (.parquet, .csv, .jsonl, .npz) or "rail", the bundled real choices.
+        source: a file (.parquet, .csv, .jsonl, .npz, .npy), a folder of an Arrow data set, or "rail", the bundled real
+            choices.
         epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
         inject: corrupt this known fraction of the labels first, and report precision and recall.
         injection: which labels to flip: the most confident ones or random ones.
         estimator: the robust fit; see docs/audit.md for the choices and what they measured.
         folds: parts of the cross-validation.
-        repeats: times that the cross-validation is repeated with other parts.
+        repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
         seed: of parts and injection.
         top: suspicious pairs to print.
-        out: folder for suspects.csv, audit.json and suspicion.png.
+        out: folder for audit.html, suspects.csv, audit.json and suspicion.png.
+        chosen: column of the preferred side, or of the first side where a label decides.
+        rejected: column of the other side.
+        prompt: column of the prompt.
+        label: column that says which side won, in words or as a strength from -3 (first) to 3.
+        first_is: the label that means the first side, where words do not tell.
+        rater: column of who labelled each pair.
+        weight: column of how much each pair counts.
+        tie: column that says whether a pair is a tie.
+        pair_id: column whose values must differ.
+        features: what features are made of.
+        featuriser: how texts become features: hashed, format, or the folder of a local model.
+        embeddings: two .npy files, chosen and rejected, to be used as features.
+        skip_bad: unusable rows to go on without: a count, or below 1 a share.
+        truncate: words of prompt and response that a trainer keeps.
+        export: write the file back with suspicion, keep, suggested_label, weight and margin.
+        clean: write the file back without the pairs to drop.
+        head: write the reward as .safetensors.
+        fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
     """
-    from robust_rlhf_jax.diagnostics.audit_report import run_audit
+    from robust_rlhf_jax.audit.report import Reading, Writing, run_audit
+    from robust_rlhf_jax.io import Columns
 
     options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}
-    run_audit(source, folds=folds, repeats=repeats, seed=seed, top=top, out=out, **options)
+    columns = Columns(chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id)
+    reading = Reading(columns, features, featuriser, embeddings, skip_bad, truncate)
+    writing = Writing(None, export, clean, head, fail_if)
+    run_audit(
+        source, folds=folds, repeats=repeats, seed=seed, top=top, out=out, **options, reading=reading, writing=writing
+    )  # fmt: skip
 
 
 def reproduce(
@@ -128,6 +172,8 @@ def main() -> None:
         _end(2, str(error))
     except ImportError as error:
         _end(2, f"{error}. {EXTRAS}")
+    except ThresholdCrossed as error:
+        _end(3, str(error))
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
             raise

@@ -20,6 +20,8 @@ TITLES = {
     "rivals": "Rivals",
     "methods": "Table of methods",
     "attacks": "Attacks",
+    "io": "Preference files",
+    "audit": "Audits",
     "diagnostics": "Diagnostics",
     "likelihood": "Likelihood",
     "moments": "Robust moments",

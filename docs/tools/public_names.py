@@ -19,8 +19,11 @@ CONSTANTS = {
     "OURS": "The names of `METHODS` that are ours or the paper's.",
     "RIVALS": "Every rival by its name: other people's reward estimates, then a plain planner.",
     "EXPONENTS": "The power of ε in each bound of the paper's Table 1, by coverage assumption.",
+    "FEATURISERS": "What makes features of texts, by the name that `--featuriser` takes.",
+    "ISSUES": "Every issue type of an audit by its name.",
     "Policy": "A policy: probabilities [H, S, A], or a mixture of policies.",
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
+    "READERS": "The readers and writers of files, by format.",
     "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature.",
 }
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.diagnostics import audit
+from robust_rlhf_jax.audit import audit
 from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.preferences import (
     changed_pairs,

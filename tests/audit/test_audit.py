@@ -5,8 +5,8 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.diagnostics import AUDIT_FITS, audit, audit_plot
-from robust_rlhf_jax.diagnostics.audit_report import FILES, audit_warnings, run_audit, worst_first
+from robust_rlhf_jax.audit import AUDIT_FITS, audit, plot
+from robust_rlhf_jax.audit.report import FILES, audit_warnings, run_audit, worst_first
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people, save
 
 THETA = np.array([1.0, -0.5, 0.25])
@@ -227,7 +227,7 @@ def test_failure_leaves_the_old_files_and_nothing_half_written(tmp_path, data, m
     def fail(*_):
         raise RuntimeError("no picture")
 
-    monkeypatch.setattr(audit_plot, "plot_suspicion", fail)
+    monkeypatch.setattr(plot, "plot_suspicion", fail)
     save(tmp_path / "pairs.npz", data)
     with pytest.raises(RuntimeError, match="no picture"):
         run_audit(str(tmp_path / "pairs.npz"), folds=4, repeats=1, out=out)

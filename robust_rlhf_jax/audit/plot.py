@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .audit import AuditResult
+from .cross_fit import AuditResult
 from .detection import precision_recall_curve
 
 COLOURS = {"kept": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}
@@ -37,8 +37,10 @@ def _histogram(axes, result):
         parts, edges, stacked=True, color=[COLOURS["kept"], COLOURS["flagged"]], label=["kept", "flagged"]
     )
     if result.injected.any():
-        spoilt = result.suspicion[result.injected]
-        axes.hist(spoilt, edges, histtype="step", color=COLOURS["injected"], linewidth=1.4, label="injected")
+        corrupted = result.suspicion[result.injected]
+        axes.hist(
+            corrupted, edges, histtype="step", color=COLOURS["injected"], linewidth=1.4, label="injected"
+        )
     axes.axvline(np.log(2.0), color="black", linestyle=":", linewidth=1, label="undecided (log 2)")
     axes.set(
         yscale="log", ylim=(0.7, None), xlabel="suspicion: −log P(label), held out", ylabel="pairs per bin"

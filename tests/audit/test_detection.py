@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from robust_rlhf_jax.diagnostics import average_precision, precision, precision_recall_curve, recall
+from robust_rlhf_jax.audit import average_precision, precision, precision_recall_curve, recall
 
 
 def random_case(seed, n=200, levels=None):

@@ -22,11 +22,15 @@ class AuditFit(Protocol):
 
 
 class RobustFit(NamedTuple):
-    """`theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say."""
+    """`theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
+    `interval` [2]: what is certain and what could be; `weights` [n]: 0 for pairs that the fit left out, if it says.
+    """
 
     theta: Float[Array, " k"]
     status: Int[Array, ""]
     share: Float[Array, ""]
+    interval: Float[Array, " 2"]
+    weights: Float[Array, " n"]
 
 
 def filtered(z, labels, epsilon, radius):
@@ -115,5 +119,9 @@ def fit_robust(
     """
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)
-        return RobustFit(found.theta, found.status, jnp.maximum(found.epsilon, found.interval[0]))
-    return RobustFit(*AUDIT_FITS[estimator](z, labels, epsilon, radius), epsilon)
+        share = jnp.maximum(found.epsilon, found.interval[0])
+        return RobustFit(found.theta, found.status, share, found.interval, found.weights)
+    theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
+    return RobustFit(
+        theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels)
+    )

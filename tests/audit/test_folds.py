@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.diagnostics.folds import clustered_mean, group_folds, training_rows
+from robust_rlhf_jax.audit.folds import clustered_mean, group_folds, training_rows
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def suspicion_scores(
     labels by their surprise, in crowds before alone. On clean data nothing is left out, and honest rare pairs are no
     more suspicious than others. Of another estimator what it measures itself: the surprise −log P_θ(o|x) of the
     label, in "filtered" times 5 for pairs that the filter removed where their labels differ from the rest's.
-    `diagnostics.average_precision` says how good an order is where the corrupt pairs are known; `diagnostics.audit`
+    `audit.average_precision` says how good an order is where the corrupt pairs are known; `audit.audit`
     scores pairs by fits that did not see them. Pairs whose features are not the table's (`off_table`) are corrupt for
     certain: they come first, 1 above the largest of the others, and no fit sees them; unless they are more than
     half. Jit- and vmap-able.

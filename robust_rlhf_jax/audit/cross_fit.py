@@ -1,6 +1,7 @@
 """Audit of a preference file: plain against robust fit on held-out pairs, and the pairs that look corrupt."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,8 +17,8 @@ from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
-from .audit_fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .detection import average_precision, precision, recall
+from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .folds import clustered_mean, group_folds, training_rows
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
@@ -41,10 +42,13 @@ class AuditResult(eqx.Module):
     | `gain`, `gain_error` | | robust − plain accuracy, standard error of the paired difference |
     | `fold_accuracy` | [R, F, 2] | per repeat and fold |
     | `theta` | [2, k] | mean over the R·F fits, per unit of x |
-    | `differences`, `labels` | [N, k], [N] | x and the labels audited (spoilt where `injected`) |
+    | `differences`, `labels` | [N, k], [N] | x and the labels audited (corrupted where `injected`) |
     | `margins` | [N] | o_nθᵀx_n under the robust fits that did not see the pair's group, mean over repeats |
+    | `plain_margins` | [N] | the same under the plain fits |
+    | `left_out` | [N] | share of the robust fits that saw the pair and left it out, 0 where none saw it |
     | `suspicion` | [N] | −log P of the audited label under those fits, mean over repeats: higher is worse |
     | `epsilon` | | ε as given, or the mean share of the pairs that the robust fits find evidence against |
+    | `interval` | [2] | shares that are certain to be corrupt, and that could be, means over the robust fits |
     | `flagged` | [N] | the ⌊εN⌋ pairs of highest suspicion |
     | `injected` | [N] | labels that this audit flipped |
     | `precision`, `recall`, `average_precision` | | of `flagged` and of `suspicion`; NaN without injection |
@@ -64,8 +68,11 @@ class AuditResult(eqx.Module):
     differences: Float[np.ndarray, "N k"]
     labels: Float[np.ndarray, " N"]
     margins: Float[np.ndarray, " N"]
+    plain_margins: Float[np.ndarray, " N"]
+    left_out: Float[np.ndarray, " N"]
     suspicion: Float[np.ndarray, " N"]
     epsilon: float
+    interval: Float[np.ndarray, " 2"]
     flagged: Bool[np.ndarray, " N"]
     injected: Bool[np.ndarray, " N"]
     precision: float
@@ -87,11 +94,12 @@ def audit(
     inject: float = 0.0,
     injection: str = "flip_confident",
     estimator: str = DEFAULT_ESTIMATOR,
+    most: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Cross-validate a plain and a robust reward model, and rank the pairs by how little they fit the rest.
 
-    Labels are spoilt first if `inject` > 0. Both models are fitted to the audited labels of the training folds and
+    Labels are corrupted first if `inject` > 0. Both models are fitted to the audited labels of the training folds and
     scored on the clean labels of the held-out fold. x is put into coordinates without units over all pairs
     (`unit_free`: absurdly long rows are shortened; labels play no part) and every pair is turned round at random:
     Bradley–Terry has no place for "the first is preferred", and a filter of x must not read labels off the order in
@@ -102,13 +110,15 @@ def audit(
     fold, and "fit_reward" allows for their labels hanging together; by default each pair is its own. `inject` in
     [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the
     plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
-    `progress(done, total)` is called before the first fold and after each.
+    `most`: rows that a fit sees at most, drawn at random; None: all. `progress(done, total)` is called before the
+    first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
     needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
     """
     raters = groups
     groups = _check(data, epsilon, folds, repeats, groups, inject, injection, estimator)
+    most = data.n_pairs if most is None else most
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = _whiten(data.differences())
     clean = np.asarray(data.labels, z.dtype)
@@ -121,13 +131,19 @@ def audit(
 
     def fit(seen, rows):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
-        plain = fit_plain(z, audited, seen.astype(z.dtype), radius)
         x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
+        few = len(rows) == most < len(z)
+        plain = fit_plain(
+            *((x, labels, np.ones_like(turn)) if few else (z, audited, seen.astype(z.dtype))), radius
+        )
         of = None if raters is None else group_numbers(groups[rows], len(rows))
         robust = fit_robust(estimator, x, labels, level, radius, of)
-        return (*(np.stack(both) for both in zip(plain, robust[:2], strict=True)), robust.share)
+        return _Fits(
+            *(np.stack(both) for both in zip(plain, robust[:2], strict=True)),
+            *(np.asarray(part) for part in robust[2:]),
+        )
 
-    run = _cross_validate(rng, fit, z, groups, folds, repeats, progress)
+    run = _cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     return _summarise(
         run, clean, injected, groups, float(run.share.mean()) if epsilon is None else float(epsilon),
         differences=np.asarray(data.differences()),
@@ -156,9 +172,20 @@ def _choose_injected(rng, z, clean, fraction, injection, radius):
     return np.asarray(largest(jnp.asarray(order, z.dtype), count))
 
 
+class _Fits(NamedTuple):
+    """Plain and robust: θ [2, k], status [2]; `share`, `interval` [2] and `weights` [n] of the robust one."""
+
+    theta: np.ndarray
+    status: np.ndarray
+    share: np.ndarray
+    interval: np.ndarray
+    weights: np.ndarray
+
+
 class _Run(eqx.Module):
-    """Held-out θᵀz [R, N, 2], the fold of each row [R, N], θ in whitened units [R, F, 2, k], status [R, F, 2] and the
-    share [R, F] that the robust fit finds evidence against.
+    """Held-out θᵀz [R, N, 2], the fold of each row [R, N], θ in whitened units [R, F, 2, k], status [R, F, 2], the
+    share [R, F] that the robust fit finds evidence against, its interval [R, F, 2]; how many fits saw each pair, and
+    left it out [N].
     """
 
     scores: np.ndarray
@@ -166,23 +193,30 @@ class _Run(eqx.Module):
     theta: np.ndarray
     status: np.ndarray
     share: np.ndarray
+    interval: np.ndarray
+    saw: np.ndarray
+    left: np.ndarray
 
 
-def _cross_validate(rng, fit, z, groups, folds, repeats, progress):
+def _cross_validate(rng, fit, z, groups, folds, repeats, most, progress):
     fold_of = np.stack([group_folds(rng, groups, folds) for _ in range(repeats)])
-    rows = training_rows(rng, fold_of, folds)
+    rows = training_rows(rng, fold_of, folds)[..., :most]
     scores = np.zeros((repeats, len(z), 2), z.dtype)
     theta = np.zeros((repeats, folds, 2, z.shape[1]), z.dtype)
     status = np.zeros((repeats, folds, 2), np.int32)
-    share = np.zeros((repeats, folds))
+    share, interval = np.zeros((repeats, folds)), np.zeros((repeats, folds, 2))
+    saw, left = np.zeros(len(z)), np.zeros(len(z))
     tell = progress or (lambda done, total: None)
     tell(0, repeats * folds)
     for done, (r, f) in enumerate(np.ndindex(repeats, folds), 1):
         held_out = fold_of[r] == f
-        theta[r, f], status[r, f], share[r, f] = fit(~held_out, rows[r, f])
+        found = fit(~held_out, rows[r, f])
+        theta[r, f], status[r, f], share[r, f], interval[r, f] = found[:4]
+        saw[rows[r, f]] += 1
+        left[rows[r, f]] += 1 - found.weights
         scores[r, held_out] = z[held_out] @ theta[r, f].T
         tell(done, repeats * folds)
-    return _Run(scores, fold_of, theta, status, share)
+    return _Run(scores, fold_of, theta, status, share, interval, saw, left)
 
 
 def _summarise(run, clean, injected, groups, epsilon, **rest):
@@ -208,8 +242,11 @@ def _summarise(run, clean, injected, groups, epsilon, **rest):
         fold_accuracy=_per_fold(right, run.fold_of),
         labels=audited,
         margins=margins.mean(axis=0),
+        plain_margins=(scores[..., 0] * audited).mean(axis=0),
+        left_out=run.left / np.maximum(run.saw, 1),
         suspicion=suspicion,
         epsilon=epsilon,
+        interval=run.interval.mean(axis=(0, 1)),
         flagged=flagged,
         injected=injected,
         precision=float(precision(flagged, injected)) if found else np.nan,

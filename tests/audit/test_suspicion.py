@@ -8,7 +8,7 @@ import pytest
 
 from robust_rlhf_jax import changed_pairs, sample_preferences, sample_segments
 from robust_rlhf_jax.attacks import flip_confident, push_features
-from robust_rlhf_jax.diagnostics import average_precision, flag, suspicion_scores
+from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 from robust_rlhf_jax.worlds import delivery_grid

@@ -1,0 +1,65 @@
+"""The files that an audit leaves in its folder: suspects.csv, audit.json, suspicion.png, audit.html."""
+
+import csv
+from pathlib import Path
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.csv_files import without_formula
+from robust_rlhf_jax.outputs import write_json
+from robust_rlhf_jax.terminal import harmless
+
+from . import plot
+from .cross_fit import AuditResult
+from .findings import Findings
+from .record import audit_record
+from .terminal_tables import worst_first
+
+SUSPECTS, RECORD, PICTURE, PAGE = "suspects.csv", "audit.json", "suspicion.png", "audit.html"
+FILES = (SUSPECTS, RECORD, PICTURE, PAGE)
+
+
+def write_files(
+    folder: Path,
+    pairs: Pairs,
+    rows,
+    result: AuditResult,
+    findings: Findings | None,
+    config: dict,
+    seconds: float,
+) -> None:
+    """All of `FILES`; a page without `findings` tells of the fits alone."""
+    from .page import render_audit
+
+    corrupted = f", {config['inject']:.0%} of labels flipped" if config["inject"] else ""
+    name = harmless(Path(config["source"]).name)
+    _write_suspects(folder / SUSPECTS, pairs, rows, result, findings)
+    record = audit_record(pairs, result, findings, config, seconds)
+    write_json(folder / RECORD, record)
+    plot.plot_suspicion(result, folder / PICTURE, f"Suspicion of each pair: {name}{corrupted}")
+    page = render_audit(pairs, rows, result, findings, record, title=f"{name}{corrupted}")
+    (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
+
+
+def _write_suspects(path, pairs, rows, result, findings):
+    """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other."""
+    header = ["row", "suspicion", "margin", "label", "flagged", "injected"]
+    header += [] if findings is None else ["reason"]
+    header += [without_formula(f"preferred_minus_other_{n}") for n in pairs.names]
+    with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for i in worst_first(result):
+            turn = -1 if pairs.swapped[rows[i]] else 1
+            why = [] if findings is None else [without_formula(findings.reason(rows[i]))]
+            writer.writerow(
+                [
+                    pairs.rows[rows[i]] + 1,
+                    f"{result.suspicion[i]:.6g}",
+                    f"{result.margins[i]:.6g}",
+                    turn * int(result.labels[i]),
+                    int(result.flagged[i]),
+                    int(result.injected[i]),
+                    *why,
+                    *(f"{v:.6g}" for v in result.labels[i] * result.differences[i] + 0.0),
+                ]
+            )

@@ -1,0 +1,148 @@
+"""What fits say about pairs that they did not see, for every pair of a file."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
+from robust_rlhf_jax.preferences.tables import check_range
+
+from .cross_fit import AuditResult, audit
+from .flips import Flips, estimate_flips
+
+# Rows that a fit sees at most: more would move no margin by what matters, and cost minutes.
+MOST_ROWS = 20_000
+# Entries of the differences up to which the cross-validation is repeated with other folds.
+REPEATED, REPEATS = 100_000, 5
+# Raters below which folds that split none would leave too little to fit.
+FEWEST_RATERS = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOut:
+    """Cross-fitted margins of all pairs of a file, chosen against rejected.
+
+    | field | shape | meaning |
+    |---|---|---|
+    | `margins`, `plain_margins` | [N] | θᵀ(φ(chosen) − φ(rejected)), robust and plain, θ fitted without the pair |
+    | `fitted` | [N] | whether the pair took part: no tie, weight above 0, sides that differ |
+    | `flagged` | [N] | whether `result` flags the pair |
+    | `left_out` | [N] | share of the robust fits that saw the pair and left it out |
+    | `theta` | [2, p] | plain and robust reward, mean over the fits |
+    | `flips` | | share of labels that look flipped at random, by their margins, and their scale |
+    | `result` | | the `AuditResult` of the pairs that took part |
+    """
+
+    margins: Float[np.ndarray, " N"]
+    plain_margins: Float[np.ndarray, " N"]
+    fitted: Bool[np.ndarray, " N"]
+    flagged: Bool[np.ndarray, " N"]
+    left_out: Float[np.ndarray, " N"]
+    theta: Float[np.ndarray, "2 p"]
+    flips: Flips
+    result: AuditResult
+
+    @property
+    def epsilon(self) -> float:
+        """The share of corrupt pairs that there is evidence for: contradictions of the fits, or flips."""
+        return max(float(self.result.epsilon), self.flips.evident)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Shares that are certain, and that could be."""
+        low, high = (float(share) for share in self.result.interval)
+        return min(low, self.epsilon), max(
+            high, self.epsilon, self.flips.upper if self.flips.evident else 0.0
+        )
+
+    def agreement(self) -> Float[np.ndarray, " N"]:
+        """P(chosen is preferred) of each pair, calibrated: σ(s·margin); ½ where a pair took no part."""
+        return 1.0 / (1.0 + np.exp(-np.clip(self.flips.scale * self.margins, -40.0, 40.0)))
+
+
+def hold_out(
+    pairs: Pairs,
+    epsilon: float | None = None,
+    *,
+    folds: int = 5,
+    repeats: int | None = None,
+    seed: int = 0,
+    most: int = MOST_ROWS,
+    progress: Callable[[int, int], None] | None = None,
+) -> HeldOut:
+    """Fit plain and robust rewards to folds of `pairs`, and score each pair by fits that did not see it.
+
+    **Arguments:** as `audit`; `repeats`: None for 5 on small files and 1 on others; folds split no rater.
+
+    **Raises:** ValueError as `audit`, and for fewer than two pairs that differ.
+    """
+    rows = fitted_rows(pairs)
+    found = audit(
+        jax.random.key(seed), as_data(pairs, rows), epsilon, folds=folds, groups=groups_of(pairs, rows),
+        repeats=usual_repeats(pairs) if repeats is None else repeats, most=most, progress=progress,
+    )  # fmt: skip
+    return held_out(pairs, rows, found)
+
+
+def fitted_rows(pairs: Pairs) -> Int[np.ndarray, " M"]:
+    """The pairs that fits are made of: no tie, weight above 0.
+
+    **Raises:** ValueError for fewer than two.
+    """
+    fitted = ~pairs.ties
+    fitted &= True if pairs.weights is None else pairs.weights > 0
+    rows = np.flatnonzero(fitted)
+    if len(rows) < 2:
+        raise ValueError(
+            f"{pairs.path} has {len(rows)} pair to fit: fits are scored on pairs that they did not see, so give more."
+        )
+    return rows
+
+
+def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
+    """Those pairs as preference data of horizon 1, the chosen side as trajectory 1.
+
+    **Raises:** ValueError that names the column for numbers that JAX's floats do not hold.
+    """
+    every = len(rows) == pairs.n_pairs
+    chosen, rejected = (np.asarray(side if every else side[rows]) for side in (pairs.chosen, pairs.rejected))
+    if chosen.dtype == np.float64:
+        check_range(pairs.path, pairs.names, chosen, rejected)
+    return preferences_from_features(chosen, rejected)
+
+
+def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:
+    """Whose labels hang together; None where nobody says, or where one rater labelled all."""
+    if pairs.raters is None or len(np.unique(pairs.raters[rows])) < FEWEST_RATERS:
+        return None
+    return pairs.raters[rows]
+
+
+def usual_repeats(pairs: Pairs) -> int:
+    return REPEATS if np.size(pairs.chosen) <= REPEATED else 1
+
+
+def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
+    """What `found`, an audit of the pairs at `rows`, says about all pairs."""
+    everywhere = lambda values: _spread(values, rows, pairs.n_pairs)  # noqa: E731
+    differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
+    return HeldOut(
+        margins=everywhere(found.margins),
+        plain_margins=everywhere(found.plain_margins),
+        fitted=everywhere(np.ones(len(rows))).astype(bool) & differ,
+        flagged=everywhere(found.flagged).astype(bool),
+        left_out=everywhere(found.left_out),
+        theta=found.theta,
+        flips=estimate_flips(found.margins),
+        result=found,
+    )
+
+
+def _spread(values, rows, n):
+    all_rows = np.zeros(n)
+    all_rows[rows] = values
+    return all_rows

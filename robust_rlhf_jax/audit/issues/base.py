@@ -1,0 +1,79 @@
+"""What an issue type says about pairs, and what it is told."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from robust_rlhf_jax.io import Pairs
+
+from ..held_out import HeldOut
+
+# Words to which texts are cut where a trainer would: TRL and OpenRLHF train on about so many tokens.
+TRUNCATED_AT = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """`pairs` as read; `fit`: what fits say that did not see a pair; `truncate`: words that a trainer keeps."""
+
+    pairs: Pairs
+    fit: HeldOut
+    truncate: int = TRUNCATED_AT
+
+
+@dataclasses.dataclass(frozen=True)
+class Issue:
+    """One kind of problem, pair by pair.
+
+    | field | shape | meaning |
+    |---|---|---|
+    | `name` | | of the type |
+    | `score` | [N] | in [0, 1], low is bad |
+    | `flag` | [N] | whether the pair has the issue |
+    | `explain` | row → str | one plain sentence on a flagged pair |
+    | `certain` | | whether flags are facts of the file, not judgements of a fit |
+    | `drop` | [N] or None | which pairs a cleaned copy leaves out; None: those flagged |
+    | `summary` | | one sentence on the file |
+    """
+
+    name: str
+    score: Float[np.ndarray, " N"]
+    flag: Bool[np.ndarray, " N"]
+    explain: Callable[[int], str]
+    summary: str
+    certain: bool = False
+    drop: Bool[np.ndarray, " N"] | None = None
+
+    @property
+    def dropped(self) -> Bool[np.ndarray, " N"]:
+        return self.flag if self.drop is None else self.drop
+
+    def checked(self, n: int) -> "Issue":
+        """The issue, if it keeps the contract.
+
+        **Raises:** ValueError for scores that are not [N] numbers in [0, 1], or flags that are not [N].
+        """
+        score, flag = np.asarray(self.score), np.asarray(self.flag)
+        if score.shape != (n,) or flag.shape != (n,) or not np.all((score >= 0) & (score <= 1)):
+            raise ValueError(
+                f"issue {self.name!r} must give a score in [0, 1] and a flag for each of {n} pairs."
+            )
+        return self
+
+
+class IssueType(Protocol):
+    """batch → `Issue`, or None where the file cannot have it (no texts, no raters)."""
+
+    def __call__(self, batch: Batch) -> Issue | None: ...
+
+
+def nothing(n: int) -> Bool[np.ndarray, " N"]:
+    return np.zeros(n, bool)
+
+
+def counted(count: int, of: int, what: str) -> str:
+    """Such as "12 of 3,000 pairs (0.4 %) have identical sides."."""
+    return f"{count:,} of {of:,} pairs ({count / max(of, 1):.1%}) {what}."

@@ -1,0 +1,34 @@
+"""Labels that the rest of the file contradicts, by robust fits that did not see them."""
+
+import numpy as np
+
+from ..flips import posterior
+from .base import Batch, Issue, counted
+
+# The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
+LEAST_SHARE = 0.01
+
+
+def label(batch: Batch) -> Issue:
+    """Score: P(label is honest | the rest), by margins under `fit_reward` without the pair.
+
+    Flagged, of lowest margin: as many as the fits find evidence against (contradictions, `AuditResult.epsilon`), or as
+    seem flipped where the surest predictions fail more often than chance allows (`flips`), if that is more.
+    """
+    fit, n = batch.fit, batch.pairs.n_pairs
+    share = max(fit.epsilon, LEAST_SHARE)
+    score = np.where(fit.fitted, 1.0 - posterior(fit.margins, fit.flips, share), 1.0)
+    flag = fit.flagged.copy()
+    if fit.flips.evident:
+        count = int(fit.flips.evident * fit.fitted.sum())
+        flag[np.argsort(np.where(fit.fitted, fit.margins, np.inf), kind="stable")[:count]] = True
+    flag &= fit.fitted & (fit.margins < 0)
+    chance = fit.agreement()
+
+    def explain(row: int) -> str:
+        left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
+        return f"The rest of the file gives the rejected side {1 - chance[row]:.1%}: the label looks flipped.{left}"
+
+    return Issue(
+        "label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts")
+    )

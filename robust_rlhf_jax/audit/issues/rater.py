@@ -1,0 +1,80 @@
+"""Raters whose labels are at odds with the rest of the file."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .base import Batch, Issue
+
+# Labels that a rater needs before anything is said, and the reliability below which it is, by so many deviations.
+FEWEST, UNRELIABLE, DEVIATIONS = 10, 0.5, 3.0
+
+
+class Rater(NamedTuple):
+    """`reliability`: 1 honest, 0 random, −1 reversed, with its standard `error`; `agreement`: share of labels that
+    held-out fits predict, `expected`: share that they would of an honest rater.
+    """
+
+    name: str
+    pairs: int
+    agreement: float
+    expected: float
+    reliability: float
+    error: float
+
+    @property
+    def flagged(self) -> bool:
+        worst = self.reliability + DEVIATIONS * self.error
+        return self.pairs >= FEWEST and worst < UNRELIABLE
+
+
+def rater(batch: Batch) -> Issue | None:
+    """Score: a rater's reliability ρ, clipped to [0, 1]; flagged where ρ + 3 standard errors is below ½.
+
+    P(label) = ½ + ρ(P − ½) with P under the held-out robust fits: ρ by least squares over the rater's pairs. Nobody is
+    dropped: where people disagree in good faith, leaving raters out does harm; exported weights carry ρ.
+    """
+    if batch.pairs.raters is None:
+        return None
+    raters = measure_raters(batch)
+    by_name = {found.name: found for found in raters}
+    mine = [by_name[name] for name in batch.pairs.raters]
+    flag = np.array([found.flagged for found in mine])
+    score = np.array(
+        [float(np.clip(found.reliability, 0.0, 1.0)) if found.pairs >= FEWEST else 1.0 for found in mine]
+    )
+    bad = [found for found in raters if found.flagged]
+
+    def explain(row: int) -> str:
+        found = mine[row]
+        return (
+            f"The rater agrees with the rest in {found.agreement:.0%} of {found.pairs} pairs, "
+            f"where an honest one would in {found.expected:.0%}."
+        )
+
+    summary = f"{len(bad)} of {len(raters)} raters are at odds with the rest, on {int(flag.sum()):,} pairs."
+    return Issue("rater", score, flag, explain, summary, drop=np.zeros(len(mine), bool))
+
+
+def measure_raters(batch: Batch) -> list[Rater]:
+    """All raters of the file, least reliable first; pairs without a margin do not count."""
+    pairs, fit = batch.pairs, batch.fit
+    assert pairs.raters is not None
+    names, of = np.unique(pairs.raters, return_inverse=True)
+    strength = 2.0 * fit.agreement() - 1.0
+    found = [_measure(str(name), strength[(of == i) & fit.fitted]) for i, name in enumerate(names)]
+    return sorted(found, key=lambda r: r.reliability)
+
+
+def _measure(name: str, strength: np.ndarray) -> Rater:
+    """`strength` 2P(label) − 1: positive where the rest agrees with the label."""
+    sure = np.abs(strength)
+    known = float(np.sum(sure**2))
+    if known == 0:
+        return Rater(name, len(strength), 0.5, 0.5, 1.0, np.inf)
+    signs = np.sign(strength)
+    reliability = float(np.sum(sure * signs) / known)
+    error = float(np.sqrt(np.sum(sure**2 * np.maximum(1.0 - (reliability * sure) ** 2, 0.0))) / known)
+    return Rater(
+        name, len(strength), float(np.mean(signs > 0)), float(np.mean(0.5 + 0.5 * sure)), reliability, error
+    )

@@ -1,0 +1,125 @@
+"""The page, from findings to HTML."""
+
+from typing import Any
+
+import numpy as np
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.terminal import harmless
+
+from ..cross_fit import AuditResult
+from ..findings import Findings
+from ..issues import measure_raters
+from . import figures
+from .effects import effects
+
+# Pairs and texts that are shown: a page is read, not searched.
+WORST, FLIPS, LONGEST_TEXT, RATERS = 30, 15, 1500, 40
+# Rows of the differences that the effects are measured on.
+MOST_ROWS = 50_000
+
+
+def render_audit(
+    pairs: Pairs, rows, result: AuditResult, findings: Findings | None, record: dict[str, Any], title: str
+) -> str:
+    """One self-contained HTML page; every text of the file is escaped, and cut where it is long.
+
+    **Raises:** ImportError without the extra `cli`.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("robust_rlhf_jax.audit.page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=lambda v: f"{v:.1%}", shown=shown)
+    return environment.get_template("audit.html").render(
+        title=title,
+        record=record,
+        figures=figures,
+        curves={
+            "plain": figures.reliability(result.plain_margins),
+            "robust": figures.reliability(result.margins),
+        },
+        bars=figures.margin_bars(result.margins),
+        flips=_flips(pairs, rows, result),
+        findings=findings,
+        **_of_file(findings),
+    )
+
+
+def shown(text: str) -> str:
+    """A text of the file without control characters but for ends of lines, cut to a length that is read."""
+    lines = [harmless(line) for line in str(text)[:LONGEST_TEXT].split("\n")]
+    return "\n".join(lines) + (" …" if len(str(text)) > LONGEST_TEXT else "")
+
+
+def _of_file(findings: Findings | None) -> dict[str, Any]:
+    if findings is None:
+        return {"worst": [], "raters": [], "effects": []}
+    pairs = findings.batch.pairs
+    some = np.arange(min(pairs.n_pairs, MOST_ROWS))
+    return {
+        "worst": [_card(findings, int(i)) for i in findings.worst()[:WORST]],
+        "raters": [] if pairs.raters is None else measure_raters(findings.batch)[:RATERS],
+        "effects": _effects(findings, some),
+    }
+
+
+def _effects(findings: Findings, some):
+    fit, pairs = findings.batch.fit, findings.batch.pairs
+    keep = np.zeros(pairs.n_pairs, bool)
+    keep[some] = findings.verdicts.keep[some]
+    x = np.asarray(pairs.differences(), np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            return [e for e in effects(fit, x, keep, pairs.names) if np.isfinite([e.low, e.high]).all()]
+        except np.linalg.LinAlgError:
+            return []
+
+
+def _card(findings: Findings, i: int) -> dict[str, Any]:
+    pairs, fit = findings.batch.pairs, findings.batch.fit
+    issues = [name for name, issue in findings.issues.items() if issue.flag[i]]
+    return {
+        "row": int(pairs.rows[i]) + 1,
+        "suspicion": float(findings.verdicts.suspicion[i]),
+        "kept": bool(findings.verdicts.keep[i]),
+        "suggested": findings.verdicts.suggested_label[i],
+        "margin": float(fit.margins[i]),
+        "issues": issues,
+        "reason": findings.reason(i),
+        "rater": None if pairs.raters is None else str(pairs.raters[i]),
+        "texts": _texts(pairs, i),
+        "features": None if pairs.texts is not None else _largest(pairs, i),
+    }
+
+
+def _texts(pairs: Pairs, i: int):
+    if pairs.texts is None:
+        return None
+    return {side: getattr(pairs.texts, side)[i] for side in ("prompt", "chosen", "rejected")}
+
+
+def _largest(pairs: Pairs, i: int) -> list[tuple[str, float]]:
+    x = np.asarray(pairs.chosen[i], np.float64) - np.asarray(pairs.rejected[i], np.float64)
+    return [(pairs.names[j], float(x[j])) for j in np.argsort(-np.abs(x), kind="stable")[:6]]
+
+
+def _flips(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any]:
+    """Held-out pairs on which the plain and the robust fit disagree."""
+    differ = np.sign(result.plain_margins) != np.sign(result.margins)
+    order = np.argsort(-np.abs(result.plain_margins - result.margins), kind="stable")
+    chosen = [int(i) for i in order if differ[i]][:FLIPS]
+    return {
+        "count": int(differ.sum()),
+        "of": len(differ),
+        "right": int((differ & (result.margins > 0)).sum()),
+        "rows": [
+            {"row": int(pairs.rows[rows[i]]) + 1, "plain": float(result.plain_margins[i]),
+             "robust": float(result.margins[i])} for i in chosen
+        ],
+    }  # fmt: skip

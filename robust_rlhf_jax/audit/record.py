@@ -1,0 +1,108 @@
+"""`audit.json`: what an audit found, under a schema with a version (`audit/schema/audit-1.json`)."""
+
+import json
+import math
+from importlib import resources
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.outputs import environment
+
+from .cross_fit import AuditResult
+from .findings import Findings
+from .terminal_tables import audit_warnings
+
+SCHEMA, VERSION = "robust_rlhf_jax.audit", 1
+
+
+def schema() -> dict:
+    """The JSON schema of the record.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit.record import schema
+    >>> schema()["properties"]["version"]
+    {'const': 1}
+    """
+    file = resources.files("robust_rlhf_jax.audit") / "schema" / f"audit-{VERSION}.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def audit_record(
+    pairs: Pairs, result: AuditResult, findings: Findings | None, config: dict, seconds: float
+) -> dict:
+    """The record of an audit; without `findings` (labels were flipped on purpose) the parts about the file are null."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "config": config,
+        "environment": environment(),
+        "seconds": round(seconds, 3),
+        "n_pairs": len(result.labels),
+        "n_rows": pairs.n_rows,
+        "format": pairs.format,
+        "kind": pairs.kind,
+        "features": list(pairs.names),
+        "unused_columns": dict(pairs.unused),
+        "skipped_rows": [{"row": b.row + 1, "column": b.column, "reason": b.reason} for b in pairs.bad],
+        "rank": result.rank,
+        "warnings": audit_warnings(result),
+        "plain": _one_fit(result, 0),
+        "robust": _one_fit(result, 1),
+        "gain": result.gain,
+        "gain_error": result.gain_error,
+        "epsilon": result.epsilon,
+        "n_flagged": int(result.flagged.sum()),
+        "n_injected": int(result.injected.sum()),
+        "precision": _number(result.precision),
+        "recall": _number(result.recall),
+        "average_precision": _number(result.average_precision),
+        "corrupt": None if findings is None else _corrupt(findings),
+        "issues": None if findings is None else _issues(findings),
+        "summary": None if findings is None else _sentences(findings),
+    }
+
+
+def _corrupt(findings: Findings) -> dict:
+    low, high = findings.summary.interval
+    return {"estimate": findings.summary.epsilon, "lower": low, "upper": high}
+
+
+def _issues(findings: Findings) -> dict:
+    return {
+        name: {
+            "flagged": int(issue.flag.sum()),
+            "share": float(issue.flag.mean()),
+            "dropped": int(issue.dropped.sum()),
+            "certain": issue.certain,
+            "summary": issue.summary,
+        }
+        for name, issue in findings.issues.items()
+    }
+
+
+def _sentences(findings: Findings) -> dict:
+    found = findings.summary
+    return {
+        "certain": found.certain,
+        "likely": found.likely,
+        "unknown": found.unknown,
+        "shares": found.shares,
+        "kept": int(findings.verdicts.keep.sum()),
+    }
+
+
+def _one_fit(result, i):
+    return {
+        "accuracy": float(result.accuracy[i]),
+        "accuracy_error": float(result.accuracy_error[i]),
+        "log_loss": float(result.log_loss[i]),
+        "log_loss_error": float(result.log_loss_error[i]),
+        "fold_accuracy": result.fold_accuracy[..., i].tolist(),
+        "theta": result.theta[i].tolist(),
+        "fits_at_radius": int(result.at_radius[..., i].sum()),
+    }
+
+
+def _number(value):
+    """JSON has no NaN: a figure that does not exist is null."""
+    return None if math.isnan(value) else value

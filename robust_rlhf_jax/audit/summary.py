@@ -1,0 +1,68 @@
+"""What a whole file is like: what is certain, what is likely, what cannot be known."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .held_out import HeldOut
+from .issues import Batch, Issue
+from .verdicts import Verdicts
+
+
+class Summary(NamedTuple):
+    """`epsilon`, `interval`: the share of corrupt pairs; `certain`, `likely`, `unknown`: sentences; `shares`: of pairs
+    that each issue flags, "dropped" and "corrupt" among them, by which thresholds go.
+    """
+
+    epsilon: float
+    interval: tuple[float, float]
+    certain: list[str]
+    likely: list[str]
+    unknown: list[str]
+    shares: dict[str, float]
+
+
+def summarise(batch: Batch, issues: dict[str, Issue], verdicts: Verdicts) -> Summary:
+    """Sentences and shares of a batch."""
+    fit = batch.fit
+    shares = {name: float(issue.flag.mean()) for name, issue in issues.items()}
+    low, high = fit.interval
+    shares |= {"corrupt": fit.epsilon, "corrupt_lower": low, "corrupt_upper": high}
+    shares["dropped"] = float(1 - verdicts.keep.mean())
+    certain = [issue.summary for issue in issues.values() if issue.certain and issue.flag.any()]
+    certain += _skipped(batch)
+    likely = [issue.summary for issue in issues.values() if not issue.certain and issue.flag.any()]
+    likely += [_corruption(fit)]
+    return Summary(fit.epsilon, fit.interval, certain, likely, _unknown(fit), shares)
+
+
+def _skipped(batch: Batch) -> list[str]:
+    skipped = batch.pairs.n_rows - batch.pairs.n_pairs
+    if not skipped:
+        return []
+    first = batch.pairs.bad[0]
+    return [f"{skipped:,} of {batch.pairs.n_rows:,} rows cannot be used; the first: {first.sentence}."]
+
+
+def _corruption(fit: HeldOut) -> str:
+    low, high = fit.interval
+    if not fit.epsilon:
+        return (
+            f"No evidence of corrupt labels; up to {high:.1%} of the pairs could be corrupt without a trace."
+        )
+    return f"About {fit.epsilon:.1%} of the pairs are corrupt; between {low:.1%} and {high:.1%} may be."
+
+
+def _unknown(fit: HeldOut) -> list[str]:
+    """What these features and labels cannot tell."""
+    rank, p = fit.result.rank, fit.theta.shape[1]
+    undecided = float(np.mean(np.abs(fit.margins[fit.fitted]) < 0.2)) if fit.fitted.any() else 1.0
+    found = [
+        f"Of {undecided:.0%} of the pairs no fit can say which side is better: a flipped label leaves no trace."
+    ]
+    if rank < p:
+        found.append(f"Along {p - rank} of {p} dimensions no pair differs, and the reward is unknown.")
+    found.append(
+        "Corrupt pairs that all follow one other reward, or are more than a fifth, look like another taste."
+    )
+    return found

@@ -1,0 +1,127 @@
+"""What an audit prints: a few lines, two or three tables."""
+
+import numpy as np
+
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.terminal import marked
+
+from .cross_fit import AuditResult
+
+SHOWN_REASON = 100
+
+
+def audit_warnings(result: AuditResult) -> list[str]:
+    """One sentence for each thing that makes the figures doubtful."""
+    n, k = result.differences.shape
+    failed = np.unique(result.status[result.status != Status.CONVERGED])
+    bound = int(result.at_radius.sum())
+    found = []
+    if n < k:
+        found.append(f"There are fewer pairs ({n}) than features ({k}): held-out figures mean little.")
+    if result.rank < k:
+        found.append(
+            f"The differences span {result.rank} of {k} dimensions: along {k - result.rank} the data say nothing."
+        )
+    if bound:
+        found.append(
+            f"{bound} of {result.at_radius.size} fits reached the bound on |theta|: labels are (nearly) separable."
+        )
+    if failed.size:
+        names = ", ".join(Status(int(code)).name.lower() for code in failed)
+        share = int((result.status != Status.CONVERGED).sum())
+        found.append(f"{share} of {result.status.size} fits did not end well ({names}).")
+    return found
+
+
+def worst_first(result: AuditResult) -> np.ndarray:
+    """Row indices [N] in the order of falling suspicion; ties in the order of the data."""
+    return np.argsort(-result.suspicion, kind="stable")
+
+
+def print_fits(
+    console, pairs: Pairs, rows, result: AuditResult, config: dict, top: int, seconds: float
+) -> None:
+    """Held-out figures of the plain and the robust fit, and the pairs of tables that look corrupt."""
+    n, k = result.differences.shape
+    flipped = f", {int(result.injected.sum())} labels flipped" if config["inject"] else ""
+    source = marked(config["source"])
+    console.print(f"{source}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s")
+    for sentence in audit_warnings(result):
+        console.print(f"[yellow]Warning:[/] {sentence}")
+    console.print(_accuracy_table(result, config))
+    console.print(f"robust − plain accuracy: {result.gain:+.3f} ± {result.gain_error:.3f}")
+    if config["inject"]:
+        console.print(
+            f"flagged {int(result.flagged.sum())}: precision {result.precision:.3f}, "
+            f"recall {result.recall:.3f}, average precision {result.average_precision:.3f}"
+        )
+    if top and pairs.texts is None:
+        console.print(_suspects_table(result, pairs, rows, top))
+
+
+def print_findings(console, findings, top: int) -> None:
+    """Counts of issues, the file's ε, and for texts the most suspicious pairs with their reasons."""
+    from rich.table import Table
+
+    table = Table("issue", "flagged", "what it means", title="Issues", title_justify="left")
+    for name, issue in findings.issues.items():
+        if issue.flag.any():
+            table.add_row(marked(name), f"{int(issue.flag.sum()):,}", marked(issue.summary))
+    console.print(table if table.row_count else "No issue was found.")
+    for sentence in findings.summary.likely[-1:]:
+        console.print(sentence)
+    pairs = findings.batch.pairs
+    if pairs.n_rows > pairs.n_pairs:
+        console.print(f"[yellow]Warning:[/] {pairs.n_rows - pairs.n_pairs:,} unusable rows were skipped.")
+    if pairs.unused:
+        console.print(f"Not used: {marked(', '.join(list(pairs.unused)[:12]))}.")
+    if pairs.texts is not None and top:
+        console.print(_reasons_table(findings, top))
+
+
+def _reasons_table(findings, top):
+    from rich.table import Table
+
+    table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
+    for i in findings.worst()[:top]:
+        row = str(findings.batch.pairs.rows[i] + 1)
+        table.add_row(row, f"{findings.verdicts.suspicion[i]:.2f}", marked(findings.reason(i)[:SHOWN_REASON]))
+    return table if table.row_count else ""
+
+
+def evidence(result: AuditResult) -> str:
+    """What the robust fits found, in one sentence."""
+    if not result.epsilon > 0:
+        return "No evidence of corruption: no pair is flagged."
+    return f"Contradicted by the rest: {result.epsilon:.1%} of the pairs; as many are flagged."
+
+
+def _accuracy_table(result, config):
+    from rich.table import Table
+
+    title = f"Held out, clean labels ({config['folds']} folds × {config['repeats']}; ± one standard error)"
+    table = Table("fit", "accuracy", "log-loss", title=title, title_justify="left")
+    told = "ε from evidence" if config["epsilon"] is None else f"ε = {config['epsilon']:g}"
+    for i, name in enumerate(("plain", f"robust ({config['estimator']}, {told})")):
+        table.add_row(
+            name,
+            f"{result.accuracy[i]:.3f} ± {result.accuracy_error[i]:.3f}",
+            f"{result.log_loss[i]:.3f} ± {result.log_loss_error[i]:.3f}",
+        )
+    return table
+
+
+def _suspects_table(result, pairs, rows, top):
+    from rich.table import Table
+
+    shown = [marked(name) for name in pairs.names[:8]]
+    table = Table(title="Pairs that look corrupt, worst first (preferred − other)", title_justify="left")
+    for column in ("row", "suspicion", *shown, *(["injected"] if result.injected.any() else [])):
+        table.add_column(column, justify="right")
+    for i in worst_first(result)[:top]:
+        x = result.labels[i] * result.differences[i] + 0.0  # no −0
+        mark = ["yes" if result.injected[i] else "no"] if result.injected.any() else []
+        row = str(pairs.rows[rows[i]] + 1)
+        table.add_row(row, f"{result.suspicion[i]:.2f}", *(f"{v:+.3g}" for v in x[: len(shown)]), *mark)
+    return table

@@ -1,0 +1,115 @@
+"""Numbers of a table: features, embeddings and scores, a matrix for each side."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .bad_cells import NOT_NUMERIC, BadCell, shown
+from .table import Table
+
+
+def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadCell]]:
+    """A column of numbers [N, 1] or of lists of numbers [N, p] in float64 (lists in their own float).
+
+    Texts of numbers are numbers in CSV alone. A bad cell's row is 0: missing, not a number, not finite, or a list of
+    another length than the first.
+    """
+    column = table.columns[name]
+    if not isinstance(column, list):
+        fast = _arrow(column)
+        if fast is not None:
+            return _finite(fast, name, [])
+    cells = table.cells(name)
+    width = next((len(cell) for cell in cells if isinstance(cell, list) and cell), None)
+    from_text = table.format == "csv"
+    values, bad = np.zeros((len(cells), width or 1)), []
+    for row, cell in enumerate(cells):
+        why = _wrong(cell, width)
+        if not why:
+            try:
+                values[row] = _numbers(cell, from_text)
+            except (TypeError, ValueError, OverflowError):
+                why = f"{NOT_NUMERIC}{shown(cell)}"
+        if why:
+            bad.append(BadCell(row, name, why))
+            values[row] = 0.0
+    return _finite(values, name, bad)
+
+
+def _wrong(cell, width) -> str:
+    if cell is None or cell == "" or cell == []:
+        return "is missing"
+    if width is None:
+        return ""
+    if not isinstance(cell, list):
+        return f"holds {shown(cell)} where other rows have lists"
+    return "" if len(cell) == width else f"has {len(cell)} numbers, the first row {width}"
+
+
+def _numbers(cell, from_text: bool):
+    cells = cell if isinstance(cell, list) else [cell]
+    return [_number(one, from_text) for one in cells]
+
+
+def _number(cell, from_text: bool) -> float:
+    if isinstance(cell, bool) or (isinstance(cell, str) and not from_text):
+        raise TypeError
+    return float(cell)
+
+
+def _finite(values, name, bad) -> tuple[np.ndarray, list[BadCell]]:
+    wrong = np.argwhere(~np.isfinite(values))
+    seen = {cell.row for cell in bad}
+    for row, place in wrong:
+        if row not in seen:
+            entry = f" at entry {place + 1}" if values.shape[1] > 1 else ""
+            bad.append(BadCell(int(row), name, f"is {values[row, place]}{entry}, not a finite number"))
+            seen.add(row)
+    if len(wrong):
+        values = np.where(np.isfinite(values), values, 0.0)
+    return values, bad
+
+
+def _arrow(column: Any) -> np.ndarray | None:
+    """A pyarrow column without missing cells, of numbers or of lists of one length, without a copy per cell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if column.null_count:
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return column.cast(pa.float64(), safe=False).to_numpy()[:, None]
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(test(kind) for test in lists) or not pa.types.is_floating(kind.value_type):
+        return None
+    flat = pc.list_flatten(column)  # pyright: ignore[reportAttributeAccessIssue]
+    lengths = pc.unique(pc.list_value_length(column))  # pyright: ignore[reportAttributeAccessIssue]
+    if flat.null_count or len(lengths) != 1 or not lengths[0].as_py():
+        return None
+    values = flat.to_numpy()
+    values = values.astype(np.float32) if values.dtype == np.float16 else values
+    return values.reshape(len(column), -1)
+
+
+def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
+    """An array [N, p] of numbers in a `.npy` file, memory-mapped.
+
+    **Raises:** FileNotFoundError; ValueError for a file that is none, holds objects, or has another number of rows.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist: check the path.")
+    try:
+        values = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
+    if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:
+        raise ValueError(
+            f"{path} holds {values.dtype} of shape {values.shape}: give numbers [pairs, features]."
+        )
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"{path} has {len(values)} rows, the other file {n_rows}: give a row for each pair.")
+    return values

@@ -1,0 +1,288 @@
+"""`load_pairs`: any preference file as pairs with features, and who labelled them how."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from .bad_cells import BadCell, usable_rows
+from .featurisers import FEATURISERS, Featuriser, make_featuriser
+from .labels import read_labels, read_ties
+from .npy_pairs import npy_pair
+from .numeric import matrix
+from .reading import read_table
+from .roles import Columns, NoSides, Roles, choose_kind, find_roles
+from .table import Table
+from .texts import Texts, read_texts
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """Preferences of a file, the preferred side called chosen (of a tie: the first).
+
+    | field | shape | meaning |
+    |---|---|---|
+    | `path`, `format` | | the file, and a name in `READERS`, or "npy" |
+    | `rows`, `n_rows` | [N], | the file's rows that are used, from 0; how many it has |
+    | `kind`, `names` | | what the features are made of, and their names |
+    | `chosen`, `rejected` | [N, p] | features of the two sides |
+    | `texts` | or None | prompt, chosen and rejected text of each pair |
+    | `strength` | [N] | how strong the preference is, 0 a tie; 1 where the file does not say |
+    | `swapped` | [N] | whether the chosen side is the file's second one |
+    | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts |
+    | `featuriser` | or None | what made features of texts |
+    | `unused`, `bad` | | columns that were not used, with the reason; cells of rows that were skipped |
+    """
+
+    path: Path
+    format: str
+    rows: Int[np.ndarray, " N"]
+    n_rows: int
+    kind: str
+    names: tuple[str, ...]
+    chosen: Float[np.ndarray, "N p"]
+    rejected: Float[np.ndarray, "N p"]
+    texts: Texts | None
+    strength: Float[np.ndarray, " N"]
+    swapped: Bool[np.ndarray, " N"]
+    raters: np.ndarray | None = None
+    weights: Float[np.ndarray, " N"] | None = None
+    featuriser: Featuriser | None = None
+    unused: dict[str, str] = dataclasses.field(default_factory=dict)
+    bad: tuple[BadCell, ...] = ()
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ties(self) -> Bool[np.ndarray, " N"]:
+        return self.strength == 0
+
+    def differences(self) -> Float[np.ndarray, "N p"]:
+        """chosen − rejected."""
+        return np.asarray(self.chosen) - np.asarray(self.rejected)
+
+
+def load_pairs(
+    path: str | os.PathLike,
+    *,
+    columns: Columns | None = None,
+    features: str = "auto",
+    featuriser: str | Featuriser = "hashed",
+    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
+    skip_bad: float = 0,
+) -> Pairs:
+    """Read the preferences of a CSV, JSON-lines or Parquet file, an Arrow data set, or a pair of `.npy` files.
+
+    **Arguments:**
+
+    - `path`: the file, or a folder that `datasets` saved. A `.npy` file "…chosen….npy" comes with "…rejected….npy".
+    - `columns`: which column is what, where the names do not say (`Columns`).
+    - `features`: "numeric" (`chosen_<name>`, `rejected_<name>`), "embeddings" (the same with lists of numbers),
+      "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": the first of
+      these that the file has, scores before texts in RewardBench's output.
+    - `featuriser`: what makes features of texts: a name in `FEATURISERS`, the path of a local model, or a `Featuriser`.
+    - `embeddings`: two `.npy` files of shape [N, p], read in place of the file's own features.
+    - `skip_bad`: how many rows may be unusable (below 1: which share of them) before the file is refused.
+
+    **Returns:** `Pairs`.
+
+    **Raises:** FileNotFoundError; ImportError without a package that the format needs; ValueError in one sentence that
+    names the row and the column.
+
+    **Example:**
+
+    >>> import json, pathlib, tempfile
+    >>> from robust_rlhf_jax.io import load_pairs
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.jsonl")
+    >>> rows = [{"prompt": "Hi", "chosen_length": i, "rejected_length": 2} for i in range(3)]
+    >>> _ = file.write_text("\\n".join(map(json.dumps, rows)))
+    >>> load_pairs(file).differences()[:, 0].tolist()
+    [-2.0, -1.0, 0.0]
+    """
+    path = Path(path)
+    if not 0 <= skip_bad < np.inf:
+        raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
+    if path.suffix.lower() == ".npy":
+        return _from_arrays(path, *npy_pair(path, None if embeddings is None else embeddings[1]))
+    table = read_table(path)
+    try:
+        return _pairs(table, columns or Columns(), features, featuriser, embeddings, skip_bad)
+    except NoSides:
+        raise ValueError(
+            f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
+            "rejected."
+        ) from None
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+
+
+def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad) -> Pairs:
+    if kind not in ("auto", *(kinds := ("numeric", "embeddings", "texts", "scores"))):
+        raise ValueError(f"features={kind!r} is unknown: choose one of auto, {', '.join(kinds)}.")
+    roles = find_roles(table, asked)
+    kind = "embeddings" if embeddings else choose_kind(roles, kind)
+    bad = list(table.bad)
+    strength, more = _strengths(table, roles, asked)
+    bad += more
+    texts, more = _texts(table, roles)
+    bad += more
+    numbers, names = None, ()
+    if embeddings:
+        numbers = npy_pair(Path(embeddings[0]), embeddings[1], table.n_rows)
+        names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
+    elif kind != "texts":
+        numbers, names, more = _numbers(table, roles.numbers[kind])
+        bad += more
+    raters, weights, more = _people(table, roles)
+    bad += more + _repeated_ids(table, roles)
+    rows = usable_rows(table.path, table.n_rows, bad, skip_bad)
+    kept = set(rows.tolist())
+    texts = None if texts is None else texts.take(rows)
+    made = None
+    if numbers is None:
+        assert texts is not None
+        made = make_featuriser(featuriser)
+        numbers, names = made.fit(texts), made.names
+    else:
+        numbers = tuple(side if len(rows) == table.n_rows else side[rows] for side in numbers)
+    swapped = strength[rows] < 0
+    chosen, rejected = _preferred_first(numbers, swapped)
+    return Pairs(
+        table.path, table.format, rows, table.n_rows, kind, tuple(names), chosen, rejected,
+        None if texts is None else _turned(texts, swapped), np.abs(strength[rows]), swapped,
+        None if raters is None else raters[rows], None if weights is None else weights[rows], made,
+        _unused(table, roles, kind), tuple(cell for cell in bad if cell.row not in kept),
+    )  # fmt: skip
+
+
+def _strengths(table: Table, roles: Roles, asked: Columns):
+    """Above 0 where the first side is preferred; a column of ties makes ties."""
+    strength, bad = np.ones(table.n_rows), []
+    if roles.label is not None:
+        strength, bad = read_labels(table.cells(roles.label), roles.label, asked.first_is)
+        if asked.label is not None and roles.text is not None and roles.text[1] in ("chosen", "text_chosen"):
+            strength = _of_chosen(table.cells(roles.label), strength)
+    if roles.tie is not None:
+        ties, more = read_ties(table.cells(roles.tie), roles.tie)
+        strength, bad = np.where(ties, 0.0, strength), bad + more
+    return strength, bad
+
+
+def _of_chosen(cells: list, strength):
+    """A strength beside chosen and rejected is how much the chosen one is better: above 0 for the chosen side."""
+    try:
+        np.asarray([float(cell) for cell in cells if cell not in (None, "")])
+    except (TypeError, ValueError):
+        return strength
+    return -strength
+
+
+def _texts(table: Table, roles: Roles):
+    if roles.text is None:
+        return None, []
+    prompt, *sides = roles.text
+    first, second = (table.cells(name) for name in sides)
+    prompts = None if prompt is None else table.cells(prompt)
+    return read_texts(prompts, first, second, roles.text)
+
+
+def _numbers(table: Table, columns: dict[str, tuple[str, str]]):
+    sides: tuple[list, list] = [], []
+    names, bad = [], []
+    for name, pair in columns.items():
+        (first, wrong), (second, more) = (matrix(table, column) for column in pair)
+        if first.shape != second.shape:
+            raise ValueError(
+                f"{pair[0]} has {first.shape[1]} numbers a row and {pair[1]} {second.shape[1]}: give both alike"
+            )
+        bad += wrong + more
+        names += [name] if first.shape[1] == 1 else [f"{name}{i}" for i in range(first.shape[1])]
+        for side, values in zip(sides, (first, second), strict=True):
+            side.append(values)
+    joined = tuple(side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
+    return joined, tuple(names), bad
+
+
+def _people(table: Table, roles: Roles):
+    raters = None if roles.rater is None else np.array([str(cell) for cell in table.cells(roles.rater)])
+    if roles.weight is None:
+        return raters, None, []
+    values, bad = matrix(table, roles.weight)
+    bad += [BadCell(int(row), roles.weight, "is negative") for row in np.flatnonzero(values[:, 0] < 0)]
+    return raters, values[:, 0], bad
+
+
+def _repeated_ids(table: Table, roles: Roles) -> list[BadCell]:
+    if roles.id is None:
+        return []
+    seen: dict = {}
+    cells = [str(cell) for cell in table.cells(roles.id)]
+    return [
+        BadCell(row, roles.id, f"repeats {cell!r} of row {seen[cell] + 1}")
+        for row, cell in enumerate(cells)
+        if seen.setdefault(cell, row) != row
+    ]
+
+
+def _preferred_first(sides, swapped):
+    first, second = sides
+    if not swapped.any():
+        return first, second
+    turn = swapped[:, None]
+    return np.where(turn, second, first), np.where(turn, first, second)
+
+
+def _turned(texts: Texts, swapped) -> Texts:
+    if not swapped.any():
+        return texts
+    both = zip(texts.chosen, texts.rejected, swapped, strict=True)
+    columns = [
+        list(column) for column in zip(*((b, a) if turn else (a, b) for a, b, turn in both), strict=True)
+    ]
+    return Texts(texts.prompt, *columns)
+
+
+def _unused(table: Table, roles: Roles, kind: str) -> dict[str, str]:
+    """Why each column that is not used is not."""
+    used = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ())}
+    reasons = {}
+    for other, columns in roles.numbers.items():
+        for name in (name for pair in columns.values() for name in pair):
+            used |= {name} if other == kind else set()
+            reasons[name] = f"holds {other}, and the features are {kind}: choose by --features {other}"
+    rest = (name for name in table.names if name not in used)
+    return {name: reasons.get(name, "plays no part that its name tells") for name in rest}
+
+
+def _from_arrays(path: Path, chosen, rejected) -> Pairs:
+    n, p = chosen.shape
+    for side in (chosen, rejected):
+        for start in range(0, n, 4096):
+            bad = np.argwhere(~np.isfinite(side[start : start + 4096]))
+            if bad.size:
+                row, column = bad[0]
+                raise ValueError(
+                    f"{path}: row {start + row + 1}, column {column + 1} is not a finite number."
+                )
+    names = tuple(f"e{i}" for i in range(p))
+    return Pairs(
+        path,
+        "npy",
+        np.arange(n),
+        n,
+        "embeddings",
+        names,
+        chosen,
+        rejected,
+        None,
+        np.ones(n),
+        np.zeros(n, bool),
+    )
+
+
+__all__ = ["FEATURISERS", "Columns", "Pairs", "load_pairs"]

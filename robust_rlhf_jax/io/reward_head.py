@@ -1,0 +1,99 @@
+"""A linear reward as a safetensors file: θ, the featuriser's arrays, and what they mean."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .export import whole_path
+from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
+
+FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1
+
+
+@dataclasses.dataclass(frozen=True)
+class RewardHead:
+    """r(prompt, response) = θᵀφ. `names` [p]; `theta` [p]; `featuriser`: φ of texts, None for numbers.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.io import RewardHead
+    >>> RewardHead(("a", "b"), np.array([1.0, -2.0])).reward(np.array([[3.0, 1.0]]))
+    array([1.])
+    """
+
+    names: tuple[str, ...]
+    theta: Float[np.ndarray, " p"]
+    featuriser: Featuriser | None = None
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def reward(self, features: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
+        """θᵀφ of rows of features."""
+        return np.asarray(features) @ self.theta
+
+    def reward_texts(self, prompts: list[str], responses: list[str]) -> Float[np.ndarray, " N"]:
+        """θᵀφ(prompt, response).
+
+        **Raises:** ValueError for a head of numbers.
+        """
+        if self.featuriser is None:
+            raise ValueError("this reward head is of numbers, not of texts: give features to reward().")
+        return self.reward(self.featuriser.transform(prompts, responses))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the head as safetensors, whole or not at all; its metadata say what the numbers are.
+
+        **Raises:** ImportError without safetensors.
+        """
+        from safetensors.numpy import save_file
+
+        arrays = {} if self.featuriser is None else self.featuriser.arrays()
+        tensors = {"theta": np.ascontiguousarray(self.theta, np.float32)}
+        tensors |= {f"featuriser.{k}": np.ascontiguousarray(v) for k, v in arrays.items()}
+        settings = None if self.featuriser is None else self.featuriser.settings()
+        metadata = {
+            "format": FORMAT, "version": str(VERSION), "names": json.dumps(self.names),
+            "featuriser": json.dumps(settings), "facts": json.dumps(self.facts),
+        }  # fmt: skip
+        with whole_path(Path(path)) as scratch:
+            save_file(tensors, str(scratch), metadata)
+
+    @staticmethod
+    def load(path: str | os.PathLike) -> "RewardHead":
+        """The head that `save` wrote.
+
+        **Raises:** ValueError for a file that is none, or of another version.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(path), framework="numpy") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(f"{path} is no reward head ({error}): give a file that --head wrote.") from None
+        if (metadata.get("format"), metadata.get("version")) != (FORMAT, str(VERSION)):
+            raise ValueError(f"{path} is no reward head of version {VERSION}: give a file that --head wrote.")
+        settings = json.loads(metadata["featuriser"])
+        made = None if settings is None else _featuriser(settings, tensors)
+        return RewardHead(
+            tuple(json.loads(metadata["names"])), tensors["theta"], made, json.loads(metadata["facts"])
+        )
+
+
+def _featuriser(settings: dict, tensors: dict[str, np.ndarray]) -> Featuriser:
+    kind = settings["featuriser"]
+    if kind == "format":
+        return FormatFeatures()
+    if kind == "model":
+        return LocalModel(settings["path"])
+    made = HashedNgrams(settings["components"], settings["buckets"])
+    made.idf, made.directions, made.formats = (
+        tensors[f"featuriser.{k}"] for k in ("idf", "directions", "formats")
+    )
+    return made

@@ -1,0 +1,98 @@
+"""`RobustBradleyTerry`: the robust reward as a scikit-learn classifier. Needs scikit-learn."""
+
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers
+from robust_rlhf_jax.rewards.plain_fit import plain_fit
+
+
+class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
+    """P(classes_[1] | x) = σ(θᵀx), x = φ(second option) − φ(first option), θ by `fit_reward`.
+
+    There is no intercept: an option is not better for its place. Columns of X need no scaling. Some labels may be
+    corrupt; without evidence of that the fit is maximum likelihood.
+
+    **Arguments:** `epsilon`: the largest share of corrupt pairs, in [0, ½); None: decided from the evidence, up to a
+    fifth; 0: plain maximum likelihood.
+
+    **Attributes after `fit`:** `classes_` [2]; `coef_` [1, p], θ; `intercept_` [1], 0; `n_features_in_`; `epsilon_`,
+    `interval_`: share of pairs that are corrupt, as `RewardModel` has them; `weights_`, `suspicion_` [N] of the
+    training pairs. It passes `check_estimator`; it takes two classes, dense X and no sample weights.
+
+    **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.scikit_learn import RobustBradleyTerry
+    >>> x = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = RobustBradleyTerry(epsilon=0).fit(x, x @ [2.0, -1.0] + x[:, 0] ** 3 / 9 > 0)
+    >>> model.score(x, x @ [2.0, -1.0] > 0) > 0.9
+    True
+    """
+
+    def __init__(self, epsilon: float | None = None):
+        self.epsilon = epsilon
+
+    def fit(self, X, y, groups=None):
+        """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair."""
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        check_classification_targets(y)
+        if type_of_target(y) != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}."
+            )
+        self.classes_, place = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("Classifier can't train when only one class is present.")
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
+        return self._fit(jnp.asarray(X), jnp.asarray(2.0 * place - 1.0), groups)
+
+    def _fit(self, x, labels, groups):
+        labels = labels.astype(x.dtype)
+        n = len(labels)
+        if self.epsilon == 0:
+            theta, weights, suspicion, epsilon, interval = (
+                plain_fit(x, labels),
+                np.ones(n),
+                np.zeros(n),
+                0.0,
+                (0.0, 0.0),
+            )
+        else:
+            ceiling = jnp.asarray(CEILING if self.epsilon is None else self.epsilon, x.dtype)
+            found = fit_differences(x, labels, ceiling, None if groups is None else group_numbers(groups, n))
+            theta, weights, suspicion = found.theta, found.weights, found.suspicion
+            epsilon, interval = float(found.epsilon), found.interval
+        self.coef_, self.intercept_ = np.asarray(theta, np.float64)[None], np.zeros(1)
+        self.weights_, self.suspicion_ = np.asarray(weights), np.asarray(suspicion)
+        self.epsilon_, self.interval_ = epsilon, np.asarray(interval)
+        return self
+
+    def decision_function(self, X):
+        """θᵀx of rows of X: above 0 where classes_[1] is likelier."""
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, dtype=(np.float64, np.float32), reset=False))
+        # Row by row, so that a row's number does not depend on what it comes with.
+        return np.sum(X.astype(np.float64) * self.coef_[0], axis=1)
+
+    def predict_proba(self, X):
+        """[N, 2] of P(class | x), in the order of `classes_`."""
+        second = 1.0 / (1.0 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        return np.stack([1.0 - second, second], axis=1)
+
+    def predict(self, X):
+        """The likelier class of each row."""
+        above = self.decision_function(X) > 0  # first: it says whether there was a fit
+        return self.classes_[above.astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

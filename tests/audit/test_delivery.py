@@ -1,0 +1,181 @@
+"""What an audit writes: files in the format they came in, read back by other libraries; a reward head; thresholds."""
+
+import json
+
+import numpy as np
+import pytest
+from text_pairs import made_up_fit
+
+from robust_rlhf_jax.audit.findings import find
+from robust_rlhf_jax.audit.record import schema
+from robust_rlhf_jax.audit.report import Writing, _deliver, reward_head
+from robust_rlhf_jax.audit.thresholds import ThresholdCrossed
+from robust_rlhf_jax.io import RewardHead, load_pairs
+
+pd = pytest.importorskip("pandas")
+datasets = pytest.importorskip("datasets")
+
+N, WRONG = 40, [3, 8]
+ADDED = ["suspicion", "keep", "suggested_label", "weight", "margin"]
+COLUMNS = {
+    "id": [f"00{i}" for i in range(N)],
+    "prompt": [f"Question {i}?" for i in range(N)],
+    "chosen": [f"A good answer with words {i} and {i * i}" for i in range(N)],
+    "rejected": [f"=HYPERLINK({i}) <script>alert(1)</script> \x1b[31mred" for i in range(N)],
+}
+
+
+def write(folder, form):
+    frame = pd.DataFrame(COLUMNS)
+    path = folder / f"pairs.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    else:
+        datasets.Dataset.from_pandas(frame).save_to_disk(str(path))
+    return path
+
+
+def read_back(path, form):
+    """By the libraries that trainers use."""
+    if form == "arrow":
+        return datasets.load_from_disk(str(path)).to_pandas()
+    return pd.read_parquet(path) if form == "parquet" else (
+        pd.read_csv(path, dtype={"id": str}) if form == "csv" else pd.read_json(path, lines=True, dtype={"id": str})
+    )  # fmt: skip
+
+
+@pytest.fixture(params=["csv", "jsonl", "parquet", "arrow"])
+def form(request):
+    return request.param
+
+
+def findings_of(path, wrong=tuple(WRONG)):
+    pairs = load_pairs(path)
+    return find(pairs, made_up_fit(pairs, wrong))
+
+
+def test_an_export_is_the_file_with_columns_more(tmp_path, form):
+    path = write(tmp_path, form)
+    out = tmp_path / f"out.{form}"
+    _deliver(findings_of(path), Writing(export=out))
+    back = read_back(out, form)
+    assert list(back.columns) == [*COLUMNS, *ADDED]
+    assert back["id"].tolist() == COLUMNS["id"]
+    assert back["chosen"].tolist() == COLUMNS["chosen"]
+    rejected = [f"'{t}" for t in COLUMNS["rejected"]] if form == "csv" else COLUMNS["rejected"]
+    assert back["rejected"].tolist() == rejected
+    assert np.flatnonzero(~back["keep"].astype(bool)).tolist() == WRONG
+    assert back["suggested_label"][3] == "rejected"
+    np.testing.assert_allclose(back["margin"][WRONG], -3.0)
+    assert (back["margin"].drop(WRONG) == 0).all()
+    assert (back["weight"][WRONG] == 0).all()
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([out.name, path.name])
+
+
+def test_a_cleaned_copy_has_the_kept_rows_as_they_were(tmp_path, form):
+    path = write(tmp_path, form)
+    _deliver(findings_of(path), Writing(clean=tmp_path / f"clean.{form}"))
+    back = read_back(tmp_path / f"clean.{form}", form)
+    assert list(back.columns) == list(COLUMNS)
+    assert back["id"].tolist() == [i for n, i in enumerate(COLUMNS["id"]) if n not in WRONG]
+
+
+def test_the_export_is_read_by_the_loader_of_trainers(tmp_path):
+    path = write(tmp_path, "jsonl")
+    _deliver(findings_of(path), Writing(export=tmp_path / "out.jsonl"))
+    loaded = datasets.load_dataset(
+        "json", data_files=str(tmp_path / "out.jsonl"), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert loaded.features["margin"].dtype == "float64"
+    assert loaded["margin"][3] == -3.0
+
+
+def test_a_second_audit_of_an_export_replaces_its_columns(tmp_path, form):
+    path = write(tmp_path, form)
+    _deliver(findings_of(path), Writing(export=tmp_path / f"one.{form}"))
+    _deliver(findings_of(tmp_path / f"one.{form}", ()), Writing(export=tmp_path / f"two.{form}"))
+    back = read_back(tmp_path / f"two.{form}", form)
+    assert list(back.columns) == [*COLUMNS, *ADDED]
+    assert back["keep"].astype(bool).all()
+
+
+@pytest.mark.parametrize(
+    ("writing", "sentence"),
+    [
+        ({"export": "out.csv"}, "so give a name that ends in .jsonl"),
+        ({"clean": "pairs.jsonl"}, "is the file itself"),
+        ({"export": "missing/out.jsonl"}, "does not exist: make it first"),
+        ({"head": "head.npz"}, "ends in .safetensors"),
+        ({"fail_if": ("corrupt",)}, "write a name, > or <, and a share"),
+    ],
+)
+def test_places_that_cannot_be_written_are_refused_first(tmp_path, writing, sentence):
+    pairs = load_pairs(write(tmp_path, "jsonl"))
+    given = {k: tmp_path / v if isinstance(v, str) else v for k, v in writing.items()}
+    with pytest.raises(ValueError, match=sentence):
+        Writing(**given).check(pairs, 0.0)
+
+
+def test_thresholds_come_after_all_is_written(tmp_path):
+    path = write(tmp_path, "jsonl")
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(ThresholdCrossed, match=r"corrupt is 0\.05"):
+        _deliver(findings_of(path), Writing(export=out, fail_if=("corrupt>0.01", "tie>0")))
+    assert out.exists()
+
+
+def test_a_reward_head_scores_new_texts_as_it_did(tmp_path):
+    pytest.importorskip("safetensors")
+    found = findings_of(write(tmp_path, "jsonl"))
+    head = reward_head(found)
+    head.save(tmp_path / "head.safetensors")
+    again = RewardHead.load(tmp_path / "head.safetensors")
+    texts = COLUMNS["prompt"], COLUMNS["chosen"]
+    expected = found.batch.pairs.chosen @ found.batch.fit.theta[1]
+    np.testing.assert_allclose(again.reward_texts(*texts), expected, rtol=1e-4, atol=1e-5)
+    assert again.facts["kept"] == N - 2
+    assert again.names == found.batch.pairs.names
+    (tmp_path / "no.safetensors").write_bytes(b"12345678")
+    with pytest.raises(ValueError, match="is no reward head"):
+        RewardHead.load(tmp_path / "no.safetensors")
+
+
+def test_the_schema_is_one():
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+def test_the_command_from_texts_to_a_cleaned_file(tmp_path, robust_rlhf):
+    jsonschema = pytest.importorskip("jsonschema")
+    path = write(tmp_path, "jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[5]["chosen"] = rows[5]["rejected"]
+    rows.append({"prompt": "bad"})
+    path.write_text("\n".join(map(json.dumps, rows)))
+    names = {"export": "out.jsonl", "clean": "clean.jsonl", "head": "head.safetensors", "out": "audit"}
+    options = [word for k, v in names.items() for word in (f"--{k}", tmp_path / v)]
+    status, printed, errors = robust_rlhf(
+        "audit", path, "--folds", 2, "--repeats", 1, "--skip-bad", 1, *options, "--fail-if", "identical>0"
+    )
+    assert status == 3, errors
+    assert errors == "robust-rlhf: identical is 0.0250, and --fail-if says identical>0.\n"
+    assert "1 unusable rows were skipped" in printed
+    assert sorted(p.name for p in (tmp_path / "audit").iterdir()) == [
+        "audit.html", "audit.json", "suspects.csv", "suspicion.png"
+    ]  # fmt: skip
+    record = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    jsonschema.validate(record, schema())
+    assert record["issues"]["identical"]["flagged"] == 1
+    assert record["skipped_rows"] == [{"row": 41, "column": "chosen", "reason": "is missing"}] + [
+        {"row": 41, "column": name, "reason": reason}
+        for name, reason in (("rejected", "is missing"), ("id", "is missing"))
+        if name == "rejected"
+    ]
+    assert len((tmp_path / "clean.jsonl").read_text().splitlines()) == record["summary"]["kept"]
+    page = (tmp_path / "audit" / "audit.html").read_text()
+    assert "<script" not in page
+    assert "\x1b" not in page + printed

@@ -1,0 +1,147 @@
+"""Each issue type finds its fault, says so in a sentence, and leaves honest pairs alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from text_pairs import faulty_file, made_up_fit, read
+
+from robust_rlhf_jax.audit.findings import find
+from robust_rlhf_jax.audit.issues import ISSUES, Batch, Issue, find_issues, measure_raters
+from robust_rlhf_jax.io import Pairs
+
+WORDS = {
+    "label": "label looks flipped",
+    "off_manifold": "occur in no other pair",
+    "identical": "Both sides are the same",
+    "both_orders": "prefers the other one",
+    "near_duplicates": "nearly the same pair",
+    "rater": "agrees with the rest in",
+    "tie": "calls it a tie",
+}
+
+
+def batch_of(folder, fault, share=0.05, n=300):
+    path, faulty, twin = faulty_file(folder, fault, share, n)
+    pairs = read(path)
+    wrong = np.flatnonzero(faulty) if fault in ("label", "rater") else ()
+    return Batch(pairs, made_up_fit(pairs, wrong)), faulty, twin
+
+
+@pytest.mark.parametrize("fault", WORDS)
+def test_a_fault_is_found_and_explained(tmp_path, fault):
+    batch, faulty, twin = batch_of(tmp_path, fault, 0.1 if fault == "rater" else 0.05)
+    issue = find_issues(batch)[fault]
+    if fault in ("both_orders", "near_duplicates"):  # a pair and its copy contradict each other
+        faulty = faulty.copy()
+        faulty[twin[twin >= 0]] = True
+    np.testing.assert_array_equal(issue.flag, faulty)
+    assert all(WORDS[fault] in issue.explain(row) for row in np.flatnonzero(faulty))
+    assert issue.score[faulty].max() < issue.score[~faulty].min() + 1e-9
+    assert f"{int(faulty.sum()):,}" in issue.summary
+
+
+def test_honest_pairs_have_no_issue(tmp_path):
+    batch, *_ = batch_of(tmp_path, None, 0.0)
+    for name, issue in find_issues(batch).items():
+        assert not issue.flag.any(), name
+        assert ((issue.score >= 0) & (issue.score <= 1)).all()
+
+
+def test_sides_that_part_after_what_a_trainer_sees_are_identical(tmp_path):
+    batch, *_ = batch_of(tmp_path, None, 0.0)
+    whole = find_issues(batch)["identical"]
+    assert not whole.flag.any()
+    texts = batch.pairs.texts
+    long = dataclasses.replace(
+        texts,
+        chosen=[f"{'word ' * 100}{t}" for t in texts.chosen],
+        rejected=[f"{'word ' * 100}{t}" for t in texts.rejected],
+    )
+    cut = Batch(dataclasses.replace(batch.pairs, texts=long), batch.fit, truncate=100)
+    issue = ISSUES["identical"](cut)
+    assert issue.flag.all()
+    assert "Cut to 100 words" in issue.explain(0)
+
+
+def numeric(x, raters=None, n_features=3):
+    names = tuple(f"f{i}" for i in range(x.shape[1]))
+    n = len(x)
+    return Pairs("x.csv", "csv", np.arange(n), n, "numeric", names, x, np.zeros_like(x), None, np.ones(n),
+                 np.zeros(n, bool), raters=raters)  # fmt: skip
+
+
+def test_one_row_far_off_is_found_and_heavy_tails_are_not():
+    x = np.random.default_rng(0).standard_t(4, size=(3000, 5))
+    clean = numeric(x)
+    assert not ISSUES["off_manifold"](Batch(clean, made_up_fit(clean))).flag.any()
+    x = x.copy()
+    x[7] *= 1000
+    spoilt = numeric(x)
+    found = ISSUES["off_manifold"](Batch(spoilt, made_up_fit(spoilt)))
+    np.testing.assert_array_equal(np.flatnonzero(found.flag), [7])
+    assert "times as far out" in found.explain(7)
+
+
+def test_rare_honest_features_are_not_off_manifold():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 6))
+    x[:, 5] = rng.choice([-1, 0, 1], 3000, p=[0.02, 0.96, 0.02])
+    pairs = numeric(x)
+    assert not ISSUES["off_manifold"](Batch(pairs, made_up_fit(pairs))).flag.any()
+
+
+def test_tables_of_few_features_have_no_duplicates():
+    pairs = numeric(np.random.default_rng(0).choice([-1.0, 1.0], (100, 3)))
+    found = find_issues(Batch(pairs, made_up_fit(pairs)))
+    assert not {"both_orders", "near_duplicates", "rater"} & set(found)
+
+
+def test_near_duplicates_of_embeddings():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200, 32)).astype(np.float32)
+    a[150], b[150] = b[20] + 1e-4, a[20] - 1e-4
+    pairs = dataclasses.replace(numeric(a), rejected=b, kind="embeddings")
+    issue = ISSUES["near_duplicates"](Batch(pairs, made_up_fit(pairs)))
+    np.testing.assert_array_equal(np.flatnonzero(issue.flag), [20, 150])
+    assert issue.dropped.sum() == 1
+
+
+def test_a_shortcut_is_named():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 3))
+    x[:, 0] = np.abs(x[:, 0])  # the larger f0 always wins
+    pairs = numeric(x)
+    issue = ISSUES["shortcut"](Batch(pairs, made_up_fit(pairs)))
+    assert "the larger f0 alone explains 100%" in issue.summary
+    assert not issue.dropped.any()
+
+
+def test_reliability_of_raters():
+    rng = np.random.default_rng(0)
+    raters = np.repeat(["good", "coin", "liar", "few"], [4000, 200, 100, 5])
+    pairs = numeric(rng.normal(size=(4305, 3)), raters=raters)
+    wrong = [*range(0, 200), *range(4000, 4100), *range(4200, 4300)]
+    batch = Batch(pairs, made_up_fit(pairs, wrong))
+    found = {r.name: r for r in measure_raters(batch)}
+    assert [found[name].flagged for name in ("good", "coin", "liar", "few")] == [False, True, True, False]
+    assert found["liar"].reliability < -0.9
+    assert found["coin"].reliability == pytest.approx(0, abs=0.1)
+
+
+def test_an_issue_type_of_ones_own(tmp_path):
+    batch, *_ = batch_of(tmp_path, None, 0.0)
+
+    def short(batch):
+        words = np.array([len(text.split()) for text in batch.pairs.texts.chosen])
+        return Issue(
+            "short", np.clip(words / 40, 0, 1), words < 20, lambda row: "It is short.", "Some are short."
+        )
+
+    found = find(batch.pairs, batch.fit, extra=[short])
+    assert found.issues["short"].flag.any()
+    assert not found.verdicts.keep[found.issues["short"].flag].any()
+    with pytest.raises(ValueError, match="is there twice"):
+        find_issues(batch, [short, short])
+    with pytest.raises(ValueError, match=r"a score in \[0, 1\]"):
+        find_issues(batch, [lambda b: Issue("bad", np.full(300, 2.0), np.zeros(300, bool), str, "")])

@@ -1,0 +1,80 @@
+"""The scikit-learn estimator: its contract, and that it is the robust fit."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.scikit_learn import RobustBradleyTerry
+
+THETA = np.array([2.0, -1.0, 0.5])
+
+
+def make(n=400, flipped=0, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_t(4, size=(n, 3))
+    y = rng.uniform(size=n) < 1 / (1 + np.exp(-x @ THETA))
+    worst = np.argsort(-np.abs(x @ THETA))[:flipped]
+    y[worst] = ~y[worst]
+    return x, np.where(y, "second", "first")
+
+
+def test_the_contract_of_scikit_learn():
+    # ε = 0 shares all but the fit with other ε, and compiles in a second a shape instead of ten.
+    check_estimator(RobustBradleyTerry(epsilon=0))
+
+
+def test_without_corruption_it_is_maximum_likelihood():
+    x, y = make()
+    reference = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, y)
+    plain = RobustBradleyTerry(epsilon=0).fit(x, y)
+    np.testing.assert_allclose(plain.coef_, reference.coef_, rtol=2e-3)
+    np.testing.assert_allclose(plain.predict_proba(x), reference.predict_proba(x), atol=2e-3)
+    robust = RobustBradleyTerry().fit(x, y)
+    np.testing.assert_allclose(robust.coef_, plain.coef_, rtol=1e-3)
+    assert robust.epsilon_ == 0
+
+
+def test_plain_fit_is_fit_differences_at_zero():
+    x, y = make()
+    labels = jnp.asarray(np.where(y == "second", 1.0, -1.0), jnp.float32)
+    found = fit_differences(jnp.asarray(x, jnp.float32), labels, jnp.asarray(0.0, jnp.float32))
+    np.testing.assert_allclose(RobustBradleyTerry(epsilon=0).fit(x, y).coef_[0], found.theta, rtol=1e-3)
+
+
+def test_it_survives_flipped_labels_and_says_so():
+    x, y = make(flipped=40)
+    _, clean = make()
+    robust = RobustBradleyTerry().fit(x, y)
+    assert robust.score(x, clean) > LogisticRegression(fit_intercept=False).fit(x, y).score(x, clean) + 0.05
+    assert 0.05 < robust.epsilon_ < 0.2
+    assert robust.interval_[0] <= 0.1 <= robust.interval_[1]
+    assert robust.weights_[y != clean].mean() < 0.2 < robust.suspicion_[y != clean].mean()
+
+
+def test_pipelines_grid_searches_and_cleanlab_take_it():
+    x, y = make()
+    search = GridSearchCV(RobustBradleyTerry(), {"epsilon": [0, 0.0]}, cv=2, scoring="neg_log_loss").fit(x, y)
+    assert search.best_estimator_.coef_.shape == (1, 3)
+    pipe = make_pipeline(FunctionTransformer(), RobustBradleyTerry(epsilon=0))
+    chance = cross_val_predict(pipe, x, y, cv=3, method="predict_proba")
+    cleanlab = pytest.importorskip("cleanlab.filter")
+    found = cleanlab.find_label_issues((y == "second").astype(int), chance)
+    assert found.shape == y.shape
+
+
+@pytest.mark.parametrize(("options", "y", "message"), [
+    ({"epsilon": 0.5}, [0, 1, 0, 1], "outside"),
+    ({}, [0, 1, 2, 1], "Only binary"),
+    ({}, [1, 1, 1, 1], "only one class"),
+])  # fmt: skip
+def test_what_it_refuses(options, y, message):
+    with pytest.raises(ValueError, match=message):
+        RobustBradleyTerry(**options).fit(np.eye(4), y)
