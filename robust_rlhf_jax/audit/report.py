@@ -65,7 +65,7 @@ class Writing:
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
         if inject and (self.export or self.clean or self.head or self.fail_if):
             raise ValueError(
-                f"inject={inject} spoils labels on purpose: leave --export, --clean, --head and --fail-if out."
+                f"inject={inject} corrupts labels on purpose: leave --export, --clean, --head and --fail-if out."
             )
 
 
