@@ -34,7 +34,8 @@ ABSURD = 0.05
 class Judgement(eqx.Module):
     """`chosen`: index of the explanation believed; `plausible` [E]: those that the data do not refute against it;
     `scores` [E] in nats per pair; `needed` [E]: least share of the pairs that must be corrupt if it is right;
-    `admissible` [E]; `at_stake` [E]: accuracy that the plain fit would lose.
+    `admissible` [E]; `at_stake` [E]: accuracy that the plain fit would lose; `lead` [E]: how far its score is above the
+    plain one's, in standard errors.
     """
 
     chosen: Int[Array, ""]
@@ -43,6 +44,7 @@ class Judgement(eqx.Module):
     needed: Float[Array, " E"]
     admissible: Bool[Array, " E"]
     at_stake: Float[Array, " E"]
+    lead: Float[Array, " E"]
 
 
 def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -> Judgement:
@@ -66,9 +68,8 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     # One row that lies absurdly far out may erase a feature that decides little: against such rows certainty suffices.
     gone = 1.0 - explanations.weights
     absurd = matmul(gone, pairs.far.astype(gone.dtype)) > ABSURD * jnp.sum(gone, axis=1)
-    ahead = scores - scores[0]
-    better = (ahead > AHEAD * likelihood.error) & (at_stake > MATERIAL)
-    better = better | (absurd & (ahead > CERTAIN * likelihood.error))
+    lead = (scores - scores[0]) / jnp.maximum(likelihood.error, jnp.finfo(scores.dtype).tiny)
+    better = ((lead > AHEAD) & (at_stake > MATERIAL)) | ((lead > CERTAIN) & absurd)
     eligible = admissible & jnp.where(admissible[0], better, jnp.arange(len(scores)) > 0)
     standing = jnp.where(eligible, scores, -jnp.inf)
     # The first of those that are as good as the best: rounding must not choose between them.
@@ -77,7 +78,7 @@ def judge(pairs: Pairs, explanations: Explanations, epsilon: Float[Array, ""]) -
     # A trimmed fit gives up its share of honest pairs whatever the data: it is plausible only where it is chosen.
     near = admissible & (scores >= scores[chosen] - CERTAIN * likelihood.error) & explanations.by_evidence
     plausible = near | (jnp.arange(len(scores)) == chosen)
-    return Judgement(chosen, plausible, scores, needed, admissible, at_stake)
+    return Judgement(chosen, plausible, scores, needed, admissible, at_stake, lead)
 
 
 class _Fair(eqx.Module):
