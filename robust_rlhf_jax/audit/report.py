@@ -10,7 +10,7 @@ import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Columns, Pairs, RewardHead, export
-from robust_rlhf_jax.io.export import check_export
+from robust_rlhf_jax.io.exports import check_export
 from robust_rlhf_jax.outputs import whole_folder
 
 from .cross_fit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit

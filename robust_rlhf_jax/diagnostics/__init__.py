@@ -2,6 +2,7 @@
 
 from ._coverage import Coverage, coverage
 from ._hidden_actions import HiddenActions, hidden_actions
+from ._stability import Stability, stability
 from .bounds import (
     EXPONENTS,
     condition_number_bound,
@@ -21,7 +22,6 @@ from .label_limits import (
     reversal_level,
     two_world_gap,
 )
-from .stability import Stability, stability
 
 __all__ = [
     "EXPONENTS",

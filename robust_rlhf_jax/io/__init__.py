@@ -1,7 +1,7 @@
 """Preference files of any kind as pairs with features, and back."""
 
 from .bad_cells import BadCell
-from .export import export
+from .exports import export
 from .featurisers import FEATURISERS, Featuriser
 from .pairs import Columns, Pairs, load_pairs
 from .reading import READERS, read_table

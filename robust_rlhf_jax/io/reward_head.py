@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .export import whole_path
+from .exports import whole_path
 from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
 
 FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1

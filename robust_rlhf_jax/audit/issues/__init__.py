@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 
+from ._both_orders import both_orders
+from ._identical import identical
+from ._label import label
+from ._near_duplicates import near_duplicates
+from ._off_manifold import off_manifold
+from ._rater import Rater, measure_raters, rater
+from ._shortcut import shortcut
+from ._tie import tie
 from .base import TRUNCATED_AT, Batch, Issue, IssueType
-from .both_orders import both_orders
-from .identical import identical
-from .label import label
-from .near_duplicates import near_duplicates
-from .off_manifold import off_manifold
-from .rater import Rater, measure_raters, rater
-from .shortcut import shortcut
-from .tie import tie
 
 ISSUES: dict[str, IssueType] = {
     "label": label,
