@@ -15,7 +15,7 @@ def fitted(tmp_path_factory):
 
 
 def test_ties_take_no_part(fitted):
-    pairs, faulty, fit = fitted
+    _, faulty, fit = fitted
     np.testing.assert_array_equal(fit.fitted, ~faulty)
     assert (fit.margins[faulty] == 0).all()
     np.testing.assert_allclose(fit.agreement()[faulty], 0.5)
