@@ -48,6 +48,7 @@ class AuditResult(eqx.Module):
     | `left_out` | [N] | share of the robust fits that saw the pair and left it out, 0 where none saw it |
     | `suspicion` | [N] | −log P of the audited label under those fits, mean over repeats: higher is worse |
     | `epsilon` | | ε as given, or the mean share of the pairs that the robust fits find evidence against |
+    | `evidence` | | mean share of the pairs that "fit_reward" finds evidence against, whatever ε; 0 of other fits |
     | `interval` | [2] | shares that are certain to be corrupt, and that could be, means over the robust fits |
     | `flagged` | [N] | the ⌊εN⌋ pairs of highest suspicion |
     | `injected` | [N] | labels that this audit flipped |
@@ -72,6 +73,7 @@ class AuditResult(eqx.Module):
     left_out: Float[np.ndarray, " N"]
     suspicion: Float[np.ndarray, " N"]
     epsilon: float
+    evidence: float
     interval: Float[np.ndarray, " 2"]
     flagged: Bool[np.ndarray, " N"]
     injected: Bool[np.ndarray, " N"]
@@ -146,6 +148,7 @@ def audit(
     run = _cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     return _summarise(
         run, clean, injected, groups, float(run.share.mean()) if epsilon is None else float(epsilon),
+        evidence=float(run.share.mean()) if estimator == DEFAULT_FIT else 0.0,
         differences=np.asarray(data.differences()),
         theta=run.theta.mean(axis=(0, 1)) @ to_x.T,
         rank=rank,

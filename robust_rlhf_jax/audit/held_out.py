@@ -49,7 +49,7 @@ class HeldOut:
     @property
     def epsilon(self) -> float:
         """The share of corrupt pairs that there is evidence for: contradictions of the fits, or flips."""
-        return max(float(self.result.epsilon), self.flips.evident)
+        return max(float(self.result.evidence), self.flips.evident)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -45,7 +45,7 @@ def _histogram(axes, result):
     axes.set(
         yscale="log", ylim=(0.7, None), xlabel="suspicion: −log P(label), held out", ylabel="pairs per bin"
     )
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")
 
 
 def _ranking(axes, result):
@@ -55,7 +55,7 @@ def _ranking(axes, result):
     axes.scatter(rank[~flagged], score[~flagged], s=5, color=COLOURS["kept"], label="kept")
     axes.scatter(rank[flagged], score[flagged], s=5, color=COLOURS["flagged"], label="flagged")
     axes.set(xlabel="rank of the pair, most suspicious first", ylabel="suspicion")
-    axes.legend(frameon=False, markerscale=2)
+    axes.legend(frameon=False, markerscale=2, loc="upper right")
 
 
 def _detection(axes, result):

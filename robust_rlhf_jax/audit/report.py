@@ -144,7 +144,7 @@ def _print(pairs, rows, result, findings, config, top, seconds) -> None:
 
     console = Console()
     print_fits(console, pairs, rows, result, config, top, seconds)
-    if config["epsilon"] is None and (findings is None or findings.summary.epsilon == result.epsilon):
+    if config["epsilon"] is None and (findings is None or findings.summary.epsilon == result.evidence):
         console.print(evidence(result))
     if findings is not None:
         print_findings(console, findings, top)
