@@ -74,7 +74,7 @@ def test_names_of_features_and_files_are_shown_harmless(robust_rlhf, tmp_path, m
     assert r"\x1b[5ma" in printed
     assert printed.replace("\n", "").isprintable()
     assert sorted(path.name for path in (tmp_path / "out\x1b[2J").iterdir()) == [
-        "audit.json", "suspects.csv", "suspicion.png",
+        "audit.html", "audit.json", "suspects.csv", "suspicion.png",
     ]  # fmt: skip
 
 
@@ -101,6 +101,7 @@ def audit_with(stdout, tmp_path, environment):
         words, cwd=tmp_path, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300
     )
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "audit.html",
         "audit.json",
         "suspects.csv",
         "suspicion.png",

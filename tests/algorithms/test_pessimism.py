@@ -216,7 +216,7 @@ def test_every_gradient_reports_a_nonfinite_oracle(gradient, small_mdp64):
         assert np.isfinite(found.theta).all()
 
 
-def test_a_nonfinite_oracle_spoils_its_own_lane_only(holes):
+def test_a_nonfinite_oracle_corrupts_its_own_lane_only(holes):
     mdp, data, reference = holes
 
     def lane(cliff):
