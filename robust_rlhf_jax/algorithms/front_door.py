@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.units import typical_entries
 from robust_rlhf_jax.likelihood.confidence import Ellipsoid, chi_square_quantile, ellipsoid
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
-from robust_rlhf_jax.preferences.table_check import believed as heeded
+from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
 from robust_rlhf_jax.rewards import RewardFit, believed_differences, fit_data
 from robust_rlhf_jax.rewards.fit import CEILING
 from robust_rlhf_jax.rewards.scarcity import secured
@@ -78,7 +78,7 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     believed, off = ask_table(data)
     dtype = data.features.dtype
     # What the table shows to be corrupt is no longer among the pairs that may be.
-    gone = jnp.mean(heeded(off), dtype=dtype)
+    gone = jnp.mean(believed_pairs(off), dtype=dtype)
     remaining = None if epsilon is None else jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
     ceiling = jnp.asarray(CEILING, dtype) if remaining is None else remaining
     found = fit_data(data, ceiling)

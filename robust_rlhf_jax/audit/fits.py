@@ -115,7 +115,7 @@ def fit_robust(
 ) -> RobustFit:
     """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
 
-    `groups`: the rater of each pair as a number from 0, which only "fit_reward" heeds.
+    `groups`: the rater of each pair as a number from 0, which only "fit_reward" uses.
     """
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)

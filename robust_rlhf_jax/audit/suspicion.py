@@ -42,7 +42,7 @@ def suspicion_scores(
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
     `estimator`: "fit_reward" or a name in `rewards.REWARD_ESTIMATORS`, which also take `radius`, the bound on ‖θ‖₂,
-    None for √(Hd). `groups` [N]: who labelled each pair, which `fit_reward` heeds. `ask_table`: false for the
+    None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone. `ask_table`: false for the
     estimator's suspicion alone.
 
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
