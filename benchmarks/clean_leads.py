@@ -19,6 +19,7 @@ from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.explanations import explain, first_fits
 from robust_rlhf_jax.rewards.fit import overdispersion
+from robust_rlhf_jax.rewards.proposals import doubted_rows
 from robust_rlhf_jax.rewards.selection import AHEAD, MATERIAL, judge
 
 FLIPPED, LEVELS = (0.0, 0.1, 0.2), (0.05, 0.1, 0.2)
@@ -28,9 +29,10 @@ FLIPPED, LEVELS = (0.0, 0.1, 0.2), (0.05, 0.1, 0.2)
 def largest_lead(x, labels, epsilon, people):
     """In standard errors; −∞ where nothing that may be believed puts accuracy at stake."""
     pairs = unit_free(x, labels)
-    starts, plain = first_fits(pairs)
+    rows = doubted_rows(pairs, epsilon)
+    starts, plain = first_fits(pairs, rows)
     spread = 1.0 if people is None else overdispersion(pairs, plain.t, people)
-    found = judge(pairs, explain(pairs, starts, epsilon, spread), epsilon)
+    found = judge(pairs, explain(pairs, rows, starts, epsilon, spread), epsilon)
     counts = found.admissible & (found.at_stake > MATERIAL) & (jnp.arange(len(found.lead)) > 0)
     return jnp.max(jnp.where(counts, found.lead, -jnp.inf))
 

@@ -18,7 +18,7 @@ from no_harm import short
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.explanations import Explanations, explain, first_fits
-from robust_rlhf_jax.rewards.proposals import believed_rows
+from robust_rlhf_jax.rewards.proposals import believed_rows, doubted_rows
 from robust_rlhf_jax.rewards.selection import judge
 
 
@@ -26,8 +26,9 @@ from robust_rlhf_jax.rewards.selection import judge
 def examined(x, labels, epsilon, truth):
     """(the map from t to θ, explanations, judgement, index of the one chosen), the two extra ones last."""
     pairs = unit_free(x, labels)
-    starts, plain = first_fits(pairs)
-    found = explain(pairs, starts, epsilon)
+    rows = doubted_rows(pairs, epsilon)
+    starts, plain = first_fits(pairs, rows)
+    found = explain(pairs, rows, starts, epsilon)
     at_truth = believed_rows(pairs, 1 - epsilon, matmul(pairs.from_theta, truth), jnp.asarray(True))
     opposite = believed_rows(pairs, 1 - 1.5 * epsilon, -plain.t, jnp.asarray(True))
     more = Explanations(

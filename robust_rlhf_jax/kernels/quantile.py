@@ -33,19 +33,19 @@ def upper_threshold(
     **Arguments:** `x` [n] without NaN, `weights` [n] ≥ 0, `mass` ≥ 0.
     """
     keys = _ordered_bits(x)
-    highest = jnp.max(keys)
     unsigned, bits = _UNSIGNED[x.dtype]
 
     def set_bit(carry):
         threshold, bit = carry
         trial = threshold | bit
-        enough = (jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass) & (trial <= highest)
+        enough = jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass
         return jnp.where(enough, trial, threshold), bit >> unsigned(1)
 
     first = jnp.zeros((), unsigned), unsigned(1) << unsigned(bits - 1)
     found, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)
     # No bit could be set: rounding put `mass` a hair above Σw, and every value is wanted.
-    return jnp.where(found == 0, -jnp.inf, _float_from_bits(found, x.dtype))
+    threshold = jnp.where(found == 0, -jnp.inf, _float_from_bits(found, x.dtype))
+    return jnp.where(mass > 0, threshold, jnp.max(x))
 
 
 def keep_top(

@@ -10,14 +10,7 @@ from jaxtyping import Array, Bool, Float
 from .coordinates import WIDE, Pairs
 from .doubt import doubted_directions, span_basis
 from .examination import examine
-from .proposals import (
-    FILTER_UP_TO,
-    believed_rows,
-    best_share,
-    crowds,
-    filtered_rows,
-    lengths,
-)
+from .proposals import FILTER_UP_TO, DoubtedRows, believed_rows, filtered_rows, lengths
 from .weighted_fit import PRIOR, WeightedFit, first_factor, fit
 
 # Share of the pairs that some trimmed fits leave out at first where ε is less: lies may look likely at other starts.
@@ -46,6 +39,7 @@ class Starts(NamedTuple):
 
 def explain(
     pairs: Pairs,
+    rows: DoubtedRows,
     starts: Starts,
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float = 1.0,
@@ -57,12 +51,9 @@ def explain(
     To these come trimmed fits (Algorithm 2) from five starts.
     """
     ones, plain = jnp.ones_like(pairs.o), starts.plain
-    most, budget = 1.0 - 2.0 * epsilon, 2.0 * epsilon * pairs.n_pairs
+    budget = 2.0 * epsilon * pairs.n_pairs
     unsure, trimmed = _by_margins(pairs, starts, epsilon)
-    short, lonely = -lengths(pairs), -crowds(pairs)
-    ranked = [(short, most), (lonely, most), (lonely, 1.0 - epsilon)][: 3 if pairs.z.shape[1] <= WIDE else 2]
-    merits, shares = (jnp.stack(column) for column in zip(*ranked, strict=True))
-    doubts = [ones, *jax.lax.map(lambda given: best_share(*given), (merits, shares))]
+    doubts = [ones, *rows.weights]
     if pairs.z.shape[1] <= FILTER_UP_TO:
         doubts.append(filtered_rows(pairs, epsilon))
     from_plain = jnp.broadcast_to(plain, (len(doubts), plain.shape[0]))
@@ -82,10 +73,9 @@ def explain(
     )
 
 
-def first_fits(pairs: Pairs) -> tuple[Starts, WeightedFit]:
+def first_fits(pairs: Pairs, rows: DoubtedRows) -> tuple[Starts, WeightedFit]:
     """The `Starts`, and the plain fit with its status: maximum likelihood on all pairs, no prior."""
-    half = best_share(-lengths(pairs), jnp.asarray(0.5, pairs.z.dtype))
-    weights = jnp.stack([jnp.ones_like(pairs.o), _inverse_lengths(pairs), half])
+    weights = jnp.stack([jnp.ones_like(pairs.o), _inverse_lengths(pairs), rows.short_half])
     priors = jnp.asarray([0.0, PRIOR, PRIOR], pairs.z.dtype)
     zero = jnp.zeros(pairs.z.shape[1], pairs.z.dtype)
     fits = jax.lax.map(

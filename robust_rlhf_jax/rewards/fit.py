@@ -15,6 +15,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .coordinates import Pairs, unit_free
 from .doubt import COVERED, coverage, span_basis, unit_rows
 from .explanations import explain, first_fits
+from .proposals import doubted_rows
 from .selection import judge
 from .share import corrupt_share
 from .suspicion import suspicion_of
@@ -70,11 +71,12 @@ def fit_differences(
 @eqx.filter_jit
 def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
     pairs = unit_free(x, labels)
-    starts, plain = first_fits(pairs)
+    rows = doubted_rows(pairs, epsilon)
+    starts, plain = first_fits(pairs, rows)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
 
     def robust():
-        explanations = explain(pairs, starts, epsilon, spread)
+        explanations = explain(pairs, rows, starts, epsilon, spread)
         found = judge(pairs, explanations, epsilon)
         undisputed = jnp.min(jnp.where(found.plausible[:, None], explanations.weights, 1.0), axis=0)
         trusting = found.chosen == 0
@@ -91,7 +93,7 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         return _Outcome(plain.t, ones, ones, *nothing)
 
     # Labels that a reward explains one and all contradict nothing.
-    explained = jnp.all(pairs.margins(plain.t) > 0)
+    explained = jnp.min(pairs.margins(plain.t)) > 0
     found = jax.lax.cond((epsilon > 0) & ~explained, robust, classical)
     return RewardFit(
         theta=matmul(pairs.to_theta, found.t),

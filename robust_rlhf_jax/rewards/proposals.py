@@ -1,5 +1,7 @@
 """Which pairs to doubt first: weights from x and from margins, that `score_test` may take back."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -37,6 +39,24 @@ def crowds(pairs: Pairs) -> Float[Array, " N"]:
     return jnp.zeros(round(1.0 / SAME) + 1, key.dtype).at[cell].add(1.0)[cell]
 
 
+class DoubtedRows(NamedTuple):
+    """Weights by x alone: `short_half` [N]: the shorter half of the rows; `weights` [m, N]: without the 2ε longest
+    rows, without the 2ε and without the ε that stand in the largest crowds.
+    """
+
+    short_half: Float[Array, " N"]
+    weights: Float[Array, "m N"]
+
+
+def doubted_rows(pairs: Pairs, epsilon: Float[Array, ""]) -> DoubtedRows:
+    """The rows that their place alone makes suspect, all of them by one program."""
+    short, lonely, most = -lengths(pairs), -crowds(pairs), 1.0 - 2.0 * epsilon
+    ranked = [(short, jnp.full_like(epsilon, 0.5)), (short, most), (lonely, most), (lonely, 1.0 - epsilon)]
+    merits, shares = (jnp.stack(c) for c in zip(*ranked[: 4 if pairs.z.shape[1] <= WIDE else 3], strict=True))
+    half, *others = jax.lax.map(lambda given: best_share(*given), (merits, shares))
+    return DoubtedRows(half, jnp.stack(others))
+
+
 def filtered_rows(pairs: Pairs, epsilon: Float[Array, ""]) -> Float[Array, " N"]:
     """What the covariance filter leaves (`robust_covariance`)."""
     return filter_whitened(pairs.z, epsilon, pairs.rank)
@@ -58,7 +78,7 @@ def believed_rows(
         margins = pairs.margins(t)
         merit = jnp.where(likely, margins, -jnp.abs(margins))
         weights = best_share(merit, share)
-        moved = jnp.any(weights != last)
+        moved = jnp.sum(jnp.abs(weights - last)) > 0
         found = fit(pairs, weights, t, factor=factor)
         return weights, found.t, found.factor, moved, count + 1
 

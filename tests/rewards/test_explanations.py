@@ -7,6 +7,7 @@ import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.explanations import explain, first_fits
+from robust_rlhf_jax.rewards.proposals import doubted_rows
 
 from .worlds import THETA, N, normal_pairs, planted, rare_pairs
 
@@ -14,8 +15,9 @@ from .worlds import THETA, N, normal_pairs, planted, rare_pairs
 @jax.jit
 def explained(x, labels, epsilon):
     pairs = unit_free(x, labels)
-    starts, plain = first_fits(pairs)
-    claims = explain(pairs, starts, epsilon)
+    rows = doubted_rows(pairs, epsilon)
+    starts, plain = first_fits(pairs, rows)
+    claims = explain(pairs, rows, starts, epsilon)
     return claims, plain.t, claims.t @ pairs.to_theta.T
 
 
