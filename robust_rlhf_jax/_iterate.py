@@ -120,8 +120,13 @@ def iterate(
 
 def has_nan(tree: PyTree):
     """Whether any floating-point leaf holds a NaN (infinities are allowed: a start value may be −∞)."""
-    leaves = [jnp.any(jnp.isnan(x)) for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
-    return jnp.any(jnp.stack(leaves)) if leaves else jnp.asarray(False)
+    # Counted in floats: XLA turns `any` over many rows into three programs.
+    counts = [
+        jnp.sum(jnp.isnan(x), dtype=jnp.float32)
+        for x in jax.tree.leaves(tree)
+        if jnp.issubdtype(x.dtype, jnp.inexact)
+    ]
+    return sum(counts, jnp.zeros((), jnp.float32)) > 0
 
 
 def _reopen(it: Iteration, solver, problem) -> Iteration:
