@@ -29,42 +29,63 @@ PACKAGE = "robust_rlhf_jax"
 NO_FLOAT_HAS = re.compile(
     r"(Add|Sub|Mul|Div|Pow|Mod|MatMult|USub|Eq|LtE?|GtE?)_(Bit\w+|.Shift|Invert|Not|Is|IsNot)$"
 )
-FOLDERS = ("kernels", "estimators", "oracles", "algorithms")
+FOLDERS = (
+    "kernels",
+    "moments",
+    "likelihood",
+    "rewards",
+    "rewards/rivals",
+    "oracles",
+    "oracles/primal_dual",
+    "algorithms",
+)
 # Files whose tests have another name than test_<file>.py; later ones run if the earlier ones pass.
 MIRRORS = {
-    "estimators/label_noise": ["estimators/test_margin_fit", "estimators/test_reward_fits"],
-    "estimators/logistic_problem": ["estimators/test_logistic_regression", "estimators/test_logistic_lbfgs"],
-    "estimators/margin_losses": ["estimators/test_margin_fit"],
-    "estimators/moments": ["estimators/test_robust_moments", "estimators/test_bounded_influence"],
-    "estimators/projection": ["estimators/test_confidence_set"],
-    "estimators/regression": ["estimators/test_robust_regression"],
-    "estimators/reward": ["estimators/test_robust_reward"],
-    "estimators/reward_protocol": ["estimators/test_reward_fits"],
-    "estimators/row_geometry": ["estimators/test_trimmed_mle", "estimators/test_units"],
-    "estimators/scaled_span": ["estimators/test_row_span", "estimators/test_units"],
-    "estimators/separation": ["estimators/test_trimmed_mle"],
-    "estimators/suspects": ["estimators/test_bounded_influence", "estimators/test_range"],
+    "moments/covariance": ["moments/test_filters", "invariances/test_range", "invariances/test_units"],
+    "moments/influence": ["invariances/test_bounded_influence", "moments/test_filters"],
+    "moments/mean": ["moments/test_filters", "invariances/test_range"],
+    "moments/regression": ["moments/test_regression", "invariances/test_bounded_influence"],
+    "moments/scaled_span": ["moments/test_span", "invariances/test_units"],
+    "likelihood/_stationarity": ["likelihood/test_stationarity"],
+    "likelihood/geometry": ["likelihood/test_trimmed", "invariances/test_units"],
+    "likelihood/logistic_problem": [
+        "likelihood/test_logistic_regression",
+        "likelihood/test_logistic_lbfgs",
+    ],
+    "likelihood/margin_losses": ["likelihood/test_margin_fit"],
+    "likelihood/projection": ["likelihood/test_confidence"],
+    "likelihood/separation": ["likelihood/test_trimmed"],
+    "rewards/doubt": ["rewards/test_fit", "rewards/test_explanations"],
+    "rewards/examination": ["rewards/test_label_outliers", "rewards/test_score_test", "rewards/test_fit"],
+    "rewards/plain_fit": ["rewards/test_weighted_fit"],
+    "rewards/protocol": ["rewards/test_registry"],
+    "rewards/share": ["rewards/test_epsilon_estimate", "rewards/test_fit"],
+    "rewards/suspicion": ["rewards/test_crowds", "rewards/test_fit"],
+    "rewards/rivals/label_noise": ["rewards/test_registry", "likelihood/test_margin_fit"],
     "oracles/backward_induction": ["oracles/test_value_iteration"],
     "oracles/base": ["oracles/test_oracle_protocol"],
     "oracles/exact": ["oracles/test_oracle_protocol"],
-    "oracles/game": ["oracles/test_primal_dual_oracle", "oracles/test_pooled_planning"],
     "oracles/lsvi": ["oracles/test_value_iteration", "oracles/test_oracle_protocol"],
-    "oracles/primal_dual": ["oracles/test_primal_dual_oracle"],
     "oracles/rlsvi": ["oracles/test_value_iteration", "oracles/test_oracle_protocol"],
-    "oracles/saddle": ["oracles/test_primal_dual_oracle"],
     "oracles/transitions": ["oracles/test_value_iteration", "oracles/test_pooled_planning"],
-    "algorithms/condition_number": ["algorithms/test_pessimism", "algorithms/test_algorithms"],
-    "algorithms/objectives": ["algorithms/test_pessimism"],
-    "algorithms/pessimistic_mle": ["algorithms/test_pessimism", "algorithms/test_algorithms"],
+    "oracles/primal_dual/data": ["oracles/test_primal_dual_oracle", "oracles/test_pooled_planning"],
+    "oracles/primal_dual/oracle": ["oracles/test_primal_dual_oracle", "test_module"],
+    "oracles/primal_dual/updates": ["oracles/test_primal_dual_oracle"],
+    "algorithms/_condition_number": ["algorithms/test_pessimism", "algorithms/test_algorithms"],
+    "algorithms/_first_order": ["algorithms/test_first_order", "algorithms/test_algorithms"],
+    "algorithms/_pessimistic_mle": ["algorithms/test_pessimism", "algorithms/test_algorithms"],
+    "algorithms/_standard": ["algorithms/test_algorithms"],
+    "algorithms/_uniform_coverage": ["algorithms/test_algorithms", "algorithms/test_asked"],
+    "algorithms/epsilon_search": ["algorithms/test_adaptive_epsilon"],
+    "algorithms/pessimism_objective": ["algorithms/test_pessimism"],
     "algorithms/solution": ["algorithms/test_algorithms"],
-    "algorithms/standard": ["algorithms/test_algorithms"],
-    "algorithms/uniform_coverage": ["algorithms/test_algorithms"],
+    "algorithms/table_evidence": ["algorithms/test_asked"],
 }
 
 
 def mirrored_tests(module: str) -> list[str]:
     """The test files of a module such as "kernels/ball"."""
-    folder, name = module.split("/")
+    folder, name = module.rsplit("/", 1)
     return [f"tests/{test}.py" for test in MIRRORS.get(module, [f"{folder}/test_{name}"])]
 
 
@@ -99,7 +120,7 @@ def mutants_of(source: str) -> dict[int, list[tuple[str, int]]]:
 def sample(count: int, seed: int, folders=FOLDERS):
     """(module, operator, mutated source): lines uniformly over all files, then one mutation of the line."""
     rng = random.Random(seed)
-    paths = sorted(p for f in folders for p in (ROOT / PACKAGE / f).glob("[a-z]*.py"))
+    paths = sorted(p for f in folders for p in (ROOT / PACKAGE / f).glob("*.py") if p.stem != "__init__")
     sources = {p: p.read_text() for p in paths}
     lines = [(p, where) for p, text in sources.items() for where in mutants_of(text).values()]
     rng.shuffle(lines)
