@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.halving import bisect
+
 from .base import corruption_count, largest, replace_labels, true_margins
 
 HALVINGS = 40
@@ -15,14 +17,8 @@ def affordable_shrinkage(margins: Float[Array, " N"], epsilon: Float[Array, ""])
     def cost(c):
         return jnp.mean(jnp.abs(jax.nn.sigmoid(margins) - jax.nn.sigmoid((1.0 - c) * margins)))
 
-    def halve(_, bounds):
-        low, high = bounds
-        middle = 0.5 * (low + high)
-        excessive = cost(middle) > epsilon
-        return jnp.where(excessive, low, middle), jnp.where(excessive, middle, high)
-
     zero, two = jnp.zeros((), margins.dtype), jnp.full((), 2.0, margins.dtype)
-    found = jax.lax.fori_loop(0, HALVINGS, halve, (zero, two))[0]
+    found = bisect(lambda c: cost(c) <= epsilon, zero, two, HALVINGS)[0]
     return jnp.where(cost(two) <= epsilon, two, found)
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
 
@@ -167,15 +168,11 @@ def _furthest(theta, x, ray, level, radius):
     here, along = matmul(x, theta), matmul(x, ray)
     chance = jax.nn.sigmoid(here)
 
-    def halve(_, bounds):
-        low, high = bounds
-        middle = 0.5 * (low + high)
-        fits = jnp.mean(jnp.abs(jax.nn.sigmoid(here + middle * along) - chance)) <= 2.0 * level
-        return jnp.where(fits, middle, low), jnp.where(fits, high, middle)
+    def fits(length):
+        return jnp.mean(jnp.abs(jax.nn.sigmoid(here + length * along) - chance)) <= 2.0 * level
 
-    low, _ = jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(limit), limit))
-    whole = jnp.mean(jnp.abs(jax.nn.sigmoid(here + limit * along) - chance)) <= 2.0 * level
-    return theta + jnp.where(whole, limit, low) * ray
+    low, _ = bisect(fits, jnp.zeros_like(limit), limit, HALVINGS)
+    return theta + jnp.where(fits(limit), limit, low) * ray
 
 
 def _ascend(mdp, x, whitener, level, ray, own_range, steps) -> LabelLimit:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
+from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood, value_gradient
@@ -123,14 +124,8 @@ class Ellipsoid(Module):
             point = minimise_quadratic_in_cut_ball(*args).point
             return point, jnp.sum(self.eigenvalues * (point - c_) ** 2) <= self.size**2
 
-        def halve(_, log_bounds):
-            low, high = log_bounds
-            middle = 0.5 * (low + high)
-            inside = at(jnp.exp(middle))[1]
-            return jnp.where(inside, low, middle), jnp.where(inside, middle, high)
-
         wide = (jnp.asarray(-30.0, y.dtype), jnp.asarray(40.0, y.dtype))
-        _, high = jax.lax.fori_loop(0, 64, halve, wide)
+        _, high = bisect(lambda log_multiplier: ~at(jnp.exp(log_multiplier))[1], *wide, steps=64)
         free, enough = at(jnp.zeros((), y.dtype))
         multiplier = jnp.where(enough, 0.0, jnp.exp(high))
         point = jnp.where(enough, free, at(jnp.exp(high))[0])

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.ball import ball_residual, project_ball
+from robust_rlhf_jax.kernels.halving import longest_step
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import margins_of, value_gradient_at
 from robust_rlhf_jax.module import Module
@@ -64,17 +65,10 @@ def backtrack(problem: LogisticProblem, state, move, slack):
         margins = margins_of(theta, problem.x, problem.labels)
         return theta, margins, *value_gradient_at(margins, problem.x, problem.labels, problem.weights)
 
-    def too_long(carry):
-        halvings, scale, (_, _, value, _) = carry
-        enough = value >= state.value + 1e-4 * scale * slope - slack
-        return ~enough & (halvings < MAX_HALVINGS)
+    def rises(scale, point):
+        return point[2] >= state.value + 1e-4 * scale * slope - slack
 
-    def halve(carry):
-        halvings, scale, _ = carry
-        return halvings + 1, 0.5 * scale, at(0.5 * scale)
-
-    one = jnp.ones((), problem.x.dtype)
-    halvings, scale, there = jax.lax.while_loop(too_long, halve, (0, one, at(one)))
+    halvings, scale, there = longest_step(at, rises, MAX_HALVINGS, problem.x.dtype)
     failed = halvings >= MAX_HALVINGS
     here = (state.theta, state.margins, state.value, state.gradient)
     stay = jax.tree.map(lambda old, new: jnp.where(failed, old, new), here, there)

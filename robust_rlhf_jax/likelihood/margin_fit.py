@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import ball_residual, newton_point, project_ball
+from robust_rlhf_jax.kernels.halving import longest_step
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_sum
 from robust_rlhf_jax.kernels.logistic import margins_of
 from robust_rlhf_jax.moments.scaled_span import scaled_span
@@ -113,17 +114,13 @@ def _backtrack(problem: MarginProblem, state: MarginState, move):
     """`problem.at` the longest of θ + move, θ + move/2, … that falls as the slope promises; θ if none does."""
     slope, slack = jnp.dot(state.gradient, move), _rounding(state.value)
 
-    def too_long(carry):
-        halvings, scale, at = carry
-        enough = at[2] <= state.value + 1e-4 * scale * slope + slack
-        return ~enough & (halvings < MAX_HALVINGS)
+    def falls(scale, at):
+        return at[2] <= state.value + 1e-4 * scale * slope + slack
 
-    def halve(carry):
-        halvings, scale, _ = carry
-        return halvings + 1, 0.5 * scale, problem.at(state.theta + 0.5 * scale * move)
+    def at(scale):
+        return problem.at(state.theta + scale * move)
 
-    first = (jnp.zeros((), jnp.int32), jnp.ones((), move.dtype), problem.at(state.theta + move))
-    halvings, _, there = jax.lax.while_loop(too_long, halve, first)
+    halvings, _, there = longest_step(at, falls, MAX_HALVINGS, move.dtype)
     here = (state.theta, state.margins, state.value, state.gradient)
     return jax.tree.map(lambda old, new: jnp.where(halvings >= MAX_HALVINGS, old, new), here, there)
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
+from robust_rlhf_jax.kernels.halving import longest_step
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import curvature, value_gradient
@@ -131,16 +132,10 @@ class SequentialQuadratic(eqx.Module):
             step = scale * jnp.linalg.norm(move)
             return self._state(problem, state.theta + scale * move, multiplier, step)
 
-        def too_long(carry):
-            halvings, _, new = carry
-            return (merit(new.theta, new.value) > start + rounding) & (halvings < MAX_HALVINGS)
+        def falls(_, new):
+            return ~(merit(new.theta, new.value) > start + rounding)
 
-        def halve(carry):
-            halvings, scale, _ = carry
-            return halvings + 1, 0.5 * scale, at(0.5 * scale)
-
-        one = jnp.ones((), state.theta.dtype)
-        _, _, new = jax.lax.while_loop(too_long, halve, (0, one, at(one)))
+        _, _, new = longest_step(at, falls, MAX_HALVINGS, state.theta.dtype)
         left = _left(new.step_size, state.step_size)
         return eqx.tree_at(lambda s: (s.left, s.feasible), new, (left, feasible))
 

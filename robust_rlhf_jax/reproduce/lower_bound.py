@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from robust_rlhf_jax.algorithms import uniform_coverage
 from robust_rlhf_jax.attacks import impersonate
+from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.sweeps.store import Store, part_hash
@@ -22,14 +23,10 @@ def hidden_advantage(x, direction, epsilon):
     """The largest a ≤ 1 with E|σ(a·directionᵀx) − ½| ≤ ε: what an adversary can turn into coin flips."""
     along = matmul(x, direction)
 
-    def halve(_, bounds):
-        low, high = bounds
-        middle = 0.5 * (low + high)
-        excessive = jnp.mean(jnp.abs(jax.nn.sigmoid(middle * along) - 0.5)) > epsilon
-        return jnp.where(excessive, low, middle), jnp.where(excessive, middle, high)
+    def affordable(a):
+        return jnp.mean(jnp.abs(jax.nn.sigmoid(a * along) - 0.5)) <= epsilon
 
-    one = jnp.ones((), x.dtype)
-    return jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(one), one))[0]
+    return bisect(affordable, jnp.zeros((), x.dtype), jnp.ones((), x.dtype), HALVINGS)[0]
 
 
 @eqx.filter_jit

@@ -1,0 +1,54 @@
+"""Halve until it holds: an interval around a boundary, or a step that is too long."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+Point = TypeVar("Point")
+
+
+def bisect(
+    holds: Callable[[Float[Array, "..."]], Bool[Array, "..."]],
+    low: Float[Array, "..."],
+    high: Float[Array, "..."],
+    steps: int,
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """(low, high) a 2^steps-th as far apart, entry by entry, around the end of what `holds`.
+
+    **Arguments:** `holds`: true up to some point and false beyond; at `low` it is taken for true, at `high` for false,
+    and is asked at neither.
+    """
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        below = holds(middle)
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+    return jax.lax.fori_loop(0, steps, halve, (low, high))
+
+
+def longest_step(
+    at: Callable[[Float[Array, ""]], Point],
+    acceptable: Callable[[Float[Array, ""], Point], Bool[Array, ""]],
+    most: int,
+    dtype,
+) -> tuple[Int[Array, ""], Float[Array, ""], Point]:
+    """(halvings, scale, at(scale)): the longest scale of 1, ½, ¼, … whose point is `acceptable(scale, point)`.
+
+    After `most` halvings the last one is returned as it is, and halvings = most says so.
+    """
+
+    def too_long(carry):
+        halvings, scale, point = carry
+        return ~acceptable(scale, point) & (halvings < most)
+
+    def halve(carry):
+        halvings, scale, _ = carry
+        return halvings + 1, 0.5 * scale, at(0.5 * scale)
+
+    one = jnp.ones((), dtype)
+    return jax.lax.while_loop(too_long, halve, (jnp.zeros((), jnp.int32), one, at(one)))
