@@ -28,7 +28,7 @@ import numpy as np
 from robust_rlhf_jax import attacks, sample_preferences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
-from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
+from robust_rlhf_jax.sweeps.curves import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.summary import quartiles
 from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, random_linear_mdp
 

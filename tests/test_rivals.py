@@ -7,7 +7,7 @@ import pytest
 from robust_rlhf_jax import Status, sample_preferences
 from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
-from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.protocol import RewardEstimate
 from robust_rlhf_jax.rivals import RivalConfig, fit_then_plan, sever
 
 
@@ -30,7 +30,7 @@ def test_any_function_any_oracle_and_the_worst_status(world):
 
     def halved(x, labels, epsilon, *, radius):
         """Not an estimate: shows what it is given."""
-        return RewardFit(x[0] * radius * epsilon, 0.5 + 0.0 * labels, labels, Status.MAX_STEPS.array())
+        return RewardEstimate(x[0] * radius * epsilon, 0.5 + 0.0 * labels, labels, Status.MAX_STEPS.array())
 
     oracle = ExactOracle(mdp)
     found = fit_then_plan(key, data, 0.25, estimator=halved, oracle=oracle, config=RivalConfig(radius=2.0))

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
-from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.protocol import RewardEstimate
 from robust_rlhf_jax.rewards.registry import RewardEstimator
 
 # ‖θ̂‖ from this share of the radius on counts as on the sphere.
@@ -49,7 +49,7 @@ def _backward(victim, saved, cotangent):
 
 
 def response(
-    fit: RewardFit,
+    fit: RewardEstimate,
     x: Float[Array, "n k"],
     labels: Float[Array, " n"],
     radius: Float[Array, ""],

@@ -7,7 +7,7 @@ import numpy as np
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.reproduce.worst_case import WorstCase, worst_cases
-from robust_rlhf_jax.sweeps.figures import LABELS
+from robust_rlhf_jax.sweeps.curves import LABELS
 from robust_rlhf_jax.sweeps.programs import REFERENCE
 from robust_rlhf_jax.sweeps.summary import quartiles
 

@@ -4,7 +4,7 @@ import colorsys
 from typing import NamedTuple
 
 from robust_rlhf_jax.methods import OURS
-from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
+from robust_rlhf_jax.sweeps.curves import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.programs import REFERENCE
 
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross", "bar")

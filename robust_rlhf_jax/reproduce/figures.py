@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
+from robust_rlhf_jax.sweeps.curves import ALONG, draw_curve, panels, save
 
 from .exponents import SMALLEST
 from .table1 import Curve
@@ -14,54 +14,30 @@ from .worst_case import worst_cases
 
 def worst_case_figure(rows: list[dict[str, Any]], ours: tuple[str, ...], path: Path) -> None:
     """One panel per family: median worst-case return against ε, band between quartiles for ours."""
-    plt = _pyplot()
     worst = worst_cases(rows)
-    families = list(dict.fromkeys(key[0] for key in worst))
-    figure, axes = plt.subplots(
-        1, len(families), figsize=(4.2 * len(families) + 0.4, 4.6), squeeze=False, sharey=True
-    )
+    families, names = (list(dict.fromkeys(key[i] for key in worst)) for i in range(2))
+    figure, axes = panels(1, len(families), (4.2 * len(families) + 0.4, 4.6), sharey=True)
     for axis, family in zip(axes[0], families, strict=True):
-        for name in dict.fromkeys(key[1] for key in worst):
-            _curve(axis, worst, family, name, name in ours)
+        for name in names:
+            points = {key[2]: case.quartiles for key, case in worst.items() if key[:2] == (family, name)}
+            draw_curve(axis, points, name, name in ours)
         axis.set_title(family.replace("_", " "))
-        axis.set_xlabel("fraction of corrupt pairs ε")
+        axis.set_xlabel(ALONG)
         axis.set_xticks(sorted({key[2] for key in worst if key[0] == family}))
         axis.set_ylim(-0.03, 1.03)
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("normalised return, worst attack")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=min(len(labels), 5), frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.06 * -(-len(labels) // 5), 1, 1))
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def _curve(axis, worst, family, name, is_ours):
-    points = sorted((key[2], case) for key, case in worst.items() if key[:2] == (family, name))
-    if not points:
-        return
-    epsilons = [epsilon for epsilon, _ in points]
-    low, median, high = zip(*(case.quartiles for _, case in points), strict=True)
-    colour = COLOURS.get(name)
-    style = "--" if name == "clean_reference" else "-" if is_ours else ":"
-    width = 2.2 if is_ours else 1.3
-    label = LABELS.get(name, name)
-    axis.plot(epsilons, median, style, marker="o", ms=3.5, lw=width, color=colour, label=label)
-    if is_ours:
-        axis.fill_between(epsilons, low, high, color=colour, alpha=0.18, lw=0)
+    save(figure, path, (0, 0.06 * -(-len(labels) // 5), 1, 1))
 
 
 def exponent_figure(curves: list[Curve], path: Path) -> None:
     """Log–log: gap against ε of every row of Table 1 with its fit and the slope that the paper promises."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(1, len(curves), figsize=(3.6 * len(curves) + 0.4, 3.9), squeeze=False)
+    figure, axes = panels(1, len(curves), (3.6 * len(curves) + 0.4, 3.9))
     for axis, curve in zip(axes[0], curves, strict=True):
         _exponent_panel(axis, curve)
     axes[0, 0].set_ylabel("V★ − V^π, worst attack")
-    figure.tight_layout()
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _exponent_panel(axis, curve: Curve) -> None:
@@ -82,16 +58,5 @@ def _exponent_panel(axis, curve: Curve) -> None:
     axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons], fontsize=8)
     axis.minorticks_off()
     axis.set_title(f"{curve.row.family} · {curve.row.algorithm}".replace("_", " "), fontsize=10)
-    axis.set_xlabel("fraction of corrupt pairs ε")
+    axis.set_xlabel(ALONG)
     axis.legend(frameon=False, fontsize=8)
-    axis.grid(alpha=0.25)
-    axis.spines[["top", "right"]].set_visible(False)
-
-
-def _pyplot():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot

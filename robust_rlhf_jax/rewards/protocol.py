@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.kernels.linalg import matmul
 
 
-class RewardFit(eqx.Module):
+class RewardEstimate(eqx.Module):
     """`theta` [k]; `weights` [n] in [0, 1]: what each pair counted in the last fit; `suspicion` [n]: higher is
     likelier to be corrupt; `status`.
     """
@@ -21,7 +21,7 @@ class RewardFit(eqx.Module):
 
 
 class RewardEstimator(Protocol):
-    """(x [n, k], labels [n] ±1, ε, radius of the ball that θ lies in) → `RewardFit`. Jit- and vmap-able."""
+    """(x [n, k], labels [n] ±1, ε, radius of the ball that θ lies in) → `RewardEstimate`. Jit- and vmap-able."""
 
     def __call__(
         self,
@@ -30,7 +30,7 @@ class RewardEstimator(Protocol):
         epsilon: Float[Array, ""],
         *,
         radius: float | Float[Array, ""],
-    ) -> RewardFit: ...
+    ) -> RewardEstimate: ...
 
 
 def surprise(theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"]):

@@ -12,7 +12,7 @@ from robust_rlhf_jax.rewards.rivals.redescending import redescending
 from robust_rlhf_jax.rewards.rivals.sever import sever
 
 from .filter_and_trim import robust_reward
-from .protocol import RewardEstimator, RewardFit, surprise
+from .protocol import RewardEstimate, RewardEstimator, surprise
 from .removal_test import excess_surprise, removal_is_telling
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
@@ -20,19 +20,19 @@ from .removal_test import excess_surprise, removal_is_telling
 EMPHASIS = 5.0
 
 
-def maximum_likelihood(x, labels, epsilon, *, radius) -> RewardFit:
+def maximum_likelihood(x, labels, epsilon, *, radius) -> RewardEstimate:
     """Plain maximum likelihood on the ball; ε is not used."""
     fit = trimmed_mle(x, labels, jnp.zeros((), x.dtype), radius=radius, robust_start=False)
-    return RewardFit(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
+    return RewardEstimate(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
 
 
-def trimmed(x, labels, epsilon, *, radius) -> RewardFit:
+def trimmed(x, labels, epsilon, *, radius) -> RewardEstimate:
     """`trimmed_mle` alone (paper: Algorithm 2)."""
     fit = trimmed_mle(x, labels, epsilon, radius=radius)
-    return RewardFit(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
+    return RewardEstimate(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
 
 
-def filtered(x, labels, epsilon, *, radius) -> RewardFit:
+def filtered(x, labels, epsilon, *, radius) -> RewardEstimate:
     """`robust_reward`: the filter and trimming of Algorithm 1, all rows used for every stage.
 
     Suspicion is the label's surprise; a pair that the filter removed counts `EMPHASIS` times as much where the
@@ -43,7 +43,7 @@ def filtered(x, labels, epsilon, *, radius) -> RewardFit:
     telling = removal_is_telling(excess_surprise(theta, x, labels), found.survivors)
     removed = jnp.where(telling, 1.0 - found.survivors, 0.0)
     suspicion = surprise(theta, x, labels) * (1.0 + (EMPHASIS - 1.0) * removed)
-    return RewardFit(theta, found.fit.weights, suspicion, found.status)
+    return RewardEstimate(theta, found.fit.weights, suspicion, found.status)
 
 
 class Entry(NamedTuple):

@@ -7,7 +7,7 @@ from report_cells import make_cells
 from robust_rlhf_jax.report.numbers import gap_lines, worst_lines
 from robust_rlhf_jax.report.panels import gap_panels, worst_panels
 from robust_rlhf_jax.report.styles import on_dark, styles
-from robust_rlhf_jax.sweeps.figures import COLOURS
+from robust_rlhf_jax.sweeps.curves import COLOURS
 
 
 def coordinates(path):

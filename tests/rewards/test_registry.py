@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.protocol import RewardEstimate
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 RADIUS = 5.0
@@ -35,7 +35,7 @@ def batch(seed=0, lanes=3, n=90, d=3):
     return x, labels
 
 
-def agree(found: RewardFit, expected: RewardFit, atol=1e-5):
+def agree(found: RewardEstimate, expected: RewardEstimate, atol=1e-5):
     np.testing.assert_allclose(found.theta, expected.theta, atol=atol)
     np.testing.assert_allclose(found.weights, expected.weights, atol=atol)
     np.testing.assert_allclose(found.suspicion, expected.suspicion, atol=atol)

@@ -3,7 +3,8 @@ import pytest
 from matplotlib import image
 from matplotlib.colors import to_rgb
 
-from robust_rlhf_jax.sweeps.figures import COLOURS, gap_vs_epsilon
+from robust_rlhf_jax.sweeps.curves import COLOURS
+from robust_rlhf_jax.sweeps.figures import gap_vs_epsilon
 
 
 def pixels(rows, path):

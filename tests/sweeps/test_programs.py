@@ -8,8 +8,8 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.methods import METHODS
 from robust_rlhf_jax.sweeps.config import SweepConfig
+from robust_rlhf_jax.sweeps.curves import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.families import stack_worlds
-from robust_rlhf_jax.sweeps.figures import COLOURS, LABELS
 from robust_rlhf_jax.sweeps.over_devices import gather, lane_counts, place
 from robust_rlhf_jax.sweeps.programs import (
     REFERENCE,

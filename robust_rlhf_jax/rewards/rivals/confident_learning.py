@@ -10,12 +10,12 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
-from robust_rlhf_jax.rewards.protocol import RewardFit
+from robust_rlhf_jax.rewards.protocol import RewardEstimate
 
 FOLDS = 5
 
 
-def confident_learning(x, labels, epsilon, *, radius, folds: int = FOLDS) -> RewardFit:
+def confident_learning(x, labels, epsilon, *, radius, folds: int = FOLDS) -> RewardEstimate:
     """Out-of-fold probabilities, the noise rates that they imply, the likeliest label errors pruned, a plain fit.
 
     Pair n belongs to fold n mod `folds`. Confident learning knows classes, Bradley–Terry only pairs that may be turned
@@ -75,9 +75,9 @@ def out_of_fold_confidence(
 
 
 @eqx.filter_jit
-def _confident_learning(x, labels, radius, folds) -> RewardFit:
+def _confident_learning(x, labels, radius, folds) -> RewardEstimate:
     confidence, status = out_of_fold_confidence(x, labels, radius, folds)
     given = (jnp.arange(x.shape[0]) // folds) % 2 == 1
     weights = 1.0 - prune_by_noise_rate(confidence, given)
     fit = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
-    return RewardFit(fit.theta, weights, 1.0 - confidence, worst_status(status, fit.status))
+    return RewardEstimate(fit.theta, weights, 1.0 - confidence, worst_status(status, fit.status))

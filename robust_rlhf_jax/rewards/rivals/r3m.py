@@ -10,7 +10,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.likelihood.margin_fit import MarginFit, MarginProblem, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic
-from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
+from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 
 MAX_ROUNDS = 50
 # Pairs that may have an offset, in multiples of εn: as many as a filter may remove. Measured on random MDPs at ε = .1,
@@ -58,7 +58,7 @@ def _fit(problem: MarginProblem, lowest, start) -> MarginFit:
     return fit_margin_loss(there)
 
 
-def r3m(x, labels, epsilon, *, radius) -> RewardFit:
+def r3m(x, labels, epsilon, *, radius) -> RewardEstimate:
     """min over θ in the ball and δ of Σ_n log(1 + exp(−(o_nθᵀx_n + δ_n))) + λ|δ_n| (Bukharin et al. 2024).
 
     δ_n in closed form leaves a convex loss whose slope is clipped at λ (`ClippedLogistic`). λ, which the paper tunes
@@ -71,10 +71,12 @@ def r3m(x, labels, epsilon, *, radius) -> RewardFit:
 
 
 @eqx.filter_jit
-def _r3m(x, labels, epsilon, radius) -> RewardFit:
+def _r3m(x, labels, epsilon, radius) -> RewardEstimate:
     plain = ClippedLogistic(jnp.asarray(-jnp.inf, x.dtype))
     problem = margin_problem(plain, x, labels, radius)
     end = iterate(OffsetRounds(CLIPPED * epsilon), problem, key=jax.random.key(0), max_steps=MAX_ROUNDS)
     fit, loss = end.state.fit, ClippedLogistic(end.state.lowest)
     suspicion = loss.offset(fit.margins) + surprise(fit.theta, x, labels)
-    return RewardFit(fit.theta, loss.weight(fit.margins), suspicion, worst_status(end.status, fit.status))
+    return RewardEstimate(
+        fit.theta, loss.weight(fit.margins), suspicion, worst_status(end.status, fit.status)
+    )

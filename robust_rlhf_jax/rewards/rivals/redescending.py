@@ -9,14 +9,14 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
 from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import DensityPower, TiltedLogistic
-from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
+from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 
 # The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
 # confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
 GAMMA = 1.0
 
 
-def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardFit:
+def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardEstimate:
     """min over θ in the ball of Σ_n (1 + 1/γ)(1 − p_n^γ) + p_n^{1+γ} + (1 − p_n)^{1+γ}, p_n = σ(o_nθᵀx_n).
 
     Basu et al. 1998 and, for logistic regression, Ghosh & Basu 2016; the family of divergences with which Hölder-DPO
@@ -42,7 +42,7 @@ def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, "2 n"]:
 
 
 @eqx.filter_jit
-def _redescending(x, labels, radius, gamma) -> RewardFit:
+def _redescending(x, labels, radius, gamma) -> RewardEstimate:
     loss = DensityPower(gamma)
     problem = margin_problem(loss, x, labels, radius)
 
@@ -55,4 +55,4 @@ def _redescending(x, labels, radius, gamma) -> RewardFit:
     # A NaN value must win, or its status would be lost.
     best = jnp.argmin(jnp.where(jnp.isnan(ends.value), -jnp.inf, ends.value))
     fit = jax.tree.map(lambda leaf: leaf[best], ends)
-    return RewardFit(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)

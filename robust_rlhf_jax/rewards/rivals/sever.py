@@ -10,12 +10,12 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.spectral import linear_scores
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
-from robust_rlhf_jax.rewards.protocol import RewardFit, surprise
+from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 
 ROUNDS = 4
 
 
-def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardFit:
+def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardEstimate:
     """Fit, score each pair by its gradient along the top singular direction of all, remove, again (Sever, 2019).
 
     g_n = o_nσ(−m_n)x_n; τ_n = ⟨v, g_n − ḡ⟩², v the top eigenvector of the gradients' covariance. Each of `rounds` = 4
@@ -29,7 +29,7 @@ def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardFit:
 
 
 @eqx.filter_jit
-def _sever(x, labels, epsilon, radius, rounds) -> RewardFit:
+def _sever(x, labels, epsilon, radius, rounds) -> RewardEstimate:
     def fit(weights):
         return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
 
@@ -44,4 +44,4 @@ def _sever(x, labels, epsilon, radius, rounds) -> RewardFit:
     last = fit(weights)
     loss = surprise(last.theta, x, labels)
     status = worst_status(last.status, *statuses)
-    return RewardFit(last.theta, weights, loss + (1.0 - weights) * jnp.max(loss), status)
+    return RewardEstimate(last.theta, weights, loss + (1.0 - weights) * jnp.max(loss), status)
