@@ -15,7 +15,10 @@ from .worst_case import worst_cases
 def worst_case_figure(rows: list[dict[str, Any]], ours: tuple[str, ...], path: Path) -> None:
     """One panel per family: median worst-case return against ε, band between quartiles for ours."""
     worst = worst_cases(rows)
-    families, names = (list(dict.fromkeys(key[i] for key in worst)) for i in range(2))
+    families, names = (
+        list(dict.fromkeys(key[0] for key in worst)),
+        list(dict.fromkeys(key[1] for key in worst)),
+    )
     figure, axes = panels(1, len(families), (4.2 * len(families) + 0.4, 4.6), sharey=True)
     for axis, family in zip(axes[0], families, strict=True):
         for name in names:

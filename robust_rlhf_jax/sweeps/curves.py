@@ -11,14 +11,14 @@ LABELS = {name: method.label for name, method in METHODS.items()} | {REFERENCE: 
 ALONG = "fraction of corrupt pairs ε"
 
 
-def panels(rows: int, columns: int, size: tuple[float, float], **sharing: bool):
+def panels(rows: int, columns: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False):
     """(figure, axes [rows, columns]) of `size` in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size)
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False, **sharing)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     for axis in axes.flat:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)

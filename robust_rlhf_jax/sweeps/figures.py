@@ -10,7 +10,9 @@ from .summary import quartiles
 def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
     """One panel per family and attack: median gap against ε with the band between the quartiles."""
     table = quartiles(rows)
-    families, attacks, names = (list(dict.fromkeys(key[i] for key in table)) for i in range(3))
+    families = list(dict.fromkeys(key[0] for key in table))
+    attacks = list(dict.fromkeys(key[1] for key in table))
+    names = list(dict.fromkeys(key[2] for key in table))
     size = (3.4 * len(attacks) + 0.6, 2.5 * len(families) + 0.9)
     figure, axes = panels(len(families), len(attacks), size, sharex=True, sharey=True)
     for i, family in enumerate(families):

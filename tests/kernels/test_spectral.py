@@ -67,6 +67,16 @@ def test_linear_scores_of_many_dimensions(x64, no_covariance):
     np.testing.assert_allclose(scores, expected[0], rtol=1e-3, atol=1e-3)
 
 
+def test_a_narrow_gap_of_many_dimensions_is_resolved(x64, no_covariance):
+    """Twelve power steps would not tell 1 from .95."""
+    deviations = np.sqrt(np.concatenate([[1.0, 0.95], np.full(298, 0.5)]))
+    x = np.random.default_rng(0).normal(size=(2000, 300)) * deviations
+    expected = numpy_linear(x, np.ones(2000))
+    scores, value, _ = linear_scores(jnp.asarray(x), jnp.ones(2000))
+    np.testing.assert_allclose(value, expected[1], rtol=1e-8)
+    assert np.corrcoef(scores, expected[0])[0, 1] > 0.9999
+
+
 def test_a_flat_spectrum_of_many_dimensions(no_covariance):
     """Rows whitened by their own moment: all eigenvalues are 1 or 0, and LOBPCG's residuals vanish."""
     x = np.random.default_rng(0).normal(size=(1500, 300))

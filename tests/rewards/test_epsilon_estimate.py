@@ -7,7 +7,7 @@ import pytest
 
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.rewards.share import most_flips
+from robust_rlhf_jax.rewards.share import FLIPS, most_flips
 
 THETA = np.array([1.0, -0.8, 0.5])
 
@@ -20,6 +20,12 @@ def choices(n=1500, flipped=0.0, planted=0.0):
     labels[:lies] *= -1
     x[n - copies :], labels[n - copies :] = -12 * THETA + 0.2 * rng.normal(size=(copies, 3)), 1.0
     return preferences_from_options(np.zeros_like(x), x, labels)
+
+
+def test_the_shares_that_are_tried_rise_and_stay_below_a_half():
+    assert list(FLIPS) == sorted(set(FLIPS))
+    assert FLIPS[0] == 0.0
+    assert FLIPS[-1] < 0.5
 
 
 @pytest.mark.parametrize("data", [choices(), load_rail_choices()], ids=["linear", "rail"])
