@@ -1,5 +1,6 @@
 """Bradley–Terry log-likelihood of labelled differences, its gradient and its Hessian."""
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -21,6 +22,8 @@ def mean_log_likelihood(theta, x, labels, weights) -> Float[Array, ""]:
 
 def margins_of(theta, x, labels) -> Float[Array, " n"]:
     """m_n = o_n θᵀx_n: the one product with X that value, gradient and curvature share."""
+    chex.assert_rank([theta, x, labels], [1, 2, 1])
+    chex.assert_equal_shape_prefix([x, labels], 1)
     return labels * matmul(x, theta)
 
 
@@ -32,6 +35,7 @@ def label_variance(margins: Float[Array, " n"]) -> Float[Array, " n"]:
 
 def value_gradient_at(margins, x, labels, weights) -> tuple[Float[Array, ""], Float[Array, " k"]]:
     """`value_gradient` where the margins are known."""
+    chex.assert_equal_shape([margins, labels, weights])
     total = jnp.sum(weights)
     value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) / total
     gradient = weighted_sum(weights * labels * jax.nn.sigmoid(-margins), x) / total

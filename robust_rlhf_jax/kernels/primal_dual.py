@@ -7,6 +7,7 @@ where the reward is linear in the transition features.
 
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -112,6 +113,8 @@ def descent_rows(
 
 def ascent_moments(phi, reward_phi, following: Int[Array, " n"], weights, n_states: int):
     """(R, Λ, E[1(s' = s)φ]) of one step under `weights` [n]."""
+    chex.assert_rank([phi, reward_phi], 2)
+    chex.assert_equal_shape_prefix([phi, reward_phi, following, weights], 1)
     weighted = phi * (weights / jnp.sum(weights))[:, None]
     landing = jnp.zeros((n_states, phi.shape[1]), phi.dtype).at[following].add(weighted)
     return matmul(weighted.T, reward_phi), matmul(weighted.T, phi), landing
@@ -119,6 +122,8 @@ def ascent_moments(phi, reward_phi, following: Int[Array, " n"], weights, n_stat
 
 def descent_moments(phi, previous_phi, states: Int[Array, " n"], flow, arrival, n_states: int):
     """(Λ_h under `flow` [n], E[1(s_h = s)φ_{h−1}] and the distribution of s_h under `arrival` [n]) of one step."""
+    chex.assert_equal_shape([phi, previous_phi])
+    chex.assert_equal_shape_prefix([phi, states, flow, arrival], 1)
     flow, share = flow / jnp.sum(flow), arrival / jnp.sum(arrival)
     arriving = jnp.zeros((n_states, phi.shape[1]), phi.dtype).at[states].add(previous_phi * share[:, None])
     occupied = jnp.zeros(n_states, phi.dtype).at[states].add(share)

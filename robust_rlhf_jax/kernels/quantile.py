@@ -1,5 +1,6 @@
 """Weighted order statistics without a sort: bisection on the bits of a float."""
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -32,6 +33,8 @@ def upper_threshold(
 
     **Arguments:** `x` [n] without NaN, `weights` [n] ≥ 0, `mass` ≥ 0.
     """
+    chex.assert_rank(x, 1)
+    chex.assert_equal_shape([x, weights])
     keys = _ordered_bits(x)
     unsigned, bits = _UNSIGNED[x.dtype]
 

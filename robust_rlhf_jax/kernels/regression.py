@@ -1,5 +1,6 @@
 """Linear regression by fixed-factor reweighting: one Cholesky factor, any number of targets."""
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -93,6 +94,8 @@ def huber_regression(
     `gram_root_inverse` [d, d]: R with RRᵀ = G⁺, as G^{-1/2} on the span of G (`pseudo_inverse_root`); `start` [d]:
     where to begin and to take the scale from, None for least squares.
     """
+    chex.assert_rank([columns, targets, weights, gram_root_inverse], [2, 1, 1, 2])
+    chex.assert_equal_shape_suffix([columns, targets, weights], 1)
     weighted = columns * weights
 
     def solve(residuals):

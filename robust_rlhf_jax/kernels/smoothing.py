@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -63,6 +64,7 @@ def smoothed_gradient(
     **Arguments:** `theta` [k]; `smoothing_std` μ > 0; `n_directions` K, even if antithetic; f is called K + 1
     times, or K times if antithetic.
     """
+    chex.assert_rank([theta, smoothing_std], [1, 0])
     count = n_directions // 2 if antithetic else n_directions
     u = sample_directions(key, count, theta.shape[0], directions, theta.dtype)
     shifts = jnp.concatenate([u, -u]) if antithetic else jnp.concatenate([u, jnp.zeros_like(u[:1])])

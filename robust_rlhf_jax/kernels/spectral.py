@@ -6,6 +6,7 @@ chapter 2: corrupt points that move the mean by much must also raise the varianc
 they move it.
 """
 
+import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -62,6 +63,8 @@ def linear_scores(
 
     **Returns:** (scores [n], λ, μ_w [d]).
     """
+    chex.assert_rank([x, weights], [2, 1])
+    chex.assert_equal_shape_prefix([x, weights], 1)
     mean = weighted_mean(x, weights)
     centred = x - mean
     if x.shape[1] <= DENSE_EIGH_UP_TO:
@@ -97,6 +100,8 @@ def quadratic_scores(
 
     **Returns:** (scores [n], λ = Σ_i w_iτ_i/Σ_i w_i for ‖M‖_F = 1; 2 for standard normal y).
     """
+    chex.assert_rank([y, weights], [2, 1])
+    chex.assert_equal_shape_prefix([y, weights], 1)
     total = jnp.sum(weights)
 
     def polynomial(m):
@@ -156,6 +161,8 @@ def remove_softly(
     of steps. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
     the universal filter for stable sets, with T in place of the maximum.)
     """
+    chex.assert_rank(weights, 1)
+    chex.assert_equal_shape([weights, scores])
     lowest, chopped = jax.vmap(upper_threshold, (None, None, 0))(scores, weights, jnp.stack([suspects, chop]))
     highest = jnp.max(jnp.where(weights > GONE, scores, 0.0))
     threshold = jnp.maximum(chopped, highest / TOP_RANGE)
