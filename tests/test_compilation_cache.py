@@ -1,4 +1,4 @@
-"""The command keeps compiled programs; the library alone does not, and neither do tests."""
+"""The command keeps compiled programs; the library alone does not."""
 
 import os
 
@@ -16,13 +16,15 @@ NAMES = (
 
 @pytest.fixture(autouse=True)
 def as_before():
+    """The tests' own cache is away meanwhile."""
     before = {name: getattr(jax.config, name) for name in NAMES}
+    jax.config.update("jax_compilation_cache_dir", None)
     yield
     for name, value in before.items():
         jax.config.update(name, value)
 
 
-def test_off_leaves_it_off(monkeypatch):
+def test_off_changes_nothing(monkeypatch):
     monkeypatch.setenv(VARIABLE, "off")
     keep_compiled_programs()
     assert jax.config.jax_compilation_cache_dir is None
