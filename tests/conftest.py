@@ -13,8 +13,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 # Two workers share the cores: a command that runs within a test leaves the other's alone.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
-# No test reads or writes the user's own cache of compiled programs; the tests have one, which both workers and later runs
-# share. What compiles faster than it loads stays out.
+# No test reads or writes the user's own cache of compiled programs; the tests have one, which both workers and later
+# runs share. What compiles faster than it loads stays out.
 os.environ["ROBUST_RLHF_CACHE"] = "off"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")

@@ -64,6 +64,17 @@ def robust_policy(
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or a reference of another shape.
 
     **Source:** the paper's Algorithm 3 and Theorem 4.3; the set over explanations and the certificate are ours.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, robust_policy, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 2000)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> found = robust_policy(jax.random.key(2), bad, 0.1)
+    >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
+    True
     """
     if epsilon is not None:
         check_epsilon(epsilon)

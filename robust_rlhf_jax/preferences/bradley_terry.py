@@ -30,6 +30,13 @@ def sample_preferences(
     (`label_entropy` shows it).
 
     **Raises:** ValueError for `n_pairs` < 1, a wrong policy shape, or a temperature that is not positive.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_preferences, worlds
+    >>> sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200).n_pairs
+    200
     """
     _check(n_pairs, temperature)
     policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
@@ -57,6 +64,14 @@ def sample_segments(
 
     **Raises:** ValueError for `n_pairs` or `length` < 1, a wrong policy shape, a temperature that is not positive, or
     θ or dynamics that change from step to step.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_segments, worlds
+    >>> data = sample_segments(jax.random.key(0), worlds.delivery_grid(jax.random.key(1)), 200, 7)
+    >>> data.horizon, data.planning_horizon
+    (7, 20)
     """
     _check(n_pairs, temperature)
     if not isinstance(length, int | np.integer) or length < 1:
@@ -118,7 +133,17 @@ def preference_probabilities(
 def label_entropy(
     data: PreferenceData, theta: Float[Array, "H p"], temperature: float | Float[Array, ""] = 1.0
 ) -> Float[Array, ""]:
-    """Mean entropy of a label given its pair, in bits: 1 is a coin flip, 0 a deterministic rater."""
+    """Mean entropy of a label given its pair, in bits: 1 is a coin flip, 0 a deterministic rater.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import label_entropy, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> data = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> round(float(label_entropy(data, 0 * mdp.theta)), 3)
+    1.0
+    """
     p = preference_probabilities(data, theta, temperature)
     tiny = jnp.finfo(p.dtype).tiny
     q = 1.0 - p

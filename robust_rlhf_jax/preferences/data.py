@@ -125,6 +125,13 @@ def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[Pr
     """`parts` random disjoint subsets of N // parts pairs each; up to parts − 1 pairs are left over.
 
     **Raises:** ValueError if a part would be empty.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import load_rail_choices, random_split
+    >>> [part.n_pairs for part in random_split(jax.random.key(0), load_rail_choices(), 2)]
+    [1464, 1464]
     """
     size = data.n_pairs // parts if parts > 0 else 0
     if size < 1:
@@ -139,6 +146,15 @@ def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, "
     """Which pairs differ in label, features, states or actions; NaN equals NaN.
 
     **Raises:** ValueError if the two sets do not have the same number of pairs and the same fields.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> int(changed_pairs(clean, attacks.flip_random(jax.random.key(1), clean, 0.1, mdp)).sum())
+    20
     """
     if clean.n_pairs != other.n_pairs or len(_rows(clean)) != len(_rows(other)):
         raise ValueError(f"The two data sets differ in shape: {clean.n_pairs} and {other.n_pairs} pairs.")

@@ -29,6 +29,12 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
 
     **Raises:** ValueError for another suffix or data that `check_preferences` refuses, FileNotFoundError for
     a folder that does not exist, ImportError for Parquet without pyarrow.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax import load_rail_choices, save
+    >>> save(pathlib.Path(tempfile.mkdtemp(), "rail.npz"), load_rail_choices())
     """
     path = Path(path)
     writers = {".npz": npz.write_arrays, ".parquet": parquet.write_arrays}
@@ -54,6 +60,15 @@ def load(path: str | os.PathLike) -> PreferenceData:
     **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a
     file that is empty, corrupt, of another suffix, pickled, of a newer format, that lacks a column, or whose
     values `check_preferences` refuses.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax import load, load_rail_choices, save
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "rail.npz")
+    >>> save(file, load_rail_choices())
+    >>> load(file).n_pairs
+    2929
     """
     path = existing_file(path, (".npz", ".parquet", ".csv", ".jsonl"))
     suffix = path.suffix.lower()

@@ -26,6 +26,14 @@ def preferences_from_options(
 
     **Raises:** ValueError for shapes that differ, entries that are not numbers, and all that
     `check_preferences` refuses.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import preferences_from_options
+    >>> data = preferences_from_options(np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]]), np.array([-1.0, 1.0]))
+    >>> data.differences()[:, 0].tolist(), data.labels.tolist()
+    ([-2.0, 1.0], [-1.0, 1.0])
     """
     exact = _stack({"option0": option0, "option1": option1})
     dtype = jax.dtypes.canonicalize_dtype(np.result_type(exact, np.float32))
@@ -58,6 +66,14 @@ def preferences_from_features(
     **Arguments:** `chosen`, `rejected` [N, p] numbers; `labels` [N] of ±1 or None.
 
     **Raises:** ValueError as `preferences_from_options`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import preferences_from_features
+    >>> data = preferences_from_features(np.array([[3.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.0]]))
+    >>> data.differences().tolist()
+    [[2.0, 0.0], [-1.0, 2.0]]
     """
     options = _stack({"chosen": chosen, "rejected": rejected})
     signs = np.ones(len(options)) if labels is None else labels

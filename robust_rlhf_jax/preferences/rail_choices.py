@@ -23,6 +23,12 @@ def load_rail_choices() -> PreferenceData:
 
     Source: Ben-Akiva, Bolduc & Bradley (1993), "Estimation of travel choice models with randomly distributed
     values of time", Transportation Research Record 1413, 88–97 (data_files/README.md).
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import load_rail_choices
+    >>> load_rail_choices().differences().shape
+    (2929, 4)
     """
     rows = _rows()
     options = np.array([[[float(row[f"{f}_{o}"]) for f in RAIL_FEATURES] for o in "ab"] for row in rows])

@@ -21,6 +21,13 @@ def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     makes no difference. Both kinds of features are asked where rewards have their own. NaN, and states or actions that
     the table does not have, are off it too. Exact where φ is known: no honest pair, and every planted feature.
     Jit- and vmap-able.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import off_table, sample_preferences, worlds
+    >>> int(off_table(sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)).sum())
+    0
     """
     states, actions = data.states[..., :-1], data.actions
     n_states, n_actions = data.state_features.shape[-3:-1]
@@ -63,6 +70,16 @@ def ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
 
     Where more than half of the pairs are off the table nothing is replaced, and the mask says so: then it is the table
     that is not believed. With nothing off it, the data come back bit for bit.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import ask_table, attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(ask_table(bad)[1].sum())
+    20
     """
     off = off_table(data)
     return leave_out(data, believed(off)), off

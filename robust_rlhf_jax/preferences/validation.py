@@ -32,6 +32,15 @@ def check_preferences(data: PreferenceData) -> None:
     may call this.
 
     **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
+
+    **Example:**
+
+    >>> import dataclasses
+    >>> from robust_rlhf_jax import check_preferences, load_rail_choices
+    >>> rail = load_rail_choices()
+    >>> check_preferences(dataclasses.replace(rail, labels=rail.labels + 1))
+    Traceback (most recent call last):
+    ValueError: labels[0] is 0.0: every label must be +1 or -1 (+1 means that trajectory 1 is preferred).
     """
     _check_shapes(data)
     _check_rounding(data)
