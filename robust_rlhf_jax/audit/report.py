@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
-from robust_rlhf_jax.io import Columns, Pairs, RewardHead, export
-from robust_rlhf_jax.io.exports import check_export
+from robust_rlhf_jax.io import Columns, Pairs, RewardHead
+from robust_rlhf_jax.io.exports import check_export, whole_path, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 
 from .cross_fit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
@@ -63,6 +63,12 @@ class Writing:
                 check_export(pairs.path, pairs.format, path, option)
         if self.head is not None and self.head.suffix != ".safetensors":
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
+        if self.head is not None and not self.head.absolute().parent.is_dir():
+            raise ValueError(
+                f"--head {self.head}: the folder {self.head.parent} does not exist: make it first."
+            )
+        if self.export and self.clean and self.export.resolve() == self.clean.resolve():
+            raise ValueError(f"--export and --clean both name {self.export}: give two names.")
         if inject and (self.export or self.clean or self.head or self.fail_if):
             raise ValueError(
                 f"inject={inject} corrupts labels on purpose: leave --export, --clean, --head and --fail-if out."
@@ -151,14 +157,19 @@ def _print(pairs, rows, result, findings, config, top, seconds) -> None:
 
 
 def _deliver(findings: Findings, writing: Writing) -> None:
-    """Exports, the reward head, and the thresholds, which come last."""
+    """Exports and the reward head, all of them or none; then the thresholds."""
     pairs, verdicts = findings.batch.pairs, findings.verdicts
-    if writing.export is not None:
-        export(pairs, writing.export, verdicts.columns())
-    if writing.clean is not None:
-        export(pairs, writing.clean, {}, keep=verdicts.keep)
-    if writing.head is not None:
-        reward_head(findings).save(writing.head)
+    with contextlib.ExitStack() as whole:
+
+        def place(path):
+            return whole.enter_context(whole_path(path))
+
+        if writing.export is not None:
+            write_rows(pairs, place(writing.export), verdicts.columns())
+        if writing.clean is not None:
+            write_rows(pairs, place(writing.clean), {}, keep=verdicts.keep)
+        if writing.head is not None:
+            reward_head(findings).write(place(writing.head))
     crossed = check_thresholds(writing.fail_if, findings.summary.shares)
     if crossed:
         raise ThresholdCrossed("; ".join(crossed) + ".")

@@ -41,12 +41,19 @@ def export(
     """
     path = Path(path)
     check_export(pairs.path, pairs.format, path, "export")
+    with whole_path(path) as scratch:
+        write_rows(pairs, scratch, columns, keep)
+    return path
+
+
+def write_rows(
+    pairs: Pairs, path: Path, columns: dict[str, list], keep: Iterable[bool] | None = None
+) -> None:
+    """What `export` writes, at a `path` that `whole_path` gave."""
     chosen = range(pairs.n_pairs) if keep is None else [i for i, kept in enumerate(keep) if kept]
     rows = [int(pairs.rows[i]) for i in chosen]
     cells = {name: [column[i] for i in chosen] for name, column in columns.items()}
-    with whole_path(path) as scratch:
-        READERS[pairs.format].write(pairs.path, scratch, rows, cells)
-    return path
+    READERS[pairs.format].write(pairs.path, path, rows, cells)
 
 
 @contextmanager

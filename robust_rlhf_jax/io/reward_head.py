@@ -50,6 +50,11 @@ class RewardHead:
 
         **Raises:** ImportError without safetensors.
         """
+        with whole_path(Path(path)) as scratch:
+            self.write(scratch)
+
+    def write(self, path: Path) -> None:
+        """What `save` writes, at a `path` that `whole_path` gave."""
         from safetensors.numpy import save_file
 
         arrays = {} if self.featuriser is None else self.featuriser.arrays()
@@ -60,8 +65,7 @@ class RewardHead:
             "format": FORMAT, "version": str(VERSION), "names": json.dumps(self.names),
             "featuriser": json.dumps(settings), "facts": json.dumps(self.facts),
         }  # fmt: skip
-        with whole_path(Path(path)) as scratch:
-            save_file(tensors, str(scratch), metadata)
+        save_file(tensors, str(path), metadata)
 
     @staticmethod
     def load(path: str | os.PathLike) -> "RewardHead":

@@ -144,6 +144,40 @@ def test_a_reward_head_scores_new_texts_as_it_did(tmp_path):
         RewardHead.load(tmp_path / "no.safetensors")
 
 
+def test_all_files_are_delivered_or_none(tmp_path, monkeypatch):
+    found = findings_of(write(tmp_path, "jsonl"))
+    names = {"export": "out.jsonl", "clean": "clean.jsonl", "head": "head.safetensors"}
+    writing = Writing(**{option: tmp_path / name for option, name in names.items()})
+
+    def full_disk(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(RewardHead, "write", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        _deliver(found, writing)
+    assert [p.name for p in tmp_path.iterdir()] == ["pairs.jsonl"]
+    monkeypatch.undo()
+    _deliver(found, writing)
+    assert {p.name for p in tmp_path.iterdir()} == {"pairs.jsonl", *names.values()}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            {"export": "a.jsonl", "clean": "a.jsonl"},
+            "--export and --clean both name .*a.jsonl: give two names.",
+        ),
+        ({"head": "none/a.safetensors"}, "the folder .*none does not exist: make it first."),
+        ({"head": "a.bin"}, "give a name that ends in .safetensors."),
+    ],
+)
+def test_places_that_cannot_be_are_refused_before_any_work(tmp_path, names, message):
+    pairs = load_pairs(write(tmp_path, "jsonl"))
+    with pytest.raises(ValueError, match=message):
+        Writing(**{option: tmp_path / name for option, name in names.items()}).check(pairs, 0.0)
+
+
 def test_the_schema_is_one():
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema())
