@@ -106,13 +106,16 @@ def fitted_rows(pairs: Pairs) -> Int[np.ndarray, " M"]:
 def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
     """Those pairs as preference data of horizon 1, the chosen side as trajectory 1.
 
-    **Raises:** ValueError that names the column for numbers that JAX's floats do not hold.
+    **Raises:** ValueError that names the file, and the column for numbers that JAX's floats do not hold.
     """
     every = len(rows) == pairs.n_pairs
     chosen, rejected = (np.asarray(side if every else side[rows]) for side in (pairs.chosen, pairs.rejected))
     if chosen.dtype == np.float64:
         check_range(pairs.path, pairs.names, chosen, rejected)
-    return preferences_from_features(chosen, rejected)
+    try:
+        return preferences_from_features(chosen, rejected)
+    except ValueError as error:
+        raise ValueError(f"{pairs.path}: {error}") from None
 
 
 def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:

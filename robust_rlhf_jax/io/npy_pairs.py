@@ -1,11 +1,16 @@
 """Embeddings in two `.npy` files, one for each side, memory-mapped."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from .bad_cells import BadCell
 from .numeric import npy_matrix
+
+# Rows that are read at once.
+BLOCK = 4096
 
 
 def npy_pair(
@@ -28,3 +33,15 @@ def npy_pair(
             f"{rejected} has rows of {second.shape[1]} numbers, {chosen} of {first.shape[1]}: give both alike."
         )
     return first, second
+
+
+def unfinite_rows(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[BadCell]:
+    """The first number of each row of each side that is none; `names` are what the sides are called."""
+    found = []
+    for side, name in zip(sides, names, strict=True):
+        for start in range(0, len(side), BLOCK):
+            bad = ~np.isfinite(side[start : start + BLOCK])
+            for row in np.flatnonzero(bad.any(axis=1)):
+                column = int(np.argmax(bad[row])) + 1
+                found.append(BadCell(start + int(row), f"{column} of {name}", "is not a finite number"))
+    return found

@@ -1,5 +1,6 @@
 """Numbers of a table: features, embeddings and scores, a matrix for each side."""
 
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,15 @@ def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     try:
         values = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, OSError, EOFError, SyntaxError) as error:
+    except (
+        ValueError,
+        OSError,
+        EOFError,
+        SyntaxError,
+        TypeError,
+        OverflowError,
+        tokenize.TokenError,
+    ) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
     if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:

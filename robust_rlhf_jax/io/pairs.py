@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from .bad_cells import BadCell, usable_rows
 from .featurisers import FEATURISERS, Featuriser, make_featuriser
 from .labels import read_labels, read_ties
-from .npy_pairs import npy_pair
+from .npy_pairs import npy_pair, unfinite_rows
 from .numeric import matrix
 from .reading import read_table
 from .roles import Columns, NoSides, Roles, choose_kind, find_roles
@@ -134,6 +134,7 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     numbers, names = None, ()
     if embeddings:
         numbers = npy_pair(Path(embeddings[0]), embeddings[1], table.n_rows)
+        bad += unfinite_rows(numbers, map(str, embeddings))
         names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
     elif kind != "texts":
         numbers, names, more = _numbers(table, roles.numbers[kind])
@@ -148,6 +149,10 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
         assert texts is not None
         made = make_featuriser(featuriser)
         numbers, names = made.fit(texts), made.names
+        if not names:
+            raise ValueError(
+                f"featuriser {featuriser!r} finds nothing in which the texts differ: give others, or another featuriser"
+            )
     else:
         numbers = tuple(side if len(rows) == table.n_rows else side[rows] for side in numbers)
     swapped = strength[rows] < 0
@@ -261,14 +266,8 @@ def _unused(table: Table, roles: Roles, kind: str) -> dict[str, str]:
 
 def _from_arrays(path: Path, chosen, rejected) -> Pairs:
     n, p = chosen.shape
-    for side in (chosen, rejected):
-        for start in range(0, n, 4096):
-            bad = np.argwhere(~np.isfinite(side[start : start + 4096]))
-            if bad.size:
-                row, column = bad[0]
-                raise ValueError(
-                    f"{path}: row {start + row + 1}, column {column + 1} is not a finite number."
-                )
+    for cell in unfinite_rows((chosen, rejected), ("the chosen side", "the rejected side")):
+        raise ValueError(f"{path}: {cell.sentence}.")
     names = tuple(f"e{i}" for i in range(p))
     return Pairs(
         path,

@@ -58,8 +58,8 @@ def _wrong(cell) -> str:
         return ""
     if not isinstance(cell, list) or not cell:
         return f"holds {shown(cell)}, neither a text nor messages"
-    broken = next((m for m in cell if not isinstance(m, dict) or "content" not in m or "role" not in m), None)
-    return "" if broken is None else f"holds a message without role and content ({shown(broken)})"
+    broken = [m for m in cell if not isinstance(m, dict) or "content" not in m or "role" not in m]
+    return f"holds a message without role and content ({shown(broken[0])})" if broken else ""
 
 
 def _split(prompt, chosen, rejected) -> tuple[str, str, str]:

@@ -108,6 +108,35 @@ def test_embeddings_as_lists(tmp_path, form):
     np.testing.assert_allclose(other.chosen, e[0], rtol=1e-6)
 
 
+def test_an_embedding_that_is_no_number_is_named_or_skipped(tmp_path):
+    sides = [np.random.default_rng(i).normal(size=(N, 3)) for i in range(2)]
+    sides[1][1, 2] = np.inf
+    paths = tmp_path / "chosen.npy", tmp_path / "rejected.npy"
+    for path, values in zip(paths, sides, strict=True):
+        np.save(path, values)
+    table = write(tmp_path, "jsonl", TEXTS)
+    with pytest.raises(ValueError, match=r"row 2, column 3 of .*rejected\.npy is not a finite number"):
+        load_pairs(table, embeddings=paths)
+    assert load_pairs(table, embeddings=paths, skip_bad=1).n_pairs == N - 1
+    with pytest.raises(ValueError, match="row 2, column 3 of the rejected side is not a finite number"):
+        load_pairs(paths[0])
+
+
+def test_a_damaged_npy_header_is_refused(tmp_path):
+    np.save(tmp_path / "chosen.npy", np.zeros((2, 2)))
+    content = (tmp_path / "chosen.npy").read_bytes()
+    (tmp_path / "chosen.npy").write_bytes(content.replace(b"}", b"("))
+    with pytest.raises(ValueError, match=r"is not a \.npy file of numbers"):
+        load_pairs(tmp_path / "chosen.npy", embeddings=(tmp_path / "chosen.npy", tmp_path / "chosen.npy"))
+
+
+def test_a_message_that_is_nothing_is_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"prompt": "p", "chosen": [null], "rejected": [{"role": "user", "content": "x"}]}\n')
+    with pytest.raises(ValueError, match="row 1, column chosen holds a message without role and content"):
+        load_pairs(path)
+
+
 def test_embeddings_in_npy_files_are_mapped(tmp_path):
     e = RNG.normal(size=(2, N, 5)).astype(np.float32)
     for side, values in zip(("chosen", "rejected"), e, strict=True):

@@ -1,6 +1,8 @@
 """Featurisers by name, or by the path of a local model."""
 
-from pathlib import Path
+import os
+
+from robust_rlhf_jax.io.bad_cells import shown
 
 from .base import Featuriser
 from .format_features import FormatFeatures
@@ -19,8 +21,9 @@ def make_featuriser(choice: str | Featuriser) -> Featuriser:
         return choice
     if choice in FEATURISERS:
         return FEATURISERS[choice]()
-    if Path(choice).is_dir():
+    # False, where Path.is_dir raises, for a name that is too long.
+    if os.path.isdir(choice):
         return LocalModel(choice)
     raise ValueError(
-        f"featuriser {choice!r} is neither {', '.join(FEATURISERS)} nor the folder of a local model"
+        f"featuriser {shown(choice)} is neither {', '.join(FEATURISERS)} nor the folder of a local model"
     )
