@@ -1,9 +1,10 @@
 """Does a test notice? Sampled mutations of the numerical code, each run against the tests that mirror its file.
 
 `pip install cosmic-ray`, then `python benchmarks/mutations.py --count 40` prints every mutant and the share caught. The
-mutants are those of Cosmic Ray's operators; a copy of the repository is mutated, never the working tree. Mutations of
-annotations and docstrings are passed over, and operators that no float has: any run would notice them. A mutant that
-runs into the time limit is counted apart.
+mutants are those of Cosmic Ray's operators; a copy of the repository is mutated, never the working tree. Passed over are
+mutations of annotations and docstrings; operators that no float has, which any run would notice; constants of a module,
+whose values are choices that `benchmarks/` judges; decorators that compile, and the flags of static fields, which
+Equinox's `filter_jit` does not need for a number. A mutant that runs into the time limit is counted apart.
 """
 
 import argparse
@@ -103,8 +104,17 @@ def meaning(source: str) -> str:
     return ast.dump(tree)
 
 
+def choices_of(source: str) -> set[int]:
+    """Lines of a module's constants, of static fields and of decorators that compile."""
+    constants = [node for node in ast.parse(source).body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    lines = {line for node in constants for line in range(node.lineno, node.end_lineno + 1)}
+    speed = re.compile(r"static=True|^@(jax\.jit|eqx\.filter_jit)")
+    return lines | {number for number, line in enumerate(source.splitlines(), 1) if speed.search(line)}
+
+
 def mutants_of(source: str) -> dict[int, list[tuple[str, int]]]:
-    """(operator, occurrence) by line."""
+    """(operator, occurrence) by line, without `choices_of` the source."""
+    passed_over = choices_of(source)
     found: dict[int, list[tuple[str, int]]] = {}
     nodes = list(ast_nodes(get_ast(source)))
     for name in operator_names():
@@ -113,6 +123,8 @@ def mutants_of(source: str) -> dict[int, list[tuple[str, int]]]:
         operator = get_operator(name)()
         positions = [start for node in nodes for start, _ in operator.mutation_positions(node)]
         for occurrence, (line, _) in enumerate(positions):
+            if line in passed_over:
+                continue
             found.setdefault(line, []).append((name, occurrence))
     return found
 

@@ -156,3 +156,15 @@ def test_nan_is_reported():
     x, labels, weights = sample()
     x[3, 1] = np.nan
     assert fit(x, labels, weights).status == Status.NONFINITE
+
+
+def test_the_curvature_comes_with_newtons_answer_alone(x64):
+    """F = Σ w P(1 − P)xxᵀ/Σw at θ̂ or near it; the quasi-Newton solver forms none."""
+    x, labels, _ = sample()
+    ones, radius = jnp.ones(len(x)), jnp.asarray(100.0)
+    problem = LogisticProblem(jnp.asarray(x), jnp.asarray(labels), ones, radius, None, jnp.zeros(4))
+    found = fit_logistic(problem)
+    chance = scipy.special.expit(x @ np.asarray(found.theta))
+    expected = (x.T * (chance * (1 - chance))) @ x / len(x)
+    np.testing.assert_allclose(found.curvature, expected, rtol=0.05, atol=0.02 * np.trace(expected))
+    assert fit_logistic(problem, newton_limit=1).curvature is None

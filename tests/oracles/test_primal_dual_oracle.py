@@ -301,3 +301,23 @@ def test_theory_is_short_for_the_steps_of_the_analysis(world):
     np.testing.assert_allclose(a.policy.logits, b.policy.logits, rtol=1e-4, atol=1e-7)
     same = solve(dataclasses.replace(base, step_size=step, policy_step=policy), prepared, mdp.theta)
     assert not np.allclose(same.subgradient, b.subgradient, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "spelled_out"),
+    [
+        (SHORT, lambda mdp: {"coverage": 16.0 * mdp.horizon * mdp.dim}),
+        (
+            dataclasses.replace(SHORT, optimistic=False, averaging=0.0),
+            lambda mdp: {"step_size": 0.05, "occupancy_step": 0.05, "policy_step": 5.0},
+        ),
+    ],
+    ids=["coverage", "published steps"],
+)
+def test_defaults_are_what_the_documentation_says(world, oracle, spelled_out):
+    mdp, data = world
+    prepared = prepare(oracle, data, jnp.float32(0.0))
+    usual = solve(oracle, prepared, mdp.theta)
+    asked = solve(dataclasses.replace(oracle, **spelled_out(mdp)), prepared, mdp.theta)
+    np.testing.assert_allclose(asked.value, usual.value, rtol=1e-6)
+    np.testing.assert_allclose(asked.subgradient, usual.subgradient, rtol=1e-4, atol=1e-6)

@@ -41,3 +41,27 @@ def test_pairs_left_out_are_in_the_upper_half():
     weights = jnp.ones(1200).at[:10].set(0.0)
     scores = suspicion(X, LABELS, weights)
     assert (scores[:10] >= 0.5).all()
+
+
+def test_cells_and_odds_are_those_of_the_definition():
+    """In NumPy, cell by cell."""
+    bins, rng = 8, np.random.default_rng(4)
+    margins, lengths = rng.normal(1.0, 1.5, 1600), rng.uniform(0.5, 2.0, 1600)
+    margins[:60], lengths[:60] = rng.uniform(-2.2, -2.0, 60), 1.0
+    sure = np.abs(margins)
+    ranks = [np.argsort(np.argsort(values)) for values in (sure, sure / lengths)]
+    rows, columns = (rank * bins // 1600 for rank in ranks)
+    expected = np.zeros(1600)
+    for row in range(bins):
+        for column in range(bins):
+            inside = (rows == row) & (columns == column)
+            chance = 1 / (1 + np.exp(sure[inside]))
+            lies = inside & (margins < 0)
+            surplus = lies.sum() - chance.sum()
+            share = surplus / max(lies.sum(), 1)
+            if surplus > 3 * np.sqrt(np.sum(chance * (1 - chance)) + 1) and share > 0.5:
+                share = min(share, 0.99)
+                expected[lies] = min(2 * np.log(share / (1 - share)), 8.0)
+    assert (expected > 0).sum() > 20
+    found = crowd_odds(jnp.asarray(margins, jnp.float32), jnp.asarray(lengths, jnp.float32))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)

@@ -8,6 +8,7 @@ import scipy.special
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.moments import robust_covariance
+from robust_rlhf_jax.rewards import filter_and_trim
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 RADIUS = 4.0
@@ -132,3 +133,19 @@ def test_doubt_is_budget_beyond_twice_epsilon():
     assert all_gone[300:].mean() > 0.9
     trusted = robust_reward(rows, x, labels, jnp.float32(0.0), radius=1.0, doubt=0.2).survivors
     np.testing.assert_array_equal(trusted, 1.0)
+
+
+def test_the_filter_is_told_how_uncertain_the_covariance_is(monkeypatch):
+    """Σ̂ is known up to a relative 2ε log 1/ε."""
+    seen = []
+
+    def filter_mean(*arguments, slack, **options):
+        seen.append(float(slack))
+        return filter_and_trim_mean(*arguments, slack=slack, **options)
+
+    filter_and_trim_mean = filter_and_trim.filter_mean
+    monkeypatch.setattr(filter_and_trim, "filter_mean", filter_mean)
+    rows, x, labels, *_ = sample()
+    for epsilon in (0.0, 0.05, 0.2):
+        robust_reward(*map(jnp.asarray, (rows, x, labels)), epsilon, radius=RADIUS)
+    np.testing.assert_allclose(seen, [0.0, 0.1 * np.log(20), 0.4 * np.log(5)], rtol=1e-5)
