@@ -1,8 +1,8 @@
 """Does a test notice? Sampled mutations of the numerical code, each run against the tests that mirror its file.
 
 `pip install cosmic-ray`, then `python benchmarks/mutations.py --count 40` prints every mutant and the share caught. The
-mutants are those of Cosmic Ray's operators; a copy of the repository is mutated, never the working tree. Passed over are
-mutations of annotations and docstrings; operators that no float has, which any run would notice; constants of a module,
+mutants are those of Cosmic Ray's operators; a copy of the repository is mutated, never the working tree. Left out are
+mutations of annotations and docstrings; operators that no float has, which any run would notice; a module's constants,
 whose values are choices that `benchmarks/` judges; decorators that compile, and the flags of static fields, which
 Equinox's `filter_jit` does not need for a number. A mutant that runs into the time limit is counted apart.
 """
