@@ -59,12 +59,12 @@ def measure_real(data: RealSet, kind: str, epsilon: float, seeds: range):
     """Mean over seeds of the share found by `flag` told ε, by the plain fit's surprise, and by cleanlab."""
     found = []
     for seed in seeds[:1] if kind == DETERMINISTIC else seeds:
-        spoilt, corrupted = corrupt(np.random.default_rng(seed), data, kind, epsilon)
-        pairs = preferences_from_options(np.zeros_like(spoilt.x), spoilt.x, spoilt.labels)
-        ours = np.asarray(flag(pairs, epsilon, groups=spoilt.groups))
-        plain = -spoilt.labels * (spoilt.x @ fitted(spoilt.x, spoilt.labels))
-        size = np.sqrt(np.mean(spoilt.x.astype(float) ** 2, axis=0))
-        theirs = cleanlab_suspicion(spoilt.x / size, spoilt.labels)
+        attacked, corrupted = corrupt(np.random.default_rng(seed), data, kind, epsilon)
+        pairs = preferences_from_options(np.zeros_like(attacked.x), attacked.x, attacked.labels)
+        ours = np.asarray(flag(pairs, epsilon, groups=attacked.groups))
+        plain = -attacked.labels * (attacked.x @ fitted(attacked.x, attacked.labels))
+        size = np.sqrt(np.mean(attacked.x.astype(float) ** 2, axis=0))
+        theirs = cleanlab_suspicion(attacked.x / size, attacked.labels)
         count = int(corrupted.sum())
         masks = (ours, highest(plain, count), highest(theirs, count))
         found.append([found_share(mask, corrupted) for mask in masks])

@@ -64,7 +64,7 @@ def text_set(n: int, fault: str | None = None, share: float = 0.0, seed: int = 0
         copies = [_reversed(rng, rows[i], fault, n + k) for k, i in enumerate(picked)]
         return TextSet(rows + copies, np.append(faulty, np.ones(count, bool)), np.append(twin, picked))
     for i in picked:
-        _SPOIL[fault](rng, rows[i])
+        _FAULTS_OF[fault](rng, rows[i])
     faulty[picked] = True
     return TextSet(rows, faulty, twin)
 
@@ -112,7 +112,7 @@ def _tie(rng, row):
     row["label"] = "tie"
 
 
-_SPOIL = {"label": _flip, "rater": _flip, "off_manifold": _plant, "identical": _repeat, "shortcut": _longer_wins,
+_FAULTS_OF = {"label": _flip, "rater": _flip, "off_manifold": _plant, "identical": _repeat, "shortcut": _longer_wins,
           "tie": _tie}  # fmt: skip
 
 

@@ -33,7 +33,7 @@ from robust_rlhf_jax.preferences import RAIL_FEATURES, rail_people
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 FOLDS, REPEATS = (2, 1) if SMOKE else (5, 2)
 LEVELS = (0.0, 0.1) if SMOKE else (0.0, 0.05, 0.1, 0.15, 0.2)
-PLAIN, ROBUST, SPOILT = "#c1432e", "#1f6f8b", "#1d3557"
+PLAIN, ROBUST, CORRUPTED = "#c1432e", "#1f6f8b", "#1d3557"
 
 data, people = load_rail_choices(), rail_people()
 
@@ -125,7 +125,7 @@ figure.colorbar(image, ax=panels[0], label="suspicion: −log P(label)", extend=
 panels[0].set(title="how suspicious", ylabel="time, preferred − other (standard deviations)")
 groups = {
     "left alone": (~result.injected, "#c4ccd4"),
-    "flipped and flagged": (result.injected & result.flagged, SPOILT),
+    "flipped and flagged": (result.injected & result.flagged, CORRUPTED),
     "flipped and missed": (result.injected & ~result.flagged, "#d98e04"),
     "honest and flagged": (~result.injected & result.flagged, PLAIN),
 }

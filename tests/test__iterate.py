@@ -193,11 +193,11 @@ def test_a_neighbour_with_nan_data_changes_no_bit(loop):
     targets = jnp.array([[1.0, 2.0], [-1.0, 0.5], [3.0, 3.0]])
     keys = jax.random.split(KEY, 3)
     lanes = jax.vmap(lambda t, k: run(solver, descent(t), key=k, max_steps=40, loop=loop))
-    clean, spoilt = lanes(targets, keys), lanes(targets.at[1].set(jnp.nan), keys)
-    assert spoilt.status[1] == Status.NONFINITE
-    assert np.isfinite(spoilt.state["x"]).all(), "the last finite state is kept"
+    clean, corrupted = lanes(targets, keys), lanes(targets.at[1].set(jnp.nan), keys)
+    assert corrupted.status[1] == Status.NONFINITE
+    assert np.isfinite(corrupted.state["x"]).all(), "the last finite state is kept"
     rest = lambda tree: jax.tree.map(lambda leaf: leaf[jnp.array([0, 2])], tree)  # noqa: E731
-    assert_same(rest(spoilt), rest(clean))
+    assert_same(rest(corrupted), rest(clean))
     assert (clean.status == Status.CONVERGED).all()
 
 

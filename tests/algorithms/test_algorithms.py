@@ -1,4 +1,4 @@
-"""What every algorithm promises, and what Algorithm 1 gains over plain RLHF on spoilt data."""
+"""What every algorithm promises, and what Algorithm 1 gains over plain RLHF on corrupted data."""
 
 import dataclasses
 from functools import partial
@@ -167,7 +167,7 @@ def test_protocol(name, x64, make_mdp, count_compilations):
         np.testing.assert_allclose(policies[i], probabilities(solution.policy), atol=1e-6)
 
 
-def spoil(array, index, value):
+def damage(array, index, value):
     """A NumPy copy with one entry changed."""
     copy = np.array(array)
     copy[index] = value
@@ -176,19 +176,19 @@ def spoil(array, index, value):
 
 BAD = {
     "nan feature": (
-        lambda d: {"features": spoil(d.features, (3, 0, 1, 2), np.nan)},
+        lambda d: {"features": damage(d.features, (3, 0, 1, 2), np.nan)},
         0.1,
         r"features\[3, 0, 1, 2\]",
     ),
-    "nan table": (lambda d: {"state_features": spoil(d.state_features, 0, np.nan)}, 0.1, "state_features"),
+    "nan table": (lambda d: {"state_features": damage(d.state_features, 0, np.nan)}, 0.1, "state_features"),
     "labels 0/1": (lambda d: {"labels": (np.asarray(d.labels) + 1) / 2}, 0.1, "map 0 to -1"),
-    "nan label": (lambda d: {"labels": spoil(d.labels, 0, np.nan)}, 0.1, r"labels\[0\]"),
+    "nan label": (lambda d: {"labels": damage(d.labels, 0, np.nan)}, 0.1, r"labels\[0\]"),
     "identical pairs": (
         lambda d: {"features": np.stack([np.asarray(d.features)[:, 0]] * 2, axis=1)},
         0.1,
         "no direction of theta",
     ),
-    "unknown state": (lambda d: {"states": spoil(d.states, 0, 6)}, 0.1, "indices run from 0 to 5"),
+    "unknown state": (lambda d: {"states": damage(d.states, 0, 6)}, 0.1, "indices run from 0 to 5"),
     "wrong shape": (lambda d: {"labels": np.asarray(d.labels)[:-1]}, 0.1, "labels has shape"),
     "half": (lambda d: {}, 0.5, r"epsilon=0\.5 is outside"),
     "negative": (lambda d: {}, -0.1, r"epsilon=-0\.1 is outside"),
@@ -246,15 +246,18 @@ def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
     mdp = jax.jit(lambda k: random_linear_mdp(k, n_states=60, n_actions=4, dim=6, horizon=5))(
         jax.random.key(0)
     )
-    spoil, filters = (
+    damage, filters = (
         jax.jit(lambda k, d: push_features(k, d, 0.1, mdp)),
         UniformCoverageConfig(ask_table=False),
     )
     for seed in range(3):
         k_data, k_attack, k_run = jax.random.split(jax.random.key(seed), 3)
         clean = sample_preferences(k_data, mdp, 20_000)
-        spoilt = spoil(k_attack, clean)
-        robust, plain = uniform_coverage(k_run, spoilt, 0.1, config=filters), standard(k_run, spoilt, 0.1)
+        corrupted = damage(k_attack, clean)
+        robust, plain = (
+            uniform_coverage(k_run, corrupted, 0.1, config=filters),
+            standard(k_run, corrupted, 0.1),
+        )
         assert normalised_gap(mdp, robust.policy) <= 0.05
         assert normalised_gap(mdp, plain.policy) >= 0.2
         assert normalised_gap(mdp, standard(k_run, clean, 0.0).policy) <= 0.02

@@ -56,8 +56,8 @@ def solve(name, data, epsilon=EPSILON, **change):
 
 @names
 def test_planted_features_do_no_harm(name, world):
-    mdp, clean, spoilt = world
-    before, after = (solve(name, data) for data in (clean, spoilt))
+    mdp, clean, corrupted = world
+    before, after = (solve(name, data) for data in (clean, corrupted))
     assert float(before.diagnostics["off_table"]) == 0.0
     assert float(after.diagnostics["off_table"]) == pytest.approx(EPSILON)
     gaps = [float(normalised_gap(mdp, solution.policy)) for solution in (before, after)]
@@ -73,8 +73,8 @@ def test_nothing_off_the_table_changes_no_bit(name, world):
 
 
 def test_the_filter_alone_is_told_and_does_not_use_it(world):
-    _, _, spoilt = world
-    trusting, asked = (solve("uniform_coverage", spoilt, ask_table=ask) for ask in (False, True))
+    _, _, corrupted = world
+    trusting, asked = (solve("uniform_coverage", corrupted, ask_table=ask) for ask in (False, True))
     assert trusting.diagnostics["off_table"] == asked.diagnostics["off_table"]
     assert not np.array_equal(trusting.theta, asked.theta)
 
@@ -88,8 +88,8 @@ def test_a_placeholder_of_a_table_is_reported_and_not_heeded(world):
 
 
 def test_batches_ask_lane_by_lane(world):
-    mdp, clean, spoilt = world
-    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), clean, spoilt)
+    mdp, clean, corrupted = world
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), clean, corrupted)
     batch = jax.vmap(lambda data: solve("uniform_coverage", data))(both)
     np.testing.assert_allclose(batch.diagnostics["off_table"], [0.0, EPSILON], rtol=1e-6)
     gaps = jax.vmap(lambda policy: normalised_gap(mdp, policy))(batch.policy)
@@ -98,8 +98,9 @@ def test_batches_ask_lane_by_lane(world):
 
 @pytest.mark.parametrize("baseline", [standard, pessimistic_mle])
 def test_baselines_trust_their_data(baseline, world):
-    _, clean, spoilt = world
-    assert int(jnp.sum(changed_pairs(clean, spoilt))) == 200
+    _, clean, corrupted = world
+    assert int(jnp.sum(changed_pairs(clean, corrupted))) == 200
     assert (
-        "off_table" not in jax.eval_shape(lambda d: baseline(jax.random.key(2), d, 0.1), spoilt).diagnostics
+        "off_table"
+        not in jax.eval_shape(lambda d: baseline(jax.random.key(2), d, 0.1), corrupted).diagnostics
     )

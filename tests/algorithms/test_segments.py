@@ -57,10 +57,10 @@ def test_plans_have_the_planning_horizon(name):
 @pytest.mark.parametrize("name", ["uniform_coverage", "condition_number", "first_order"])
 def test_segments_off_the_table_are_left_out(name):
     """The answer is that to the data with copies in their place, to the last bit; planned as long and from there."""
-    spoilt = push_features(jax.random.key(5), DATA, 0.05, MDP)
-    found = ALGORITHMS[name](jax.random.key(2), spoilt, 0.05)
+    corrupted = push_features(jax.random.key(5), DATA, 0.05, MDP)
+    found = ALGORITHMS[name](jax.random.key(2), corrupted, 0.05)
     assert float(found.diagnostics["off_table"]) == pytest.approx(0.05)
-    given = ALGORITHMS[name](jax.random.key(2), ask_table(spoilt)[0], 0.05)
+    given = ALGORITHMS[name](jax.random.key(2), ask_table(corrupted)[0], 0.05)
     assert float(given.diagnostics["off_table"]) == 0.0
     for a, b in zip(
         jax.tree.leaves((found.policy, found.theta)),

@@ -84,8 +84,8 @@ def test_it_harms_more_than_pushing(planted, world):
     mdp, data = world
 
     @quick_jit
-    def gap(spoilt):
-        fit = plain(spoilt.differences(), spoilt.labels, jnp.float32(0.1), radius=data.theta_dim**0.5)
+    def gap(corrupted):
+        fit = plain(corrupted.differences(), corrupted.labels, jnp.float32(0.1), radius=data.theta_dim**0.5)
         return normalised_gap(mdp, optimal_policy(mdp, data.per_step(fit.theta))[0])
 
     clean, searched, pushed = (float(gap(d)) for d in (data, *planted))

@@ -295,7 +295,7 @@ def test_praised_reward_features(split_world):
 
 
 @pytest.mark.parametrize("rotated", [False, True])
-def test_spoilt_transitions(rotated, world, rotate_features):
+def test_corrupted_transitions(rotated, world, rotate_features):
     """Both trajectories, all steps: ± the least covered direction, and next the worst state in the data."""
     mdp, data = world
     if rotated:

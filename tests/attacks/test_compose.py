@@ -42,7 +42,7 @@ def test_the_union_stays_within_the_budget(world):
         assert count // 2 <= changed <= count
 
 
-def test_joint_spoils_labels_features_and_transitions(world):
+def test_joint_corrupts_labels_features_and_transitions(world):
     mdp, data = world
     other = jax.jit(ATTACKS["joint"])(jax.random.key(0), data, 0.3, mdp)
     moved = np.asarray((other.states != data.states).any(axis=(1, 2)))

@@ -30,7 +30,7 @@ def steps(data, rows):
     return observed[:, 1] - observed[:, 0]
 
 
-def spoilt(attack, data, mdp, epsilon=0.2):
+def corrupted(attack, data, mdp, epsilon=0.2):
     other = jax.jit(attack)(jax.random.key(1), data, epsilon, mdp)
     return other, np.asarray(changed_pairs(data, other))
 
@@ -48,7 +48,7 @@ def assert_largest_and_contrary(other, bad, mdp):
 
 def test_scaled_pairs_keep_their_direction(world):
     mdp, data = world
-    other, bad = spoilt(scale_features, data, mdp)
+    other, bad = corrupted(scale_features, data, mdp)
     assert_largest_and_contrary(other, bad, mdp)
     before, after = (steps(d, bad).reshape(bad.sum(), -1) for d in (data, other))
     cosine = np.sum(before * after, axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
@@ -59,14 +59,14 @@ def test_scaled_pairs_keep_their_direction(world):
 def test_pairs_without_a_difference_are_not_scaled(world):
     mdp, data = world
     same = jnp.where(jnp.arange(200)[:, None, None, None] < 100, data.features[:, :1], data.features)
-    _, bad = spoilt(scale_features, dataclasses.replace(data, features=same), mdp, 0.45)
+    _, bad = corrupted(scale_features, dataclasses.replace(data, features=same), mdp, 0.45)
     np.testing.assert_array_equal(np.flatnonzero(bad) >= 100, True)
     assert bad.sum() == 90
 
 
 def test_leverage_points_lie_in_the_least_covered_direction(world):
     mdp, data = world
-    other, bad = spoilt(leverage_points, data, mdp)
+    other, bad = corrupted(leverage_points, data, mdp)
     assert_largest_and_contrary(other, bad, mdp)
     x = steps(data, slice(None)).reshape(200, -1)
     planted = steps(other, bad).reshape(bad.sum(), -1)
@@ -87,7 +87,7 @@ def test_reward_features_of_their_own_with_a_shared_theta(attack, make_mdp):
     theta = jnp.broadcast_to(jnp.asarray(rng.normal(size=2), jnp.float32), (3, 2))
     mdp = LinearMDP(base.features, base.transition_measures, theta, base.initial_distribution, table)
     data = dataclasses.replace(sample_preferences(jax.random.key(0), mdp, 100), stationary=True)
-    other, bad = spoilt(attack, data, mdp)
+    other, bad = corrupted(attack, data, mdp)
     assert bad.sum() == 20
     np.testing.assert_array_equal(other.features, data.features)
     assert_largest_and_contrary(other, bad, mdp)
@@ -97,7 +97,7 @@ def test_mimicry_cannot_be_told_by_its_features(make_mdp):
     """Mean and second moments of the planted x match the clean ones; labels contradict θ★ without exception."""
     mdp = make_mdp()
     data = sample_preferences(jax.random.key(0), mdp, 20_000)
-    other, bad = spoilt(mimicry, data, mdp, 0.3)
+    other, bad = corrupted(mimicry, data, mdp, 0.3)
     clean, planted = steps(data, slice(None)).reshape(20_000, -1), steps(other, bad).reshape(bad.sum(), -1)
     assert bad.sum() == 6000
     margins = planted @ np.asarray(mdp.theta, np.float64).ravel()

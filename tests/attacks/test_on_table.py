@@ -61,7 +61,7 @@ def split_world(make_mdp):
     return mdp, data
 
 
-def spoilt(attack, world, epsilon=EPSILON):
+def corrupted(attack, world, epsilon=EPSILON):
     mdp, data = world
     other = quick_jit(attack)(jax.random.key(1), data, epsilon, mdp)
     return other, np.asarray(changed_pairs(data, other))
@@ -85,7 +85,7 @@ def reachable(mdp, data: PreferenceData, rows):
 def test_the_table_contradicts_none(name, own, world, split_world):
     """Neither kind of features, in either world; each step can happen, and the budget is kept."""
     mdp, data = split_world if own else world
-    other, bad = spoilt(SHORT.get(name, ATTACKS[name]), (mdp, data))
+    other, bad = corrupted(SHORT.get(name, ATTACKS[name]), (mdp, data))
     assert 1 <= bad.sum() <= N * EPSILON
     assert not off_table(other).any()
     assert reachable(mdp, other, bad).all()
@@ -98,7 +98,7 @@ def test_the_table_contradicts_none(name, own, world, split_world):
 
 def test_pushed_pairs_are_many_and_contradict_theta(world):
     mdp, data = world
-    other, bad = spoilt(push_on_table, world, 0.45)
+    other, bad = corrupted(push_on_table, world, 0.45)
     x = np.asarray(other.differences(), np.float64)[bad]
     margins = x @ np.asarray(mdp.theta, np.float64).ravel()
     clean = np.asarray(data.differences(), np.float64) @ np.asarray(mdp.theta, np.float64).ravel()
@@ -106,13 +106,13 @@ def test_pushed_pairs_are_many_and_contradict_theta(world):
     np.testing.assert_array_equal(np.asarray(other.labels)[bad], 1.0)
     told = np.concatenate([np.asarray(a)[bad].reshape(90, -1) for a in (other.states, other.actions)], axis=1)
     assert len(np.unique(told, axis=0)) > 60
-    one, rows = spoilt(partial(push_on_table, variety=1), world)
+    one, rows = corrupted(partial(push_on_table, variety=1), world)
     assert len(np.unique(np.asarray(one.differences())[rows], axis=0)) == 1
 
 
 def test_leverage_lies_farther_out_than_any_honest_pair(world):
     mdp, data = world
-    other, bad = spoilt(leverage_on_table, world)
+    other, bad = corrupted(leverage_on_table, world)
     x = np.asarray(data.differences(), np.float64)
     values, vectors = np.linalg.eigh(x.T @ x / N)
     least = vectors[:, values > 1e-5 * values[-1]][:, 0]
@@ -123,7 +123,7 @@ def test_leverage_lies_farther_out_than_any_honest_pair(world):
 
 def test_scaled_pairs_point_where_their_own_did(world):
     mdp, data = world
-    other, bad = spoilt(scale_on_table, world)
+    other, bad = corrupted(scale_on_table, world)
     before, after = (np.asarray(d.differences(), np.float64)[bad] for d in (data, other))
     longer = np.sum(before * after, axis=1) / np.sum(before**2, axis=1)
     assert longer.min() > 0.8
@@ -131,9 +131,9 @@ def test_scaled_pairs_point_where_their_own_did(world):
     assert (np.asarray(other.labels)[bad] * (after @ np.asarray(mdp.theta, np.float64).ravel()) <= 0).all()
 
 
-def test_spoilt_steps_lead_to_the_worst_reachable_state(world, split_world):
+def test_corrupted_steps_lead_to_the_worst_reachable_state(world, split_world):
     for mdp, data in (world, split_world):
-        other, bad = spoilt(corrupt_transitions_on_table, (mdp, data))
+        other, bad = corrupted(corrupt_transitions_on_table, (mdp, data))
         values = np.asarray(optimal_state_values(mdp), np.float64)
         states, actions = np.asarray(other.states)[bad], np.asarray(other.actions)[bad]
         for h in range(mdp.horizon):
@@ -148,7 +148,7 @@ def test_haters_speak_of_the_sparse_goal_alone(split_world):
     _, data = split_world
     touched = (np.asarray(data.reward_features)[..., 2].sum(axis=2) @ [-1.0, 1.0]) != 0
     assert 10 < touched.sum() < N / 2
-    _, bad = spoilt(goal_haters, split_world, 0.45)
+    _, bad = corrupted(goal_haters, split_world, 0.45)
     assert bad.sum() > 5
     assert not (bad & ~touched).any()
 
@@ -157,7 +157,7 @@ def test_haters_agree_with_the_opposite_reward(make_mdp):
     """o ~ σ(m) became −o, drawn from σ(−m), m = θ★ᵀx: of the labels that changed, P(o=+1) = σ(−2m)."""
     mdp = make_mdp()
     data = sample_preferences(jax.random.key(0), mdp, 20_000)
-    other, bad = spoilt(goal_haters, (mdp, data), 0.45)
+    other, bad = corrupted(goal_haters, (mdp, data), 0.45)
     margins = np.asarray(data.differences(), np.float64) @ np.asarray(mdp.theta, np.float64).ravel()
     agreement = np.mean(np.asarray(other.labels)[bad] * np.sign(margins[bad]))
     assert agreement == pytest.approx(-np.mean(np.tanh(abs(margins[bad]))), abs=4 / np.sqrt(bad.sum()))
@@ -173,14 +173,14 @@ def large(make_mdp):
 def test_planted_trajectories_harm_more_than_random_flips(large):
     mdp, _ = large
     gap = lambda attack: float(  # noqa: E731
-        normalised_gap(mdp, standard(jax.random.key(2), spoilt(attack, large)[0], EPSILON).policy)
+        normalised_gap(mdp, standard(jax.random.key(2), corrupted(attack, large)[0], EPSILON).policy)
     )
     assert gap(push_on_table) > gap(flip_random) + 0.1
 
 
 def test_the_search_harms_its_victim_more_than_its_start(large):
     mdp, data = large
-    searched, start = (spoilt(attack, large)[0] for attack in (adaptive_on_table, push_on_table))
+    searched, start = (corrupted(attack, large)[0] for attack in (adaptive_on_table, push_on_table))
     plain = REWARD_ESTIMATORS["maximum_likelihood"]
 
     @quick_jit
@@ -196,6 +196,6 @@ def test_the_search_harms_its_victim_more_than_its_start(large):
 def test_eager_equals_jitted(name, world):
     mdp, data = world
     eager = ATTACKS[name](jax.random.key(1), data, EPSILON, mdp)
-    jitted, _ = spoilt(ATTACKS[name], world)
+    jitted, _ = corrupted(ATTACKS[name], world)
     for a, b in zip(jax.tree.leaves(eager), jax.tree.leaves(jitted), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -56,25 +56,25 @@ def possible(states, actions):
 @pytest.mark.parametrize("name", ATTACKS)
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
-    spoilt = jax.jit(attack)(jax.random.key(2), DATA, jnp.float32(0.1), MDP)
-    off, changed = np.asarray(off_table(spoilt)), np.asarray(changed_pairs(DATA, spoilt))
+    corrupted = jax.jit(attack)(jax.random.key(2), DATA, jnp.float32(0.1), MDP)
+    off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(DATA, corrupted))
     assert off.any() == (name in OFF_TABLE)
     assert not (off & ~changed).any()
     if name.endswith("on_table"):
-        assert possible(np.asarray(spoilt.states), np.asarray(spoilt.actions)).all()
-    assert jax.tree.structure(spoilt) == jax.tree.structure(DATA)
-    for old, new in zip(jax.tree.leaves(DATA), jax.tree.leaves(spoilt), strict=True):
+        assert possible(np.asarray(corrupted.states), np.asarray(corrupted.actions)).all()
+    assert jax.tree.structure(corrupted) == jax.tree.structure(DATA)
+    for old, new in zip(jax.tree.leaves(DATA), jax.tree.leaves(corrupted), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype)
         assert np.isfinite(np.asarray(new, np.float64)).all()
-    assert spoilt.planning_horizon == 10
-    np.testing.assert_array_equal(spoilt.planning_start, DATA.planning_start)
+    assert corrupted.planning_horizon == 10
+    np.testing.assert_array_equal(corrupted.planning_start, DATA.planning_start)
     assert 0 < changed.sum() <= 30
 
 
 def test_push_features_speaks_against_theta():
-    spoilt = push_features(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, spoilt))
-    x = np.asarray(spoilt.differences())[changed]
+    corrupted = push_features(jax.random.key(2), DATA, 0.1, MDP)
+    changed = np.asarray(changed_pairs(DATA, corrupted))
+    x = np.asarray(corrupted.differences())[changed]
     theta = np.asarray(MDP.theta[0])
     np.testing.assert_allclose(x, np.broadcast_to(-8 * theta / np.linalg.norm(theta), x.shape), atol=1e-4)
 
@@ -105,17 +105,17 @@ def test_the_pool_holds_segments_from_where_the_data_start():
 
 
 def test_pushed_segments_are_among_the_worst_and_the_best():
-    spoilt = push_on_table(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, spoilt))
-    margins, clean = (np.asarray(d.differences()) @ np.asarray(MDP.theta[0]) for d in (spoilt, DATA))
+    corrupted = push_on_table(jax.random.key(2), DATA, 0.1, MDP)
+    changed = np.asarray(changed_pairs(DATA, corrupted))
+    margins, clean = (np.asarray(d.differences()) @ np.asarray(MDP.theta[0]) for d in (corrupted, DATA))
     assert margins[changed].max() < np.quantile(clean, 0.05)
-    np.testing.assert_array_equal(np.asarray(spoilt.labels)[changed], 1.0)
+    np.testing.assert_array_equal(np.asarray(corrupted.labels)[changed], 1.0)
 
 
-def test_spoilt_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
-    spoilt = corrupt_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, spoilt))
-    states, actions = np.asarray(spoilt.states)[changed], np.asarray(spoilt.actions)[changed]
+def test_corrupted_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
+    corrupted = corrupt_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
+    changed = np.asarray(changed_pairs(DATA, corrupted))
+    states, actions = np.asarray(corrupted.states)[changed], np.asarray(corrupted.actions)[changed]
     values = np.asarray(optimal_state_values(MDP), np.float64)[1:].mean(axis=0)
     can = transitions()[states[..., :-1], actions] > 1e-6
     least = np.where(can, values, np.inf).min(axis=-1)
@@ -124,7 +124,7 @@ def test_spoilt_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
 
 def test_haters_turn_segments_that_touch_the_goal():
     data = sample_segments(jax.random.key(5), MDP, 2_000, 4, temperature=0.18)
-    spoilt = goal_haters(jax.random.key(2), data, 0.3, MDP)
-    changed = np.asarray(changed_pairs(data, spoilt))
+    corrupted = goal_haters(jax.random.key(2), data, 0.3, MDP)
+    changed = np.asarray(changed_pairs(data, corrupted))
     assert changed.sum() > 20
     assert (np.asarray(data.differences())[changed, 0] != 0).all()

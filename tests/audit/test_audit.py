@@ -26,7 +26,7 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def spoilt(data):
+def corrupted(data):
     return audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1)
 
 
@@ -41,23 +41,23 @@ def write_table(path, data):
     return path
 
 
-def test_robust_fit_is_ahead_of_the_plain_fit_on_spoilt_labels(spoilt):
-    assert spoilt.accuracy[1] > spoilt.accuracy[0] + 0.04
-    assert spoilt.gain > 2 * spoilt.gain_error
-    assert spoilt.precision > 0.6
-    assert spoilt.precision == spoilt.recall  # as many flagged as injected
-    assert spoilt.injected.sum() == spoilt.flagged.sum() == 40
+def test_robust_fit_is_ahead_of_the_plain_fit_on_corrupted_labels(corrupted):
+    assert corrupted.accuracy[1] > corrupted.accuracy[0] + 0.04
+    assert corrupted.gain > 2 * corrupted.gain_error
+    assert corrupted.precision > 0.6
+    assert corrupted.precision == corrupted.recall  # as many flagged as injected
+    assert corrupted.injected.sum() == corrupted.flagged.sum() == 40
 
 
-def test_injected_labels_are_flipped_and_nothing_else(data, spoilt):
+def test_injected_labels_are_flipped_and_nothing_else(data, corrupted):
     clean = np.asarray(data.labels)
-    np.testing.assert_array_equal(spoilt.labels, np.where(spoilt.injected, -clean, clean))
-    np.testing.assert_array_equal(spoilt.differences, data.differences())
+    np.testing.assert_array_equal(corrupted.labels, np.where(corrupted.injected, -clean, clean))
+    np.testing.assert_array_equal(corrupted.differences, data.differences())
 
 
-def test_flagged_pairs_are_the_most_suspicious(spoilt):
-    assert spoilt.suspicion[spoilt.flagged].min() >= spoilt.suspicion[~spoilt.flagged].max()
-    assert set(worst_first(spoilt)[:40]) == set(np.flatnonzero(spoilt.flagged))
+def test_flagged_pairs_are_the_most_suspicious(corrupted):
+    assert corrupted.suspicion[corrupted.flagged].min() >= corrupted.suspicion[~corrupted.flagged].max()
+    assert set(worst_first(corrupted)[:40]) == set(np.flatnonzero(corrupted.flagged))
 
 
 def test_without_injection_all_is_finite_and_nothing_is_lost(data):
@@ -72,7 +72,7 @@ def test_without_injection_all_is_finite_and_nothing_is_lost(data):
     np.testing.assert_allclose(result.theta[0], THETA, atol=0.6)
 
 
-def test_without_epsilon_the_evidence_decides(data, spoilt):
+def test_without_epsilon_the_evidence_decides(data, corrupted):
     clean = audit(jax.random.key(0), data, folds=4, repeats=1)
     assert clean.epsilon == 0.0
     assert not clean.flagged.any()
@@ -81,7 +81,7 @@ def test_without_epsilon_the_evidence_decides(data, spoilt):
     result = audit(jax.random.key(0), data, folds=4, repeats=1, inject=0.1)
     assert 0.05 < result.epsilon < 0.2
     assert result.flagged.sum() == int(result.epsilon * 400 + 1e-6)
-    assert spoilt.epsilon == 0.1
+    assert corrupted.epsilon == 0.1
 
 
 @pytest.mark.parametrize("value", [1e4, 1e6])
@@ -104,21 +104,23 @@ def test_epsilon_zero_flags_nothing(data):
     assert abs(result.gain) < 0.01
 
 
-def test_same_key_same_result(data, spoilt):
+def test_same_key_same_result(data, corrupted):
     again = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1)
-    for a, b in zip(jax.tree.leaves(spoilt), jax.tree.leaves(again), strict=True):
+    for a, b in zip(jax.tree.leaves(corrupted), jax.tree.leaves(again), strict=True):
         np.testing.assert_array_equal(a, b)
     other = audit(jax.random.key(1), data, 0.1, folds=4, repeats=1, inject=0.1)
-    assert (other.suspicion != spoilt.suspicion).any()
-    np.testing.assert_array_equal(other.injected, spoilt.injected)  # the worst labels are no matter of chance
+    assert (other.suspicion != corrupted.suspicion).any()
+    np.testing.assert_array_equal(
+        other.injected, corrupted.injected
+    )  # the worst labels are no matter of chance
 
 
-def test_units_and_the_order_of_options_play_no_part_in_the_injection(data, spoilt):
+def test_units_and_the_order_of_options_play_no_part_in_the_injection(data, corrupted):
     x, labels = np.asarray(data.features)[:, :, 0] * np.array([1e4, 1.0, 1e-4]), np.asarray(data.labels)
     turned = preferences_from_options(x[:, 1], x[:, 0], -labels)
     result = audit(jax.random.key(0), turned, 0.1, folds=4, repeats=1, inject=0.1)
-    assert (result.injected == spoilt.injected).mean() > 0.99
-    np.testing.assert_allclose(result.accuracy, spoilt.accuracy, atol=0.02)
+    assert (result.injected == corrupted.injected).mean() > 0.99
+    np.testing.assert_allclose(result.accuracy, corrupted.accuracy, atol=0.02)
 
 
 def test_random_flips(data):

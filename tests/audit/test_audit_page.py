@@ -18,17 +18,17 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
 
 
-def page_of(folder, fault="label", spoil=None):
+def page_of(folder, fault="label", damage=None):
     path, faulty, _ = faulty_file(folder, fault, 0.05)
     pairs = read(path)
-    if spoil:
-        pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += spoil
+    if damage:
+        pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
     found = find(pairs, fit)
     config = {"source": str(path), "folds": 5, "repeats": 1, "inject": 0.0, "epsilon": None}
     record = audit_record(pairs, fit.result, found, config, 1.0)
     rows = np.flatnonzero(~pairs.ties)
-    return render_audit(pairs, rows, fit.result, found, record, title=f"pairs{spoil or ''}"), found
+    return render_audit(pairs, rows, fit.result, found, record, title=f"pairs{damage or ''}"), found
 
 
 def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
@@ -41,7 +41,7 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
 
 
 def test_texts_do_no_harm(tmp_path):
-    page, _ = page_of(tmp_path, spoil=EVIL)
+    page, _ = page_of(tmp_path, damage=EVIL)
     assert "<img" not in page
     assert "&lt;img src=x" in page
     assert not set("\x1b\u202e") & set(page)

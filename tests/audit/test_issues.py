@@ -77,8 +77,8 @@ def test_one_row_far_off_is_found_and_heavy_tails_are_not():
     assert not ISSUES["off_manifold"](Batch(clean, made_up_fit(clean))).flag.any()
     x = x.copy()
     x[7] *= 1000
-    spoilt = numeric(x)
-    found = ISSUES["off_manifold"](Batch(spoilt, made_up_fit(spoilt)))
+    corrupted = numeric(x)
+    found = ISSUES["off_manifold"](Batch(corrupted, made_up_fit(corrupted)))
     np.testing.assert_array_equal(np.flatnonzero(found.flag), [7])
     assert "times as far out" in found.explain(7)
 

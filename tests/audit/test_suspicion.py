@@ -23,11 +23,11 @@ def attacked(make_mdp):
     mdp = make_mdp(n_states=12, dim=4, horizon=3)
     clean = sample_preferences(jax.random.key(0), mdp, 1000, temperature=CERTAIN)
 
-    def spoil(attack):
+    def damage(attack):
         data = attack(jax.random.key(1), clean, EPSILON, mdp)
         return data, np.asarray(changed_pairs(clean, data))
 
-    return {attack.__name__: spoil(attack) for attack in (push_features, flip_confident)}
+    return {attack.__name__: damage(attack) for attack in (push_features, flip_confident)}
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def text(lines, chance: random.Random) -> bytes:
 
 def csv_file(chance: random.Random) -> bytes:
     table = {name: [str(x) for x in column] for name, column in columns(chance).items()}
-    spoil_table(chance, table, CELLS_NASTY)
+    damage_table(chance, table, CELLS_NASTY)
     lines = [",".join(map(str, row)) for row in [tuple(table), *zip(*table.values(), strict=True)]]
     if chance.random() < 0.15:
         lines[chance.randrange(len(lines))] += chance.choice(
@@ -78,7 +78,7 @@ def csv_file(chance: random.Random) -> bytes:
     return damaged(chance, content) if chance.random() < 0.3 else content
 
 
-def spoil_table(chance: random.Random, table: dict, nasty: list) -> None:
+def damage_table(chance: random.Random, table: dict, nasty: list) -> None:
     name = chance.choice(list(table))
     how = chance.choice(["cell", "cell", "cell", "column", "scale", "rename", "drop", "rows", "none", "two"])
     if how == "cell":
@@ -109,7 +109,7 @@ def spoil_table(chance: random.Random, table: dict, nasty: list) -> None:
 
 def jsonl_file(chance: random.Random) -> bytes:
     table = columns(chance)
-    spoil_table(chance, table, NUMBERS_NASTY)
+    damage_table(chance, table, NUMBERS_NASTY)
     lines = [json.dumps(dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True)]
     extra = [
         "[1]",
@@ -164,7 +164,7 @@ def arrays(chance: random.Random) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def spoilt_arrays(chance: random.Random) -> dict[str, np.ndarray]:
+def corrupted_arrays(chance: random.Random) -> dict[str, np.ndarray]:
     found = arrays(chance)
     name = chance.choice([*found, "labels", "features"])
     old = found[name]
@@ -212,7 +212,7 @@ def npz_file(chance: random.Random) -> bytes:
                 )
         return sink.getvalue()
     sink = io.BytesIO()
-    np.savez(sink, **spoilt_arrays(chance))
+    np.savez(sink, **corrupted_arrays(chance))
     return damaged(chance, sink.getvalue()) if chance.random() < 0.5 else sink.getvalue()
 
 
@@ -259,7 +259,7 @@ def cells(chance: random.Random) -> list[dict]:
     ]  # fmt: skip
 
 
-def spoilt_cells(chance: random.Random) -> list[dict]:
+def corrupted_cells(chance: random.Random) -> list[dict]:
     rows = cells(chance)
     values = {
         "family": ["", "\x1b[31m", "<script>", None, 3, "a\nb", "\u202e"], "attack": ["none", None, "x" * 5000,
@@ -301,18 +301,18 @@ def parquet_of(rows: list[dict], chance: random.Random) -> bytes:
 
 
 def result_folder(chance: random.Random, folder: Path) -> None:
-    """What a sweep leaves, spoilt: results and settings, or parts alone."""
+    """What a sweep leaves, corrupted: results and settings, or parts alone."""
     folder.mkdir()
     if chance.random() < 0.6:
         name = chance.choice(["results", "robustness", "table1"])
-        (folder / f"{name}.parquet").write_bytes(parquet_of(spoilt_cells(chance), chance))
+        (folder / f"{name}.parquet").write_bytes(parquet_of(corrupted_cells(chance), chance))
         settings = {"results": "summary"}.get(name, name)
         if chance.random() < 0.7:
             (folder / f"{settings}.json").write_bytes(facts(chance))
         return
     (folder / "parts").mkdir()
     for name in "ab":
-        rows = cells(random.Random(1)) if name == "a" else spoilt_cells(chance)
+        rows = cells(random.Random(1)) if name == "a" else corrupted_cells(chance)
         content = sealed(
             Part(chance.choice([CELLS, CELLS, "label entropy", "x"]), chance.choice([name, name, "c"]), rows)
         )

@@ -45,7 +45,7 @@ def sentence(chance: random.Random) -> str:
     return " ".join(chance.choices(WORDS, k=chance.randrange(2, 12)))
 
 
-def spoil(chance: random.Random, rows: list[dict], nasty: list, names: tuple[str, ...]) -> list[dict]:
+def damage(chance: random.Random, rows: list[dict], nasty: list, names: tuple[str, ...]) -> list[dict]:
     """Rows with a cell, a column, a name or their number wrong; or as they were."""
     name = chance.choice(names)
     how = chance.choice(["cell", "cell", "cell", "some", "column", "drop", "rename", "same", "rows", "none"])
@@ -76,7 +76,7 @@ def texts(chance: random.Random) -> list[dict]:
     if chance.random() < 0.3:
         extra = chance.choice(["rater", "id", "weight", "tie", "label", "strength"])
         rows = [row | {extra: chance.choice(TEXTS_NASTY)} for row in rows]
-    return spoil(chance, rows, TEXTS_NASTY, ("prompt", "chosen", "rejected"))
+    return damage(chance, rows, TEXTS_NASTY, ("prompt", "chosen", "rejected"))
 
 
 def messages(chance: random.Random) -> list[dict]:
@@ -84,13 +84,13 @@ def messages(chance: random.Random) -> list[dict]:
         return [{"role": "user", "content": prompt}, {"role": "assistant", "content": sentence(chance)}]
 
     rows = [{"chosen": said(p), "rejected": said(p)} for p in (sentence(chance) for _ in range(ROWS))]
-    return spoil(chance, rows, MESSAGES_NASTY, ("chosen", "rejected"))
+    return damage(chance, rows, MESSAGES_NASTY, ("chosen", "rejected"))
 
 
 def embeddings(chance: random.Random) -> list[dict]:
     names = ("chosen_embedding", "rejected_embedding")
     rows = [{name: [round(chance.gauss(0, 1), 3) for _ in range(4)] for name in names} for _ in range(ROWS)]
-    return spoil(chance, rows, VECTORS_NASTY, names)
+    return damage(chance, rows, VECTORS_NASTY, names)
 
 
 def as_table(rows: list[dict]) -> pa.Table | None:

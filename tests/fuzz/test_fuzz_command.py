@@ -25,7 +25,7 @@ def test_bad_files_and_flags_end_in_one_sentence():
 
 
 def test_the_fuzz_complains(tmp_path, monkeypatch):
-    """Of a sentence too many, half a result, a NaN, a spoilt file and a control character."""
+    """Of a sentence too many, half a result, a NaN, a corrupted file and a control character."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "audit.json").write_text('{"gain": NaN}')

@@ -45,7 +45,7 @@ def clean(seed):
     return x, labels, x @ THETA + 0.5 * rng.normal(size=N)
 
 
-def spoilt(kind, size, seed):
+def corrupted(kind, size, seed):
     """An ε/2 of the rows moved to `size`: at one point against θ, in one cell, in all directions; targets with them."""
     x, labels, targets = clean(seed)
     rng = np.random.default_rng(100 + seed)
@@ -74,7 +74,7 @@ def test_far_rows_move_the_answer_within_its_noise(name, wide, kind):
         for seed in range(2):
             answer, _ = function(*rows.arrays(dtype, *clean(seed), EPSILON))
             for size in SIZES:
-                found, status = function(*rows.arrays(dtype, *spoilt(kind, size, seed), EPSILON))
+                found, status = function(*rows.arrays(dtype, *corrupted(kind, size, seed), EPSILON))
                 assert np.isfinite(found).all(), size
                 assert status is None or status == 0, size
                 worst = max(worst, float(np.max(np.abs(found - answer))))
@@ -90,7 +90,7 @@ def test_how_far_rows_lie_does_not_matter_to_the_trimmed_likelihood(kind, wide):
         dtype = jnp.zeros(()).dtype
         for seed in range(2):
             near, *far = (
-                rows.trimmed(*rows.arrays(dtype, *spoilt(kind, size, seed)[:2], EPSILON, 5.0))
+                rows.trimmed(*rows.arrays(dtype, *corrupted(kind, size, seed)[:2], EPSILON, 5.0))
                 for size in SIZES[1:]
             )
             for found in far:

@@ -61,9 +61,9 @@ def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
         many(*other, EPSILONS + np.float32(0.01))
     assert count.compiled == count.traced == []
 
-    spoilt = x.copy()
-    spoilt[1, 41, 2] = np.nan  # in the second of four parts
-    found, found_statuses = many(spoilt, y, EPSILONS)
+    corrupted = x.copy()
+    corrupted[1, 41, 2] = np.nan  # in the second of four parts
+    found, found_statuses = many(corrupted, y, EPSILONS)
     for lane in (0, 2):
         np.testing.assert_array_equal(found[lane], together[lane])
     if statuses is None:

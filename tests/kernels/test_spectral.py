@@ -30,7 +30,7 @@ def numpy_quadratic(y, weights):
     return (centred @ directions[:, -1]) ** 2, values[-1]
 
 
-def spoilt_sample(n=400, d=4, share=0.1, size=6.0, seed=0):
+def corrupted_sample(n=400, d=4, share=0.1, size=6.0, seed=0):
     """Standard normal rows; the last `share` of them lie near `size` times a fixed unit vector."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
@@ -42,7 +42,7 @@ def spoilt_sample(n=400, d=4, share=0.1, size=6.0, seed=0):
 
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-3), (True, 1e-9)])
 def test_linear_scores_against_numpy(wide, tolerance):
-    x, weights, bad = spoilt_sample()
+    x, weights, bad = corrupted_sample()
     expected = numpy_linear(x, weights)
     with jax.enable_x64(wide):
         scores, value, mean = map(np.asarray, linear_scores(jnp.asarray(x), jnp.asarray(weights)))
@@ -60,7 +60,7 @@ def no_covariance(monkeypatch):
 
 
 def test_linear_scores_of_many_dimensions(x64, no_covariance):
-    x, weights, _ = spoilt_sample(n=500, d=300, share=0.1, size=15.0)
+    x, weights, _ = corrupted_sample(n=500, d=300, share=0.1, size=15.0)
     expected = numpy_linear(x, weights)
     scores, value, _ = linear_scores(jnp.asarray(x), jnp.asarray(weights))
     np.testing.assert_allclose(value, expected[1], rtol=1e-6)
@@ -97,7 +97,7 @@ def test_nan_rows_of_many_dimensions_stay_nan(no_covariance):
 
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 2e-3), (True, 1e-7)])
 def test_quadratic_scores_against_the_explicit_covariance(wide, tolerance):
-    y, weights, bad = spoilt_sample()
+    y, weights, bad = corrupted_sample()
     expected, top = numpy_quadratic(y, weights)
     with jax.enable_x64(wide):
         scores, value = map(np.asarray, quadratic_scores(jnp.asarray(y), jnp.asarray(weights)))
@@ -107,7 +107,7 @@ def test_quadratic_scores_against_the_explicit_covariance(wide, tolerance):
 
 
 def test_power_iteration_converges_to_the_top(x64):
-    y, weights, _ = spoilt_sample(size=2.5, seed=3)
+    y, weights, _ = corrupted_sample(size=2.5, seed=3)
     top = numpy_quadratic(y, weights)[1]
     values = [
         float(quadratic_scores(jnp.asarray(y), jnp.asarray(weights), steps)[1]) for steps in (1, 12, 200)
@@ -128,7 +128,7 @@ def test_quadratic_value_of_normal_data_is_two():
 @pytest.mark.parametrize("change", ["permute", "rotate", "scale_weights", "drop_zero_weights", "scale_data"])
 def test_invariances(name, change, x64):
     score = {"linear_scores": linear_scores, "quadratic_scores": quadratic_scores}[name]
-    x, weights, _ = spoilt_sample(seed=7)
+    x, weights, _ = corrupted_sample(seed=7)
     weights[::7] = 0.0
     plain, value, *_ = score(jnp.asarray(x), jnp.asarray(weights))
     plain, value = np.asarray(plain), float(value)
@@ -152,7 +152,7 @@ def test_invariances(name, change, x64):
 
 
 def test_translation_moves_only_the_mean(x64):
-    x, weights, _ = spoilt_sample()
+    x, weights, _ = corrupted_sample()
     shift = np.array([10.0, -4.0, 0.0, 1.0])
     first = linear_scores(jnp.asarray(x), jnp.asarray(weights))
     moved = linear_scores(jnp.asarray(x + shift), jnp.asarray(weights))
@@ -226,7 +226,7 @@ def test_zero_scores_remove_nothing():
 
 
 def test_one_step_takes_more_from_the_corrupt_than_from_the_sound(x64):
-    x, weights, bad = spoilt_sample()
+    x, weights, bad = corrupted_sample()
     scores = linear_scores(jnp.asarray(x), jnp.asarray(weights))[0]
     after = np.asarray(remove(jnp.asarray(weights), scores, weights[bad].sum(), 4.0, np.inf))
     lost = weights - after

@@ -174,7 +174,7 @@ def test_a_given_projector_moves_the_start_into_the_span(x64):
 
 @pytest.mark.parametrize("wide", PRECISIONS)
 def test_vmap_equals_a_loop_and_a_bad_lane_stays_alone(wide):
-    """Free, constrained, separable and spoilt side by side."""
+    """Free, constrained, separable and corrupted side by side."""
     data = [sample(), sample(seed=1), separable(), sample(seed=7)]
     data[3][0][5, 1] = np.nan
     with jax.enable_x64(wide):

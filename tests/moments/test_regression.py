@@ -1,4 +1,4 @@
-"""Linear regression with spoilt covariates and spoilt targets."""
+"""Linear regression with corrupted covariates and corrupted targets."""
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ NOISE = 0.5
 
 
 def sample(kind="clean", n=1000, d=4, seed=0):
-    """(φ, y, w, which rows are clean); a tenth of the rows is spoilt."""
+    """(φ, y, w, which rows are clean); a tenth of the rows is corrupted."""
     rng = np.random.default_rng(seed)
     phi, w = rng.normal(size=(n, d)), rng.normal(size=d)
     targets = phi @ w + NOISE * rng.normal(size=n)
@@ -47,7 +47,7 @@ def test_without_corruption_it_is_least_squares(wide, tolerance, deficient):
 
 
 @pytest.mark.parametrize("kind", ["clean", "targets", "leverage", "both"])
-def test_spoilt_rows(kind):
+def test_corrupted_rows(kind):
     """Error at most 2√ε·σ; plain least squares on the same rows is far off unless they are clean."""
     for seed in range(3):
         phi, targets, _, clean = sample(kind, seed=seed)
@@ -60,14 +60,14 @@ def test_spoilt_rows(kind):
             assert np.linalg.norm(plain - oracle) > 4 * error
 
 
-def test_the_size_of_spoilt_targets_does_not_matter():
+def test_the_size_of_corrupted_targets_does_not_matter():
     """A robust estimate has bounded influence: a hundred times larger lies do no further harm."""
     phi, targets, _, clean = sample("targets", seed=0)
     errors = []
     oracle = np.linalg.lstsq(phi[clean], targets[clean], rcond=None)[0]
     for size in (1.0, 100.0):
-        spoilt = np.where(clean, targets, size * targets)
-        found = robust_linear_regression(phi.astype(np.float32), spoilt.astype(np.float32), EPSILON)
+        corrupted = np.where(clean, targets, size * targets)
+        found = robust_linear_regression(phi.astype(np.float32), corrupted.astype(np.float32), EPSILON)
         errors.append(np.linalg.norm(found - oracle))
     assert max(errors) < 0.1 * np.sqrt(EPSILON) * NOISE
 

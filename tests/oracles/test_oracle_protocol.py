@@ -69,9 +69,9 @@ def test_protocol(name, world, count_compilations):
         np.testing.assert_allclose(ten.value, 10 * results[0].value, rtol=1e-4)
         np.testing.assert_array_equal(ten.policy, results[0].policy)
 
-    spoilt = thetas.copy()
-    spoilt[1, 0, 0] = np.nan
-    lanes = solve_three(prepared, spoilt)
+    corrupted = thetas.copy()
+    corrupted[1, 0, 0] = np.nan
+    lanes = solve_three(prepared, corrupted)
     assert lanes.status[1] == Status.NONFINITE
     for lane in (0, 2):
         np.testing.assert_array_equal(lanes.value[lane], batch.value[lane])

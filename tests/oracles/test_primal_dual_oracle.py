@@ -63,12 +63,12 @@ def test_converges_on_clean_data_and_gives_the_subgradient(large):
 
 
 @pytest.mark.parametrize("robust_means", ["residual", "spectral"])
-def test_spoilt_transitions_mislead_plain_means_only(robust_means, large):
+def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     mdp, data = large
-    spoilt = attacks.corrupt_transitions(jax.random.key(5), data, 0.1, mdp)
+    corrupted = attacks.corrupt_transitions(jax.random.key(5), data, 0.1, mdp)
     oracle = PrimalDual(robust_means=robust_means)
     gaps = [
-        normalised_gap(mdp, solve(oracle, prepare(oracle, spoilt, jnp.float32(e)), mdp.theta).policy)
+        normalised_gap(mdp, solve(oracle, prepare(oracle, corrupted, jnp.float32(e)), mdp.theta).policy)
         for e in (0.0, 0.1)
     ]
     assert gaps[0] > 0.01
@@ -92,8 +92,8 @@ def test_protocol(world, count_compilations):
     assert count.compiled == []
     np.testing.assert_array_equal(again.subgradient, found[0].subgradient)
     assert not np.array_equal(fresh.subgradient, found[0].subgradient)
-    spoilt = thetas.at[1, 0, 0].set(jnp.nan)
-    batch = eqx.filter_jit(jax.vmap(SHORT.solve, in_axes=(None, 0)))(prepared, spoilt)
+    corrupted = thetas.at[1, 0, 0].set(jnp.nan)
+    batch = eqx.filter_jit(jax.vmap(SHORT.solve, in_axes=(None, 0)))(prepared, corrupted)
     assert batch.status[1] == Status.NONFINITE
     assert np.isnan(batch.value[1])
     for i in (0, 2):

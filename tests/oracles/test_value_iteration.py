@@ -207,19 +207,19 @@ def test_corrupt_first_states_are_outvoted(small_mdp):
     mdp = small_mdp
     data = sample_preferences(jax.random.key(4), mdp, 400)
     oracle = RLSVI(initial=mdp.initial_distribution)
-    spoilt = dataclasses.replace(data, states=data.states.at[:40, :, 0].set(0))
-    values = [solve(oracle, prepare(oracle, d, jnp.asarray(0.1)), mdp.theta).value for d in (data, spoilt)]
+    corrupted = dataclasses.replace(data, states=data.states.at[:40, :, 0].set(0))
+    values = [solve(oracle, prepare(oracle, d, jnp.asarray(0.1)), mdp.theta).value for d in (data, corrupted)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
-def test_spoilt_transitions_on_a_chain():
+def test_corrupted_transitions_on_a_chain():
     """Where one wrong transition decides, the plain planner stays ashore and the robust one swims."""
     mdp = chain_mdp()
-    spoil = jax.jit(lambda key: corrupt_transitions(key, sample_preferences(key, mdp, 4_000), 0.1, mdp))
+    damage = jax.jit(lambda key: corrupt_transitions(key, sample_preferences(key, mdp, 4_000), 0.1, mdp))
     robust, plain = RLSVI(), LSVI()
     gaps = {"robust": [], "plain": []}
     for seed in range(2):
-        data = spoil(jax.random.key(seed))
+        data = damage(jax.random.key(seed))
         for name, oracle in (("robust", robust), ("plain", plain)):
             result = solve(oracle, prepare(oracle, data, jnp.asarray(0.1)), mdp.theta)
             gaps[name].append(float(normalised_gap(mdp, result.policy)))

@@ -95,9 +95,9 @@ def test_double_precision_from_single(world, x64):
 def test_every_planted_feature_and_no_other(world, name, own, epsilon):
     mdp = with_reward_features(world[0]) if own else world[0]
     data = sample_preferences(jax.random.key(0), mdp, N)
-    spoilt = jax.jit(ATTACKS[name])(jax.random.key(1), data, epsilon, mdp)
-    np.testing.assert_array_equal(off_table(spoilt), changed_pairs(data, spoilt))
-    kept, off = ask_table(spoilt)
+    corrupted = jax.jit(ATTACKS[name])(jax.random.key(1), data, epsilon, mdp)
+    np.testing.assert_array_equal(off_table(corrupted), changed_pairs(data, corrupted))
+    kept, off = ask_table(corrupted)
     assert off.sum() == round(N * epsilon)
     assert_clean(kept)
 
@@ -107,9 +107,9 @@ def test_searched_features_are_found_too(world, name):
     mdp, data = world
     attack = partial(ATTACKS[name], steps=2, restarts=2, templates=5)
     quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-    spoilt = quick_jit(attack)(jax.random.key(1), data, 0.1, mdp)
-    np.testing.assert_array_equal(off_table(spoilt), changed_pairs(data, spoilt))
-    assert off_table(spoilt).sum() == 10
+    corrupted = quick_jit(attack)(jax.random.key(1), data, 0.1, mdp)
+    np.testing.assert_array_equal(off_table(corrupted), changed_pairs(data, corrupted))
+    assert off_table(corrupted).sum() == 10
 
 
 def test_what_is_left_out_gives_way_to_copies_in_order(world):
@@ -163,18 +163,18 @@ def test_segments_keep_their_plan():
     mdp = delivery_grid(jax.random.key(0), size=4, horizon=10)
     data = sample_segments(jax.random.key(1), mdp, N, 4, temperature=0.18)
     assert_clean(data)
-    spoilt = dataclasses.replace(
+    corrupted = dataclasses.replace(
         data,
         features=data.features.at[3, 0, 1].multiply(0.5),
         reward_features=data.reward_features.at[8, 1, 3, 0].add(0.5),
     )
-    kept, off = ask_table(spoilt)
+    kept, off = ask_table(corrupted)
     np.testing.assert_array_equal(np.flatnonzero(off), [3, 8])
     assert_clean(kept)
     for other in (kept, leave_out(data, off), leave_out(data, np.ones(N, bool))):
         assert jax.tree.structure(other) == jax.tree.structure(data)
         assert (other.planning_horizon, other.stationary) == (10, True)
         np.testing.assert_array_equal(other.planning_start, mdp.initial_distribution)
-    both, masks = jax.vmap(ask_table)(jax.tree.map(lambda *x: jnp.stack(x), data, spoilt))
+    both, masks = jax.vmap(ask_table)(jax.tree.map(lambda *x: jnp.stack(x), data, corrupted))
     np.testing.assert_array_equal(masks.sum(axis=1), [0, 2])
     np.testing.assert_array_equal(both.features[1], kept.features)

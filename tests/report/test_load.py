@@ -120,7 +120,7 @@ def flip_a_bit(path):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         flip_a_bit,
         lambda path: shutil.copy(path.with_name("b.parquet"), path),
@@ -129,8 +129,8 @@ def flip_a_bit(path):
     ],
     ids=["a flipped bit", "another's", "no seal", "FIFO"],
 )
-def test_a_damaged_part_is_named(unfinished, spoil):
-    spoil(unfinished / "parts" / "a.parquet")
+def test_a_damaged_part_is_named(unfinished, damage):
+    damage(unfinished / "parts" / "a.parquet")
     with pytest.raises(ValueError, match=r"parts/a\.parquet is not a part as it was written"):
         load_results(unfinished)
 

@@ -104,9 +104,9 @@ def test_rows_off_the_subspace_are_dropped():
 
 def test_nan_is_reported():
     rows, x, labels, _, _ = sample()
-    for spoilt in (0, 1, 2):
+    for corrupted in (0, 1, 2):
         parts = [part.copy() for part in (rows, x, labels)]
-        parts[spoilt][0] = np.nan
+        parts[corrupted][0] = np.nan
         assert run(*parts, 0.1).status == Status.NONFINITE
 
 

@@ -87,8 +87,8 @@ def test_pairs_that_say_nothing_are_kept():
 def test_planted_pairs_go_and_the_truth_comes_back(share, length):
     for seed in range(3):
         x, labels = normal_pairs(seed)
-        spoilt, wrong, bad = planted(x, labels, share, length)
-        found = fitted(spoilt, wrong, share)
+        corrupted, wrong, bad = planted(x, labels, share, length)
+        found = fitted(corrupted, wrong, share)
         kept = np.asarray(found.weights)
         assert kept[bad].mean() < 0.05
         assert kept[~bad].mean() > 0.975
@@ -111,10 +111,10 @@ def test_one_absurd_cell_moves_nothing(size):
     x, labels = normal_pairs(0)
     clean = fitted(x, labels, 0.0)
     for row, column in ((7, 2), (900, 0)):
-        spoilt, same = x.copy(), labels.copy()
-        spoilt[row, column], same[row] = size, np.sign(THETA[column])
+        corrupted, same = x.copy(), labels.copy()
+        corrupted[row, column], same[row] = size, np.sign(THETA[column])
         for epsilon in (0.0, 0.05, 0.2):
-            found = fitted(spoilt, same, epsilon)
+            found = fitted(corrupted, same, epsilon)
             assert np.isfinite(found.theta).all()
             assert found.status == Status.CONVERGED
             assert found.rank == K
@@ -190,10 +190,10 @@ def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
         assert honest.rank == K - 1
         assert not honest.doubted.any()
         bad, side = np.arange(N) < 100, np.where(np.arange(100) < 75, 1.0, -1.0)
-        spoilt, wrong, _ = planted(x, labels, 0.1, 3.0)
-        spoilt[bad] *= side[:, None]
-        spoilt[:, 5], wrong[bad] = bad, side
-        found = fitted(spoilt, wrong, 0.1)
+        corrupted, wrong, _ = planted(x, labels, 0.1, 3.0)
+        corrupted[bad] *= side[:, None]
+        corrupted[:, 5], wrong[bad] = bad, side
+        found = fitted(corrupted, wrong, 0.1)
         # The majority among them contradicts nobody once the minority is out; the pessimist counts on neither.
         assert np.asarray(found.weights)[bad & (wrong < 0)].max() == 0
         assert np.asarray(found.undisputed)[bad].mean() < 0.05
@@ -249,8 +249,8 @@ def test_raters_with_tastes_of_their_own_are_not_liars():
 
 def test_raters_do_not_hide_planted_pairs():
     x, labels = normal_pairs(0)
-    spoilt, wrong, bad = planted(x, labels, 0.1, 3.0)
+    corrupted, wrong, bad = planted(x, labels, 0.1, 3.0)
     groups = np.random.default_rng(0).integers(0, 50, N)
-    found = fitted(spoilt, wrong, 0.1, groups=groups)
+    found = fitted(corrupted, wrong, 0.1, groups=groups)
     assert np.asarray(found.weights)[bad].mean() < 0.05
     assert_right(found, x[~bad])

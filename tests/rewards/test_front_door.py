@@ -67,10 +67,10 @@ def off_the_table(data, rows, factor=3.0):
 def test_pairs_off_the_table_are_out_for_certain(honest):
     """θ is that of the other pairs, whatever those recorded, at every ceiling."""
     rows = np.arange(0, N, 4)
-    spoilt = off_the_table(honest, rows)
+    corrupted = off_the_table(honest, rows)
     x, labels = normal_pairs(0)
     for epsilon in (0.0, 0.1, None):
-        model = fit_reward(spoilt, epsilon)
+        model = fit_reward(corrupted, epsilon)
         np.testing.assert_array_equal(model.weights, np.arange(N) % 4 > 0)
         np.testing.assert_array_equal(model.undisputed, np.arange(N) % 4 > 0)
         np.testing.assert_array_equal(model.suspicion[rows], 1.0)
@@ -84,8 +84,8 @@ def test_pairs_off_the_table_are_out_for_certain(honest):
 
 def test_a_number_off_the_table_that_is_no_number_does_no_harm_under_jit(honest):
     """Where values are traced nothing refuses a NaN: the table does."""
-    spoilt = off_the_table(honest, np.arange(5), jnp.nan)
-    found = jax.jit(fit_data)(spoilt, jnp.asarray(0.1, jnp.float32))
+    corrupted = off_the_table(honest, np.arange(5), jnp.nan)
+    found = jax.jit(fit_data)(corrupted, jnp.asarray(0.1, jnp.float32))
     assert found.status == Status.CONVERGED
     np.testing.assert_array_equal(found.weights, np.arange(N) >= 5)
     plain = fit_data(off_the_table(honest, np.arange(5)), jnp.asarray(0.1, jnp.float32))

@@ -61,9 +61,9 @@ def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilation
         many(*batch(1), epsilons + 0.01)
     assert count.compiled == count.traced == []
 
-    spoilt = x.copy()
-    spoilt[1, 41, 2] = np.nan
-    found = many(spoilt, y, epsilons)
+    corrupted = x.copy()
+    corrupted[1, 41, 2] = np.nan
+    found = many(corrupted, y, epsilons)
     assert found.status[1] == Status.NONFINITE
     for before, after in zip(jax.tree.leaves(together), jax.tree.leaves(found), strict=True):
         np.testing.assert_array_equal(before[::2], after[::2])

@@ -43,14 +43,19 @@ def test_an_unfinished_part_is_no_part(tmp_path, monkeypatch):
     assert PartStore(tmp_path).read("a") is None
 
 
-@pytest.mark.parametrize("spoil", ["cut short", "empty", "something else", "added to"])
-def test_a_part_that_cannot_be_read_is_no_part(tmp_path, spoil):
+@pytest.mark.parametrize("damage", ["cut short", "empty", "something else", "added to"])
+def test_a_part_that_cannot_be_read_is_no_part(tmp_path, damage):
     store = PartStore(tmp_path)
     store.write("a", ROWS)
     path = tmp_path / "a.parquet"
     whole = path.read_bytes()
-    spoilt = {"cut short": whole[:-20], "empty": b"", "something else": b"PK" * 99, "added to": b" " + whole}
-    path.write_bytes(spoilt[spoil])
+    corrupted = {
+        "cut short": whole[:-20],
+        "empty": b"",
+        "something else": b"PK" * 99,
+        "added to": b" " + whole,
+    }
+    path.write_bytes(corrupted[damage])
     assert store.read("a") is None
     store.write("a", ROWS)
     assert store.read("a") == ROWS

@@ -132,9 +132,9 @@ def test_check_refuses_a_measure_that_is_large_where_no_feature_looks(small_mdp)
 
 @pytest.mark.parametrize("field", ["features", "transition_measures", "theta", "initial_distribution"])
 def test_check_refuses_nan(small_mdp, field):
-    spoilt = getattr(small_mdp, field).at[..., 0].set(jnp.nan)
+    corrupted = getattr(small_mdp, field).at[..., 0].set(jnp.nan)
     with pytest.raises(ValueError, match=r"."):
-        check_linear_mdp(dataclasses.replace(small_mdp, **{field: spoilt}))
+        check_linear_mdp(dataclasses.replace(small_mdp, **{field: corrupted}))
 
 
 @pytest.mark.parametrize("name", ["n_states", "n_actions", "dim", "horizon"])
