@@ -9,13 +9,21 @@ from jaxtyping import Bool, Float, Int
 
 from .bad_cells import BadCell, usable_rows
 from .featurisers import FEATURISERS, Featuriser, make_featuriser
-from .labels import read_labels, read_ties
 from .npy_pairs import npy_pair, unfinite_rows
-from .numeric import matrix
+from .parts import (
+    numbers_of,
+    people_of,
+    preferred_first,
+    repeated_ids,
+    strengths,
+    texts_of,
+    turned,
+    unused_columns,
+)
 from .reading import read_table
-from .roles import Columns, NoSides, Roles, choose_kind, find_roles
+from .roles import Columns, NoSides, choose_kind, find_roles
 from .table import Table
-from .texts import Texts, read_texts
+from .texts import Texts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +135,9 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     roles = find_roles(table, asked)
     kind = "embeddings" if embeddings else choose_kind(roles, kind)
     bad = list(table.bad)
-    strength, more = _strengths(table, roles, asked)
+    strength, more = strengths(table, roles, asked)
     bad += more
-    texts, more = _texts(table, roles)
+    texts, more = texts_of(table, roles)
     bad += more
     numbers, names = None, ()
     if embeddings:
@@ -137,10 +145,10 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
         bad += unfinite_rows(numbers, map(str, embeddings))
         names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
     elif kind != "texts":
-        numbers, names, more = _numbers(table, roles.numbers[kind])
+        numbers, names, more = numbers_of(table, roles.numbers[kind])
         bad += more
-    raters, weights, more = _people(table, roles)
-    bad += more + _repeated_ids(table, roles)
+    raters, weights, more = people_of(table, roles)
+    bad += more + repeated_ids(table, roles)
     rows = usable_rows(table.path, table.n_rows, bad, skip_bad)
     kept = set(rows.tolist())
     texts = None if texts is None else texts.take(rows)
@@ -156,112 +164,13 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     else:
         numbers = tuple(side if len(rows) == table.n_rows else side[rows] for side in numbers)
     swapped = strength[rows] < 0
-    chosen, rejected = _preferred_first(numbers, swapped)
+    chosen, rejected = preferred_first(numbers, swapped)
     return Pairs(
         table.path, table.format, rows, table.n_rows, kind, tuple(names), chosen, rejected,
-        None if texts is None else _turned(texts, swapped), np.abs(strength[rows]), swapped,
+        None if texts is None else turned(texts, swapped), np.abs(strength[rows]), swapped,
         None if raters is None else raters[rows], None if weights is None else weights[rows], made,
-        _unused(table, roles, kind), tuple(cell for cell in bad if cell.row not in kept),
+        unused_columns(table, roles, kind), tuple(cell for cell in bad if cell.row not in kept),
     )  # fmt: skip
-
-
-def _strengths(table: Table, roles: Roles, asked: Columns):
-    """Above 0 where the first side is preferred; a column of ties makes ties."""
-    strength, bad = np.ones(table.n_rows), []
-    if roles.label is not None:
-        strength, bad = read_labels(table.cells(roles.label), roles.label, asked.first_is)
-        if asked.label is not None and roles.text is not None and roles.text[1] in ("chosen", "text_chosen"):
-            strength = _of_chosen(table.cells(roles.label), strength)
-    if roles.tie is not None:
-        ties, more = read_ties(table.cells(roles.tie), roles.tie)
-        strength, bad = np.where(ties, 0.0, strength), bad + more
-    return strength, bad
-
-
-def _of_chosen(cells: list, strength):
-    """A strength beside chosen and rejected is how much the chosen one is better: above 0 for the chosen side."""
-    try:
-        np.asarray([float(cell) for cell in cells if cell not in (None, "")])
-    except (TypeError, ValueError):
-        return strength
-    return -strength
-
-
-def _texts(table: Table, roles: Roles):
-    if roles.text is None:
-        return None, []
-    prompt, *sides = roles.text
-    first, second = (table.cells(name) for name in sides)
-    prompts = None if prompt is None else table.cells(prompt)
-    return read_texts(prompts, first, second, roles.text)
-
-
-def _numbers(table: Table, columns: dict[str, tuple[str, str]]):
-    sides: tuple[list, list] = [], []
-    names, bad = [], []
-    for name, pair in columns.items():
-        (first, wrong), (second, more) = (matrix(table, column) for column in pair)
-        if first.shape != second.shape:
-            raise ValueError(
-                f"{pair[0]} has {first.shape[1]} numbers a row and {pair[1]} {second.shape[1]}: give both alike"
-            )
-        bad += wrong + more
-        names += [name] if first.shape[1] == 1 else [f"{name}{i}" for i in range(first.shape[1])]
-        for side, values in zip(sides, (first, second), strict=True):
-            side.append(values)
-    joined = tuple(side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
-    return joined, tuple(names), bad
-
-
-def _people(table: Table, roles: Roles):
-    raters = None if roles.rater is None else np.array([str(cell) for cell in table.cells(roles.rater)])
-    if roles.weight is None:
-        return raters, None, []
-    values, bad = matrix(table, roles.weight)
-    bad += [BadCell(int(row), roles.weight, "is negative") for row in np.flatnonzero(values[:, 0] < 0)]
-    return raters, values[:, 0], bad
-
-
-def _repeated_ids(table: Table, roles: Roles) -> list[BadCell]:
-    if roles.id is None:
-        return []
-    seen: dict = {}
-    cells = [str(cell) for cell in table.cells(roles.id)]
-    return [
-        BadCell(row, roles.id, f"repeats {cell!r} of row {seen[cell] + 1}")
-        for row, cell in enumerate(cells)
-        if seen.setdefault(cell, row) != row
-    ]
-
-
-def _preferred_first(sides, swapped):
-    first, second = sides
-    if not swapped.any():
-        return first, second
-    turn = swapped[:, None]
-    return np.where(turn, second, first), np.where(turn, first, second)
-
-
-def _turned(texts: Texts, swapped) -> Texts:
-    if not swapped.any():
-        return texts
-    both = zip(texts.chosen, texts.rejected, swapped, strict=True)
-    columns = [
-        list(column) for column in zip(*((b, a) if turn else (a, b) for a, b, turn in both), strict=True)
-    ]
-    return Texts(texts.prompt, *columns)
-
-
-def _unused(table: Table, roles: Roles, kind: str) -> dict[str, str]:
-    """Why each column that is not used is not."""
-    used = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ())}
-    reasons = {}
-    for other, columns in roles.numbers.items():
-        for name in (name for pair in columns.values() for name in pair):
-            used |= {name} if other == kind else set()
-            reasons[name] = f"holds {other}, and the features are {kind}: choose by --features {other}"
-    rest = (name for name in table.names if name not in used)
-    return {name: reasons.get(name, "plays no part that its name tells") for name in rest}
 
 
 def _from_arrays(path: Path, chosen, rejected) -> Pairs:
