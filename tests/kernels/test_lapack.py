@@ -81,3 +81,19 @@ def test_independent_batched_factorisations_do_not_wait_for_each_other_for_ever(
     done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "(12,)" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["eigh", "svd", "qr_basis", "cholesky", "cholesky_solve", "lower_solve"])
+def test_on_cpu_a_batch_is_a_loop_of_single_calls(name):
+    """No factorisation of more than one matrix is left to lock the thread pool."""
+    function, matrices = getattr(lapack, name), batch_of_spd((3,), 4)
+    arguments = (matrices, matrices) if name.endswith("solve") else (matrices,)
+    lowered = jax.jit(jax.vmap(function)).trace(*arguments).lower(lowering_platforms=("cpu",)).as_text()
+    assert "stablehlo.while" in lowered
+    calls = [
+        line
+        for line in lowered.splitlines()
+        if "lapack" in line or "cholesky" in line or "triangular" in line
+    ]
+    assert calls
+    assert not any("tensor<3x4x4xf32>" in line for line in calls)

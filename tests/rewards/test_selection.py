@@ -113,3 +113,15 @@ def test_a_quota_is_no_evidence(evidence):
     x, labels = normal_pairs(0)
     found = verdict(x, labels, [THETA, THETA], np.ones((2, N)), [True, evidence], 0.1)
     assert found.plausible.tolist() == [True, evidence]
+
+
+def test_what_the_data_refute_is_not_plausible():
+    """A reward that is nearly the believed one stays plausible; one whose labels speak against it does not."""
+    x, labels = normal_pairs(0)
+    orthogonal = np.roll(THETA, 1) * np.where(np.arange(K) % 2, 1.0, -1.0)
+    close = THETA + 0.01 * orthogonal
+    found = verdict(x, labels, [THETA, close, 0.3 * THETA + orthogonal], np.ones((3, N)), [True] * 3, 0.45)
+    assert found.chosen == 0
+    lower = float(found.scores[0] - found.scores[2])
+    assert 0.02 < lower < 1.0
+    assert found.plausible.tolist() == [True, True, False]

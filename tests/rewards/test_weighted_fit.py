@@ -155,3 +155,18 @@ def test_whatever_highs_separates_is_found(wide, seed, length, kind):
         assert found
     elif found:
         assert np.abs(x @ maximum_likelihood(x, labels)).max() > 10
+
+
+def test_secant_information_is_the_bound_of_jaakkola_and_jordan(x64):
+    """Σ w tanh(m/2)/(2m) zzᵀ, ¼ at m = 0; at least Fisher's information, and it forgets no sure label."""
+    x, labels = normal_pairs(0, n=n)
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    rng = np.random.default_rng(0)
+    weights, margins = rng.uniform(size=n), rng.normal(0.0, 4.0, n)
+    z = np.asarray(pairs.z)
+    found = weighted_fit.secant_information(pairs, jnp.asarray(weights), jnp.asarray(margins))
+    np.testing.assert_allclose(found, (z.T * (weights * np.tanh(margins / 2) / (2 * margins))) @ z, rtol=1e-5)
+    fisher = weighted_fit.information(pairs, jnp.asarray(weights), jnp.asarray(margins))
+    assert np.linalg.eigvalsh(np.asarray(found - fisher)).min() > 0
+    at_zero = weighted_fit.secant_information(pairs, jnp.asarray(weights), jnp.zeros(n))
+    np.testing.assert_allclose(at_zero, (z.T * (weights / 4)) @ z, rtol=1e-5)
