@@ -44,6 +44,20 @@ def test_prunes_what_cleanlab_prunes(noise, seed, x64):
     np.testing.assert_array_equal(ours, theirs.astype(float))
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_model_that_is_mostly_wrong_counts_a_pair_for_its_likelier_class(seed, x64):
+    """With thresholds that sum to less than 1 a pair is confident of both classes; cleanlab takes the likelier."""
+    cleanlab_filter = pytest.importorskip("cleanlab.filter")
+    rng = np.random.default_rng(seed)
+    given = rng.uniform(size=300) < 0.4
+    confidence = rng.beta(2.0, 4.0, size=300)
+    chance = np.where(given, confidence, 1 - confidence)
+    theirs = cleanlab_filter.find_label_issues(
+        given.astype(int), np.stack([1 - chance, chance], axis=1), filter_by="prune_by_noise_rate", n_jobs=1
+    )
+    np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
+
+
 def test_out_of_fold_probabilities_never_saw_their_pair(x64):
     """Each pair's probability is that of SciPy's fit to the other folds."""
     x, labels, _ = sample(2, n=60, noise=1.0)
