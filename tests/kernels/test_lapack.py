@@ -97,3 +97,14 @@ def test_on_cpu_a_batch_is_a_loop_of_single_calls(name):
     ]
     assert calls
     assert not any("tensor<3x4x4xf32>" in line for line in calls)
+
+
+@pytest.mark.parametrize("name", ["eigh", "cholesky"])
+def test_the_lower_triangle_alone_is_read(name):
+    """What stands above it is no part of the matrix."""
+    matrix = batch_of_spd((), 5)
+    noise = np.triu(np.random.default_rng(0).normal(size=(5, 5)), 1).astype(np.float32)
+    function = jax.jit(getattr(lapack, name))
+    whole, read = (jax.tree.leaves(function(given)) for given in (matrix, np.tril(matrix) + noise))
+    for one, other in zip(whole, read, strict=True):
+        np.testing.assert_array_equal(*(map(np.tril, (one, other)) if name == "cholesky" else (one, other)))

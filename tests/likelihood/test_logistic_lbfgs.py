@@ -11,7 +11,7 @@ import scipy.special
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic, trimmed_mle
+from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic, logistic_lbfgs, trimmed_mle
 from robust_rlhf_jax.likelihood.logistic_lbfgs import bfgs_matrix, orthonormal_rows
 from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
 from robust_rlhf_jax.moments.span import row_span
@@ -317,3 +317,18 @@ def test_many_parameters():
     assert found.objective >= plain.value
     assert found.rank == n
     assert seconds < 20  # compilation too
+
+
+@pytest.mark.parametrize(("scale", "kept"), [(0.0, False), (0.5, True)])
+def test_a_step_that_failed_empties_the_memory(scale, kept, x64):
+    """A step that moved too little to measure leaves it as it was."""
+    problem = problem_of(*sample()[:3])
+    solver = logistic_lbfgs.BallLBFGS()
+    state = solver.init(problem, key=None)
+    state = solver.step(problem, state, key=None)
+    assert np.any(state.moves != 0)
+    here = (state.theta, state.margins, state.value, state.gradient)
+    moves, changes, sigma = logistic_lbfgs._remember(problem, state, here, jnp.asarray(scale))
+    np.testing.assert_array_equal(moves, state.moves * kept)
+    np.testing.assert_array_equal(changes, state.changes * kept)
+    assert sigma == state.scale
