@@ -1,8 +1,9 @@
 """Where nobody could find the corrupt pairs: `python benchmarks/detection_limits.py [--shared FOLDER]`.
 
-For the rows of `detection.py` in which `flag` is below chance, the certificate of `two_worlds.py`: the share of the pairs
-that must be corrupt if the answer of `fit_reward`, told ε = .2, were the truth. If that is at most ε, two rewards are as
-near to what is seen, and whoever finds the corrupt pairs in one world names honest ones in the other.
+For the rows of `detection.py` in which `flag` is below chance, the certificate of `two_worlds.py`: the share of
+the pairs that must be corrupt if the answer of `fit_reward`, told ε = .2, were the truth. If that is at most ε,
+two rewards are as near to what is seen, and whoever finds the corrupt pairs in one world names honest ones in
+the other.
 """
 
 import argparse
