@@ -47,7 +47,6 @@ MIRRORS = {
     "moments/mean": ["moments/test_filters", "invariances/test_range"],
     "moments/regression": ["moments/test_regression", "invariances/test_bounded_influence"],
     "moments/scaled_span": ["moments/test_span", "invariances/test_units"],
-    "likelihood/_stationarity": ["likelihood/test_stationarity"],
     "likelihood/geometry": ["likelihood/test_trimmed", "invariances/test_units"],
     "likelihood/logistic_problem": [
         "likelihood/test_logistic_regression",
@@ -87,7 +86,7 @@ MIRRORS = {
 def mirrored_tests(module: str) -> list[str]:
     """The test files of a module such as "kernels/ball"."""
     folder, name = module.rsplit("/", 1)
-    return [f"tests/{test}.py" for test in MIRRORS.get(module, [f"{folder}/test_{name}"])]
+    return [f"tests/{test}.py" for test in MIRRORS.get(module, [f"{folder}/test_{name.lstrip('_')}"])]
 
 
 def meaning(source: str) -> str:

@@ -35,8 +35,8 @@ def npy_pair(
     return first, second
 
 
-def unfinite_rows(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[BadCell]:
-    """The first number of each row of each side that is none; `names` are what the sides are called."""
+def nonfinite_cells(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[BadCell]:
+    """In each row of each side the first entry that is not finite; `names`: what to call the sides."""
     found = []
     for side, name in zip(sides, names, strict=True):
         for start in range(0, len(side), BLOCK):

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from .bad_cells import BadCell, usable_rows
 from .featurisers import FEATURISERS, Featuriser, make_featuriser
-from .npy_pairs import npy_pair, unfinite_rows
+from .npy_pairs import nonfinite_cells, npy_pair
 from .parts import (
     numbers_of,
     people_of,
@@ -115,7 +115,7 @@ def load_pairs(
     if not 0 <= skip_bad < np.inf:
         raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
     if path.suffix.lower() == ".npy":
-        return _from_arrays(path, *npy_pair(path, None if embeddings is None else embeddings[1]))
+        return _from_arrays(path, npy_pair(path, None if embeddings is None else embeddings[1]), skip_bad)
     table = read_table(path)
     try:
         return _pairs(table, columns or Columns(), features, featuriser, embeddings, skip_bad)
@@ -142,7 +142,7 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     numbers, names = None, ()
     if embeddings:
         numbers = npy_pair(Path(embeddings[0]), embeddings[1], table.n_rows)
-        bad += unfinite_rows(numbers, map(str, embeddings))
+        bad += nonfinite_cells(numbers, map(str, embeddings))
         names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
     elif kind != "texts":
         numbers, names, more = numbers_of(table, roles.numbers[kind])
@@ -173,24 +173,17 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     )  # fmt: skip
 
 
-def _from_arrays(path: Path, chosen, rejected) -> Pairs:
-    n, p = chosen.shape
-    for cell in unfinite_rows((chosen, rejected), ("the chosen side", "the rejected side")):
-        raise ValueError(f"{path}: {cell.sentence}.")
-    names = tuple(f"e{i}" for i in range(p))
+def _from_arrays(path: Path, sides: tuple[np.ndarray, np.ndarray], skip_bad: float) -> Pairs:
+    n_rows, p = sides[0].shape
+    bad = nonfinite_cells(sides, ("the chosen side", "the rejected side"))
+    rows = usable_rows(path, n_rows, bad, skip_bad)
+    # All rows stay memory-mapped.
+    chosen, rejected = (side if len(rows) == n_rows else side[rows] for side in sides)
+    n, names = len(rows), tuple(f"e{i}" for i in range(p))
     return Pairs(
-        path,
-        "npy",
-        np.arange(n),
-        n,
-        "embeddings",
-        names,
-        chosen,
-        rejected,
-        None,
-        np.ones(n),
-        np.zeros(n, bool),
-    )
+        path, "npy", rows, n_rows, "embeddings", names, chosen, rejected,
+        None, np.ones(n), np.zeros(n, bool), bad=tuple(bad),
+    )  # fmt: skip
 
 
 __all__ = ["FEATURISERS", "Columns", "Pairs", "load_pairs"]

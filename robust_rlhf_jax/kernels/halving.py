@@ -16,10 +16,9 @@ def bisect(
     high: Float[Array, "..."],
     steps: int,
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """(low, high) a 2^steps-th as far apart, entry by entry, around the end of what `holds`.
+    """The interval around the last point at which `holds` is true, halved `steps` times, entry by entry.
 
-    **Arguments:** `holds`: true up to some point and false beyond; at `low` it is taken for true, at `high` for false,
-    and is asked at neither.
+    **Arguments:** `holds`: true up to some point and false beyond it; not evaluated at `low` and `high`.
     """
 
     def halve(_, bounds):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from robust_rlhf_jax.sweeps.curves import ALONG, draw_curve, panels, save
+from robust_rlhf_jax.sweeps.curves import EPSILON_LABEL, draw_curve, panels, save
 
 from .exponents import SMALLEST
 from .table1 import Curve
@@ -15,17 +15,15 @@ from .worst_case import worst_cases
 def worst_case_figure(rows: list[dict[str, Any]], ours: tuple[str, ...], path: Path) -> None:
     """One panel per family: median worst-case return against ε, band between quartiles for ours."""
     worst = worst_cases(rows)
-    families, names = (
-        list(dict.fromkeys(key[0] for key in worst)),
-        list(dict.fromkeys(key[1] for key in worst)),
-    )
+    families = list(dict.fromkeys(key[0] for key in worst))
+    names = list(dict.fromkeys(key[1] for key in worst))
     figure, axes = panels(1, len(families), (4.2 * len(families) + 0.4, 4.6), sharey=True)
     for axis, family in zip(axes[0], families, strict=True):
         for name in names:
             points = {key[2]: case.quartiles for key, case in worst.items() if key[:2] == (family, name)}
             draw_curve(axis, points, name, name in ours)
         axis.set_title(family.replace("_", " "))
-        axis.set_xlabel(ALONG)
+        axis.set_xlabel(EPSILON_LABEL)
         axis.set_xticks(sorted({key[2] for key in worst if key[0] == family}))
         axis.set_ylim(-0.03, 1.03)
     axes[0, 0].set_ylabel("normalised return, worst attack")
@@ -61,5 +59,5 @@ def _exponent_panel(axis, curve: Curve) -> None:
     axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons], fontsize=8)
     axis.minorticks_off()
     axis.set_title(f"{curve.row.family} · {curve.row.algorithm}".replace("_", " "), fontsize=10)
-    axis.set_xlabel(ALONG)
+    axis.set_xlabel(EPSILON_LABEL)
     axis.legend(frameon=False, fontsize=8)

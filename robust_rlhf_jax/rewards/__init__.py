@@ -1,7 +1,7 @@
 """Rewards from labelled differences: `fit_reward`, and what it is made of."""
 
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
-from .filter_and_trim import RewardEstimate, robust_reward
+from .filter_and_trim import FilteredReward, robust_reward
 from .fit import CEILING, RewardFit, fit_differences
 from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
@@ -11,7 +11,7 @@ __all__ = [
     "CEILING",
     "REWARD_ESTIMATORS",
     "EpsilonEstimate",
-    "RewardEstimate",
+    "FilteredReward",
     "RewardFit",
     "RewardModel",
     "believed_differences",

@@ -16,7 +16,7 @@ from robust_rlhf_jax.moments.influence import bounded_rows, floored_weights
 OFF_SUBSPACE = 1e-2
 
 
-class RewardEstimate(eqx.Module):
+class FilteredReward(eqx.Module):
     """θ̂ and what its stages saw.
 
     `fit`: the trimmed fit (`fit.theta` [k] is the estimate); `survivors` [n]: the filter's weights; `covariance`
@@ -40,7 +40,7 @@ def robust_reward(
     radius: Float[Array, ""],
     robust_start: bool = True,
     doubt: float | Float[Array, ""] = 0.0,
-) -> RewardEstimate:
+) -> FilteredReward:
     """Algorithm 1, first two thirds: Σ̂ from one sample, filter and trimmed likelihood on another.
 
     Σ̂ = robust second moment of `covariance_rows`; x whitened by it and filtered; Algorithm 2 on x with the
@@ -69,7 +69,7 @@ def robust_reward(
         weights=floored_weights(x, survivors, epsilon),
         robust_start=robust_start,
     )
-    return RewardEstimate(
+    return FilteredReward(
         fit,
         survivors,
         moments.covariance * size[:, None] * size,

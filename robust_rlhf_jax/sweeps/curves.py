@@ -8,7 +8,7 @@ from .programs import REFERENCE
 
 COLOURS = {name: method.colour for name, method in METHODS.items()} | {REFERENCE: "#7a7a7a"}
 LABELS = {name: method.label for name, method in METHODS.items()} | {REFERENCE: "plain RLHF, clean data"}
-ALONG = "fraction of corrupt pairs ε"
+EPSILON_LABEL = "fraction of corrupt pairs ε"
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False):

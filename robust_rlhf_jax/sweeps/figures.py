@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from .curves import ALONG, draw_curve, panels, save
+from .curves import EPSILON_LABEL, draw_curve, panels, save
 from .summary import quartiles
 
 
@@ -23,7 +23,7 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
             axes[i, j].set_title(f"{family} · {attack.replace('_', ' ')}", fontsize=10)
             axes[i, j].set_ylim(-0.03, 1.03)
     for axis in axes[-1]:
-        axis.set_xlabel(ALONG)
+        axis.set_xlabel(EPSILON_LABEL)
     for axis in axes[:, 0]:
         axis.set_ylabel("normalised gap")
     handles, labels = axes[0, 0].get_legend_handles_labels()

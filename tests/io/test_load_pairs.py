@@ -120,6 +120,9 @@ def test_an_embedding_that_is_no_number_is_named_or_skipped(tmp_path):
     assert load_pairs(table, embeddings=paths, skip_bad=1).n_pairs == N - 1
     with pytest.raises(ValueError, match="row 2, column 3 of the rejected side is not a finite number"):
         load_pairs(paths[0])
+    alone = load_pairs(paths[0], skip_bad=1)
+    assert alone.rows.tolist() == [0, *range(2, N)]
+    assert [cell.row for cell in alone.bad] == [1]
 
 
 def test_a_damaged_npy_header_is_refused(tmp_path):
