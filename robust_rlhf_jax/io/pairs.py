@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from .bad_cells import BadCell, usable_rows
 from .featurisers import FEATURISERS, Featuriser, make_featuriser
-from .npy_pairs import nonfinite_cells, npy_pair
+from .npy_pairs import nonfinite_cells, npy_pair, partner
 from .parts import (
     numbers_of,
     people_of,
@@ -33,6 +33,7 @@ class Pairs:
     | field | shape | meaning |
     |---|---|---|
     | `path`, `format` | | the file, and a name in `READERS`, or "npy" |
+    | `partner` | or None | the other side's file, of two `.npy` files |
     | `rows`, `n_rows` | [N], | the file's rows that are used, from 0; how many it has |
     | `kind`, `names` | | what the features are made of, and their names |
     | `chosen`, `rejected` | [N, p] | features of the two sides |
@@ -60,6 +61,7 @@ class Pairs:
     featuriser: Featuriser | None = None
     unused: dict[str, str] = dataclasses.field(default_factory=dict)
     bad: tuple[BadCell, ...] = ()
+    partner: Path | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -115,7 +117,7 @@ def load_pairs(
     if not 0 <= skip_bad < np.inf:
         raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
     if path.suffix.lower() == ".npy":
-        return _from_arrays(path, npy_pair(path, None if embeddings is None else embeddings[1]), skip_bad)
+        return _from_arrays(path, partner(path) if embeddings is None else Path(embeddings[1]), skip_bad)
     table = read_table(path)
     try:
         return _pairs(table, columns or Columns(), features, featuriser, embeddings, skip_bad)
@@ -173,7 +175,8 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     )  # fmt: skip
 
 
-def _from_arrays(path: Path, sides: tuple[np.ndarray, np.ndarray], skip_bad: float) -> Pairs:
+def _from_arrays(path: Path, other: Path, skip_bad: float) -> Pairs:
+    sides = npy_pair(path, other)
     n_rows, p = sides[0].shape
     bad = nonfinite_cells(sides, ("the chosen side", "the rejected side"))
     rows = usable_rows(path, n_rows, bad, skip_bad)
@@ -182,7 +185,7 @@ def _from_arrays(path: Path, sides: tuple[np.ndarray, np.ndarray], skip_bad: flo
     n, names = len(rows), tuple(f"e{i}" for i in range(p))
     return Pairs(
         path, "npy", rows, n_rows, "embeddings", names, chosen, rejected,
-        None, np.ones(n), np.zeros(n, bool), bad=tuple(bad),
+        None, np.ones(n), np.zeros(n, bool), bad=tuple(bad), partner=other,
     )  # fmt: skip
 
 

@@ -103,6 +103,58 @@ def test_a_second_audit_of_an_export_replaces_its_columns(tmp_path, form):
     assert back["keep"].astype(bool).all()
 
 
+@pytest.fixture(params=[np.float32, np.float16, ">f8"], ids=str)
+def arrays(request, tmp_path):
+    """Two `.npy` files whose names tell no partner, of some precision and byte order."""
+    values = np.random.default_rng(0).standard_normal((2, N, 5)).astype(request.param)
+    paths = tmp_path / "a.npy", tmp_path / "b.npy"
+    for path, side in zip(paths, values, strict=True):
+        np.save(path, side)
+    pairs = load_pairs(paths[0], embeddings=paths)
+    return values, find(pairs, made_up_fit(pairs, tuple(WRONG)))
+
+
+def test_two_arrays_are_exported_as_a_folder_of_arrays(tmp_path, arrays):
+    values, found = arrays
+    out = tmp_path / "out"
+    _deliver(found, Writing(export=out, clean=tmp_path / "clean"))
+    for name, side in zip(("chosen", "rejected"), values, strict=True):
+        back, kept = (np.load(folder / f"{name}.npy") for folder in (out, tmp_path / "clean"))
+        np.testing.assert_array_equal(back, side, strict=True)
+        np.testing.assert_array_equal(kept, np.delete(side, WRONG, axis=0), strict=True)
+    assert sorted(p.stem for p in out.iterdir()) == sorted(["chosen", "rejected", *ADDED])
+    assert sorted(p.stem for p in (tmp_path / "clean").iterdir()) == ["chosen", "rejected"]
+    assert np.flatnonzero(~np.load(out / "keep.npy")).tolist() == WRONG
+    np.testing.assert_allclose(np.load(out / "margin.npy")[WRONG], -3.0)
+    assert np.load(out / "suggested_label.npy")[3] == "rejected"
+    assert load_pairs(out / "chosen.npy").n_pairs == N
+
+
+def test_skipped_rows_of_arrays_stay_out_of_the_export(tmp_path):
+    values = np.random.default_rng(0).standard_normal((2, N, 5))
+    values[1, 7, 2] = np.nan
+    for name, side in zip(("chosen", "rejected"), values, strict=True):
+        np.save(tmp_path / f"{name}.npy", side)
+    pairs = load_pairs(tmp_path / "chosen.npy", skip_bad=1)
+    _deliver(find(pairs, made_up_fit(pairs, ())), Writing(export=tmp_path / "out"))
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "rejected.npy"), np.delete(values[1], 7, axis=0))
+    assert len(np.load(tmp_path / "out" / "weight.npy")) == N - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("out.npy", "give a name without a suffix"),
+        ("taken", "is a file that exists"),
+        ("", "is a folder that exists"),
+    ],
+)
+def test_a_folder_of_arrays_needs_a_free_name(tmp_path, arrays, name, sentence):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(ValueError, match=sentence):
+        Writing(export=tmp_path / name).check(arrays[1].batch.pairs, 0.0)
+
+
 @pytest.mark.parametrize(
     ("writing", "sentence"),
     [
