@@ -1,13 +1,16 @@
 """`robust_policy` beside plain RLHF off the worlds that anything was tuned on: `python benchmarks/many_worlds.py`.
 
-Two parts, each over worlds drawn by keys 10 and up (0–9 are for tuning).
+Three parts, each over worlds drawn by keys 10 and up (0–9 are for tuning).
+- *clean*: the families of the presets `quick` (the default sweep) and `coverage`, 4,000 honest pairs, `robust_policy`
+  told ε = .1 and told nothing: the return beside plain RLHF's.
 - *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1, every attack on labels and on whole
   trajectories (`ATTACKS`): the normalised return under the attack that hurts most, as a share of plain RLHF's on clean
   data.
 - *sizes*: random worlds of other dimensions, horizons, numbers of states and of pairs, clean and attacked: the return
   beside plain RLHF's on the same data.
 Prints the median, the quartiles and the worst world by name. Exits with 1 if a bar is missed: coverage ≥ .98 in the
-median world, sizes no worse than plain RLHF by more than .03 in the median world.
+median world; against plain RLHF on the same data, in the median world: sizes no worse by more than .03, clean by more
+than .01.
 """
 
 import argparse
@@ -33,6 +36,7 @@ TOLD = (
     "leverage_on_table", "corrupt_transitions_on_table", "joint_on_table", "push_features",
 )  # fmt: skip
 PAIRS, EPSILON = 6_000, 0.1
+CLEAN_PAIRS = 4_000
 # name → (n_states, n_actions, dim, horizon, pairs)
 SIZES = {
     "d = 3": (36, 4, 3, 4, 6_000),
@@ -44,6 +48,7 @@ SIZES = {
     "N = 2,000": (36, 4, 6, 4, 2_000),
     "N = 50,000": (36, 4, 6, 4, 50_000),
 }
+PARTS = ("clean", "coverage", "sizes")
 SIZE_ATTACKS = ("none", "flip_random", "flip_confident", "push_on_table", "mimicry")
 
 
@@ -51,14 +56,25 @@ def returned(mdp, solution) -> float:
     return 1.0 - float(normalised_gap(mdp, solution.policy))
 
 
-def trial(world: World, key, pairs, attack):
-    """(return of plain RLHF, of `robust_policy` told ε) on data of a world under an attack."""
+def trial(world: World, key, pairs, attack, told=EPSILON):
+    """(return of plain RLHF, of `robust_policy` told this ε) on data of a world under an attack."""
     k_data, k_attack, k_solve = jax.random.split(key, 3)
     data = sample_preferences(k_data, world.mdp, pairs, behaviour=(world.behaviour, world.behaviour))
     if attack != "none":
         data = attacks.ATTACKS[attack](k_attack, data, EPSILON, world.mdp)
-    solved = (standard(k_solve, data, EPSILON), robust_policy(k_solve, data, EPSILON))
+    solved = (standard(k_solve, data, EPSILON), robust_policy(k_solve, data, told))
     return tuple(returned(world.mdp, solution) for solution in solved)
+
+
+def clean_rows(keys):
+    """(family, key, ε told) → (plain, robust) on honest pairs."""
+    rows = {}
+    built = {f: make for preset in ("quick", "coverage") for f, make in PRESETS[preset].families.items()}
+    cells = [(f, k, e) for f in built for k in keys for e in (EPSILON, None)]
+    for family, k, told in track(cells, description="clean"):
+        world = built[family](jax.random.key(k))
+        rows[family, k, told] = trial(world, jax.random.key(1000 + k), CLEAN_PAIRS, "none", told)
+    return rows
 
 
 def coverage_rows(keys, told, families):
@@ -118,26 +134,26 @@ def coverage_table(rows, keys, told, families):
     return lines, missed
 
 
-def size_table(rows, keys):
-    lines = ["| worlds | attack | plain | robust_policy | worst difference |", "|---|---|---|---|---|"]
+def beside_plain(rows, keys, column, bar):
+    """(Markdown lines, missed): plain and robust over worlds, by family and what `column` names."""
+    lines = [f"| worlds | {column} | plain | robust_policy | worst difference |", "|---|---|---|---|---|"]
     missed = []
-    for name in SIZES:
-        for attack in SIZE_ATTACKS:
-            plain, robust = np.asarray([rows[name, k, attack] for k in keys]).T
-            gain = robust - plain
-            worst = keys[int(np.argmin(gain))]
-            lines.append(
-                f"| {name} | {attack} | {quartiles(plain)} | {quartiles(robust)} | {gain.min():+.3f} (key {worst}) |"
-            )
-            if np.median(gain) < -0.03:
-                missed.append(f"{name}, {attack}: median {np.median(gain):+.3f} beside plain, bar −.03")
+    for name, how in dict.fromkeys((name, how) for name, _, how in rows):
+        plain, robust = np.asarray([rows[name, k, how] for k in keys]).T
+        gain = robust - plain
+        worst = keys[int(np.argmin(gain))]
+        lines.append(
+            f"| {name} | {how} | {quartiles(plain)} | {quartiles(robust)} | {gain.min():+.3f} (key {worst}) |"
+        )
+        if np.median(gain) < -bar:
+            missed.append(f"{name}, {how}: median {np.median(gain):+.3f} beside plain, bar −{bar}")
     return lines, missed
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=10, help="worlds a family, by keys 10 and up")
-    parser.add_argument("--parts", nargs="+", choices=("coverage", "sizes"), default=("coverage", "sizes"))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--attacks", nargs="+", default=TOLD, help="of the coverage part")
     parser.add_argument(
         "--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of the coverage part"
@@ -146,13 +162,16 @@ def main() -> int:
     arguments = parser.parse_args()
     start, keys = time.time(), list(range(10, 10 + arguments.worlds))
     lines, missed = [], []
+    if "clean" in arguments.parts:
+        table, short = beside_plain(clean_rows(keys), keys, "ε told", 0.01)
+        lines, missed = [*lines, *table, ""], [*missed, *short]
     if "coverage" in arguments.parts:
         told, families = tuple(arguments.attacks), tuple(arguments.families)
         rows = coverage_rows(keys, told, families)
         table, short = coverage_table(rows, keys, told, families)
         lines, missed = [*lines, *table, ""], [*missed, *short]
     if "sizes" in arguments.parts:
-        table, short = size_table(size_rows(keys), keys)
+        table, short = beside_plain(size_rows(keys), keys, "attack", 0.03)
         lines, missed = [*lines, *table, ""], [*missed, *short]
     facts = environment()
     lines.append(
