@@ -15,7 +15,7 @@ DEFAULT = SweepConfig()
 
 @dataclasses.dataclass(frozen=True)
 class SweepArguments:
-    """Measure how far corrupt preferences push each algorithm from the best policy. Stopped, the same command goes on.
+    """Measure how far corrupt preferences push each algorithm from the best policy. Stopped, the same command resumes.
 
     Args:
         file: a sweep as TOML, such as --print-config prints; flags given beside it win.

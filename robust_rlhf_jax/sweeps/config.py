@@ -14,25 +14,40 @@ from .programs import REFERENCE
 EPSILON_DIGITS = 6
 
 
+def _families() -> str:
+    """The families of each preset, presets with the same ones together."""
+    presets: dict[tuple[str, ...], list[str]] = {}
+    for name, preset in PRESETS.items():
+        presets.setdefault(tuple(preset.families), []).append(name)
+    return "; ".join(f"{', '.join(families)} ({', '.join(names)})" for families, names in presets.items())
+
+
+def _with_names(cls):
+    """The docstring, which is the command's help, with the names of today in the place of their tables."""
+    names = {
+        "a name in `PRESETS`": ", ".join(PRESETS),
+        "families of the preset": _families(),
+        "names in `ATTACKS`": ", ".join(ATTACKS),
+        "names in `METHODS`": ", ".join((*METHODS, REFERENCE)),
+    }
+    for table, listed in names.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(table, listed)
+    return cls
+
+
+@_with_names
 @dataclasses.dataclass(frozen=True)
 class SweepConfig:
     """A sweep as data.
 
     Args:
-        preset: sizes of the worlds: quick, full (with the 50x50 grid) or tiny; coverage or coverage_tiny;
-            delivery or delivery_tiny (segments shorter than plans).
-        families: random, chain, gridworld, partial_coverage; of the coverage presets: uniform, condition_number,
-            coverage_ratio; of the delivery presets: delivery_grid.
-        attacks: flip_random, flip_confident, teacher_stochastic, teacher_myopic, teacher_mistake, teacher_skip,
-            least_covered, impersonate, praise_rare, push_features, scale_features, leverage_points, mimicry,
-            corrupt_transitions, joint, adaptive, adaptive_filtered, goal_haters, push_on_table, scale_on_table,
-            leverage_on_table, corrupt_transitions_on_table, joint_on_table, adaptive_on_table,
-            adaptive_filtered_on_table.
+        preset: sizes of the worlds: a name in `PRESETS`. full has the 50x50 grid; in delivery, segments are
+            shorter than plans.
+        families: families of the preset.
+        attacks: names in `ATTACKS`.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
-        algorithms: standard, robust_policy, robust_policy_unknown (not told epsilon), uniform_coverage,
-            uniform_coverage_reuse, condition_number, condition_number_autodiff, first_order, pessimistic_mle,
-            pessimistic_mle_linear, r3m, cdpo, rdpo, sever, redescending, confident_learning, clean_reference.
+        algorithms: names in `METHODS`. robust_policy_unknown is not told epsilon.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.

@@ -42,5 +42,5 @@ def resumable(title: str, cells: int, out: Path, console, quiet: bool = False) -
                 yield Work(PartStore(parts), checked, lambda: seconds[0] if seconds else None)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"stopped: {done} of {cells} cells are saved in {parts}; the same command goes on from there."
+            f"stopped: {done} of {cells} cells are saved in {parts}; the same command resumes there."
         ) from None

@@ -174,7 +174,7 @@ def test_ctrl_c_saves_what_is_done_and_either_engine_goes_on(folder, environment
     saved = len(parts(folder / "stopped"))
     assert errors.splitlines()[-1] == (
         f"robust-rlhf: stopped: {saved} of {CELLS} cells are saved in stopped/parts; "
-        "the same command goes on from there."
+        "the same command resumes there."
     )
     assert "Traceback" not in errors
     with pytest.raises(ProcessLookupError):
