@@ -56,8 +56,8 @@ def robust_policy(
     **Arguments:**
 
     - `key`: for oracles that draw; `data`: `PreferenceData`.
-    - `epsilon`: the largest share of corrupt pairs, in [0, ½); None: decided from the evidence, which lies about what
-      nobody else shows do not leave: tell ε where you fear them.
+    - `epsilon`: the largest share of corrupt pairs, in [0, ½). None: decided from the evidence; without any, the answer
+      is that of ε = 0. Lies about what nobody else shows leave none: tell ε where you fear them.
     - `oracle`: an offline planner whose value can be differentiated, or that gives subgradients; default `RLSVI()`.
     - `reference` [H, p]: E_ref[φ_h] of a policy to be no worse than (`expected_features`); default: the behaviour.
 
@@ -96,11 +96,13 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     gone = jnp.mean(believed_pairs(off), dtype=dtype)
     remaining = None if epsilon is None else jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
     found = fit_data(data, jnp.asarray(CEILING, dtype) if remaining is None else remaining)
-    level = jnp.maximum(found.epsilon - gone, 0.0) if remaining is None else remaining
-    target = resolve_reference(reference, believed, level)
-    prepared = oracle.prepare(believed, level, key=key)
+    if remaining is None:
+        remaining = jnp.maximum(found.epsilon - gone, 0.0)
+        found = _without_doubt_unless(found, remaining > 0.5 / data.n_pairs)
+    target = resolve_reference(reference, believed, remaining)
+    prepared = oracle.prepare(believed, remaining, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
-    possible = _possible(believed_differences(data)[0], found, level)
+    possible = _possible(believed_differences(data)[0], found, remaining)
     plan = _plan(planner, possible, found.theta)
     chosen = plan.chosen
     diagnostics = {
@@ -117,6 +119,12 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     }
     status = worst_status(jnp.where(found.at_radius, Status.CONVERGED.array(), found.status), chosen.status)
     return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
+
+
+def _without_doubt_unless(found: RewardFit, evidence) -> RewardFit:
+    """Without evidence of corruption no pair is disputed and no direction doubted, whatever a ceiling would allow."""
+    undisputed = jnp.where(evidence, found.undisputed, found.weights)
+    return found._replace(undisputed=undisputed, doubted=jnp.where(evidence, found.doubted, 0.0))
 
 
 class _Planner(eqx.Module):

@@ -72,6 +72,20 @@ def test_noise_alone_does_not_make_it_pessimistic(seed):
         assert returned(built.mdp, robust_policy(KEY, data, epsilon)) > plain - 0.02
 
 
+def test_without_evidence_it_answers_as_if_nobody_lied():
+    """The clean chain on which a ceiling of a fifth casts doubt on decisive directions, at a price of .44."""
+    built = PRESETS["quick"].families["chain"](jax.random.key(14))
+    data = sample_preferences(
+        jax.random.split(jax.random.key(1014), 3)[0],
+        built.mdp,
+        4000,
+        behaviour=(built.behaviour, built.behaviour),
+    )
+    unknown, none = robust_policy(KEY, data), robust_policy(KEY, data, 0.0)
+    np.testing.assert_array_equal(unknown.policy, none.policy)
+    assert returned(built.mdp, unknown) > 0.99
+
+
 def test_planted_features_are_left_out_by_the_table():
     mdp, data = world("uniform")
     planted = attacks.push_features(jax.random.key(3), data, 0.2, mdp)

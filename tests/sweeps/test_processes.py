@@ -125,9 +125,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_same_command_goes_on(forks, undistu
     assert "Traceback" not in text
     last = text.splitlines()[-1]
     assert last.startswith("robust-rlhf: stopped: ")
-    assert last.endswith(
-        f" of {CELLS} cells are saved in stopped/parts; the same command resumes there."
-    )
+    assert last.endswith(f" of {CELLS} cells are saved in stopped/parts; the same command resumes there.")
     # A part of the reference is two cells.
     saved = int(last.split()[2])
     assert saved in (2 * forks.parts("stopped"), SEEDS + forks.parts("stopped"))
