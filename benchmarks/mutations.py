@@ -152,7 +152,7 @@ def sample(count: int, seed: int, folders=FOLDERS):
 def outcome(copy: Path, tests: list[str], python: str, limit: float) -> str:
     """ "caught", "survived", or "timeout"."""
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [python, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command = [python, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:

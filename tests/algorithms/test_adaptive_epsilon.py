@@ -16,6 +16,7 @@ def world():
     return mdp, sample_preferences(jax.random.key(1), mdp, 3000)
 
 
+@pytest.mark.slow
 def test_it_is_the_algorithm_at_a_little_more_than_the_estimate(world):
     mdp, clean = world
     data = attacks.push_features(jax.random.key(2), clean, 0.1, mdp)

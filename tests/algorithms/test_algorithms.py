@@ -241,6 +241,7 @@ def test_oracle_and_configuration_are_used(world):
     np.testing.assert_allclose(robust.diagnostics["removed_mass"], 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
     """A tenth of 20,000 pairs replaced by evidence against θ★, found by the filter alone."""
     mdp = jax.jit(lambda k: random_linear_mdp(k, n_states=60, n_actions=4, dim=6, horizon=5))(

@@ -54,6 +54,7 @@ def solve(name, data, epsilon=EPSILON, **change):
     return algorithm(jax.random.key(2), data, epsilon, config=dataclasses.replace(config, **change))
 
 
+@pytest.mark.slow
 @names
 def test_planted_features_do_no_harm(name, world):
     mdp, clean, corrupted = world

@@ -39,6 +39,7 @@ def agree(found, bound):
     return np.ptp(gaps) <= bound or Status.CONVERGED not in statuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
 @pytest.mark.parametrize(("double", "bound"), [(True, 0.002), (False, 0.01)], ids=["float64", "float32"])
 def test_the_last_bit_of_the_features_does_not_matter(name, double, bound):
@@ -51,6 +52,7 @@ def test_the_last_bit_of_the_features_does_not_matter(name, double, bound):
             assert agree(found, bound), (seed, found)
 
 
+@pytest.mark.slow
 def test_lanes_beside_each_other_and_alone_agree():
     mdp, data = clean_grid("large", 0, jnp.float32)
     keys = jax.random.split(jax.random.key(0), 2)

@@ -58,6 +58,7 @@ def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
     assert solution.diagnostics["guaranteed_gain"] <= solution.diagnostics["promised_gain"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_noise_alone_does_not_make_it_pessimistic(seed):
     """A tabular grid of 48 directions, each covered, none well: the greedy plan loses .02, a set that holds all 48 at
@@ -72,6 +73,7 @@ def test_noise_alone_does_not_make_it_pessimistic(seed):
         assert returned(built.mdp, robust_policy(KEY, data, epsilon)) > plain - 0.02
 
 
+@pytest.mark.slow
 def test_without_evidence_it_answers_as_if_nobody_lied():
     """The clean chain on which a ceiling of a fifth casts doubt on decisive directions, at a price of .44."""
     built = PRESETS["quick"].families["chain"](jax.random.key(14))

@@ -126,6 +126,7 @@ def test_min_max_is_max_min_and_descent_finds_it(small_mdp64, random_policy):
     assert expected - 1e-9 <= reached <= expected + 0.02 * abs(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "descent",
     [
@@ -283,6 +284,7 @@ def test_an_oracle_without_subgradient_says_so(holes):
         condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
 
 
+@pytest.mark.slow
 def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     """Θ is about the pairs that θ̂ believes: else a tenth of confident lies makes it so wide that nothing is better
     than what the data did (gap .09 here, .18 with R-LSVI).

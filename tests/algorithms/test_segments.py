@@ -45,6 +45,7 @@ ALGORITHMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_plans_have_the_planning_horizon(name):
     solution = ALGORITHMS[name](jax.random.key(2), DATA, 0.05)

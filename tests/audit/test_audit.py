@@ -84,6 +84,7 @@ def test_without_epsilon_the_evidence_decides(data, corrupted):
     assert corrupted.epsilon == 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1e4, 1e6])
 def test_one_bad_cell_in_the_rail_file_is_survived(value):
     x, labels = np.asarray(load_rail_choices().differences()).copy(), np.asarray(load_rail_choices().labels)

@@ -14,6 +14,7 @@ import fuzz_command
 CASES = 220
 
 
+@pytest.mark.slow
 def test_bad_files_and_flags_end_in_one_sentence():
     outcomes = [fuzz_command.run_case(number) for number in range(CASES)]
     slowest = max(outcome.seconds for outcome in outcomes)

@@ -32,6 +32,7 @@ def run(tmp_path_factory):
     return once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["table1", "robustness"])
 def test_a_table_a_figure_all_cells_and_how_to_repeat_them(what, run):
     out = run(what)

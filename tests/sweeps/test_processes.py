@@ -93,6 +93,7 @@ def wait_for_parts(forks, out, wanted, seconds=120.0):
         time.sleep(0.001)
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_and_double_nothing(forks, undisturbed):
     """SIGKILL at random moments of a run, one to three batches on; the leftovers go too."""
     chance = random.Random(0)
