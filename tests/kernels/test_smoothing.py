@@ -54,6 +54,19 @@ def test_chunks_change_nothing(chunk, x64):
     np.testing.assert_allclose(found.value, quadratic(jnp.asarray(THETA)), rtol=1e-12)
 
 
+def test_two_antithetic_evaluations_are_one_direction_and_its_opposite(x64):
+    """Whatever the slope, the estimate of one direction u is along u."""
+    first, second = (
+        smoothed_gradient(
+            lambda t, axis=axis: t[axis], jnp.zeros(K), jax.random.key(4),
+            smoothing_std=0.5, n_directions=2, directions="normal", antithetic=True,
+        ).gradient
+        for axis in (0, 1)
+    )  # fmt: skip
+    cosine = first @ second / (jnp.linalg.norm(first) * jnp.linalg.norm(second))
+    np.testing.assert_allclose(abs(cosine), 1.0, rtol=1e-12)
+
+
 def test_antithetic_pairs_do_not_see_even_functions(x64):
     found = smoothed_gradient(
         quadratic, jnp.zeros(K), jax.random.key(3), smoothing_std=0.5, n_directions=10, antithetic=True

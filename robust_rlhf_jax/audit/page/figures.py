@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 320, 220, 40, 10, 8, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 320, 220, 40, 18, 8, 34
 BINS, MOST_MARGIN = 10, 6.0
 # Pairs that a point of the reliability curve stands for, at least.
 FEWEST = 20
