@@ -125,3 +125,23 @@ def test_what_the_data_refute_is_not_plausible():
     lower = float(found.scores[0] - found.scores[2])
     assert 0.02 < lower < 1.0
     assert found.plausible.tolist() == [True, True, False]
+
+
+def test_a_lead_is_in_standard_errors():
+    """The same pairs four times over: the error of a difference in score halves."""
+    x, labels = normal_pairs(0)
+    off = THETA + 0.4 * np.roll(THETA, 1) * np.where(np.arange(K) % 2, 1.0, -1.0)
+
+    def error(times):
+        found = verdict(
+            np.tile(x, (times, 1)),
+            np.tile(labels, times),
+            [off, THETA],
+            np.ones((2, times * N)),
+            [True] * 2,
+            0.1,
+        )
+        return (found.scores[1] - found.scores[0]) / found.lead[1]
+
+    assert 0 < error(1) < 0.1
+    np.testing.assert_allclose(error(1), 2.0 * error(4), rtol=0.05)
