@@ -25,8 +25,8 @@ COLUMNS = {
 }
 
 
-def write(folder, form):
-    frame = pd.DataFrame(COLUMNS)
+def write(folder, form, columns=COLUMNS):
+    frame = pd.DataFrame(columns)
     path = folder / f"pairs.{form}"
     if form == "csv":
         frame.to_csv(path, index=False)
@@ -43,9 +43,11 @@ def read_back(path, form):
     """By the libraries that trainers use."""
     if form == "arrow":
         return datasets.load_from_disk(str(path)).to_pandas()
-    return pd.read_parquet(path) if form == "parquet" else (
-        pd.read_csv(path, dtype={"id": str}) if form == "csv" else pd.read_json(path, lines=True, dtype={"id": str})
-    )  # fmt: skip
+    if form == "parquet":
+        return pd.read_parquet(path)
+    if form == "csv":
+        return pd.read_csv(path, dtype={"id": str})
+    return pd.read_json(path, lines=True, dtype={"id": str}, precise_float=True)
 
 
 @pytest.fixture(params=["csv", "jsonl", "parquet", "arrow"])
@@ -82,6 +84,46 @@ def test_a_cleaned_copy_has_the_kept_rows_as_they_were(tmp_path, form):
     back = read_back(tmp_path / f"clean.{form}", form)
     assert list(back.columns) == list(COLUMNS)
     assert back["id"].tolist() == [i for n, i in enumerate(COLUMNS["id"]) if n not in WRONG]
+
+
+def said(role, texts):
+    return [[{"role": role, "content": text}] for text in texts]
+
+
+NUMBERS = np.random.default_rng(0).standard_normal((2, N, 3)).round(3)
+# What the columns of a kind are, apart from texts.
+KINDS = {
+    "embeddings": {f"{side}_embedding": NUMBERS[i].tolist() for i, side in enumerate(("chosen", "rejected"))},
+    "messages": {
+        "prompt": said("user", COLUMNS["prompt"]),
+        "chosen": said("assistant", COLUMNS["chosen"]),
+        "rejected": said("assistant", COLUMNS["rejected"]),
+    },
+    "scores": {
+        "prompt": COLUMNS["prompt"],
+        **{f"scores_{side}": NUMBERS[i, :, 0].tolist() for i, side in enumerate(("chosen", "rejected"))},
+    },
+    "numbers": {f"{side}_length": NUMBERS[i, :, 1].tolist() for i, side in enumerate(("chosen", "rejected"))},
+}
+
+
+def plain(cell):
+    """A cell without the arrays that a library makes of lists."""
+    return json.loads(json.dumps(cell, default=lambda array: array.tolist()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "arrow"])
+def test_whatever_the_columns_hold_comes_back(tmp_path, form, kind):
+    """Written by pandas and datasets, exported, read back by them: the cells as they were, five columns more."""
+    path, out = write(tmp_path, form, KINDS[kind]), tmp_path / f"out.{form}"
+    _deliver(findings_of(path), Writing(export=out))
+    back = read_back(out, form)
+    assert list(back.columns) == [*KINDS[kind], *ADDED]
+    for name, cells in KINDS[kind].items():
+        assert [plain(cell) for cell in back[name]] == cells, name
+    assert np.flatnonzero(~back["keep"].astype(bool)).tolist() == WRONG
+    assert load_pairs(out).n_pairs == N
 
 
 def test_the_export_is_read_by_the_loader_of_trainers(tmp_path):
