@@ -43,6 +43,7 @@ def test_a_table_a_figure_all_cells_and_how_to_repeat_them(what, run):
     assert {"configuration", "wall_seconds", "versions", "device", "date"} <= set(facts)
 
 
+@pytest.mark.slow
 def test_table1_has_a_row_per_assumption_and_the_lower_bound(run):
     lines = (run("table1") / "table1.md").read_text().splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == [
@@ -54,6 +55,7 @@ def test_table1_has_a_row_per_assumption_and_the_lower_bound(run):
     assert len({line.count("|") for line in lines}) == 1
 
 
+@pytest.mark.slow
 def test_table1_grows_with_corruption(run):
     config = table1.QUICK
     rows = pq.read_table(run("table1") / "table1.parquet").to_pylist()
@@ -73,6 +75,7 @@ def test_table1_grows_with_corruption(run):
     assert calls["uniform"] == 1 < calls["coverage_ratio"] < calls["condition_number"]
 
 
+@pytest.mark.slow
 def test_the_robust_algorithm_keeps_more_in_the_worst_case(run):
     rows = pq.read_table(run("robustness") / "robustness.parquet").to_pylist()
     assert len(rows) == robustness.robustness_cells(robustness.QUICK)
@@ -85,6 +88,7 @@ def test_the_robust_algorithm_keeps_more_in_the_worst_case(run):
     assert median("clean_reference", 0.2) == median("clean_reference", 0.0) > 0.9
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing(run, tmp_path, monkeypatch):
     first = run("robustness")
     shutil.copytree(first / "parts", tmp_path / "out" / "parts")
