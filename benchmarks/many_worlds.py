@@ -175,7 +175,7 @@ def main() -> int:
         lines, missed = [*lines, *table, ""], [*missed, *short]
     facts = environment()
     lines.append(
-        f"{len(keys)} worlds a family (keys {keys[0]}–{keys[-1]}), ε = {EPSILON}, told; {facts['date']}, "
+        f"{len(keys)} worlds a family (keys {keys[0]}–{keys[-1]}), ε = {EPSILON} where told; {facts['date']}, "
         f"{facts['cores']}-core {facts['platform']}, jax {facts['versions']['jax']}, {time.time() - start:.0f} s"
     )
     text = "\n".join([*lines, "", *[f"- MISSED {m}" for m in missed]])

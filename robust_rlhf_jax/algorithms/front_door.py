@@ -94,11 +94,7 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     dtype = data.features.dtype
     # What the table shows to be corrupt is no longer among the pairs that may be.
     gone = jnp.mean(believed_pairs(off), dtype=dtype)
-    remaining = None if epsilon is None else jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
-    found = fit_data(data, jnp.asarray(CEILING, dtype) if remaining is None else remaining)
-    if remaining is None:
-        remaining = jnp.maximum(found.epsilon - gone, 0.0)
-        found = _without_doubt_unless(found, remaining > 0.5 / data.n_pairs)
+    found, remaining = _fitted(data, epsilon, gone)
     target = resolve_reference(reference, believed, remaining)
     prepared = oracle.prepare(believed, remaining, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
@@ -121,10 +117,17 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
 
 
-def _without_doubt_unless(found: RewardFit, evidence) -> RewardFit:
-    """Without evidence of corruption no pair is disputed and no direction doubted, whatever a ceiling would allow."""
+def _fitted(data: PreferenceData, epsilon, gone) -> tuple[RewardFit, Float[Array, ""]]:
+    """The robust reward, and the share of the pairs on the table that may be corrupt: what is told, or else found."""
+    if epsilon is not None:
+        remaining = jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
+        return fit_data(data, remaining), remaining
+    found = fit_data(data, jnp.asarray(CEILING, data.features.dtype))
+    remaining = jnp.maximum(found.epsilon - gone, 0.0)
+    # Without evidence of corruption no pair is disputed and no direction doubted, whatever the ceiling would allow.
+    evidence = remaining > 0.5 / data.n_pairs
     undisputed = jnp.where(evidence, found.undisputed, found.weights)
-    return found._replace(undisputed=undisputed, doubted=jnp.where(evidence, found.doubted, 0.0))
+    return found._replace(undisputed=undisputed, doubted=jnp.where(evidence, found.doubted, 0.0)), remaining
 
 
 class _Planner(eqx.Module):
@@ -146,19 +149,16 @@ class _Planner(eqx.Module):
 
 
 class _Possible(NamedTuple):
-    """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape, `level` the squared
-    half-width in standard errors.
-    """
+    """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape."""
 
     set: Ellipsoid
     sizes: Float[Array, " k"]
     factor: Float[Array, "k k"]
-    level: Float[Array, ""]
 
     def uncertainty(self, features: Float[Array, " k"]) -> Float[Array, ""]:
         """max over Θ of (θ̂ − θ)·features, at most."""
         scaled = features / self.sizes
-        by_data = jnp.sqrt(self.level) * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
+        by_data = STANDARD_ERRORS * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
         return jnp.minimum(by_data, 2.0 * self.set.radius * jnp.linalg.norm(scaled))
 
     def promised(self, features: Float[Array, " k"]) -> Float[Array, ""]:
@@ -176,10 +176,9 @@ def _possible(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""
     sure = secured(x, found, epsilon)
     known = sure.information / (sizes[:, None] * sizes)
     centre = sure.theta * sizes
-    level = jnp.asarray(STANDARD_ERRORS**2, x.dtype)
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH
-    floor = level / radius**2 * jnp.eye(x.shape[1], dtype=x.dtype)
-    return _Possible(ellipsoid(known, centre, jnp.sqrt(level), radius), sizes, cholesky(known + floor), level)
+    floor = (STANDARD_ERRORS / radius) ** 2 * jnp.eye(x.shape[1], dtype=x.dtype)
+    return _Possible(ellipsoid(known, centre, STANDARD_ERRORS, radius), sizes, cholesky(known + floor))
 
 
 class _Certified(eqx.Module):

@@ -23,7 +23,7 @@ def check_export(pairs_path: Path, form: str, path: Path, option: str) -> None:
         raise ValueError(
             f"{option} {path}: {pairs_path} has no columns to add to; --out writes suspects.csv."
         )
-    if form == "npy" and path.suffix:
+    if form == "npy" and path.suffix.lower() == ".npy":
         raise ValueError(
             f"{option} {path}: two .npy files are written as a folder, so give a name without a suffix."
         )

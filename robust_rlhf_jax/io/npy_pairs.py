@@ -1,6 +1,5 @@
 """Embeddings in two `.npy` files, one for each side, memory-mapped, and the folder that they are written back as."""
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,14 +14,11 @@ BLOCK = 4096
 SIDES = ("chosen", "rejected")
 
 
-def npy_pair(
-    chosen: Path, rejected: str | os.PathLike | None = None, n_rows: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The arrays [N, p] of the two sides; the partner of "…chosen….npy" is "…rejected….npy" if not given.
+def npy_pair(chosen: Path, rejected: Path, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The arrays [N, p] of the two sides.
 
-    **Raises:** FileNotFoundError; ValueError for a name that tells no partner, or arrays that do not match.
+    **Raises:** FileNotFoundError; ValueError for arrays that do not match, or not `n_rows`.
     """
-    rejected = partner(chosen) if rejected is None else Path(rejected)
     first = npy_matrix(chosen, n_rows)
     second = npy_matrix(rejected, len(first))
     if first.shape != second.shape:
@@ -33,7 +29,7 @@ def npy_pair(
 
 
 def partner(chosen: Path) -> Path:
-    """The file of the other side, by its name.
+    """The file of the other side: of "…chosen….npy" it is "…rejected….npy".
 
     **Raises:** ValueError for a name that tells none.
     """

@@ -143,7 +143,7 @@ def _pairs(table: Table, asked: Columns, kind, featuriser, embeddings, skip_bad)
     bad += more
     numbers, names = None, ()
     if embeddings:
-        numbers = npy_pair(Path(embeddings[0]), embeddings[1], table.n_rows)
+        numbers = npy_pair(Path(embeddings[0]), Path(embeddings[1]), table.n_rows)
         bad += nonfinite_cells(numbers, map(str, embeddings))
         names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
     elif kind != "texts":

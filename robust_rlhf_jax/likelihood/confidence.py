@@ -135,7 +135,10 @@ class Ellipsoid(Module):
 
 
 def ellipsoid(
-    sigma: Float[Array, "k k"], centre: Float[Array, " k"], size: Float[Array, ""], radius: Float[Array, ""]
+    sigma: Float[Array, "k k"],
+    centre: Float[Array, " k"],
+    size: float | Float[Array, ""],
+    radius: Float[Array, ""],
 ) -> Ellipsoid:
     """The `Ellipsoid` with ‖θ − θ̂‖_Σ ≤ `size`, Σ positive semi-definite."""
     values, vectors = eigh(sigma)
