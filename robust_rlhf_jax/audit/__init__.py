@@ -1,12 +1,13 @@
 """Audits of preference files: fits on held-out pairs, what is wrong with each pair, what to do about it."""
 
-from .cross_fit import AuditResult, audit
+from .cross_fit import audit
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .findings import Findings, find
 from .fits import AUDIT_FITS
 from .folds import clustered_mean, group_folds
 from .held_out import HeldOut, hold_out
 from .issues import ISSUES, Batch, Issue, find_issues
+from .result import AuditResult
 from .suspicion import flag, suspicion_scores
 from .verdicts import Verdicts, judge_pairs
 

@@ -9,9 +9,9 @@ from robust_rlhf_jax.outputs import write_json
 from robust_rlhf_jax.terminal import harmless
 
 from . import plot
-from .cross_fit import AuditResult
 from .findings import Findings
 from .record import audit_record
+from .result import AuditResult
 from .terminal_tables import worst_first
 
 SUSPECTS, RECORD, PICTURE, PAGE = "suspects.csv", "audit.json", "suspicion.png", "audit.html"

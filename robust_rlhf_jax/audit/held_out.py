@@ -1,6 +1,7 @@
 """What fits say about pairs that they did not see, for every pair of a file."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import jax
@@ -11,8 +12,9 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
 from robust_rlhf_jax.preferences.tables import check_range
 
-from .cross_fit import AuditResult, audit
+from .cross_fit import audit
 from .flips import Flips, estimate_flips
+from .result import AuditResult
 
 # Rows that a fit sees at most: more would move no margin by what matters, and cost minutes.
 MOST_ROWS = 20_000
@@ -24,27 +26,45 @@ FEWEST_RATERS = 10
 
 @dataclasses.dataclass(frozen=True)
 class HeldOut:
-    """Cross-fitted margins of all pairs of a file, chosen against rejected.
+    """An audit of the pairs at `rows`, told for all pairs of a file, chosen against rejected.
 
     | field | shape | meaning |
     |---|---|---|
-    | `margins`, `plain_margins` | [N] | θᵀ(φ(chosen) − φ(rejected)), robust and plain, θ fitted without the pair |
-    | `fitted` | [N] | whether the pair took part: no tie, weight above 0, sides that differ |
-    | `flagged` | [N] | whether `result` flags the pair |
-    | `left_out` | [N] | share of the robust fits that saw the pair and left it out |
-    | `theta` | [2, p] | plain and robust reward, mean over the fits |
+    | `result` | | the `AuditResult` of the pairs at `rows`: no tie, weight above 0 |
+    | `rows` | [M] | the pairs that it is about |
+    | `differ` | [N] | whether the sides of the pair differ |
     | `flips` | | share of labels that look flipped at random, by their margins, and their scale |
-    | `result` | | the `AuditResult` of the pairs that took part |
     """
 
-    margins: Float[np.ndarray, " N"]
-    plain_margins: Float[np.ndarray, " N"]
-    fitted: Bool[np.ndarray, " N"]
-    flagged: Bool[np.ndarray, " N"]
-    left_out: Float[np.ndarray, " N"]
-    theta: Float[np.ndarray, "2 p"]
-    flips: Flips
     result: AuditResult
+    rows: Int[np.ndarray, " M"]
+    differ: Bool[np.ndarray, " N"]
+    flips: Flips
+
+    @functools.cached_property
+    def margins(self) -> Float[np.ndarray, " N"]:
+        """θᵀ(φ(chosen) − φ(rejected)) by robust fits without the pair; 0 where a pair took no part."""
+        return self._everywhere(self.result.margins.astype(float))
+
+    @functools.cached_property
+    def fitted(self) -> Bool[np.ndarray, " N"]:
+        """Whether the pair took part."""
+        return self._everywhere(np.ones(len(self.rows), bool)) & self.differ
+
+    @functools.cached_property
+    def flagged(self) -> Bool[np.ndarray, " N"]:
+        """Whether `result` flags the pair."""
+        return self._everywhere(self.result.flagged)
+
+    @functools.cached_property
+    def left_out(self) -> Float[np.ndarray, " N"]:
+        """Share of the robust fits that saw the pair and left it out."""
+        return self._everywhere(self.result.left_out)
+
+    @property
+    def theta(self) -> Float[np.ndarray, "2 p"]:
+        """Plain and robust reward, mean over the fits."""
+        return self.result.theta
 
     @property
     def epsilon(self) -> float:
@@ -62,6 +82,11 @@ class HeldOut:
     def agreement(self) -> Float[np.ndarray, " N"]:
         """P(chosen is preferred) of each pair, calibrated: σ(s·margin); ½ where a pair took no part."""
         return 1.0 / (1.0 + np.exp(-np.clip(self.flips.scale * self.margins, -40.0, 40.0)))
+
+    def _everywhere(self, values: np.ndarray) -> np.ndarray:
+        all_rows = np.zeros(len(self.differ), values.dtype)
+        all_rows[self.rows] = values
+        return all_rows
 
 
 def hold_out(
@@ -131,21 +156,5 @@ def usual_repeats(pairs: Pairs) -> int:
 
 def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
     """What `found`, an audit of the pairs at `rows`, says about all pairs."""
-    everywhere = lambda values: _spread(values, rows, pairs.n_pairs)  # noqa: E731
     differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
-    return HeldOut(
-        margins=everywhere(found.margins),
-        plain_margins=everywhere(found.plain_margins),
-        fitted=everywhere(np.ones(len(rows))).astype(bool) & differ,
-        flagged=everywhere(found.flagged).astype(bool),
-        left_out=everywhere(found.left_out),
-        theta=found.theta,
-        flips=estimate_flips(found.margins),
-        result=found,
-    )
-
-
-def _spread(values, rows, n):
-    all_rows = np.zeros(n)
-    all_rows[rows] = values
-    return all_rows
+    return HeldOut(found, rows, differ, estimate_flips(found.margins))

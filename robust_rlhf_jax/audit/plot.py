@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .cross_fit import AuditResult
 from .detection import precision_recall_curve
+from .result import AuditResult
 
 COLOURS = {"kept": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}
 

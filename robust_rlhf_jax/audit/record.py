@@ -7,8 +7,8 @@ from importlib import resources
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import environment
 
-from .cross_fit import AuditResult
 from .findings import Findings
+from .result import AuditResult
 from .terminal_tables import audit_warnings
 
 SCHEMA, VERSION = "robust_rlhf_jax.audit", 1

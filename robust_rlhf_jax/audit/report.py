@@ -13,11 +13,12 @@ from robust_rlhf_jax.io import Columns, Pairs, RewardHead
 from robust_rlhf_jax.io.exports import check_export, whole_path, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 
-from .cross_fit import DEFAULT_ESTIMATOR, AuditResult, FitOverflow, audit
+from .cross_fit import DEFAULT_ESTIMATOR, audit
 from .files import FILES, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, as_data, fitted_rows, groups_of, held_out, usual_repeats
 from .issues import TRUNCATED_AT
+from .result import AuditResult, FitOverflow
 from .source import read_source
 from .terminal_tables import audit_warnings, evidence, print_findings, print_fits, worst_first
 from .thresholds import ThresholdCrossed, check_thresholds, parse_threshold

@@ -6,7 +6,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.terminal import marked
 
-from .cross_fit import AuditResult
+from .result import AuditResult
 
 SHOWN_REASON = 100
 

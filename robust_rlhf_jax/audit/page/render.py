@@ -7,9 +7,9 @@ import numpy as np
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.terminal import harmless
 
-from ..cross_fit import AuditResult
 from ..findings import Findings
 from ..issues import measure_raters
+from ..result import AuditResult
 from . import figures
 from .effects import effects
 
