@@ -239,7 +239,10 @@ def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> 
 
     def descend_too():
         descent = descend(problem, key=key, steps=STEPS, solver=SubgradientDescent())
-        last, best = (consider(t / possible.sizes) for t in (descent.theta, descent.best_theta))
+        ends = jnp.stack([descent.theta, descent.best_theta]) / possible.sizes
+        # One after the other in a loop: half of a program that takes seconds to compile.
+        both = jax.lax.map(consider, ends)
+        last, best = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in range(2))
         careful = _either(last.guaranteed >= best.guaranteed, last, best)
         return careful._replace(status=worst_status(careful.status, descent.status)), descent.calls + 2
 

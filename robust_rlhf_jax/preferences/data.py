@@ -1,6 +1,7 @@
 """The preference data set as a pytree."""
 
 import dataclasses
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -87,10 +88,7 @@ class PreferenceData(Module):
 
         As exact as the file where `rounding` is known: two times in seconds since 1970 are the same in float32.
         """
-        observed = self.observed_reward_features
-        x = observed[:, 1] - observed[:, 0]
-        x = x if self.rounding is None else x + self.rounding
-        return jnp.sum(x, axis=1) if self.stationary else x.reshape(x.shape[0], -1)
+        return _differences(self.observed_reward_features, self.rounding, self.stationary)
 
     def per_step(self, theta: Float[Array, " k"]) -> Float[Array, "P p"]:
         """A flat θ as one row per step of a plan."""
@@ -119,6 +117,13 @@ class PreferenceData(Module):
         return dataclasses.replace(
             self, **{name: None if x is None else change(x) for name, x in rows.items()}
         )
+
+
+@partial(jax.jit, static_argnames="stationary")
+def _differences(observed, rounding, stationary: bool):
+    x = observed[:, 1] - observed[:, 0]
+    x = x if rounding is None else x + rounding
+    return jnp.sum(x, axis=1) if stationary else x.reshape(x.shape[0], -1)
 
 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
@@ -158,8 +163,13 @@ def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, "
     """
     if clean.n_pairs != other.n_pairs or len(_rows(clean)) != len(_rows(other)):
         raise ValueError(f"The two data sets differ in shape: {clean.n_pairs} and {other.n_pairs} pairs.")
-    differs = jnp.zeros(clean.n_pairs, bool)
-    for a, b in zip(_rows(clean), _rows(other), strict=True):
+    return _differ(_rows(clean), _rows(other))
+
+
+@jax.jit
+def _differ(some, others):
+    differs = jnp.zeros(some[0].shape[0], bool)
+    for a, b in zip(some, others, strict=True):
         same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
         differs |= jnp.any(~same.reshape(a.shape[0], -1), axis=1)
     return differs
