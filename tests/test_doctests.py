@@ -16,7 +16,13 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=name_of)
+def slow_to_compile(path: Path):
+    return pytest.mark.slow if path == ROOT / "algorithms" / "front_door.py" else ()
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=name_of(path), marks=slow_to_compile(path)) for path in WITH_EXAMPLES]
+)
 def test_examples_print_what_they_say(path):
     module = importlib.import_module(name_of(path))
     globs = dict(vars(module))

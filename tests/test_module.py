@@ -64,6 +64,7 @@ def test_oracles_with_array_fields_are_jitted(name, world):
     np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_methods_of_data_worlds_and_sets_are_jitted(world):
     mdp, data = world
     x, theta = data.differences(), mdp.theta.reshape(-1)

@@ -109,12 +109,14 @@ def audit_with(stdout, tmp_path, environment):
     return ended
 
 
+@pytest.mark.slow
 def test_a_terminal_without_our_signs_gets_escapes(tmp_path, environment):
     ended = audit_with(subprocess.PIPE, tmp_path, environment)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert r"\u03b5 from evidence" in ended.stdout or r"\u03b5 = 0.1" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_the_terminal_loses_no_result(tmp_path, environment):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")

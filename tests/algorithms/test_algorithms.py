@@ -97,6 +97,8 @@ DIAGNOSTICS = {
 names = pytest.mark.parametrize("name", ALGORITHMS)
 # Half a minute of compilation, and its batch is tested with a bad lane in test_pessimism.py.
 SLOW_TO_COMPILE = {"condition_number_autodiff"}
+# Two programs of ten seconds each; `pessimistic_mle` shares their descent.
+SLOW_PROTOCOL = {"uniform_coverage", "condition_number", "first_order", "pessimistic_mle_linear"}
 # One function plans for all rivals, so r3m stands for them; their fits' batches are in test_reward_fits.py.
 BATCHED_ELSEWHERE = set(RIVALS) - {"r3m"}
 
@@ -129,7 +131,13 @@ def check_solution(name, solution, data):
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(solution))
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW_PROTOCOL else ())
+        for name in sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE)
+    ],
+)
 def test_protocol(name, x64, make_mdp, count_compilations):
     """Fields, keys, values of every kind without a second compilation, and the batch over (key, ε).
 
@@ -268,7 +276,10 @@ def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
         assert robust.diagnostics["reward_status"] == Status.CONVERGED
 
 
-@pytest.mark.parametrize(("name", "stationary"), [("standard", False), ("uniform_coverage", True)])
+@pytest.mark.parametrize(
+    ("name", "stationary"),
+    [("standard", False), pytest.param("uniform_coverage", True, marks=pytest.mark.slow)],
+)
 def test_reward_features_of_their_own(name, stationary, make_mdp):
     """p = 2 reward features beside d = 4 transition features, one θ per step or one for all."""
     rng = np.random.default_rng(5)

@@ -88,6 +88,7 @@ def test_a_placeholder_of_a_table_is_reported_and_not_heeded(world):
     np.testing.assert_array_equal(asked.theta, trusting.theta)
 
 
+@pytest.mark.slow
 def test_batches_ask_lane_by_lane(world):
     mdp, clean, corrupted = world
     both = jax.tree.map(lambda *leaves: jnp.stack(leaves), clean, corrupted)

@@ -96,6 +96,7 @@ def test_planted_features_are_left_out_by_the_table():
     assert returned(mdp, solution) > 0.97
 
 
+@pytest.mark.slow
 def test_epsilon_none_and_batches(count_compilations):
     """Another ε compiles nothing; a batch over ε equals one by one; None decides from the evidence."""
     mdp, data = world("uniform")
@@ -114,6 +115,7 @@ def test_epsilon_none_and_batches(count_compilations):
     assert returned(mdp, unknown) > 0.95
 
 
+@pytest.mark.slow
 def test_an_oracle_with_subgradients():
     mdp, data = world("condition_number")
     solution = robust_policy(KEY, data, 0.05, oracle=ExactOracle(mdp))

@@ -217,6 +217,7 @@ def test_every_gradient_reports_a_nonfinite_oracle(gradient, small_mdp64):
         assert np.isfinite(found.theta).all()
 
 
+@pytest.mark.slow
 def test_a_nonfinite_oracle_corrupts_its_own_lane_only(holes):
     mdp, data, reference = holes
 

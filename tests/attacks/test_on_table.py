@@ -80,7 +80,13 @@ def reachable(mdp, data: PreferenceData, rows):
     return ok.all(axis=1)
 
 
-@pytest.mark.parametrize("name", [*ON_TABLE, "goal_haters"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "adaptive_filtered_on_table" else ())
+        for name in (*ON_TABLE, "goal_haters")
+    ],
+)
 @pytest.mark.parametrize("own", [False, True])
 def test_the_table_contradicts_none(name, own, world, split_world):
     """Neither kind of features, in either world; each step can happen, and the budget is kept."""

@@ -53,7 +53,10 @@ def possible(states, actions):
     return (transitions()[states[..., :-1], actions, states[..., 1:]] > 1e-6).all(axis=-1)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name == "adaptive_filtered" else ()) for name in ATTACKS],
+)
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
     corrupted = jax.jit(attack)(jax.random.key(2), DATA, jnp.float32(0.1), MDP)

@@ -264,7 +264,7 @@ def test_span_of_the_rows_from_either_gram(wide, shape):
     np.testing.assert_allclose(lengths, np.sqrt(np.sum(x @ inverse * x, axis=1)), rtol=tolerance)
 
 
-TRIMS = [pytest.param(200, 4, id="tall"), pytest.param(30, 50, id="wide")]
+TRIMS = [pytest.param(200, 4, id="tall"), pytest.param(30, 50, id="wide", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("n", "k"), TRIMS)

@@ -280,6 +280,7 @@ def test_pairs_that_say_nothing_separate_nothing():
     assert fit(x, np.ones(6), 0.0).status == Status.SEPARABLE
 
 
+@pytest.mark.slow
 def test_one_far_cell_can_be_worth_keeping(x64):
     """One cell of 300 rows at 10⁶, against its label: the objective prefers the fit with that column's sign turned.
 

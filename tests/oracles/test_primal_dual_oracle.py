@@ -62,7 +62,7 @@ def test_converges_on_clean_data_and_gives_the_subgradient(large):
     assert published.details["flow_residual"] > 5 * found.details["flow_residual"]
 
 
-@pytest.mark.parametrize("robust_means", ["residual", "spectral"])
+@pytest.mark.parametrize("robust_means", ["residual", pytest.param("spectral", marks=pytest.mark.slow)])
 def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     mdp, data = large
     corrupted = attacks.corrupt_transitions(jax.random.key(5), data, 0.1, mdp)
@@ -144,6 +144,7 @@ def test_a_resumed_game_is_the_uninterrupted_one(world):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_warm_start_saves_iterations(large):
     """From a neighbour's saddle point a tenth of the iterations loses a fifth of what it loses from nothing."""
     mdp, data = large

@@ -91,6 +91,7 @@ def test_one_batch_equals_direct_calls(worlds, keys, corrupt):
         assert Status(int(statuses[i])) == Status(int(solution.status))
 
 
+@pytest.mark.slow
 def test_epsilon_reaches_the_robust_algorithm(worlds, keys, corrupt):
     """On the same corrupted labels, which no table shows: told ε = 0 it trusts them, told the true ε it does better."""
     lanes, epsilon = np.array([0, 1, 0]), 0.15
