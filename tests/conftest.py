@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import os
 import sys
 from importlib.metadata import version
@@ -38,6 +39,9 @@ import pytest
 from hypothesis import settings
 
 from robust_rlhf_jax.worlds import LinearMDP, partial_coverage_mdp
+
+# Compiled programs live on: looking through all of them for garbage takes seconds.
+gc.set_threshold(700, 10, 1000)
 
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)

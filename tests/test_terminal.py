@@ -125,6 +125,7 @@ def test_a_full_disk_behind_the_terminal_loses_no_result(tmp_path, environment):
     assert (ended.returncode, ended.stderr) == (2, "robust-rlhf: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_went_loses_no_result(tmp_path, environment):
     reader, writer = os.pipe()
     os.close(reader)

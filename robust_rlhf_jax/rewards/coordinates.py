@@ -1,6 +1,7 @@
 """Labelled differences in coordinates without units: scaled, shortened where absurd, whitened on their span."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -41,6 +42,7 @@ class Pairs(eqx.Module):
         return self.o * matmul(self.z, t)
 
 
+@jax.jit
 def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     """`Pairs` of x: nothing computed from them depends on the columns' units, nor on an invertible map of x but by
     rounding.

@@ -65,7 +65,10 @@ def test_planted_features_do_no_harm(name, world):
     assert abs(gaps[1] - gaps[0]) < 0.02
 
 
-@names
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name != "uniform_coverage" else ()) for name in OURS],
+)
 def test_nothing_off_the_table_changes_no_bit(name, world):
     _, clean, _ = world
     answers = [jax.tree.leaves(solve(name, clean, ask_table=ask)) for ask in (True, False)]

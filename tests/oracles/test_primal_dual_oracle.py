@@ -65,7 +65,7 @@ def test_converges_on_clean_data_and_gives_the_subgradient(large):
 @pytest.mark.parametrize("robust_means", ["residual", pytest.param("spectral", marks=pytest.mark.slow)])
 def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     mdp, data = large
-    corrupted = attacks.corrupt_transitions(jax.random.key(5), data, 0.1, mdp)
+    corrupted = jax.jit(attacks.corrupt_transitions)(jax.random.key(5), data, 0.1, mdp)
     oracle = PrimalDual(robust_means=robust_means)
     gaps = [
         normalised_gap(mdp, solve(oracle, prepare(oracle, corrupted, jnp.float32(e)), mdp.theta).policy)

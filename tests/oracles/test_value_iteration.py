@@ -231,8 +231,9 @@ def test_first_states_are_averaged_robustly_unless_the_start_is_known(data):
     """The Huber mean clips at 1/√ε standard deviations; with ρ given, or ε = 0, nothing is clipped."""
     multiple = {}
     for name, oracle in {"data": RLSVI(), "known": RLSVI(initial=jnp.full(6, 1 / 6))}.items():
+        prepare = jax.jit(oracle.prepare)
         for epsilon in (0.0, 0.1):
-            prepared = oracle.prepare(data, jnp.asarray(epsilon, jnp.float32), key=jax.random.key(0))
+            prepared = prepare(data, jnp.asarray(epsilon, jnp.float32), key=jax.random.key(0))
             multiple[name, epsilon] = float(prepared.initial_multiple)
     np.testing.assert_allclose(multiple.pop(("data", 0.1)), 0.1**-0.5, rtol=1e-6)
     assert set(multiple.values()) == {np.inf}
