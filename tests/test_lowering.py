@@ -34,7 +34,13 @@ def check(function, *arguments):
         assert not [call for call in calls if re.search(foreign, call)]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name not in ("standard", "robust_policy") else ())
+        for name in METHODS
+    ],
+)
 def test_methods(name):
     def solve(data, epsilon):
         solution = METHODS[name].run(KEY, data, epsilon)

@@ -31,6 +31,7 @@ def test_it_is_the_algorithm_at_a_little_more_than_the_estimate(world):
     assert float(normalised_gap(mdp, found.policy)) < 0.05
 
 
+@pytest.mark.slow
 def test_nothing_is_spent_on_clean_data(world):
     mdp, clean = world
     found = unknown_epsilon(jax.random.key(3), clean, oracle=ExactOracle(mdp))

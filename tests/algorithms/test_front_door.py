@@ -88,6 +88,7 @@ def test_without_evidence_it_answers_as_if_nobody_lied():
     assert returned(built.mdp, unknown) > 0.99
 
 
+@pytest.mark.slow
 def test_planted_features_are_left_out_by_the_table():
     mdp, data = world("uniform")
     planted = attacks.push_features(jax.random.key(3), data, 0.2, mdp)

@@ -117,6 +117,7 @@ def test_twenty_kills_lose_and_double_nothing(forks, undisturbed):
     assert not list((forks.folder / "killed").rglob(".*"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_in_one_sentence_and_the_same_command_goes_on(forks, undisturbed):
     process = forks.start("stopped")
     wait_for_parts(forks, "stopped", 1)
