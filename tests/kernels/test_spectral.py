@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.kernels import spectral
+from robust_rlhf_jax.kernels import running_moments, spectral
 
 # Jitted: run eagerly, each of a kernel's operations would be compiled by itself.
 linear_scores = jax.jit(spectral.linear_scores)
@@ -231,3 +231,15 @@ def test_one_step_takes_more_from_the_corrupt_than_from_the_sound(x64):
     after = np.asarray(remove(jnp.asarray(weights), scores, weights[bad].sum(), 4.0, np.inf))
     lost = weights - after
     assert lost[bad].sum() > 20 * lost[~bad].sum()
+
+
+@pytest.mark.parametrize("whitened", [False, True])
+def test_scores_from_moments_are_those_of_the_rows(whitened, x64):
+    x, weights, _ = corrupted_sample()
+    root = np.random.default_rng(5).normal(size=(x.shape[1],) * 2)
+    whitener = root + root.T if whitened else None
+    moments = jax.jit(running_moments.moments_of)(x, weights, whitener)
+    scores, value = jax.jit(spectral.scores_from_moments)(x, moments, whitener)
+    expected = numpy_linear(x @ whitener if whitened else x, weights)
+    np.testing.assert_allclose(scores, expected[0], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(value, expected[1], rtol=1e-10)

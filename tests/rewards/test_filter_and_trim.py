@@ -148,3 +148,16 @@ def test_the_filter_is_told_how_uncertain_the_covariance_is(monkeypatch):
     for epsilon in (0.0, 0.05, 0.2):
         robust_reward(*map(jnp.asarray, (rows, x, labels)), epsilon, radius=RADIUS)
     np.testing.assert_allclose(seen, [0.0, 0.1 * np.log(20), 0.4 * np.log(5)], rtol=1e-5)
+
+
+def test_by_default_trimming_also_starts_from_the_row_normalised_fit():
+    """The 90 surest of 600 labels flipped: from θ = 0 alone trimming ends at another reward."""
+    rng = np.random.default_rng(2)
+    x, theta = rng.normal(size=(600, 4)), np.array([1.0, -1.0, 0.5, 0.0])
+    labels = np.where(rng.uniform(size=600) < scipy.special.expit(x @ theta), 1.0, -1.0)
+    surest = np.argsort(-np.abs(x @ theta))[:90]
+    labels[surest] = -np.sign((x @ theta)[surest])
+    data = [jnp.asarray(part, jnp.float32) for part in (x, x, labels, 0.15)]
+    alone = jax.jit(lambda *a: robust_reward(*a, radius=RADIUS, robust_start=False))(*data)
+    assert cosine(estimate(*data).fit.theta, theta) > 0.9
+    assert cosine(alone.fit.theta, theta) < 0.7

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.stats
 
 from robust_rlhf_jax.rewards import fit_differences
@@ -78,3 +79,19 @@ def test_lies_by_some_of_the_few_leave_the_rest_known():
         secured(jnp.asarray(x, jnp.float32), f, jnp.float32(0.1)).information for f in (found, disputed)
     )
     np.testing.assert_allclose(np.asarray(there)[:4, :4], np.asarray(here)[:4, :4], rtol=0.05, atol=3.0)
+
+
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_nothing_is_known_along_doubted_directions_of_any_length(length):
+    x, labels = normal_pairs()[:2]
+    x, labels = jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32)
+    found = fit_differences(x, labels, jnp.float32(0.0))
+    doubted = jnp.zeros_like(found.doubted).at[0, 1].set(length).at[2, 3].set(-length)
+    before = np.asarray(secured(x, found, jnp.float32(0.0)).information)
+    sure = secured(x, found._replace(doubted=doubted), jnp.float32(0.0))
+    known = np.asarray(sure.information)
+    assert np.abs(np.asarray(sure.theta)[[1, 3]]).max() < 0.1 * np.linalg.norm(found.theta)
+    assert known[1, 1] < 0.05 * before[1, 1]
+    assert known[3, 3] < 0.05 * before[3, 3]
+    for kept in (0, 2):
+        assert known[kept, kept] > 0.3 * before[kept, kept]
