@@ -95,6 +95,7 @@ def test_reference_is_the_mean_step_times_the_plan():
     np.testing.assert_allclose(reference_features(DATA, jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_given_reference_has_the_planning_horizon():
     reference = expected_features(MDP, uniform_policy(MDP))
     config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=2))

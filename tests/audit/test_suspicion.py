@@ -133,9 +133,8 @@ def test_honest_rare_pairs_are_no_more_suspicious_than_others():
     assert not np.asarray(flag(data)).any()
 
 
-@pytest.mark.parametrize(
-    "estimator", [pytest.param("filtered", marks=pytest.mark.slow), "maximum_likelihood"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", ["filtered", "maximum_likelihood"])
 def test_segments_are_judged_by_the_table_and_by_their_labels(estimator):
     """Those off the table first, all and only they; those on it by a fit of θ shared over steps."""
     mdp = delivery_grid(jax.random.key(0), size=4, horizon=10)

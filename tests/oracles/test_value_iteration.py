@@ -212,6 +212,7 @@ def test_corrupt_first_states_are_outvoted(small_mdp):
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_corrupted_transitions_on_a_chain():
     """Where one wrong transition decides, the plain planner stays ashore and the robust one swims."""
     mdp = chain_mdp()

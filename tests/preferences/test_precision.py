@@ -48,6 +48,7 @@ def test_unix_times_differ_as_in_the_file(tmp_path):
     np.testing.assert_allclose(x, chosen - rejected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_large_numbers_cost_an_audit_nothing(tmp_path):
     """Against the same pairs with the time counted from the start: .605 instead of .875, once."""
     chosen, rejected = times()

@@ -138,6 +138,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_same_command_goes_on(forks, undistu
     assert forks.rows("stopped") == undisturbed
 
 
+@pytest.mark.slow
 def test_two_devices_change_no_bit(forks, undisturbed):
     """In a process of its own, since the number of devices is settled once; three lanes make four on two devices."""
     environment = forks.environment | {"JAX_NUM_CPU_DEVICES": "2"}
