@@ -55,13 +55,8 @@ def test_plans_have_the_planning_horizon(name):
     assert np.isfinite(policy_value(MDP, solution.policy))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "uniform_coverage",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("condition_number", "first_order")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["uniform_coverage", "condition_number", "first_order"])
 def test_segments_off_the_table_are_left_out(name):
     """The answer is that to the data with copies in their place, to the last bit; planned as long and from there."""
     corrupted = push_features(jax.random.key(5), DATA, 0.05, MDP)

@@ -145,7 +145,14 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
 
 
 # Those that search differ in their victim only: one batched compilation of theirs is enough.
-@pytest.mark.parametrize("name", [name for name in ATTACKS if not name.startswith("adaptive_filtered")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith("adaptive") else ())
+        for name in ATTACKS
+        if not name.startswith("adaptive_filtered")
+    ],
+)
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
     mdp, data = world
     epsilons = np.array([0.0, 0.1, 0.29, 0.45], np.float32)

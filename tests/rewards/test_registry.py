@@ -43,7 +43,14 @@ def agree(found: RewardEstimate, expected: RewardEstimate, atol=1e-5):
 
 
 # rdpo is cdpo with another number in the same compiled program.
-@pytest.mark.parametrize("name", [name for name in RIVALS if name != "rdpo"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("confident_learning", "sever") else ())
+        for name in RIVALS
+        if name != "rdpo"
+    ],
+)
 def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilations):
     one, many = fits[name]
     x, y = batch()
