@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import export
+from slow_parameters import slow_where
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.methods import METHODS
@@ -36,10 +37,7 @@ def check(function, *arguments):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name not in ("standard", "robust_policy") else ())
-        for name in METHODS
-    ],
+    slow_where(lambda name: name not in ("standard", "robust_policy"), METHODS),
 )
 def test_methods(name):
     def solve(data, epsilon):

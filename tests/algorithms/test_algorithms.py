@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import Solution, Status, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -133,10 +134,7 @@ def check_solution(name, solution, data):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW_PROTOCOL else ())
-        for name in sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE)
-    ],
+    slow_where(lambda name: name in SLOW_PROTOCOL, sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE)),
 )
 def test_protocol(name, x64, make_mdp, count_compilations):
     """Fields, keys, values of every kind without a second compilation, and the batch over (key, ε).

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -67,7 +68,7 @@ def test_planted_features_do_no_harm(name, world):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if name != "uniform_coverage" else ()) for name in OURS],
+    slow_where(lambda name: name != "uniform_coverage", OURS),
 )
 def test_nothing_off_the_table_changes_no_bit(name, world):
     _, clean, _ = world

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import PreferenceData, changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import (
@@ -68,11 +69,9 @@ AT_MOST = (
 )
 exact_names = pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name == "adaptive_filtered_on_table" else ())
-        for name in ATTACKS
-        if name not in AT_MOST
-    ],
+    slow_where(
+        lambda name: name == "adaptive_filtered_on_table", [name for name in ATTACKS if name not in AT_MOST]
+    ),
 )
 at_most_names = pytest.mark.parametrize("name", AT_MOST)
 COUNTS = (0, 1, 7, 10, 28, 29, 30, 35, 49)
@@ -147,11 +146,10 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
 # Those that search differ in their victim only: one batched compilation of theirs is enough.
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name.startswith("adaptive") else ())
-        for name in ATTACKS
-        if not name.startswith("adaptive_filtered")
-    ],
+    slow_where(
+        lambda name: name.startswith("adaptive"),
+        [name for name in ATTACKS if not name.startswith("adaptive_filtered")],
+    ),
 )
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
     mdp, data = world

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.algorithms import standard
@@ -82,10 +83,7 @@ def reachable(mdp, data: PreferenceData, rows):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name == "adaptive_filtered_on_table" else ())
-        for name in (*ON_TABLE, "goal_haters")
-    ],
+    slow_where(lambda name: name == "adaptive_filtered_on_table", (*ON_TABLE, "goal_haters")),
 )
 @pytest.mark.parametrize("own", [False, True])
 def test_the_table_contradicts_none(name, own, world, split_world):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import changed_pairs, off_table, sample_segments
 from robust_rlhf_jax.attacks import (
@@ -55,10 +56,7 @@ def possible(states, actions):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name.startswith("adaptive_filtered") else ())
-        for name in ATTACKS
-    ],
+    slow_where(lambda name: name.startswith("adaptive_filtered"), ATTACKS),
 )
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])

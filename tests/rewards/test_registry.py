@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.protocol import RewardEstimate
@@ -45,11 +46,9 @@ def agree(found: RewardEstimate, expected: RewardEstimate, atol=1e-5):
 # rdpo is cdpo with another number in the same compiled program.
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in ("confident_learning", "sever") else ())
-        for name in RIVALS
-        if name != "rdpo"
-    ],
+    slow_where(
+        lambda name: name in ("confident_learning", "sever"), [name for name in RIVALS if name != "rdpo"]
+    ),
 )
 def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilations):
     one, many = fits[name]
