@@ -145,3 +145,11 @@ def test_an_issue_type_of_ones_own(tmp_path):
         find_issues(batch, [short, short])
     with pytest.raises(ValueError, match=r"a score in \[0, 1\]"):
         find_issues(batch, [lambda b: Issue("bad", np.full(300, 2.0), np.zeros(300, bool), str, "")])
+
+
+def test_raters_may_be_numbers():
+    """The bundled rail choices number their people."""
+    pairs = numeric(np.random.default_rng(0).normal(size=(60, 3)), raters=np.repeat([1, 2, 3], 20))
+    found = find_issues(Batch(pairs, made_up_fit(pairs, ())))
+    assert found["rater"].flag.shape == (60,)
+    assert "of 3 raters" in found["rater"].summary

@@ -38,7 +38,7 @@ def rater(batch: Batch) -> Issue | None:
         return None
     raters = measure_raters(batch)
     by_name = {found.name: found for found in raters}
-    mine = [by_name[name] for name in batch.pairs.raters]
+    mine = [by_name[str(name)] for name in batch.pairs.raters]
     flag = np.array([found.flagged for found in mine])
     score = np.array(
         [float(np.clip(found.reliability, 0.0, 1.0)) if found.pairs >= FEWEST else 1.0 for found in mine]
