@@ -92,6 +92,7 @@ def audit(
         run, clean, injected, groups, float(run.share.mean()) if epsilon is None else float(epsilon),
         evidence=float(run.share.mean()) if estimator == DEFAULT_FIT else 0.0,
         differences=np.asarray(data.differences()),
+        lengths=np.linalg.norm(z, axis=1),
         theta=run.theta.mean(axis=(0, 1)) @ to_x.T,
         rank=rank,
         status=run.status,

@@ -1,25 +1,57 @@
-"""Labels flipped at random, found by how wrong the surest held-out predictions are."""
+"""Labels flipped at random, found by how wrong the surest held-out predictions are.
+
+People differ in taste and pairs in difficulty, and both make sure predictions fail more often than a logistic model
+allows. Flips count as found only where such differences do not explain the failures.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.special import expit
 
-# Shares that are tried; the fall of the log-likelihood that a 95 % interval allows, and that says "not by chance".
-SHARES = np.concatenate([[0.0], np.geomspace(0.002, 0.45, 60)])
-ALLOWED_FALL, CERTAIN_FALL = 1.92, 6.0
-# What no model of choices gets right: added on both ends of the interval, as `rewards.share` does.
+# The fall of the log-likelihood that a 95 % interval allows, and that one-sided 99 % confidence asks for (χ²₁/2).
+ALLOWED_FALL, CERTAIN_FALL = 1.92, 3.0
+# What no model of choices gets right: added on the upper end of the interval, as `rewards.share` does.
 NONLINEARITY = 0.025
 # Clean sets of people's choices show so many lapses: below, they are no evidence of corruption.
 LAPSES = 0.01
-STEPS = 25
+# Bounds of log s, spread, taste and q, and where the search starts.
+BOUNDS = ((-3.0, 4.0), (0.0, 1.5), (0.0, 8.0), (0.0, 0.49))
+STARTS = ((0.3, 0.3), (1.0, 0.1), (0.1, 1.0))
+BISECTIONS = 7
+# More pairs tell nothing more about four numbers.
+MOST = 20_000
+# Quadrature over a normal variable.
+NODES, MASSES = np.polynomial.hermite_e.hermegauss(9)
+MASSES = MASSES / MASSES.sum()
+
+
+class Differences(NamedTuple):
+    """How honest choices differ: P(agree) = E_ξ σ(s·e^{aξ}·m/√(1 + πb²‖z‖²/8)), ξ ~ N(0, 1).
+
+    `scale` s; `spread` a: how much the difficulty of pairs varies; `taste` b: how far people's rewards lie from the
+    mean, per unit of length ‖z‖ (the usual normal approximation of a logistic mixture).
+    """
+
+    scale: float
+    spread: float = 0.0
+    taste: float = 0.0
+
+    def agree(
+        self, margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"]
+    ) -> Float[np.ndarray, " N"]:
+        """P(an honest label agrees with the reward's sign · m)."""
+        parameters = np.array([np.log(self.scale), self.spread, self.taste])
+        return _honest(parameters, *_clipped(margins, lengths))[0]
 
 
 class Flips(NamedTuple):
-    """`share` q and `scale` s of P(agree) = (1 − q)σ(s·m) + qσ(−s·m); [`lower`, `upper`] of q; `evident`: q, or 0."""
+    """`share` q of P(label) = (1 − q)P(agree) + q(1 − P(agree)), in [`lower`, `upper`]; `honest`: the other labels."""
 
     share: float
-    scale: float
+    honest: Differences
     lower: float
     upper: float
 
@@ -28,51 +60,92 @@ class Flips(NamedTuple):
         return self.share if self.lower > LAPSES else 0.0
 
 
-def estimate_flips(margins: Float[np.ndarray, " N"]) -> Flips:
-    """Maximum likelihood of (q, s) from held-out margins m_n = o_nθᵀx_n, with an interval of q by profile likelihood.
+def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"]) -> Flips:
+    """Maximum likelihood of (q, s, a, b) from held-out margins m_n = o_nθᵀx_n and lengths ‖z_n‖ of whitened rows.
 
-    Flips at random are to first order a smaller scale; only pairs with large margins tell the two apart. The interval
-    is of 95 %, and `upper` .025 more, since no reward is quite right; `lower` is 0 unless q = 0 is less likely by
-    exp(6).
+    The interval is by profile likelihood, of 95 %, and `upper` .025 more, since no reward is quite right. `share` and
+    `lower` are 0 unless differences alone (q = 0) are less likely by e³. At most 20,000 pairs, drawn at random, are
+    looked at.
     """
+    m, v = _clipped(*_sample(np.asarray(margins), np.asarray(lengths)))
+    none = min((_fit(m, v, 0.0, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
+    some = min((_fit(m, v, None, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
+    q = float(some.x[3])
+
+    def allowed(share, start):
+        return _fit(m, v, share, start).fun <= some.fun + ALLOWED_FALL
+
+    upper = min(_last(lambda share: allowed(share, some.x[:3]), q, BOUNDS[3][1]) + NONLINEARITY, 0.5)
+    if none.fun - some.fun <= CERTAIN_FALL:
+        return Flips(0.0, _differences(none.x), 0.0, upper)
+    lower = _last(lambda share: allowed(share, some.x[:3]), q, 0.0)
+    return Flips(q, _differences(some.x), lower, upper)
+
+
+def posterior(chance: Float[np.ndarray, " N"], share: float) -> Float[np.ndarray, " N"]:
+    """P(label is flipped | label), where a `share` q of the labels is: q(1 − p)/((1 − q)p + q(1 − p)).
+
+    **Arguments:** `chance` p: of an honest label to be this one.
+    """
+    return share * (1.0 - chance) / ((1.0 - share) * chance + share * (1.0 - chance))
+
+
+def _sample(margins, lengths):
+    if len(margins) <= MOST:
+        return margins, lengths
+    rows = np.random.default_rng(0).choice(len(margins), MOST, replace=False)
+    return margins[rows], lengths[rows]
+
+
+def _clipped(margins, lengths):
+    """m and π‖z‖²/8 in float64, within what exp bears."""
     m = np.clip(np.asarray(margins, np.float64), -60.0, 60.0)
-    log_s, profile, scales = 0.0, [], []
-    for q in SHARES:
-        log_s = _best_scale(m, q, log_s)
-        scales.append(np.exp(log_s))
-        profile.append(_likelihood(m, q, log_s))
-    profile = np.asarray(profile)
-    best = int(np.argmax(profile))
-    allowed = np.flatnonzero(profile >= profile[best] - ALLOWED_FALL)
-    significant = profile[best] - profile[0] > CERTAIN_FALL
-    lower = float(SHARES[allowed[0]]) if significant else 0.0
-    upper = min(float(SHARES[allowed[-1]]) + NONLINEARITY, 0.5)
-    return Flips(float(SHARES[best]), float(scales[best]), lower, upper)
+    return m, np.minimum(np.asarray(lengths, np.float64), 1e6) ** 2 * np.pi / 8
 
 
-def posterior(margins: Float[np.ndarray, " N"], flips: Flips, share: float) -> Float[np.ndarray, " N"]:
-    """P(label is flipped | label), where a `share` of the labels is: q(1 − p)/((1 − q)p + q(1 − p)), p = σ(s·m)."""
-    p = _sigmoid(flips.scale * np.asarray(margins, np.float64))
-    return share * (1.0 - p) / ((1.0 - share) * p + share * (1.0 - p))
+def _honest(parameters, m, v):
+    """(P(agree) [N], its derivative by (log s, a, b) [3, N])."""
+    log_s, a, b = parameters
+    variance = 1.0 + b * b * v
+    u = np.exp(log_s) * m / np.sqrt(variance)
+    chance, by = np.zeros_like(m), np.zeros((3, len(m)))
+    for node, mass in zip(NODES, MASSES, strict=True):
+        margin = u * np.exp(a * node)
+        p = expit(margin)
+        slope = mass * p * (1.0 - p) * margin
+        chance += mass * p
+        by[0] += slope
+        by[1] += slope * node
+    by[2] = -by[0] * b * v / variance
+    return chance, by
 
 
-def _likelihood(m, q, log_s):
-    p = _sigmoid(np.exp(log_s) * m)
-    return float(np.sum(np.log(np.maximum((1.0 - q) * p + q * (1.0 - p), 1e-300))))
+def _fit(m, v, share, start):
+    """SciPy's result of maximum likelihood over (log s, a, b), and over q too where `share` is None."""
+    free = share is None
+
+    def loss(parameters):
+        chance, by = _honest(parameters[:3], m, v)
+        q = parameters[3] if free else share
+        mixed = np.maximum((1.0 - 2.0 * q) * chance + q, 1e-12)
+        slope = -(1.0 - 2.0 * q) * (by / mixed).sum(axis=1)
+        return -np.log(mixed).sum(), np.append(
+            slope, -((1.0 - 2.0 * chance) / mixed).sum()
+        ) if free else slope
+
+    first = np.append(start, 0.05) if free else np.asarray(start)
+    return minimize(loss, first, jac=True, method="L-BFGS-B", bounds=BOUNDS[: len(first)])
 
 
-def _best_scale(m, q, log_s):
-    """Fisher scoring in log s, from the last share's."""
-    for _ in range(STEPS):
-        p = _sigmoid(np.exp(log_s) * m)
-        mix = np.clip((1.0 - q) * p + q * (1.0 - p), 1e-12, 1.0 - 1e-12)
-        slope = (1.0 - 2.0 * q) * p * (1.0 - p) * np.exp(log_s) * m
-        move = np.clip(np.sum(slope / mix) / max(np.sum(slope**2 / (mix * (1.0 - mix))), 1e-12), -0.5, 0.5)
-        log_s = float(np.clip(log_s + move, -4.0, 4.0))
-        if abs(move) < 1e-6:
-            break
-    return log_s
+def _last(allowed, inside: float, outside: float) -> float:
+    """The share between `inside`, which is allowed, and `outside` where `allowed` ends, by bisection."""
+    if allowed(outside):
+        return outside
+    for _ in range(BISECTIONS):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if allowed(middle) else (inside, middle)
+    return inside
 
 
-def _sigmoid(value):
-    return 1.0 / (1.0 + np.exp(-np.clip(value, -40.0, 40.0)))
+def _differences(parameters) -> Differences:
+    return Differences(float(np.exp(parameters[0])), float(parameters[1]), float(parameters[2]))

@@ -33,7 +33,7 @@ class HeldOut:
     | `result` | | the `AuditResult` of the pairs at `rows`: no tie, weight above 0 |
     | `rows` | [M] | the pairs that it is about |
     | `differ` | [N] | whether the sides of the pair differ |
-    | `flips` | | share of labels that look flipped at random, by their margins, and their scale |
+    | `flips` | | of pairs that no fit contradicts: the share that looks flipped, and how honest labels differ |
     """
 
     result: AuditResult
@@ -52,9 +52,9 @@ class HeldOut:
         return self._everywhere(np.ones(len(self.rows), bool)) & self.differ
 
     @functools.cached_property
-    def flagged(self) -> Bool[np.ndarray, " N"]:
-        """Whether `result` flags the pair."""
-        return self._everywhere(self.result.flagged)
+    def contradicted(self) -> Bool[np.ndarray, " N"]:
+        """The pairs of highest suspicion, as many as the fits find evidence against, whatever ε they were told."""
+        return self._everywhere(contradicted_rows(self.result))
 
     @functools.cached_property
     def left_out(self) -> Float[np.ndarray, " N"]:
@@ -68,20 +68,22 @@ class HeldOut:
 
     @property
     def epsilon(self) -> float:
-        """The share of corrupt pairs that there is evidence for: contradictions of the fits, or flips."""
-        return max(float(self.result.evidence), self.flips.evident)
+        """The share of corrupt pairs that there is evidence for: contradictions, and flips among the rest."""
+        return self._with_contradicted(self.flips.evident)
 
     @property
     def interval(self) -> tuple[float, float]:
         """Shares that are certain, and that could be."""
         low, high = (float(share) for share in self.result.interval)
-        return min(low, self.epsilon), max(
-            high, self.epsilon, self.flips.upper if self.flips.evident else 0.0
-        )
+        return min(low, self.epsilon), max(high, self._with_contradicted(self.flips.upper))
+
+    def _with_contradicted(self, share_of_rest: float) -> float:
+        evidence = float(self.result.evidence)
+        return evidence + (1.0 - evidence) * share_of_rest
 
     def agreement(self) -> Float[np.ndarray, " N"]:
-        """P(chosen is preferred) of each pair, calibrated: σ(s·margin); ½ where a pair took no part."""
-        return 1.0 / (1.0 + np.exp(-np.clip(self.flips.scale * self.margins, -40.0, 40.0)))
+        """P(chosen is preferred) of each pair by honest labels, calibrated (`Differences`); ½ where it took no part."""
+        return self.flips.honest.agree(self.margins, self._everywhere(self.result.lengths.astype(float)))
 
     def _everywhere(self, values: np.ndarray) -> np.ndarray:
         all_rows = np.zeros(len(self.differ), values.dtype)
@@ -157,4 +159,12 @@ def usual_repeats(pairs: Pairs) -> int:
 def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
     """What `found`, an audit of the pairs at `rows`, says about all pairs."""
     differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
-    return HeldOut(found, rows, differ, estimate_flips(found.margins))
+    rest = ~contradicted_rows(found)
+    return HeldOut(found, rows, differ, estimate_flips(found.margins[rest], found.lengths[rest]))
+
+
+def contradicted_rows(found: AuditResult) -> Bool[np.ndarray, " M"]:
+    """The ⌊evidence·M⌋ pairs of highest suspicion."""
+    mask = np.zeros(len(found.suspicion), bool)
+    mask[np.argsort(-found.suspicion, kind="stable")[: int(found.evidence * len(mask) + 1e-6)]] = True
+    return mask

@@ -27,6 +27,7 @@ class AuditResult(eqx.Module):
     | `fold_accuracy` | [R, F, 2] | per repeat and fold |
     | `theta` | [2, k] | mean over the R·F fits, per unit of x |
     | `differences`, `labels` | [N, k], [N] | x and the labels audited (corrupted where `injected`) |
+    | `lengths` | [N] | ‖z_n‖, the length of x_n in coordinates without units |
     | `margins` | [N] | o_nθᵀx_n under the robust fits that did not see the pair's group, mean over repeats |
     | `plain_margins` | [N] | the same under the plain fits |
     | `left_out` | [N] | share of the robust fits that saw the pair and left it out, 0 where none saw it |
@@ -52,6 +53,7 @@ class AuditResult(eqx.Module):
     theta: Float[np.ndarray, "2 k"]
     differences: Float[np.ndarray, "N k"]
     labels: Float[np.ndarray, " N"]
+    lengths: Float[np.ndarray, " N"]
     margins: Float[np.ndarray, " N"]
     plain_margins: Float[np.ndarray, " N"]
     left_out: Float[np.ndarray, " N"]

@@ -1,10 +1,14 @@
 """Fits of a whole file, once, for real: what they rest on."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from text_pairs import faulty_file, read
 
+from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.held_out import fitted_rows, hold_out
+from robust_rlhf_jax.audit.source import read_source
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +34,28 @@ def test_margins_predict_labels_that_the_fits_did_not_see(fitted):
 
 
 def test_two_pairs_are_needed(fitted):
-    import dataclasses
-
     pairs, *_ = fitted
     with pytest.raises(ValueError, match="0 pair to fit"):
         fitted_rows(dataclasses.replace(pairs, weights=np.zeros(pairs.n_pairs)))
+
+
+def test_a_ceiling_is_no_quota_of_labels():
+    """Told ε = .1, the audit of clean choices drops nobody: only evidence flags a label."""
+    pairs = read_source("rail")
+    told = find(pairs, hold_out(pairs, 0.1, repeats=1))
+    assert told.batch.fit.result.flagged.sum() == 292
+    assert not told.issues["label"].flag.any()
+    assert told.summary.epsilon == 0
+
+
+def test_labels_are_flagged_by_evidence_whatever_was_told():
+    pairs = read_source("rail")
+    theta = hold_out(pairs, repeats=1).theta[0]
+    wrong = np.argsort(-(pairs.differences() @ theta))[:290]
+    chosen, rejected = np.array(pairs.chosen), np.array(pairs.rejected)
+    chosen[wrong], rejected[wrong] = rejected[wrong], chosen[wrong]
+    flipped = dataclasses.replace(pairs, chosen=chosen, rejected=rejected)
+    found = [find(flipped, hold_out(flipped, told, repeats=1)).issues["label"].flag for told in (None, 0.2)]
+    for flag in found:
+        assert flag[wrong].mean() > 0.9
+        assert flag.sum() < 500

@@ -12,18 +12,18 @@ LEAST_SHARE = 0.01
 def label(batch: Batch) -> Issue:
     """Score: P(label is honest | the rest), by margins under `fit_reward` without the pair.
 
-    Flagged, of lowest margin: as many as the fits find evidence against (contradictions, `AuditResult.epsilon`), or as
-    seem flipped where the surest predictions fail more often than chance allows (`flips`), if that is more.
+    Flagged: as many of lowest margin as the fits find evidence against (contradictions, `AuditResult.evidence`); and as
+    many of lowest chance as are flipped where the surest predictions fail more often than people's differences allow
+    (`flips`).
     """
     fit, n = batch.fit, batch.pairs.n_pairs
-    share = max(fit.epsilon, LEAST_SHARE)
-    score = np.where(fit.fitted, 1.0 - posterior(fit.margins, fit.flips, share), 1.0)
-    flag = fit.flagged.copy()
-    if fit.flips.evident:
-        count = int(fit.flips.evident * fit.fitted.sum())
-        flag[np.argsort(np.where(fit.fitted, fit.margins, np.inf), kind="stable")[:count]] = True
+    share, chance = max(fit.epsilon, LEAST_SHARE), fit.agreement()
+    score = np.where(fit.fitted, 1.0 - posterior(chance, share), 1.0)
+    flag = fit.contradicted.copy()
+    rest = fit.fitted & ~flag
+    count = int(fit.flips.evident * rest.sum())
+    flag[np.argsort(np.where(rest, chance, np.inf), kind="stable")[:count]] = True
     flag &= fit.fitted & (fit.margins < 0)
-    chance = fit.agreement()
 
     def explain(row: int) -> str:
         left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
