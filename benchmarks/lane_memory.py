@@ -1,4 +1,4 @@
-"""Working memory of each algorithm on one cell in units of its data set: what `sweeps.memory.WORKING_SETS` is above.
+"""Working memory of each algorithm on one cell in units of its data set: `sweeps.batch_size.WORKING_SETS` is above it.
 
 `python benchmarks/lane_memory.py [ALGORITHM …]` compiles each for one cell and asks XLA for its temporary memory.
 """
@@ -9,8 +9,8 @@ import jax
 
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.sweeps import SweepConfig
+from robust_rlhf_jax.sweeps.batch_size import data_bytes
 from robust_rlhf_jax.sweeps.families import build_worlds, stack_worlds
-from robust_rlhf_jax.sweeps.memory import data_bytes
 from robust_rlhf_jax.sweeps.programs import ALGORITHMS
 
 CONFIG = SweepConfig(preset="quick", families=("random",))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from robust_rlhf_jax.audit.thresholds import ThresholdCrossed
+from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
 
 try:
@@ -110,7 +110,7 @@ def audit(
         head: write the reward as .safetensors.
         fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
     """
-    from robust_rlhf_jax.audit.report import Reading, Writing, run_audit
+    from robust_rlhf_jax.audit.command import Reading, Writing, run_audit
     from robust_rlhf_jax.io import Columns
 
     options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}

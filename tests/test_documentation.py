@@ -57,6 +57,29 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def where_to_look():
+    """(file or folder, names in it) of the table "Where is …?"."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text[text.index("### Where is") : text.index("### Recipes")]
+    answers = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][1:]
+    found = [re.findall(r"`([a-z_/]+(?:\.py|/))`(?: \(([^)]*)\))?", answer) for answer in answers]
+    return [(path, re.findall(r"`(\w+)`", names)) for places in found for path, names in places]
+
+
+def test_what_contributors_look_for_is_where_the_table_says():
+    package = ROOT / "robust_rlhf_jax"
+    places = where_to_look()
+    assert len(places) >= 25
+    folder = package
+    for path, names in places:
+        # "`oracle.py` there": beside the file before it.
+        place = package / path if (package / path).exists() else folder / path
+        assert place.exists(), path
+        folder = place.parent
+        for name in names:
+            assert name in place.read_text(encoding="utf-8"), (path, name)
+
+
 def test_the_reference_has_every_public_name(names):
     listed = {found.name for found in names.public_names()}
     modules = {name for name in robust_rlhf_jax.__all__ if name not in listed}

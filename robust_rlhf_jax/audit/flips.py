@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 from scipy.special import expit
 
 # The fall of the log-likelihood that a 95 % interval allows, and that one-sided 99 % confidence asks for (χ²₁/2).
@@ -122,6 +121,8 @@ def _honest(parameters, m, v):
 
 def _fit(m, v, share, start):
     """SciPy's result of maximum likelihood over (log s, a, b), and over q too where `share` is None."""
+    from scipy.optimize import minimize  # half a second that no other import needs
+
     free = share is None
 
     def loss(parameters):

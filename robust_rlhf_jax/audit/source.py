@@ -1,4 +1,4 @@
-"""What an audit reads: the bundled rail choices, arrays, or any preference file, as pairs with features."""
+"""What an audit reads: a bundled set, arrays, or any preference file, as pairs with features."""
 
 from pathlib import Path
 
@@ -6,23 +6,22 @@ import numpy as np
 
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs
 from robust_rlhf_jax.preferences import (
-    RAIL_FEATURES,
     PreferenceData,
     load,
-    load_rail_choices,
     parquet,
-    rail_people,
 )
+from robust_rlhf_jax.preferences.bundled import BUNDLED
 from robust_rlhf_jax.preferences.tables import existing_file
 
 
 def read_source(source: str, columns: Columns | None = None, **options) -> Pairs:
-    """`"rail"`, arrays that `save` wrote, or a file that `load_pairs` reads, with its `options`.
+    """The bundled set of that name, arrays that `save` wrote, or a file that `load_pairs` reads with its `options`.
 
     **Raises:** FileNotFoundError, ImportError and ValueError as `load` and `load_pairs`.
     """
-    if source == "rail":
-        return pairs_of_arrays(Path(source), load_rail_choices(), RAIL_FEATURES, rail_people())
+    if source in BUNDLED:
+        own = BUNDLED[source]
+        return pairs_of_arrays(Path(source), own.load(), own.features, own.people())
     path = Path(source)
     if _holds_arrays(path):
         data = load(path)

@@ -1,4 +1,7 @@
-"""Which reader a path gets, and whether the file is what its suffix says."""
+"""Which reader a path gets, and whether the file is what its suffix says.
+
+`pairs.py` (`load_pairs`) makes pairs of the table that a reader gives.
+"""
 
 import os
 from pathlib import Path

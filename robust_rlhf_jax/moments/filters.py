@@ -1,4 +1,7 @@
-"""The filter that all robust moments share: score the rows, remove the highest scores, again."""
+"""The filter that all robust moments share: score the rows, remove the highest scores, again.
+
+`kernels/spectral.py` (`remove_softly`) decides a step's weights; `influence.py` what removed rows still count.
+"""
 
 import abc
 from typing import ClassVar

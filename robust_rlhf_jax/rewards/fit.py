@@ -1,4 +1,7 @@
-"""The front door to rewards: a fit that is maximum likelihood on honest pairs and survives corrupt ones."""
+"""How a reward is fitted: maximum likelihood on honest pairs, without what the rest contradicts.
+
+`front_door.py` has `fit_reward`, `score_test.py` the level of a contradiction, `weighted_fit.py` prior and radius.
+"""
 
 from typing import NamedTuple
 

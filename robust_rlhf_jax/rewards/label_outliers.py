@@ -1,4 +1,7 @@
-"""Labels that are more surprising than the model itself expects: its two informations then disagree."""
+"""Labels that are more surprising than the model itself expects: its two informations then disagree.
+
+The level at which suspect pairs count as contradicted by the rest is in `score_test.py`.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What `robust-rlhf sweep` takes: a file, the settings as flags, and how to run them."""
+"""What `robust-rlhf sweep` takes: a file, the settings as flags (`config.py` describes them), and how to run them."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The cells of a sweep in batches that are computed, reported and stored as one."""
+"""The cells of a sweep in batches that are computed, reported and stored as one; how many: `batch_size.py`."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -12,11 +12,11 @@ import numpy as np
 
 from robust_rlhf_jax._iterate import Status
 
+from .batch_size import check_memory, lanes_that_fit
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
 from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
-from .memory import check_memory, lanes_that_fit
 from .over_devices import lane_counts, place
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
 from .store import MemoryStore, Store, batch_name, world_digests

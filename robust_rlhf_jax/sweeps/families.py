@@ -1,4 +1,7 @@
-"""The worlds that a sweep runs on, by preset, padded to one shape so that one program serves them all."""
+"""The worlds that a sweep runs on, by preset, padded to one shape so that one program serves them all.
+
+Each family is a row of panels: `figures.py` draws them for a sweep, `report/panels.py` for the page.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple

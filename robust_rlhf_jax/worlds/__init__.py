@@ -1,4 +1,7 @@
-"""Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds."""
+"""Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds.
+
+Sweeps run on the families that `sweeps/families.py` registers in `PRESETS`.
+"""
 
 from .chain import chain_mdp
 from .delivery import DELIVERY_FEATURES, delivery_grid, delivery_map

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.audit import AUDIT_FITS, audit, plot
-from robust_rlhf_jax.audit.report import FILES, audit_warnings, run_audit, worst_first
+from robust_rlhf_jax.audit.command import FILES, audit_warnings, run_audit, worst_first
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people, save
 
 THETA = np.array([1.0, -0.5, 0.25])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from text_pairs import made_up_fit
 
+from robust_rlhf_jax.audit.command import Writing, _deliver, reward_head
+from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
-from robust_rlhf_jax.audit.report import Writing, _deliver, reward_head
-from robust_rlhf_jax.audit.thresholds import ThresholdCrossed
 from robust_rlhf_jax.io import RewardHead, load_pairs
 
 pd = pytest.importorskip("pandas")

@@ -6,9 +6,9 @@ import jax
 import pytest
 
 from robust_rlhf_jax.sweeps import SweepConfig
+from robust_rlhf_jax.sweeps.batch_size import SHARE, WORKING_SETS, data_bytes, lanes_that_fit, memory_bytes
 from robust_rlhf_jax.sweeps.batches import cells_per_attack, groups
 from robust_rlhf_jax.sweeps.families import stack_worlds
-from robust_rlhf_jax.sweeps.memory import SHARE, WORKING_SETS, data_bytes, lanes_that_fit, memory_bytes
 from robust_rlhf_jax.sweeps.over_devices import lane_counts
 from robust_rlhf_jax.sweeps.programs import sample_batch
 

@@ -1,6 +1,6 @@
 import pytest
 
-from robust_rlhf_jax.audit.thresholds import check_thresholds, parse_threshold
+from robust_rlhf_jax.audit.fail_if import check_thresholds, parse_threshold
 
 
 def test_conditions():

@@ -14,6 +14,7 @@ from robust_rlhf_jax.io.exports import check_export, whole_path, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 
 from .cross_fit import DEFAULT_ESTIMATOR, audit
+from .fail_if import ThresholdCrossed, check_thresholds, parse_threshold
 from .files import FILES, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, as_data, fitted_rows, groups_of, held_out, usual_repeats
@@ -21,7 +22,6 @@ from .issues import TRUNCATED_AT
 from .result import AuditResult, FitOverflow
 from .source import read_source
 from .terminal_tables import audit_warnings, evidence, print_findings, print_fits, worst_first
-from .thresholds import ThresholdCrossed, check_thresholds, parse_threshold
 
 DEFAULT_EPSILON = 0.1
 __all__ = ["FILES", "Reading", "Writing", "audit_warnings", "run_audit", "worst_first"]
