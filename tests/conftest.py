@@ -37,6 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import settings
+from numpy_worlds import numpy_mdp
 
 from robust_rlhf_jax.worlds import LinearMDP, partial_coverage_mdp
 
@@ -111,25 +112,8 @@ def x64():
 
 @pytest.fixture(scope="session")
 def make_mdp():
-    """A random linear MDP with simplex features, drawn by NumPy in the default float of the moment.
-
-    Unlike `random_linear_mdp` it compiles nothing, which at test sizes is nearly all the time there is.
-    """
-
-    def make(
-        seed: int = 0, n_states: int = 6, n_actions: int = 3, dim: int = 4, horizon: int = 3
-    ) -> LinearMDP:
-        rng = np.random.default_rng(seed)
-        theta = rng.normal(size=(horizon, dim))
-        theta *= np.sqrt(dim) / np.linalg.norm(theta, axis=-1, keepdims=True)
-        return LinearMDP(
-            jnp.asarray(rng.dirichlet(np.ones(dim), (n_states, n_actions))),
-            jnp.asarray(rng.dirichlet(np.full(n_states, 0.5), (horizon, dim))),
-            jnp.asarray(theta),
-            jnp.asarray(rng.dirichlet(np.ones(n_states))),
-        )
-
-    return make
+    """A random linear MDP that compiles nothing (`numpy_worlds`)."""
+    return numpy_mdp
 
 
 @pytest.fixture

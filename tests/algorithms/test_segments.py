@@ -1,6 +1,7 @@
 """Every algorithm on segments that are shorter than the plan."""
 
 import dataclasses
+import functools
 from functools import partial
 
 import jax
@@ -25,8 +26,17 @@ from robust_rlhf_jax.oracles import PrimalDual
 from robust_rlhf_jax.rivals import r3m
 from robust_rlhf_jax.worlds import delivery_grid, expected_features, policy_value, uniform_policy
 
-MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
-DATA = sample_segments(jax.random.key(1), MDP, 600, 4, temperature=0.18)
+
+@functools.cache
+def grid():
+    return delivery_grid(jax.random.key(0), size=4, horizon=10)
+
+
+@functools.cache
+def segments():
+    return sample_segments(jax.random.key(1), grid(), 600, 4, temperature=0.18)
+
+
 ALGORITHMS = {
     "standard": standard,
     "uniform_coverage": uniform_coverage,
@@ -48,18 +58,18 @@ ALGORITHMS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_plans_have_the_planning_horizon(name):
-    solution = ALGORITHMS[name](jax.random.key(2), DATA, 0.05)
+    solution = ALGORITHMS[name](jax.random.key(2), segments(), 0.05)
     assert solution.theta.shape == (10, 6)
     np.testing.assert_array_equal(solution.theta, np.broadcast_to(solution.theta[0], (10, 6)))
     assert np.isfinite(solution.value)
-    assert np.isfinite(policy_value(MDP, solution.policy))
+    assert np.isfinite(policy_value(grid(), solution.policy))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["uniform_coverage", "condition_number", "first_order"])
 def test_segments_off_the_table_are_left_out(name):
     """The answer is that to the data with copies in their place, to the last bit; planned as long and from there."""
-    corrupted = push_features(jax.random.key(5), DATA, 0.05, MDP)
+    corrupted = push_features(jax.random.key(5), segments(), 0.05, grid())
     found = ALGORITHMS[name](jax.random.key(2), corrupted, 0.05)
     assert float(found.diagnostics["off_table"]) == pytest.approx(0.05)
     given = ALGORITHMS[name](jax.random.key(2), ask_table(corrupted)[0], 0.05)
@@ -74,27 +84,29 @@ def test_segments_off_the_table_are_left_out(name):
 
 
 def test_plain_rlhf_finds_the_goal_in_clean_data():
-    data = sample_segments(jax.random.key(3), MDP, 3_000, 4, temperature=0.18)
+    data = sample_segments(jax.random.key(3), grid(), 3_000, 4, temperature=0.18)
     blind = dataclasses.replace(
         data,
         reward_table=data.reward_table.at[..., 0].set(0.0),
         reward_features=data.reward_features.at[..., 0].set(0.0),
     )
-    seeing, unseeing = (policy_value(MDP, standard(jax.random.key(4), d, 0.0).policy) for d in (data, blind))
+    seeing, unseeing = (
+        policy_value(grid(), standard(jax.random.key(4), d, 0.0).policy) for d in (data, blind)
+    )
     assert seeing > 2.0
     assert unseeing < seeing - 1.0
 
 
 def test_reference_is_the_mean_step_times_the_plan():
-    rows = np.asarray(DATA.reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
-    np.testing.assert_allclose(reference_features(DATA, jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5)
+    rows = np.asarray(segments().reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
+    np.testing.assert_allclose(reference_features(segments(), jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_a_given_reference_has_the_planning_horizon():
-    reference = expected_features(MDP, uniform_policy(MDP))
+    reference = expected_features(grid(), uniform_policy(grid()))
     config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=2))
-    found = condition_number(jax.random.key(2), DATA, 0.0, reference=reference, config=config)
+    found = condition_number(jax.random.key(2), segments(), 0.0, reference=reference, config=config)
     assert np.isfinite(found.diagnostics["objective"])
     with pytest.raises(ValueError, match=r"of shape .10, 6."):
-        condition_number(jax.random.key(2), DATA, 0.0, reference=reference[:4], config=config)
+        condition_number(jax.random.key(2), segments(), 0.0, reference=reference[:4], config=config)

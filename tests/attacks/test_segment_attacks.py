@@ -1,5 +1,6 @@
 """Every adversary on segments that are shorter than the episodes of the world it knows."""
 
+import functools
 from functools import partial
 
 import jax
@@ -40,13 +41,21 @@ OFF_TABLE = {
     "adaptive",
     "adaptive_filtered",
 }
-MDP = delivery_grid(jax.random.key(0), size=4, horizon=10)
-DATA = sample_segments(jax.random.key(1), MDP, 300, 4, temperature=0.18)
+
+
+@functools.cache
+def grid():
+    return delivery_grid(jax.random.key(0), size=4, horizon=10)
+
+
+@functools.cache
+def segments():
+    return sample_segments(jax.random.key(1), grid(), 300, 4, temperature=0.18)
 
 
 def transitions():
     """P(s'|s,a) [S, A, S], in float64."""
-    return np.asarray(MDP.features, np.float64) @ np.asarray(MDP.transition_measures[0], np.float64)
+    return np.asarray(grid().features, np.float64) @ np.asarray(grid().transition_measures[0], np.float64)
 
 
 def possible(states, actions):
@@ -60,75 +69,77 @@ def possible(states, actions):
 )
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
-    corrupted = jax.jit(attack)(jax.random.key(2), DATA, jnp.float32(0.1), MDP)
-    off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(DATA, corrupted))
+    corrupted = jax.jit(attack)(jax.random.key(2), segments(), jnp.float32(0.1), grid())
+    off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(segments(), corrupted))
     assert off.any() == (name in OFF_TABLE)
     assert not (off & ~changed).any()
     if name.endswith("on_table"):
         assert possible(np.asarray(corrupted.states), np.asarray(corrupted.actions)).all()
-    assert jax.tree.structure(corrupted) == jax.tree.structure(DATA)
-    for old, new in zip(jax.tree.leaves(DATA), jax.tree.leaves(corrupted), strict=True):
+    assert jax.tree.structure(corrupted) == jax.tree.structure(segments())
+    for old, new in zip(jax.tree.leaves(segments()), jax.tree.leaves(corrupted), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype)
         assert np.isfinite(np.asarray(new, np.float64)).all()
     assert corrupted.planning_horizon == 10
-    np.testing.assert_array_equal(corrupted.planning_start, DATA.planning_start)
+    np.testing.assert_array_equal(corrupted.planning_start, segments().planning_start)
     assert 0 < changed.sum() <= 30
 
 
 def test_push_features_speaks_against_theta():
-    corrupted = jax.jit(push_features)(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, corrupted))
+    corrupted = jax.jit(push_features)(jax.random.key(2), segments(), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(), corrupted))
     x = np.asarray(corrupted.differences())[changed]
-    theta = np.asarray(MDP.theta[0])
+    theta = np.asarray(grid().theta[0])
     np.testing.assert_allclose(x, np.broadcast_to(-8 * theta / np.linalg.norm(theta), x.shape), atol=1e-4)
 
 
 def test_pooled_data_have_one_least_covered_direction():
-    phi = np.asarray(DATA.features, np.float64).reshape(-1, MDP.dim)
-    (direction,) = np.asarray(least_covered_directions(DATA))
+    phi = np.asarray(segments().features, np.float64).reshape(-1, grid().dim)
+    (direction,) = np.asarray(least_covered_directions(segments()))
     rarest = np.argmin(np.where(phi.sum(axis=0) > 0, phi.sum(axis=0), np.inf))
     np.testing.assert_allclose(phi.sum(axis=0)[np.abs(direction) > 0.5], phi.sum(axis=0)[rarest])
 
 
 def test_the_pool_holds_segments_from_where_the_data_start():
     """Not from where plans do: two states, the second three times as often, neither the plan's."""
-    start = jnp.zeros(MDP.n_states).at[jnp.asarray([2, 5])].set(jnp.asarray([0.25, 0.75]))
-    assert MDP.initial_distribution @ start == 0
-    data = sample_segments(jax.random.key(3), MDP, 400, 4, start=start)
-    pool = trajectory_pool(jax.random.key(4), data, MDP)
+    start = jnp.zeros(grid().n_states).at[jnp.asarray([2, 5])].set(jnp.asarray([0.25, 0.75]))
+    assert grid().initial_distribution @ start == 0
+    data = sample_segments(jax.random.key(3), grid(), 400, 4, start=start)
+    pool = trajectory_pool(jax.random.key(4), data, grid())
     assert pool.states.shape == (800 + 3 * ROLLOUTS, 5)
     states, actions = np.asarray(pool.states), np.asarray(pool.actions)
     assert possible(states, actions).all()
-    z = np.asarray(MDP.reward_features, np.float64)[states[:, :-1], actions].sum(axis=1)
+    z = np.asarray(grid().reward_features, np.float64)[states[:, :-1], actions].sum(axis=1)
     np.testing.assert_allclose(pool.z, z, atol=1e-5)
     played = states[800:, 0]
     assert set(played) == {2, 5}
     assert np.mean(played == 5) == pytest.approx(0.75, abs=0.07)
-    uniform, best, worst = (z[800:] @ np.asarray(MDP.theta[0], np.float64)).reshape(3, ROLLOUTS)
+    uniform, best, worst = (z[800:] @ np.asarray(grid().theta[0], np.float64)).reshape(3, ROLLOUTS)
     assert worst.mean() < uniform.mean() < best.mean()
 
 
 def test_pushed_segments_are_among_the_worst_and_the_best():
-    corrupted = jax.jit(push_on_table)(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, corrupted))
-    margins, clean = (np.asarray(d.differences()) @ np.asarray(MDP.theta[0]) for d in (corrupted, DATA))
+    corrupted = jax.jit(push_on_table)(jax.random.key(2), segments(), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(), corrupted))
+    margins, clean = (
+        np.asarray(d.differences()) @ np.asarray(grid().theta[0]) for d in (corrupted, segments())
+    )
     assert margins[changed].max() < np.quantile(clean, 0.05)
     np.testing.assert_array_equal(np.asarray(corrupted.labels)[changed], 1.0)
 
 
 def test_corrupted_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
-    corrupted = corrupt_transitions_on_table(jax.random.key(2), DATA, 0.1, MDP)
-    changed = np.asarray(changed_pairs(DATA, corrupted))
+    corrupted = corrupt_transitions_on_table(jax.random.key(2), segments(), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(), corrupted))
     states, actions = np.asarray(corrupted.states)[changed], np.asarray(corrupted.actions)[changed]
-    values = np.asarray(optimal_state_values(MDP), np.float64)[1:].mean(axis=0)
+    values = np.asarray(optimal_state_values(grid()), np.float64)[1:].mean(axis=0)
     can = transitions()[states[..., :-1], actions] > 1e-6
     least = np.where(can, values, np.inf).min(axis=-1)
     np.testing.assert_allclose(values[states[..., 1:]], least, atol=1e-6)
 
 
 def test_haters_turn_segments_that_touch_the_goal():
-    data = sample_segments(jax.random.key(5), MDP, 2_000, 4, temperature=0.18)
-    corrupted = jax.jit(goal_haters)(jax.random.key(2), data, 0.3, MDP)
+    data = sample_segments(jax.random.key(5), grid(), 2_000, 4, temperature=0.18)
+    corrupted = jax.jit(goal_haters)(jax.random.key(2), data, 0.3, grid())
     changed = np.asarray(changed_pairs(data, corrupted))
     assert changed.sum() > 20
     assert (np.asarray(data.differences())[changed, 0] != 0).all()

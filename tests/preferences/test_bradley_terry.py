@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy_worlds import numpy_mdp
 
 from robust_rlhf_jax.preferences import (
     changed_pairs,
@@ -12,10 +13,10 @@ from robust_rlhf_jax.preferences import (
     preference_probabilities,
     sample_preferences,
 )
-from robust_rlhf_jax.worlds import random_linear_mdp, uniform_policy
+from robust_rlhf_jax.worlds import uniform_policy
 
 KEY = jax.random.key(0)
-MDP = random_linear_mdp(jax.random.key(1), n_states=6, n_actions=3, dim=4, horizon=3)
+MDP = numpy_mdp(1)
 
 
 def numpy_probabilities(data, theta, temperature):
