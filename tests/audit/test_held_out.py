@@ -39,23 +39,35 @@ def test_two_pairs_are_needed(fitted):
         fitted_rows(dataclasses.replace(pairs, weights=np.zeros(pairs.n_pairs)))
 
 
-def test_a_ceiling_is_no_quota_of_labels():
-    """Told ε = .1, the audit of clean choices drops nobody: only evidence flags a label."""
+@pytest.fixture(scope="module")
+def rail():
+    """The bundled choices, audited without a word on ε."""
     pairs = read_source("rail")
+    return pairs, hold_out(pairs, repeats=1)
+
+
+def test_clean_choices_of_people_show_no_corruption(rail):
+    _, fit = rail
+    assert fit.epsilon == 0
+    assert fit.interval[0] == 0
+
+
+def test_a_ceiling_is_no_quota_of_labels(rail):
+    """Told ε = .1, the audit of clean choices drops nobody: only evidence flags a label."""
+    pairs, _ = rail
     told = find(pairs, hold_out(pairs, 0.1, repeats=1))
     assert told.batch.fit.result.flagged.sum() == 292
     assert not told.issues["label"].flag.any()
     assert told.summary.epsilon == 0
 
 
-def test_labels_are_flagged_by_evidence_whatever_was_told():
-    pairs = read_source("rail")
-    theta = hold_out(pairs, repeats=1).theta[0]
-    wrong = np.argsort(-(pairs.differences() @ theta))[:290]
+def test_confident_flips_are_counted_once_whatever_was_told(rail):
+    pairs, fit = rail
+    wrong = np.argsort(-(pairs.differences() @ fit.theta[0]))[:290]
     chosen, rejected = np.array(pairs.chosen), np.array(pairs.rejected)
     chosen[wrong], rejected[wrong] = rejected[wrong], chosen[wrong]
     flipped = dataclasses.replace(pairs, chosen=chosen, rejected=rejected)
-    found = [find(flipped, hold_out(flipped, told, repeats=1)).issues["label"].flag for told in (None, 0.2)]
-    for flag in found:
+    for told in (None, 0.2):
+        flag = find(flipped, hold_out(flipped, told, repeats=1)).issues["label"].flag
         assert flag[wrong].mean() > 0.9
         assert flag.sum() < 500

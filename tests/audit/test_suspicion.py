@@ -120,6 +120,7 @@ def test_honest_choices_are_not_flagged_without_epsilon():
     assert not np.asarray(flag(load_rail_choices(), groups=rail_people())).any()
 
 
+@pytest.mark.slow
 def test_honest_rare_pairs_are_no_more_suspicious_than_others():
     """A sparse, decisive feature: what filters of x take for an attack."""
     rng = np.random.default_rng(0)

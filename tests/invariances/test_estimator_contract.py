@@ -103,7 +103,7 @@ def test_calls_from_python_compile_once(name, count_compilations):
     assert count.compiled == []
 
 
-@pytest.mark.parametrize("name", ["filter_mean", "regression_design"])
+@pytest.mark.parametrize("name", ["filter_mean", pytest.param("regression_design", marks=pytest.mark.slow)])
 def test_jit_equals_eager(name, x64):
     x, y = (part[0, ::5].astype(float) for part in batch(seed=4))
     compiled = jax.jit(ESTIMATORS[name])(x, y, 0.1)[0]

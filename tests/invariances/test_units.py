@@ -1,5 +1,7 @@
 """Units do not matter: columns in units from 10⁻⁸ to 10⁸, 200 random configurations in either precision."""
 
+from math import ceil
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,22 +11,24 @@ from robust_rlhf_jax._iterate import Status
 
 from . import random_rows as rows
 
-COUNT = 200
+# All of them by `pytest -m slow`, a share else.
+COUNTS = [50, pytest.param(200, marks=pytest.mark.slow)]
 # Trimming decides between pairs: where two nearly tie, float32 may decide otherwise in other units.
-NEAR_TIES = 5
+NEAR_TIES = 5 / 200
+counts = pytest.mark.parametrize("count", COUNTS)
 precisions = pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-2), (True, 1e-6)])
 
 
-def violations(wide, tolerance, change):
+def violations(count, wide, tolerance, change):
     """The configurations that a change of units moves by more than the tolerance; `change` gives the movement."""
     moved = []
     with jax.enable_x64(wide):
-        for seed in range(COUNT):
+        for seed in range(count):
             x, labels, targets, epsilon, rng = rows.configuration(seed)
             by = change(jnp.zeros(()).dtype, x, labels, targets, epsilon, rng)
             if not by <= tolerance:
                 moved.append((seed, by))
-    print(f"{COUNT - len(moved)} of {COUNT} configurations agree to {tolerance:g}; the others: {moved[:5]}")
+    print(f"{count - len(moved)} of {count} configurations agree to {tolerance:g}; the others: {moved[:5]}")
     return moved
 
 
@@ -34,7 +38,8 @@ def units_of(rng):
 
 @precisions
 @pytest.mark.parametrize("kind", ["covariance", "second_moment"])
-def test_covariance_in_any_units_of_the_columns(kind, wide, tolerance):
+@counts
+def test_covariance_in_any_units_of_the_columns(count, kind, wide, tolerance):
     estimate = getattr(rows, kind)
 
     def change(dtype, x, labels, targets, epsilon, rng):
@@ -48,22 +53,24 @@ def test_covariance_in_any_units_of_the_columns(kind, wide, tolerance):
         )
 
     # A filter's steps end at thresholds, where a near tie may fall otherwise.
-    assert len(violations(wide, tolerance, change)) <= (0 if wide else 1)
+    assert len(violations(count, wide, tolerance, change)) <= (0 if wide else 1)
 
 
 @precisions
-def test_mean_with_known_covariance_in_any_units_of_the_columns(wide, tolerance):
+@counts
+def test_mean_with_known_covariance_in_any_units_of_the_columns(count, wide, tolerance):
     def change(dtype, x, labels, targets, epsilon, rng):
         scale, sigma = units_of(rng), np.cov(x, rowvar=False)
         plain = rows.known_mean(*rows.arrays(dtype, x, epsilon, sigma))
         other = rows.known_mean(*rows.arrays(dtype, x * scale, epsilon, sigma * scale * scale[:, None]))
         return np.max(np.abs(other / scale - plain) / np.sqrt(np.diag(sigma)))
 
-    assert not violations(wide, tolerance, change)
+    assert not violations(count, wide, tolerance, change)
 
 
 @precisions
-def test_mean_in_another_unit_and_basis(wide, tolerance):
+@counts
+def test_mean_in_another_unit_and_basis(count, wide, tolerance):
     """Without a covariance only one unit for all columns, and rotations, are claimed."""
 
     def change(dtype, x, labels, targets, epsilon, rng):
@@ -71,23 +78,25 @@ def test_mean_in_another_unit_and_basis(wide, tolerance):
         plain, other = (rows.mean(*rows.arrays(dtype, part, epsilon)) for part in (x, x @ turn))
         return np.max(np.abs(np.linalg.solve(turn.T, np.asarray(other, float)) - plain) / x.std(axis=0))
 
-    assert not violations(wide, tolerance, change)
+    assert not violations(count, wide, tolerance, change)
 
 
 @precisions
-def test_regression_in_any_units(wide, tolerance):
+@counts
+def test_regression_in_any_units(count, wide, tolerance):
     def change(dtype, x, labels, targets, epsilon, rng):
         scale, unit = units_of(rng), 10.0 ** rng.uniform(-8, 8)
         plain = rows.regression(*rows.arrays(dtype, x, targets, epsilon))
         other = rows.regression(*rows.arrays(dtype, x * scale, targets * unit, epsilon))
         return np.max(np.abs(np.asarray(other, float) * scale / unit - plain) * x.std(axis=0)) / targets.std()
 
-    assert not violations(wide, tolerance, change)
+    assert not violations(count, wide, tolerance, change)
 
 
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
-def test_likelihood_in_another_unit(kind, wide, tolerance):
+@counts
+def test_likelihood_in_another_unit(count, kind, wide, tolerance):
     """The ball is one in the features' own unit: it scales with them."""
     estimate = getattr(rows, kind)
 
@@ -99,12 +108,13 @@ def test_likelihood_in_another_unit(kind, wide, tolerance):
         plain, other = (getattr(found, "fit", found).theta for found in (plain, other))
         return np.max(np.abs(np.asarray(other, float) * unit - plain) / 5.0)
 
-    assert not violations(wide, tolerance, change)
+    assert not violations(count, wide, tolerance, change)
 
 
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
-def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(kind, wide, tolerance):
+@counts
+def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(count, kind, wide, tolerance):
     estimate = getattr(rows, kind)
 
     def change(dtype, x, labels, targets, epsilon, rng):
@@ -115,14 +125,15 @@ def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(kind, wide, 
         plain, other = (getattr(found, "fit", found).theta for found in (plain, other))
         return np.max(np.abs(np.asarray(other, float) * scale - plain)) / (1.0 + np.linalg.norm(plain))
 
-    assert len(violations(wide, tolerance, change)) <= (0 if wide else NEAR_TIES)
+    assert len(violations(count, wide, tolerance, change)) <= (0 if wide else ceil(NEAR_TIES * count))
 
 
-def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable():
+@counts
+def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable(count):
     """Columns 10¹² apart, a ball that binds: what moves in another unit explains every pair to rounding."""
     moved = 0
     with jax.enable_x64(True):
-        for seed in range(COUNT):
+        for seed in range(count):
             x, labels, _, epsilon, rng = rows.configuration(seed)
             x = x * np.r_[1e-6, 1e6, 10.0 ** rng.uniform(-6, 6)]
             unit, radius = 10.0 ** rng.uniform(-4, 4), 1e6
@@ -137,5 +148,5 @@ def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable():
                 if np.max(np.abs(other.theta * unit - plain.theta)) > 1e-6 * radius:
                     moved += 1
                     assert plain.status == other.status == Status.SEPARABLE
-    print(f"{moved} of {2 * COUNT} fits moved, all of them to separable labels")
+    print(f"{moved} of {2 * count} fits moved, all of them to separable labels")
     assert moved <= 10

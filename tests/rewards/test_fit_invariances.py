@@ -47,7 +47,7 @@ def same_predictions(x, theta, other_x, other, tolerance):
     np.testing.assert_allclose(changed, chance, atol=tolerance)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(world, st.integers(0, 2**16))
 def test_order_does_not_matter(name, seed):
     x, labels, epsilon = WORLDS[name]()
@@ -57,7 +57,7 @@ def test_order_does_not_matter(name, seed):
     same_predictions(x, found.theta, x, other.theta, 0.005)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(world, st.integers(0, 2**16))
 def test_which_option_comes_first_does_not_matter(name, seed):
     x, labels, epsilon = WORLDS[name]()
@@ -67,7 +67,7 @@ def test_which_option_comes_first_does_not_matter(name, seed):
     same_predictions(x, found.theta, x, other.theta, 0.005)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(world, st.lists(st.integers(-20, 20), min_size=K, max_size=K))
 def test_powers_of_two_as_units_change_no_bit(name, powers):
     x, labels, epsilon = WORLDS[name]()
@@ -83,7 +83,7 @@ units = st.lists(st.floats(-8, 8), min_size=K, max_size=K)
 
 
 @pytest.mark.parametrize("wide", [False, True])
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(name=world, powers=units)
 def test_units_do_not_matter(wide, name, powers):
     x, labels, epsilon = WORLDS[name]()
