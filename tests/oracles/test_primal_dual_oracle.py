@@ -62,7 +62,8 @@ def test_converges_on_clean_data_and_gives_the_subgradient(large):
     assert published.details["flow_residual"] > 5 * found.details["flow_residual"]
 
 
-@pytest.mark.parametrize("robust_means", ["residual", pytest.param("spectral", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("robust_means", ["residual", "spectral"])
 def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     mdp, data = large
     corrupted = jax.jit(attacks.corrupt_transitions)(jax.random.key(5), data, 0.1, mdp)
