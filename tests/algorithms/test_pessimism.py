@@ -19,6 +19,7 @@ from robust_rlhf_jax.algorithms import (
     condition_number,
     pessimistic_mle,
 )
+from robust_rlhf_jax.algorithms._pessimistic_mle import _linear_set
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
 from robust_rlhf_jax.algorithms.pessimism import DOUBT, _likely_rewards
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
@@ -283,6 +284,18 @@ def test_an_oracle_without_subgradient_says_so(holes):
     config = ConditionNumberConfig(descent=DescentConfig(gradient="oracle"))
     with pytest.raises(ValueError, match="RLSVI gives no subgradient"):
         condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
+
+
+def test_the_linear_set_has_the_mean_curvature_of_the_likelihood(x64):
+    """½c̄(θ − θ̂)ᵀΣ(θ − θ̂) ≤ ζ, c̄ the mean of P(1 − P): in NumPy, just inside and just outside of the edge."""
+    rng = np.random.default_rng(0)
+    x, centre, zeta = rng.normal(size=(50, 3)), np.array([1.5, -1.0, 0.5]), 0.02
+    allowed = _linear_set(jnp.asarray(x), jnp.asarray(centre), zeta, 100.0)
+    chance = 1 / (1 + np.exp(-x @ centre))
+    for way in rng.normal(size=(5, 3)):
+        edge = np.sqrt(2 * zeta / (np.mean(chance * (1 - chance)) * np.mean((x @ way) ** 2)))
+        assert allowed.contains(jnp.asarray(centre + (1 - 1e-6) * edge * way))
+        assert not allowed.contains(jnp.asarray(centre + (1 + 1e-6) * edge * way))
 
 
 @pytest.mark.slow
