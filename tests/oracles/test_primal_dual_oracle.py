@@ -291,6 +291,35 @@ def test_each_player_has_its_own_step(world, optimistic):
     assert np.abs(slope[1]).max() > 0.01
 
 
+def test_players_stay_in_their_balls(world):
+    """‖w_h‖ ≤ 2H√d and ‖β‖ ≤ √coverage, where steps that are far too long end."""
+    mdp, data = world
+    oracle = PrimalDual(steps=4, refresh=1, step_size=1e6, coverage=9.0)
+    prepared = prepare(oracle, data, jnp.float32(0.0))
+    problem, _ = oracle._problem(prepared, mdp.theta, oracle.start(prepared))
+    solver = DescentAscent(4, 1, True, 0, "residual", 8)
+    w, beta = iterate(solver, problem, key=jax.random.key(0), max_steps=4).state.now.at
+    np.testing.assert_allclose(np.linalg.norm(w, axis=1), 2 * mdp.horizon * mdp.dim**0.5, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(beta), 3.0, rtol=1e-5)
+
+
+def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
+    mdp, data = world
+    found = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), mdp.theta).details
+    assert found["gaps"].shape == found["residuals"].shape == (2,)
+    assert found["duality_gap"] == found["gaps"][-1] < found["gaps"][0]
+    assert found["flow_residual"] == found["residuals"][-1] < found["residuals"][0]
+
+
+def test_no_rounds_of_the_filter_leave_plain_means(world):
+    """At ε = 0, where nothing is to be clipped either."""
+    mdp, data = world
+    oracle = dataclasses.replace(SHORT, robust_means="spectral", filter_steps=0)
+    prepared = prepare(SHORT, data, jnp.float32(0.0))
+    plain, found = (solve(o, prepared, mdp.theta) for o in (SHORT, oracle))
+    np.testing.assert_allclose(found.subgradient, plain.subgradient, atol=1e-4)
+
+
 def test_theory_is_short_for_the_steps_of_the_analysis(world):
     mdp, data = world
     base = PrimalDual(steps=40, refresh=20, optimistic=False, whiten=False, averaging=0.0, coverage=48.0)
