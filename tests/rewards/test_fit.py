@@ -165,6 +165,16 @@ def test_separable_labels_are_said():
         assert theta @ THETA > 0.99 * np.linalg.norm(theta) * np.linalg.norm(THETA)
 
 
+def test_labels_that_a_reward_explains_accuse_nobody():
+    x, _ = normal_pairs(0, 2 * N)
+    x = x[np.argsort(-np.abs(x @ THETA))[:N]]
+    labels = np.sign(x @ THETA)
+    plain, found = (fitted(x, labels, epsilon) for epsilon in (0.0, 0.2))
+    np.testing.assert_array_equal(found.theta, plain.theta)
+    np.testing.assert_array_equal(found.undisputed, 1.0)
+    np.testing.assert_array_equal(found.interval, 0.0)
+
+
 def test_a_feature_that_always_wins_is_said():
     """Three pairs show it, all won: its θ has no best value, and the others are as without it."""
     x, labels = normal_pairs(0)
