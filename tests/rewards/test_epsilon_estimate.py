@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
@@ -61,6 +63,25 @@ def test_most_flips_covers_the_share_and_is_tight_where_margins_are_large():
     small = 0.5 * rng.normal(size=2000)
     agree = rng.uniform(size=small.size) < 1 / (1 + np.exp(-small))
     assert float(most_flips(jnp.asarray(np.where(agree, small, -small), jnp.float32))) > 0.15
+
+
+def test_most_flips_is_where_the_profile_has_fallen_by_1_92():
+    """SciPy's profile over the scale at any share, and its root; between two shares that are tried a line is drawn."""
+    rng = np.random.default_rng(1)
+    m = rng.normal(size=4000) * 4
+    m = np.where(rng.uniform(size=m.size) < 0.93 / (1 + np.exp(-m)) + 0.035, m, -m)
+
+    def profile(share):
+        def lost(log_scale):
+            return -np.sum(np.log((1 - 2 * share) * scipy.special.expit(np.exp(log_scale) * m) + share))
+
+        return -scipy.optimize.minimize_scalar(lost, bounds=(-3, 3), method="bounded").fun
+
+    top = scipy.optimize.minimize_scalar(lambda q: -profile(q), bounds=(0.0, 0.4), method="bounded")
+    for times in (1.0, 3.0):
+        root = scipy.optimize.brentq(lambda q, t=times: profile(q) + top.fun + 1.92 * t, top.x, 0.45)
+        found = float(most_flips(jnp.asarray(m, jnp.float32), times))
+        np.testing.assert_allclose(found, root, atol=0.002)
 
 
 def test_the_message_is_for_the_host():
