@@ -145,6 +145,9 @@ def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_direc
     directions = np.random.default_rng(0).standard_normal((500, seen.shape[1])) @ seen.T
     missed = np.mean([abs(gap @ d) > float(possible.uncertainty(jnp.asarray(d))) for d in directions])
     assert 0.0 < missed < 0.3
+    # Nothing is believed to be longer than three times the estimate and 1.
+    length = np.linalg.norm(np.asarray(found.theta) * np.asarray(possible.sizes))
+    np.testing.assert_allclose(possible.set.radius, 3.0 * length + 1.0, rtol=1e-3)
     unseen = jnp.asarray(vectors[:, values <= 1e-4 * values[-1]][:, 0])
     assert possible.uncertainty(unseen) > 5 * possible.uncertainty(jnp.asarray(vectors[:, -1]))
 
