@@ -329,6 +329,16 @@ def test_many_parameters():
     assert seconds < 20  # compilation too
 
 
+def test_downhill_no_step_is_taken(x64):
+    """However short: the old point comes back, with a length of 0."""
+    problem = problem_of(*sample())
+    state = logistic_lbfgs.BallLBFGS().init(problem, key=None)
+    scale, point = logistic_lbfgs.backtrack(problem, state, -state.gradient, 0.0)
+    assert scale == 0
+    for old, new in zip((state.theta, state.margins, state.value, state.gradient), point, strict=True):
+        np.testing.assert_array_equal(new, old)
+
+
 @pytest.mark.parametrize(("scale", "kept"), [(0.0, False), (0.5, True)])
 def test_a_step_that_failed_empties_the_memory(scale, kept, x64):
     """A step that moved too little to measure leaves it as it was."""

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
-from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_fit import MarginNewton, _backtrack, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic, DensityPower, MarginLoss, TiltedLogistic
 
 from .logistic_reference import slsqp
@@ -46,6 +46,16 @@ def test_a_loss_that_lacks_a_part_cannot_be_made(part):
     others = {"value", "slope", "curvature"} - {part}
     with pytest.raises(TypeError, match=part):
         type("Partial", (MarginLoss,), dict.fromkeys(others, lambda self, margins: margins))()
+
+
+@names
+def test_uphill_no_step_is_taken(name, x64):
+    """However short: the old point comes back."""
+    problem = margin_problem(LOSSES[name](), *map(jnp.asarray, sample()), 5.0)
+    state = MarginNewton().init(problem, key=None)
+    point = _backtrack(problem, state, state.gradient)
+    for old, new in zip((state.theta, state.margins, state.value, state.gradient), point, strict=True):
+        np.testing.assert_array_equal(new, old)
 
 
 @names
