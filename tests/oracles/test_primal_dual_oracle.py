@@ -10,7 +10,9 @@ import pytest
 
 from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
+from robust_rlhf_jax.kernels.primal_dual import PolicyTables
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
+from robust_rlhf_jax.oracles.primal_dual.data import clip_residuals
 from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
 from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
@@ -73,6 +75,26 @@ def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     ]
     assert gaps[0] > 0.01
     assert gaps[1] <= 0.005
+
+
+def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world):
+    """Twenty samples of 4000 say that they came to a state of great value; rewards are linear and leave no residual."""
+    mdp, data = world
+    game = prepare(SHORT, data, jnp.float32(0.1))
+    states = jnp.where(game.states == 5, 0, game.states).at[1:, :20].set(5)
+    game = eqx.tree_at(lambda g: g.states, game, states)
+    value = jnp.zeros((3, 6)).at[:, 5].set(100.0)
+    tables = PolicyTables(
+        jnp.full((3, 6, 3), 1 / 3), value, jnp.mean(game.table, axis=1)[None].repeat(3, axis=0)
+    )
+    plain, other = (jax.jit(clip_residuals)(game, factor * mdp.theta, tables) for factor in (0.0, 50.0))
+    share = np.asarray(plain.ascent / game.base)
+    assert share[:2, :20].max() < 0.2
+    assert share[:2, 20:].mean() > 0.9
+    np.testing.assert_array_equal(share[2], 1.0)  # nothing follows the last step
+    np.testing.assert_allclose(other.ascent, plain.ascent, atol=2e-3)
+    np.testing.assert_array_equal(plain.flow, plain.ascent)
+    np.testing.assert_array_equal(plain.arrival[1:], plain.ascent[:-1])
 
 
 def test_protocol(world, count_compilations):
