@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.suspicion import _lengths, crowd_odds, suspicion_of
@@ -41,6 +42,15 @@ def test_pairs_left_out_are_in_the_upper_half():
     weights = jnp.ones(1200).at[:10].set(0.0)
     scores = suspicion(X, LABELS, weights)
     assert (scores[:10] >= 0.5).all()
+
+
+@pytest.mark.parametrize(("count", "odds"), [(3, 0.0), (4, 8.0)])
+def test_three_sure_contradictions_are_no_crowd_and_four_are(count, odds):
+    """More than 3√(v + 1), where next to none are expected."""
+    margins = np.linspace(5.0, 9.0, 1600)
+    margins[1590 : 1590 + count] *= -1
+    found = np.asarray(crowd_odds(jnp.asarray(margins, jnp.float32), jnp.ones(1600)))
+    np.testing.assert_array_equal(found, np.where(margins < 0, odds, 0.0))
 
 
 def test_lengths_are_those_by_the_pairs_that_count(x64):
