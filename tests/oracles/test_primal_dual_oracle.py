@@ -12,7 +12,7 @@ from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
 from robust_rlhf_jax.kernels.primal_dual import PolicyTables
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
-from robust_rlhf_jax.oracles.primal_dual.data import clip_residuals
+from robust_rlhf_jax.oracles.primal_dual.data import clip_residuals, split_gradients
 from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
 from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
@@ -95,6 +95,53 @@ def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world):
     np.testing.assert_allclose(other.ascent, plain.ascent, atol=2e-3)
     np.testing.assert_array_equal(plain.flow, plain.ascent)
     np.testing.assert_array_equal(plain.arrival[1:], plain.ascent[:-1])
+
+
+def test_gradients_of_a_group_are_means_over_its_samples(world):
+    """φ(r + v(s') − wᵀφ), and what flows in at s less φφᵀβ, sample by sample in NumPy; 1 flows in at the first step."""
+    mdp, data = world
+    size, step = 40, 2
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    rng = np.random.default_rng(0)
+    w, beta = rng.normal(size=(2, 3, 4))
+    value, feature = rng.normal(size=(3, 6)), rng.normal(size=(3, 6, 4))
+    tables = PolicyTables(jnp.full((3, 6, 3), 1 / 3), jnp.asarray(value), jnp.asarray(feature))
+    down, up = jax.jit(lambda *a: split_gradients(game, step, size, *a, tables))(
+        mdp.theta, jnp.asarray(w, jnp.float32), jnp.asarray(beta, jnp.float32)
+    )
+    phi, states, order = (np.asarray(part) for part in (game.phi, game.states, game.order))
+    reward = np.einsum("hnp,hp->hn", game.reward_phi, mdp.theta)
+    groups = order[: size * 18].reshape(3, 3, 2, size)[step]
+    for h in range(3):
+        n = groups[h, 0]
+        following = value[h + 1][states[h + 1, n]] if h < 2 else 0.0
+        expected = np.mean(phi[h, n] * (reward[h, n] + following - phi[h, n] @ w[h])[:, None], axis=0)
+        np.testing.assert_allclose(up[h], expected, rtol=1e-3, atol=1e-4)
+        n = groups[h, 1]
+        carried = phi[h - 1, n] @ beta[h - 1] if h else np.ones(size)
+        rows = feature[h][states[h, n]] * carried[:, None] - phi[h, n] * (phi[h, n] @ beta[h])[:, None]
+        np.testing.assert_allclose(down[h], np.mean(rows, axis=0), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("averaging", [0.0, 3.0])
+def test_a_mixture_weighs_its_members_as_the_average_does(world, averaging):
+    """Iterate t joins the mean of those before it with the share (p + 1)/(t + p)."""
+    mdp, data = world
+    oracle = dataclasses.replace(SHORT, averaging=averaging)
+    found = solve(oracle, prepare(oracle, data, jnp.float32(0.0)), mdp.theta)
+    expected = np.zeros(40)
+    for t in range(1, 41):
+        share = (averaging + 1) / (t + averaging)
+        expected *= 1 - share
+        expected[t - 1] += share
+    np.testing.assert_allclose(found.policy.weights, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_a_shorter_oracle_is_ten_times_as_cautious():
+    """And renews its weights about as often."""
+    short = PrimalDual(steps=1000, refresh=40, policy_share=5.0).shortened(100)
+    assert (short.steps, short.refresh) == (100, 20)
+    np.testing.assert_allclose(short.policy_share, 0.5)
 
 
 def test_protocol(world, count_compilations):
