@@ -12,6 +12,7 @@ import scipy.special
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.likelihood.geometry import dense_geometry, wide_geometry
+from robust_rlhf_jax.likelihood.separation import some_direction_flat
 from robust_rlhf_jax.likelihood.trimmed import default_tolerance
 
 
@@ -51,6 +52,16 @@ def numpy_newton(x, labels, radius, steps=40):
         theta = theta + np.linalg.solve(hessian, (labels * chance) @ x)
     assert np.linalg.norm(theta) < radius
     return theta
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_one_direction_of_sure_pairs_is_flat(columns):
+    """However many others there are, of whose pairs the fit is not sure; rows of zeros have no direction."""
+    x = np.eye(columns, dtype=np.float32)[np.arange(120) % columns]
+    for sure, flat in ((np.arange(120) % columns == 0, True), (np.zeros(120, bool), False)):
+        margins = jnp.where(jnp.asarray(sure), 14.0, -1.0)
+        assert some_direction_flat(jnp.asarray(x), jnp.ones(120), margins, jnp.float32(0.0)) == flat
+        assert not some_direction_flat(jnp.zeros((120, columns)), jnp.ones(120), margins, jnp.float32(0.0))
 
 
 @pytest.mark.parametrize("describe", [dense_geometry, wide_geometry])
