@@ -42,6 +42,7 @@ def test_where_data_cover_everything_it_is_greedy():
     np.testing.assert_array_equal(solution.theta, data.per_step(model.theta))
     assert not solution.diagnostics["pessimistic"]
     assert solution.diagnostics["epsilon"] == 0
+    assert solution.diagnostics["oracle_calls"] == 1
     oracle = RLSVI()
     plan = jax.jit(lambda d, t: oracle.solve(oracle.prepare(d, jnp.float32(0.1), key=KEY), t).policy)
     np.testing.assert_array_equal(solution.policy, plan(data, solution.theta))
@@ -62,6 +63,8 @@ def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
     assert returned(mdp, solution) > 0.9 * clean
     assert solution.diagnostics["pessimistic"]
     assert solution.diagnostics["guaranteed_gain"] <= solution.diagnostics["promised_gain"]
+    # The greedy plan, sixty steps of the descent, and the plans at its average and at its best iterate.
+    assert solution.diagnostics["oracle_calls"] == 63
 
 
 @pytest.mark.slow
