@@ -10,10 +10,15 @@ import pytest
 
 from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
-from robust_rlhf_jax.kernels.primal_dual import PolicyTables
+from robust_rlhf_jax.kernels.primal_dual import PolicyTables, descent_gradient, lagrangian, policy_tables
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
-from robust_rlhf_jax.oracles.primal_dual.data import clip_residuals, split_gradients
-from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
+from robust_rlhf_jax.oracles.primal_dual.data import (
+    clip_residuals,
+    game_moments,
+    split_gradients,
+    starting_weights,
+)
+from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent, SaddlePoint, convergence
 from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
     expected_features,
@@ -378,6 +383,36 @@ def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
     assert found["gaps"].shape == found["residuals"].shape == (2,)
     assert found["duality_gap"] == found["gaps"][-1] < found["gaps"][0]
     assert found["flow_residual"] == found["residuals"][-1] < found["residuals"][0]
+
+
+def test_the_gap_is_between_what_either_player_could_reach(world):
+    """L where β and π answer w, less L where w answers them, and no other answer in the balls is better."""
+    mdp, data = world
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    problem, _ = dataclasses.replace(SHORT, coverage=4.0)._problem(game, mdp.theta, SHORT.start(game))
+    moments, rng = game_moments(game, starting_weights(game)), np.random.default_rng(0)
+    w, beta, logits = (jnp.asarray(part, jnp.float32) for part in rng.normal(size=(3, 3, 4)))
+    slope = descent_gradient(moments, beta, policy_tables(game.table, logits, w).feature)
+    means = SaddlePoint(jnp.stack([w, beta]), jnp.stack([slope, jnp.zeros_like(slope)]))
+    gap, residual = convergence(problem, moments, means)
+    np.testing.assert_allclose(residual, np.linalg.norm(slope), rtol=1e-5)
+
+    def value(beta, logits, w):
+        return float(lagrangian(moments, problem.theta, beta, logits, w, game.table))
+
+    def toward(direction, length, axis):
+        return direction * length / jnp.linalg.norm(direction, axis=axis, keepdims=axis is not None)
+
+    greedy = 1e4 * w
+    rising = jax.grad(lagrangian, argnums=2)(moments, problem.theta, beta, greedy, w, game.table)
+    upper = value(toward(rising, 2.0, None), greedy, w)
+    lower = value(beta, logits, -toward(slope, 2 * 3 * 4**0.5, 1))
+    np.testing.assert_allclose(gap, upper - lower, rtol=1e-4)
+    for _ in range(20):
+        others = (jnp.asarray(part, jnp.float32) for part in rng.normal(size=(3, 3, 4)))
+        b, policy, v = others
+        assert value(toward(b, 2.0, None), policy, w) <= upper + 1e-3
+        assert value(beta, logits, toward(v, 12.0, 1)) >= lower - 1e-3
 
 
 def test_no_rounds_of_the_filter_leave_plain_means(world):
