@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
@@ -22,11 +23,12 @@ from robust_rlhf_jax.algorithms import (
 )
 from robust_rlhf_jax.algorithms._pessimistic_mle import _linear_set
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
-from robust_rlhf_jax.algorithms.pessimism import DOUBT, _likely_rewards
+from robust_rlhf_jax.algorithms.pessimism import DOUBT, _explained_rewards, _likely_rewards
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
 from robust_rlhf_jax.attacks import flip_confident
 from robust_rlhf_jax.kernels.smoothing import sample_directions
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle, OracleResult
+from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
 
 from .cutting_planes import minimum_over_confidence_set, value_program
@@ -336,6 +338,33 @@ def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     solution = condition_number(jax.random.key(3), data, 0.1, oracle=ExactOracle(mdp), config=config)
     assert normalised_gap(mdp, behaviour[0]) > 0.1
     assert normalised_gap(mdp, solution.policy) < 0.03
+
+
+def test_the_set_of_what_is_explained_is_the_ellipsoid_of_the_undisputed_pairs(x64):
+    """(θ − θ̂)ᵀF(θ − θ̂) ≤ χ² at .9, F their secant information in NumPy; where pairs are planted, and where none are."""
+    rng = np.random.default_rng(0)
+    x, theta = rng.normal(size=(2000, 4)), np.array([1.0, -1.0, 0.5, 0.5])
+    labels = np.where(x @ theta + rng.logistic(size=2000) > 0, 1.0, -1.0)
+    planted, wrong = x.copy(), labels.copy()
+    planted[:100], wrong[:100] = -5.0 * theta, 1.0
+    for rows, said, epsilon, gone in ((x, labels, 0.0, 0.0), (planted, wrong, 0.05, 0.05)):
+        data = preferences_from_options(np.zeros_like(rows), rows, said)
+        allowed, status, extra = eqx.filter_jit(_explained_rewards)(
+            data, jnp.asarray(epsilon), jnp.asarray(50.0)
+        )
+        assert status == Status.CONVERGED
+        assert extra["rank"] == 4
+        np.testing.assert_allclose(extra["removed_mass"], gone, atol=0.01)
+        found = fit_data(data, jnp.asarray(epsilon))
+        kept, level = np.asarray(found.undisputed), scipy.stats.chi2.ppf(0.9, 4)
+        np.testing.assert_allclose(extra["zeta"], level / (2 * kept.sum()), rtol=0.01)
+        margins = np.abs(rows @ np.asarray(found.theta))
+        known = (rows.T * (kept * np.tanh(margins / 2) / (2 * margins))) @ rows
+        np.testing.assert_allclose(allowed.centre, found.theta, rtol=1e-3)
+        for way in rng.normal(size=(5, 4)):
+            edge = np.sqrt(level / (way @ known @ way))
+            for length, inside in ((0.97, True), (1.03, False)):
+                assert allowed.contains(found.theta + length * edge * way) == inside
 
 
 def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():
