@@ -129,6 +129,8 @@ def check_solution(name, solution, data):
     assert np.isfinite(solution.value)
     assert solution.status.dtype == jnp.int32
     assert set(solution.diagnostics) == DIAGNOSTICS[name]
+    for share in ("removed_mass", "off_table"):
+        assert -1e-6 <= solution.diagnostics.get(share, 0.0) < 1
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(solution))
 
 

@@ -1,5 +1,6 @@
 """`robust_policy`: greedy where data cover everything, pessimistic where only suspects or nobody speak."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,9 @@ import scipy.stats
 
 from robust_rlhf_jax import Status, attacks, fit_reward, robust_policy, sample_preferences
 from robust_rlhf_jax.algorithms import standard
-from robust_rlhf_jax.algorithms.front_door import _possible
+from robust_rlhf_jax.algorithms.descent import DescentProblem, Evaluation, SubgradientDescent, descend
+from robust_rlhf_jax.algorithms.front_door import _Certified, _Possible, _possible
+from robust_rlhf_jax.likelihood.confidence import ellipsoid
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.rewards.scarcity import secured
@@ -39,6 +42,7 @@ def test_where_data_cover_everything_it_is_greedy():
     np.testing.assert_array_equal(solution.theta, data.per_step(model.theta))
     assert not solution.diagnostics["pessimistic"]
     assert solution.diagnostics["epsilon"] == 0
+    assert solution.diagnostics["oracle_calls"] == 1
     oracle = RLSVI()
     plan = jax.jit(lambda d, t: oracle.solve(oracle.prepare(d, jnp.float32(0.1), key=KEY), t).policy)
     np.testing.assert_array_equal(solution.policy, plan(data, solution.theta))
@@ -59,6 +63,8 @@ def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
     assert returned(mdp, solution) > 0.9 * clean
     assert solution.diagnostics["pessimistic"]
     assert solution.diagnostics["guaranteed_gain"] <= solution.diagnostics["promised_gain"]
+    # The greedy plan, sixty steps of the descent, and the plans at its average and at its best iterate.
+    assert solution.diagnostics["oracle_calls"] == 63
 
 
 @pytest.mark.slow
@@ -142,8 +148,46 @@ def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_direc
     directions = np.random.default_rng(0).standard_normal((500, seen.shape[1])) @ seen.T
     missed = np.mean([abs(gap @ d) > float(possible.uncertainty(jnp.asarray(d))) for d in directions])
     assert 0.0 < missed < 0.3
+    # Nothing is believed to be longer than three times the estimate and 1.
+    length = np.linalg.norm(np.asarray(found.theta) * np.asarray(possible.sizes))
+    np.testing.assert_allclose(possible.set.radius, 3.0 * length + 1.0, rtol=1e-3)
     unseen = jnp.asarray(vectors[:, values <= 1e-4 * values[-1]][:, 0])
     assert possible.uncertainty(unseen) > 5 * possible.uncertainty(jnp.asarray(vectors[:, -1]))
+
+
+class Plans(eqx.Module):
+    """The best of a few plans, each known by its expected features, as an objective."""
+
+    features: jax.Array
+
+    calls = 1
+    memory = None
+
+    def evaluate(self, theta, memory, *, key):
+        worth = self.features @ theta
+        best = jnp.argmax(worth)
+        return Evaluation(worth[best], self.features[best], Status.CONVERGED.array())
+
+
+def test_the_best_iterate_has_the_best_certificate(x64):
+    """min over the ellipsoid of θ·φ = θ̂·φ − 1.645‖φ‖ in the norm of the inverse information, for every plan tried."""
+    rng = np.random.default_rng(1)
+    features, root = 3 * rng.normal(size=(12, 3)), rng.normal(size=(3, 3))
+    centre, known, sizes = rng.normal(size=3), root @ root.T, np.array([1.0, 2.0, 0.5])
+    scaled = jnp.asarray(known / sizes / sizes[:, None])
+    allowed = ellipsoid(scaled, jnp.asarray(centre * sizes), 1.645, 100.0)
+    possible = _Possible(allowed, jnp.asarray(sizes), jnp.linalg.cholesky(scaled))
+    problem = DescentProblem(
+        _Certified(Plans(jnp.asarray(features)), possible), allowed, allowed.centre, jnp.asarray(2.0)
+    )
+    found = descend(problem, key=KEY, steps=30, solver=SubgradientDescent(history_length=30))
+    spread = np.sqrt(np.sum(features * np.linalg.solve(known, features.T).T, axis=1))
+    guaranteed = features @ centre - 1.645 * spread
+    tried = np.argmax(features @ (np.asarray(found.history.theta) / sizes).T, axis=0)
+    assert len(set(tried.tolist())) > 2
+    np.testing.assert_allclose(found.best_value, -guaranteed[tried].max(), rtol=1e-9)
+    chosen = np.argmax(features @ (np.asarray(found.best_theta) / sizes))
+    assert guaranteed[chosen] == guaranteed[tried].max()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from linear_programs import flow_constraints
 from scipy.optimize import linprog
 
@@ -15,16 +16,19 @@ from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
     FirstOrderConfig,
+    PessimisticMLEConfig,
     Smoothing,
     condition_number,
     pessimistic_mle,
 )
+from robust_rlhf_jax.algorithms._pessimistic_mle import _linear_set
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
-from robust_rlhf_jax.algorithms.pessimism import DOUBT, _likely_rewards
+from robust_rlhf_jax.algorithms.pessimism import DOUBT, _explained_rewards, _likely_rewards
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
 from robust_rlhf_jax.attacks import flip_confident
 from robust_rlhf_jax.kernels.smoothing import sample_directions
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle, OracleResult
+from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
 
 from .cutting_planes import minimum_over_confidence_set, value_program
@@ -285,6 +289,38 @@ def test_an_oracle_without_subgradient_says_so(holes):
         condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
 
 
+@pytest.mark.parametrize("penalty", ["likelihood", "linear"])
+def test_a_baseline_stops_at_the_edge_of_its_own_set(penalty, small_mdp64):
+    """One step far too long ends where ℓ has lost ζ, or where its quadratic model at the mean curvature has."""
+    data = sample_preferences(jax.random.key(0), small_mdp64, 200)
+    config = PessimisticMLEConfig(penalty, DescentConfig(gradient="autodiff", steps=1, step_size=1e3), 50.0)
+    found = pessimistic_mle(jax.random.key(1), data, 0.0, oracle=ExactOracle(small_mdp64), config=config)
+    x, labels = np.asarray(data.differences()), np.asarray(data.labels)
+    theta, centre = (np.ravel(t) for t in (found.theta, found.diagnostics["theta_estimate"]))
+    chance = 1 / (1 + np.exp(-x @ centre))
+    lost = {
+        "likelihood": np.mean(
+            np.logaddexp(0, -labels * (x @ theta)) - np.logaddexp(0, -labels * (x @ centre))
+        ),
+        "linear": 0.5 * np.mean(chance * (1 - chance)) * np.mean((x @ (theta - centre)) ** 2),
+    }
+    assert np.linalg.norm(theta) < 49
+    np.testing.assert_allclose(lost[penalty], found.diagnostics["zeta"], rtol=1e-3)
+    assert abs(lost["likelihood"] - lost["linear"]) > 0.01 * lost[penalty]
+
+
+def test_the_linear_set_has_the_mean_curvature_of_the_likelihood(x64):
+    """½c̄(θ − θ̂)ᵀΣ(θ − θ̂) ≤ ζ, c̄ the mean of P(1 − P): in NumPy, just inside and just outside of the edge."""
+    rng = np.random.default_rng(0)
+    x, centre, zeta = rng.normal(size=(50, 3)), np.array([1.5, -1.0, 0.5]), 0.02
+    allowed = _linear_set(jnp.asarray(x), jnp.asarray(centre), zeta, 100.0)
+    chance = 1 / (1 + np.exp(-x @ centre))
+    for way in rng.normal(size=(5, 3)):
+        edge = np.sqrt(2 * zeta / (np.mean(chance * (1 - chance)) * np.mean((x @ way) ** 2)))
+        assert allowed.contains(jnp.asarray(centre + (1 - 1e-6) * edge * way))
+        assert not allowed.contains(jnp.asarray(centre + (1 + 1e-6) * edge * way))
+
+
 @pytest.mark.slow
 def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     """Θ is about the pairs that θ̂ believes: else a tenth of confident lies makes it so wide that nothing is better
@@ -302,6 +338,33 @@ def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     solution = condition_number(jax.random.key(3), data, 0.1, oracle=ExactOracle(mdp), config=config)
     assert normalised_gap(mdp, behaviour[0]) > 0.1
     assert normalised_gap(mdp, solution.policy) < 0.03
+
+
+def test_the_set_of_what_is_explained_is_the_ellipsoid_of_the_undisputed_pairs(x64):
+    """(θ − θ̂)ᵀF(θ − θ̂) ≤ χ² at .9, F their secant information in NumPy; where pairs are planted, and where none are."""
+    rng = np.random.default_rng(0)
+    x, theta = rng.normal(size=(2000, 4)), np.array([1.0, -1.0, 0.5, 0.5])
+    labels = np.where(x @ theta + rng.logistic(size=2000) > 0, 1.0, -1.0)
+    planted, wrong = x.copy(), labels.copy()
+    planted[:100], wrong[:100] = -5.0 * theta, 1.0
+    for rows, said, epsilon, gone in ((x, labels, 0.0, 0.0), (planted, wrong, 0.05, 0.05)):
+        data = preferences_from_options(np.zeros_like(rows), rows, said)
+        allowed, status, extra = eqx.filter_jit(_explained_rewards)(
+            data, jnp.asarray(epsilon), jnp.asarray(50.0)
+        )
+        assert status == Status.CONVERGED
+        assert extra["rank"] == 4
+        np.testing.assert_allclose(extra["removed_mass"], gone, atol=0.01)
+        found = fit_data(data, jnp.asarray(epsilon))
+        kept, level = np.asarray(found.undisputed), scipy.stats.chi2.ppf(0.9, 4)
+        np.testing.assert_allclose(extra["zeta"], level / (2 * kept.sum()), rtol=0.01)
+        margins = np.abs(rows @ np.asarray(found.theta))
+        known = (rows.T * (kept * np.tanh(margins / 2) / (2 * margins))) @ rows
+        np.testing.assert_allclose(allowed.centre, found.theta, rtol=1e-3)
+        for way in rng.normal(size=(5, 4)):
+            edge = np.sqrt(level / (way @ known @ way))
+            for length, inside in ((0.97, True), (1.03, False)):
+                assert allowed.contains(found.theta + length * edge * way) == inside
 
 
 def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():

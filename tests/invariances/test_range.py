@@ -31,6 +31,17 @@ def test_a_covariance_beyond_the_range_is_reported(power):
     assert found.rank == 3
 
 
+@pytest.mark.parametrize("size", [1e6, 1e20, 1e38])
+def test_one_absurd_row_does_not_reach_the_covariance(size):
+    clean = robust_covariance(ROWS, 0.05)
+    rows = ROWS.copy()
+    rows[7] = size
+    found = robust_covariance(rows, 0.05)
+    assert found.status == Status.CONVERGED
+    assert found.weights[7] == 0
+    np.testing.assert_allclose(found.covariance, clean.covariance, atol=0.1)
+
+
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
 def test_half_precision_is_worked_with_in_single(dtype):
     rows = jnp.asarray(ROWS, dtype)

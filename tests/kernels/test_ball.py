@@ -133,6 +133,19 @@ def test_projection_is_the_closest_point(theta, other, radius):
     np.testing.assert_allclose(again, point, rtol=1e-6)
 
 
+@pytest.mark.parametrize("radius", [0.7, 3.0, 1e4])
+def test_the_residual_is_what_the_ball_leaves_of_the_gradient(radius, x64):
+    """All of it inside the ball and where it points inwards; on the sphere less what points outwards."""
+    theta = radius * jnp.asarray([0.6, 0.0, -0.8])
+    outward, along = jnp.asarray([0.6, 0.0, -0.8]), jnp.asarray([0.8, 2.0, 0.6])
+    residual = jax.jit(ball.ball_residual)
+    np.testing.assert_allclose(residual(theta, 5.0 * outward + along, radius), along, atol=1e-12)
+    np.testing.assert_allclose(residual(theta, along - 5.0 * outward, radius), along - 5.0 * outward)
+    for shorter in (0.999, 0.5, 0.0):
+        found = residual(shorter * theta, 5.0 * outward + along, radius)
+        np.testing.assert_allclose(found, 5.0 * outward + along)
+
+
 def test_projection_of_the_centre():
     np.testing.assert_array_equal(project(jnp.zeros(3), 1.0), 0.0)
 

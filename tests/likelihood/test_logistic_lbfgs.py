@@ -246,6 +246,16 @@ def test_matrix_meets_the_secant_equation_and_is_positive(x64):
     np.testing.assert_allclose(np.linalg.inv(b), inverse, rtol=1e-9, atol=1e-12)
 
 
+def test_a_pair_that_curves_upwards_does_not_touch_the_matrix(x64):
+    moves = np.random.default_rng(9).normal(size=(2, 5))
+    changes = np.stack([-moves[0], 2.0 * moves[1]])
+    b = [
+        bfgs_matrix(jnp.asarray(m), jnp.asarray(c), 1.7)
+        for m, c in ((moves, changes), (moves[1:], changes[1:]))
+    ]
+    np.testing.assert_array_equal(*b)
+
+
 @pytest.mark.parametrize("wide", PRECISIONS)
 @pytest.mark.parametrize("shape", [(80, 6), (20, 50)])
 def test_span_of_the_rows_from_either_gram(wide, shape):
@@ -317,6 +327,16 @@ def test_many_parameters():
     assert found.objective >= plain.value
     assert found.rank == n
     assert seconds < 20  # compilation too
+
+
+def test_downhill_no_step_is_taken(x64):
+    """However short: the old point comes back, with a length of 0."""
+    problem = problem_of(*sample())
+    state = logistic_lbfgs.BallLBFGS().init(problem, key=None)
+    scale, point = logistic_lbfgs.backtrack(problem, state, -state.gradient, 0.0)
+    assert scale == 0
+    for old, new in zip((state.theta, state.margins, state.value, state.gradient), point, strict=True):
+        np.testing.assert_array_equal(new, old)
 
 
 @pytest.mark.parametrize(("scale", "kept"), [(0.0, False), (0.5, True)])

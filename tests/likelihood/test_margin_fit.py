@@ -8,8 +8,8 @@ import scipy.optimize
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
-from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
-from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic, DensityPower, TiltedLogistic
+from robust_rlhf_jax.likelihood.margin_fit import MarginNewton, _backtrack, fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic, DensityPower, MarginLoss, TiltedLogistic
 
 from .logistic_reference import slsqp
 
@@ -39,6 +39,23 @@ def test_slope_and_curvature_are_derivatives(name, x64):
     bend = jax.vmap(jax.grad(lambda v: loss.slope(v)))(m)
     np.testing.assert_allclose(loss.slope(m), slope, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(loss.curvature(m), np.abs(bend), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("part", ["value", "slope", "curvature"])
+def test_a_loss_that_lacks_a_part_cannot_be_made(part):
+    others = {"value", "slope", "curvature"} - {part}
+    with pytest.raises(TypeError, match=part):
+        type("Partial", (MarginLoss,), dict.fromkeys(others, lambda self, margins: margins))()
+
+
+@names
+def test_uphill_no_step_is_taken(name, x64):
+    """However short: the old point comes back."""
+    problem = margin_problem(LOSSES[name](), *map(jnp.asarray, sample()), 5.0)
+    state = MarginNewton().init(problem, key=None)
+    point = _backtrack(problem, state, state.gradient)
+    for old, new in zip((state.theta, state.margins, state.value, state.gradient), point, strict=True):
+        np.testing.assert_array_equal(new, old)
 
 
 @names

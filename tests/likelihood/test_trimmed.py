@@ -11,6 +11,8 @@ import scipy.special
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.likelihood.geometry import dense_geometry, wide_geometry
+from robust_rlhf_jax.likelihood.separation import some_direction_flat
 from robust_rlhf_jax.likelihood.trimmed import default_tolerance
 
 
@@ -50,6 +52,46 @@ def numpy_newton(x, labels, radius, steps=40):
         theta = theta + np.linalg.solve(hessian, (labels * chance) @ x)
     assert np.linalg.norm(theta) < radius
     return theta
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_one_direction_of_sure_pairs_is_flat(columns):
+    """However many others there are, of whose pairs the fit is not sure; rows of zeros have no direction."""
+    x = np.eye(columns, dtype=np.float32)[np.arange(120) % columns]
+    for sure, flat in ((np.arange(120) % columns == 0, True), (np.zeros(120, bool), False)):
+        margins = jnp.where(jnp.asarray(sure), 14.0, -1.0)
+        assert some_direction_flat(jnp.asarray(x), jnp.ones(120), margins, jnp.float32(0.0)) == flat
+        assert not some_direction_flat(jnp.zeros((120, columns)), jnp.ones(120), margins, jnp.float32(0.0))
+
+
+@pytest.mark.parametrize("describe", [dense_geometry, wide_geometry])
+@pytest.mark.parametrize("whiten", [True, False])
+def test_rows_are_described_alike_with_and_without_a_moment(describe, whiten, x64):
+    """Beside NumPy, rows of one length: root mean square, rank, Mahalanobis lengths, the projector or the projected."""
+    rng = np.random.default_rng(0)
+    signs, weights, starts = (
+        rng.choice([-1.0, 1.0], (60, 3)),
+        rng.uniform(0.2, 1.0, 60),
+        rng.normal(size=(2, 4)),
+    )
+    x = np.column_stack([signs, -2.0 * signs[:, 0]]) * 3.0
+    found = jax.jit(describe, static_argnums=4)(x, weights, 0.0, starts, whiten)
+    np.testing.assert_allclose(
+        found.row_size**2, np.average(np.sum(x**2, axis=1), weights=weights), rtol=1e-9
+    )
+    assert found.rank == 3
+    moment = (x.T * weights) @ x / weights.sum()
+    if whiten:
+        lengths = np.sqrt(np.sum(x @ np.linalg.pinv(moment, rcond=1e-9) * x, axis=1))
+        np.testing.assert_allclose(found.lengths, lengths, rtol=1e-6)
+    else:
+        assert found.lengths is None
+    onto = np.linalg.pinv(x) @ x
+    if found.projector is None:
+        np.testing.assert_allclose(found.starts, starts @ onto, atol=1e-9)
+    else:
+        np.testing.assert_allclose(found.projector, onto, atol=1e-9)
+        np.testing.assert_allclose(found.moment, moment, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])

@@ -104,6 +104,13 @@ def test_an_absurd_row_is_shortened_in_its_direction(size):
     np.testing.assert_allclose(z[7] / np.linalg.norm(z[7]), direction / np.linalg.norm(direction), atol=1e-3)
 
 
+def test_rows_of_more_than_ten_typical_lengths_are_far():
+    """Rows along one axis each, of length 1 but for three."""
+    x = np.eye(k)[np.arange(n) % k]
+    x[[3, 8, 50]] *= [[9.0], [11.0], [-1e6]]
+    np.testing.assert_array_equal(np.flatnonzero(pairs_of(x).far), [8, 50])
+
+
 def test_swapped_pairs_are_mirror_images():
     x, labels = normal_pairs(n=n)
     flips = np.random.default_rng(3).choice([-1.0, 1.0], n)

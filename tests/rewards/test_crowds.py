@@ -2,9 +2,10 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.suspicion import crowd_odds, suspicion_of
+from robust_rlhf_jax.rewards.suspicion import _lengths, crowd_odds, suspicion_of
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(1200, 3)).astype(np.float32)
@@ -41,6 +42,26 @@ def test_pairs_left_out_are_in_the_upper_half():
     weights = jnp.ones(1200).at[:10].set(0.0)
     scores = suspicion(X, LABELS, weights)
     assert (scores[:10] >= 0.5).all()
+
+
+@pytest.mark.parametrize(("count", "odds"), [(3, 0.0), (4, 8.0)])
+def test_three_sure_contradictions_are_no_crowd_and_four_are(count, odds):
+    """More than 3√(v + 1), where next to none are expected."""
+    margins = np.linspace(5.0, 9.0, 1600)
+    margins[1590 : 1590 + count] *= -1
+    found = np.asarray(crowd_odds(jnp.asarray(margins, jnp.float32), jnp.ones(1600)))
+    np.testing.assert_array_equal(found, np.where(margins < 0, odds, 0.0))
+
+
+def test_lengths_are_those_by_the_pairs_that_count(x64):
+    """Mahalanobis', in float64: rows far out that were left out have no say in what is far."""
+    x = X.astype(float)
+    x[:50] *= 8.0
+    weights = np.where(np.arange(1200) < 50, 0.0, np.random.default_rng(2).uniform(0.5, 1.0, 1200))
+    found = _lengths(unit_free(jnp.asarray(x), jnp.asarray(LABELS, float)), jnp.asarray(weights))
+    moment = (x.T * weights) @ x / weights.sum()
+    expected = np.sqrt(np.sum(x * np.linalg.solve(moment, x.T).T, axis=1))
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 def test_cells_and_odds_are_those_of_the_definition():

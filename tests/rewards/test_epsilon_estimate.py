@@ -4,10 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.rewards.share import FLIPS, most_flips
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.explanations import Explanations
+from robust_rlhf_jax.rewards.selection import Judgement
+from robust_rlhf_jax.rewards.share import FLIPS, corrupt_share, most_flips
 
 THETA = np.array([1.0, -0.8, 0.5])
 
@@ -61,6 +66,64 @@ def test_most_flips_covers_the_share_and_is_tight_where_margins_are_large():
     small = 0.5 * rng.normal(size=2000)
     agree = rng.uniform(size=small.size) < 1 / (1 + np.exp(-small))
     assert float(most_flips(jnp.asarray(np.where(agree, small, -small), jnp.float32))) > 0.15
+
+
+def test_most_flips_is_where_the_profile_has_fallen_by_1_92():
+    """SciPy's profile over the scale at any share, and its root; between two shares that are tried a line is drawn."""
+    rng = np.random.default_rng(1)
+    m = rng.normal(size=4000) * 4
+    m = np.where(rng.uniform(size=m.size) < 0.93 / (1 + np.exp(-m)) + 0.035, m, -m)
+
+    def profile(share):
+        def lost(log_scale):
+            return -np.sum(np.log((1 - 2 * share) * scipy.special.expit(np.exp(log_scale) * m) + share))
+
+        return -scipy.optimize.minimize_scalar(lost, bounds=(-3, 3), method="bounded").fun
+
+    top = scipy.optimize.minimize_scalar(lambda q: -profile(q), bounds=(0.0, 0.4), method="bounded")
+    for times in (1.0, 3.0):
+        root = scipy.optimize.brentq(lambda q, t=times: profile(q) + top.fun + 1.92 * t, top.x, 0.45)
+        found = float(most_flips(jnp.asarray(m, jnp.float32), times))
+        np.testing.assert_allclose(found, root, atol=0.002)
+
+
+# (chosen, needed, plausible) of three explanations that leave out 0, .1 and .15: (estimate, lower, upper) for ε = .2.
+# Of what is needed honest choices explain .025, and chance .6/√N = .0168.
+VERDICTS = {
+    "little is needed": ((0, [0.03, 0.04, 0.05], [1, 0, 0]), (0.0, 0.0, 0.05)),
+    "a suspicion": ((0, [0.03, 0.04, 0.05], [1, 1, 0]), (0.0, 0.0, 0.1)),
+    "a larger one": ((0, [0.03, 0.04, 0.05], [1, 1, 1]), (0.0, 0.0, 0.15)),
+    "more than the ceiling": ((0, [0.25, 0.06, 0.25], [1, 0, 0]), (0.0, 0.0, 0.2)),
+    "an alarm": ((0, [0.1, 0.12, 0.11], [1, 0, 0]), (0.0, 0.0582, 0.2)),
+    "evidence": ((1, [0.2, 0.08, 0.2], [0, 1, 0]), (0.1, 0.0382, 0.2)),
+    "evidence of less": ((1, [0.2, 0.15, 0.17], [0, 1, 0]), (0.1, 0.1, 0.2)),
+    "evidence of nothing": ((2, [0.2, 0.03, 0.03], [0, 0, 1]), (0.15, 0.0, 0.2)),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_what_is_certain_and_what_is_possible(case):
+    (chosen, needed, plausible), expected = VERDICTS[case]
+    n = 1280
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(n, 3)) * 20
+    pairs = unit_free(jnp.asarray(x, jnp.float32), jnp.sign(jnp.asarray(x @ THETA, jnp.float32)))
+    left_out = np.array([0.0, 0.1, 0.15])
+    t = jnp.tile(pairs.from_theta @ jnp.asarray(THETA, jnp.float32), (3, 1))
+    weights = np.arange(n) >= left_out[:, None] * n
+    claims = Explanations(t, jnp.asarray(weights, jnp.float32), jnp.ones(3, bool), jnp.zeros((3, 3)))
+    nothing = jnp.zeros(3)
+    found = Judgement(
+        jnp.asarray(chosen),
+        jnp.asarray(plausible, bool),
+        nothing,
+        jnp.asarray(needed),
+        nothing,
+        nothing,
+        nothing,
+    )
+    estimate, (lower, upper) = jax.jit(corrupt_share)(pairs, claims, found, 0.2, 1.0)
+    np.testing.assert_allclose([estimate, lower, upper], expected, atol=2e-4)
 
 
 def test_the_message_is_for_the_host():

@@ -9,6 +9,7 @@ import scipy.special
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import fit
 from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.weighted_fit import fit as weighted_fit
 
 from .worlds import (
     THETA,
@@ -165,6 +166,16 @@ def test_separable_labels_are_said():
         assert theta @ THETA > 0.99 * np.linalg.norm(theta) * np.linalg.norm(THETA)
 
 
+def test_labels_that_a_reward_explains_accuse_nobody():
+    x, _ = normal_pairs(0, 2 * N)
+    x = x[np.argsort(-np.abs(x @ THETA))[:N]]
+    labels = np.sign(x @ THETA)
+    plain, found = (fitted(x, labels, epsilon) for epsilon in (0.0, 0.2))
+    np.testing.assert_array_equal(found.theta, plain.theta)
+    np.testing.assert_array_equal(found.undisputed, 1.0)
+    np.testing.assert_array_equal(found.interval, 0.0)
+
+
 def test_a_feature_that_always_wins_is_said():
     """Three pairs show it, all won: its θ has no best value, and the others are as without it."""
     x, labels = normal_pairs(0)
@@ -205,6 +216,30 @@ def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
         rows = rows[np.abs(rows).max(axis=1) > 0]
         assert len(rows) == 1
         np.testing.assert_allclose(np.abs(rows[0]) / np.linalg.norm(rows[0]), np.eye(K)[5], atol=0.05)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_the_kept_pairs_do_not_show_is_fitted_to_those_left_out(alone, x64):
+    """Three of four left-out pairs are for the last feature: log 3. Where kept pairs show it too, nothing is mended."""
+    x, labels = normal_pairs(0)
+    bad = np.arange(N) < 100
+    x[:, 5] = bad if alone else 1.0 * (np.arange(N) % 2)
+    labels[bad] = np.where(np.arange(100) % 4 == 0, -1.0, 1.0)
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    weights = jnp.asarray(1.0 - bad)
+    t = weighted_fit(pairs, weights, jnp.zeros(K)).t
+    found, basis = jax.jit(fit._keep_every_direction)(pairs, weights, t)
+    directions = np.asarray(basis)[np.linalg.norm(basis, axis=1) > 0]
+    assert len(directions) == alone
+    if not alone:
+        np.testing.assert_array_equal(found, t)
+    for way in directions:
+        theta = np.asarray(pairs.to_theta) @ way
+        np.testing.assert_allclose(np.abs(theta) / np.linalg.norm(theta), np.eye(K)[5], atol=1e-3)
+        before, after = (np.asarray(pairs.z)[bad] @ way * (way @ np.asarray(part)) for part in (t, found))
+        assert np.abs(before).max() < 0.1
+        np.testing.assert_allclose(after, np.log(3.0), rtol=0.01)
+        np.testing.assert_allclose(np.asarray(found) - way * (way @ found), t - way * (way @ t), atol=0.01)
 
 
 def test_a_number_that_is_not_finite_is_said():

@@ -98,6 +98,22 @@ def test_confident_lies_go():
         assert found.excess <= 1.1 + 3 * np.sqrt(6 / N) + 1e-6
 
 
+@pytest.mark.parametrize(
+    ("budget", "left", "gone"), [(60.0, 100.0, 3), (240.0, 100.0, 10), (5.0, 100.0, 1), (240.0, 4.0, 4)]
+)
+def test_a_twenty_fourth_of_the_budget_goes_at_a_time(budget, left, gone):
+    """In whole pairs that make it up, one at least and no more than is left; none once λ is near 1."""
+    pairs = unit_free(*(jnp.asarray(part, jnp.float32) for part in normal_pairs(0)))
+    shares = np.random.default_rng(0).permutation(N) + 1.0
+    for excess, calm in ((3.0, False), (1.05, True)):
+        surprise = label_outliers.Surprise(jnp.float32(excess), jnp.asarray(shares, jnp.float32))
+        kept, settled = label_outliers.without_most_surprising(
+            pairs, jnp.ones(N), surprise, jnp.float32(budget), jnp.float32(left)
+        )
+        np.testing.assert_array_equal(kept, shares <= N - gone)
+        assert settled == calm
+
+
 @pytest.mark.parametrize("budget", [0.0, 7.0, 50.0])
 def test_no_more_than_the_budget_goes(budget):
     x, labels = normal_pairs(0)

@@ -71,6 +71,34 @@ def test_weighted_with_a_prior_equals_scipy(wide, tolerance, spread):
             assert found.status == Status.CONVERGED
 
 
+@pytest.mark.parametrize("prior", [0.02, 1.0])
+def test_a_prior_is_that_many_wins_and_losses_along_every_axis(prior, x64):
+    z, labels, weights, start = problem(0)
+    weights[-2 * r :] = prior
+    some = [part[: -2 * r] for part in (z, labels, weights)]
+    found = maximise(*map(jnp.asarray, (*some, start)), radius=30.0, prior=prior)
+    expected = reference(z, labels, weights)
+    np.testing.assert_allclose(found.t, expected, rtol=1e-6)
+    np.testing.assert_allclose(found.value, value(expected, z, labels, weights), rtol=1e-9)
+    chance = scipy.special.expit(z @ expected)
+    curvature = (z.T * (weights * chance * (1 - chance))) @ z / weights.sum()
+    # From the optimum, since the factor is that of the last step.
+    factor = maximise(*map(jnp.asarray, (*some, expected)), radius=30.0, prior=prior).factor
+    np.testing.assert_allclose(factor @ factor.T, curvature, rtol=1e-6)
+
+
+def test_the_factor_of_a_similar_problem_serves_as_long_as_the_gradient_falls_fast(x64):
+    """Kept where its steps converge, replaced by the problem's own where they do not; the optimum is the same."""
+    z, labels, weights, start = problem(0)
+    own = maximise(*map(jnp.asarray, (z, labels, weights, start)), radius=30.0)
+    for factor, kept in ((1.02 * own.factor, True), (6.0 * own.factor, False), (0.1 * own.factor, False)):
+        arguments = map(jnp.asarray, (z, labels, weights, own.t + 0.01))
+        found = maximise(*arguments, radius=30.0, factor=factor)
+        assert np.array_equal(found.factor, factor) == kept
+        np.testing.assert_allclose(found.t, own.t, atol=1e-6)
+        assert found.status == Status.CONVERGED
+
+
 def test_a_ball_that_binds(x64):
     """Steps are projected on the ball: the end is in it, no worse than the start, and near the best point of it."""
     for seed in range(5):

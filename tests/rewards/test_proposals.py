@@ -52,6 +52,20 @@ def test_copies_stand_together():
     np.testing.assert_array_equal(proposed(x, labels)["lonely"], 1.0 - bad)
 
 
+@pytest.mark.parametrize("size", [0.1, 1.0, 100.0])
+def test_a_crowd_is_as_large_as_its_copies(size):
+    """Nearer than all others, among them, or farther out than any; everybody else stands (nearly) alone."""
+    x, labels = normal_pairs(0)
+    x[:30] = size * np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
+    x[:15] *= -1
+    found = np.asarray(
+        proposals.crowds(unit_free(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32)))
+    )
+    assert (found[:30] >= 30).all()
+    assert (found[:30] <= 31).all()
+    assert np.mean(found[30:]) < 1.1
+
+
 def test_likely_rows_are_a_fixed_point():
     """θ̂ of the pairs that θ̂ finds likeliest (Algorithm 2); the start is lost after a dozen rounds."""
     x, labels, _ = planted(*normal_pairs(0), 0.1, 0.8)

@@ -7,7 +7,7 @@ from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.protocol import RewardEstimate
-from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.registry import EMPHASIS, REWARD_ESTIMATORS
 
 RADIUS = 5.0
 RIVALS = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
@@ -106,6 +106,21 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
     assert close == (name in LIKELIHOOD_AT_ZERO)
     if close:
         np.testing.assert_allclose(found.weights, 1.0)
+
+
+@pytest.mark.parametrize("lies", [True, False])
+def test_removed_pairs_are_more_suspicious_only_if_their_labels_are(lies, x64):
+    """Fifty pairs that lie far out, whose labels are the opposite of the truth or drawn like the others'."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(1000, 2))
+    x[:50] += [0.0, 12.0]
+    labels = np.where(1.5 * x[:, 0] + rng.logistic(size=1000) > 0, 1.0, -1.0)
+    labels[:50] = np.where(lies, -np.sign(x[:50, 0]), labels[:50])
+    fit = jax.jit(lambda: REWARD_ESTIMATORS["filtered"](x, labels, 0.05, radius=RADIUS))()
+    surprise = np.logaddexp(0.0, -labels * (x @ np.asarray(fit.theta)))
+    # Of some the filter takes only a part.
+    np.testing.assert_allclose(fit.suspicion[:50] / surprise[:50], EMPHASIS if lies else 1.0, rtol=0.1)
+    assert np.mean(np.isclose(fit.suspicion[50:] / surprise[50:], 1.0)) > 0.9
 
 
 @rivals

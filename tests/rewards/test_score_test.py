@@ -86,6 +86,18 @@ def test_the_decision_is_the_formula(budget, overdispersion, x64):
     assert len(outcomes) >= 2, "the examples must tell the cases apart"
 
 
+def test_all_suspects_go_where_the_last_of_them_still_contradict(x64):
+    x, labels, bad = planted(*normal_pairs(0), 0.2, 3.0)
+    pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(labels))
+    z, t = np.asarray(pairs.z), np.linalg.solve(np.asarray(pairs.to_theta), THETA)
+    arrays = (1.0 - bad, 1.0 * bad, t, 300.0, 1.0)
+    mask, _ = numpy_contradicting(z, labels, *arrays, K)
+    np.testing.assert_array_equal(mask, bad)
+    out, settled = contradicting(pairs, *map(jnp.asarray, arrays))
+    np.testing.assert_array_equal(out, bad)
+    assert settled
+
+
 @pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
 def test_honest_suspects_come_back(draw):
     """Long rows, one half, those that show the last feature: 60 tests of chance 1/1000 at most, 5 standard errors."""

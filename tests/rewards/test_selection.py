@@ -127,6 +127,21 @@ def test_what_the_data_refute_is_not_plausible():
     assert found.plausible.tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize(("left_out", "chosen"), [("ordinary", 0), ("absurd", 1)])
+def test_with_nothing_at_stake_certainty_decides_only_against_absurd_rows(left_out, chosen):
+    """The plain fit is a little off the truth: it loses likelihood for certain, but hardly a decision."""
+    x, labels = normal_pairs(0, 4 * N)
+    x[:5] *= 1e6
+    off = THETA + 0.15 * np.roll(THETA, 1) * np.where(np.arange(K) % 2, 1.0, -1.0)
+    weights = np.ones((2, 4 * N))
+    weights[1, {"absurd": slice(5), "ordinary": slice(5, 10)}[left_out]] = 0.0
+    found = verdict(x, labels, [off, THETA], weights, [True] * 2, 0.1)
+    assert found.admissible.all()
+    assert found.lead[1] > 2
+    assert found.at_stake[1] < 0.01
+    assert found.chosen == chosen
+
+
 def test_a_lead_is_in_standard_errors():
     """The same pairs four times over: the error of a difference in score halves."""
     x, labels = normal_pairs(0)
