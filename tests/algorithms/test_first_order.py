@@ -81,6 +81,7 @@ class Shortenable(ExactOracle):
         return self.solve(prepared, theta), warm
 
 
+@pytest.mark.slow
 def test_fifty_short_games_and_twenty_longer_ones(small_mdp):
     """Games of 100 and of 400 iterations, and one call for the plan: the 71 calls of docs/primal_dual.md."""
     data = sample_preferences(jax.random.key(0), small_mdp, 100)

@@ -340,6 +340,7 @@ def test_confident_lies_do_not_drive_it_back_to_the_behaviour():
     assert normalised_gap(mdp, solution.policy) < 0.03
 
 
+@pytest.mark.slow
 def test_the_set_of_what_is_explained_is_the_ellipsoid_of_the_undisputed_pairs(x64):
     """(θ − θ̂)ᵀF(θ − θ̂) ≤ χ² at .9, F their secant information in NumPy; where pairs are planted, and where none are."""
     rng = np.random.default_rng(0)

@@ -108,6 +108,7 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
         np.testing.assert_allclose(found.weights, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lies", [True, False])
 def test_removed_pairs_are_more_suspicious_only_if_their_labels_are(lies, x64):
     """Fifty pairs that lie far out, whose labels are the opposite of the truth or drawn like the others'."""
