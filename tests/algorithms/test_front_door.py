@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from robust_rlhf_jax import Status, attacks, fit_reward, robust_policy, sample_preferences
-from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.algorithms import front_door, standard
 from robust_rlhf_jax.algorithms.descent import DescentProblem, Evaluation, SubgradientDescent, descend
 from robust_rlhf_jax.algorithms.front_door import _Certified, _Possible, _possible
 from robust_rlhf_jax.likelihood.confidence import ellipsoid
@@ -153,6 +153,22 @@ def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_direc
     np.testing.assert_allclose(possible.set.radius, 3.0 * length + 1.0, rtol=1e-3)
     unseen = jnp.asarray(vectors[:, values <= 1e-4 * values[-1]][:, 0])
     assert possible.uncertainty(unseen) > 5 * possible.uncertainty(jnp.asarray(vectors[:, -1]))
+
+
+@pytest.mark.parametrize(("pairs", "heeded"), [(0, False), (1, True)])
+def test_one_pair_left_out_is_evidence(monkeypatch, pairs, heeded):
+    """Where nobody says ε: then disputed pairs and doubted directions count, and without it none."""
+    _, data = world("uniform")
+    plain = fit_data(data, jnp.float32(0.0))
+    doubted = plain.doubted.at[0, 1].set(1.0)
+    disputed = plain.undisputed.at[:3].set(0.0)
+    share = jnp.float32(pairs / PAIRS)
+    said = plain._replace(epsilon=share, undisputed=disputed, doubted=doubted)
+    monkeypatch.setattr(front_door, "fit_data", lambda data, epsilon: said)
+    found, remaining = front_door._fitted(data, None, jnp.float32(0.0))
+    np.testing.assert_array_equal(found.undisputed, disputed if heeded else plain.weights)
+    np.testing.assert_array_equal(found.doubted, doubted if heeded else 0.0 * doubted)
+    assert remaining == share
 
 
 class Plans(eqx.Module):

@@ -267,6 +267,20 @@ def test_bad_settings_are_named_in_one_sentence(case):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Smoothing(n_directions=1, chunk=1),
+        lambda: Smoothing(n_directions=2, antithetic=True),
+        lambda: DescentConfig(steps=1, averaging=0.0),
+        lambda: FirstOrderConfig(warm_steps=1, polish_steps=0, polish_warm_steps=1),
+        lambda: ConditionNumberConfig(zeta=0.0),
+    ],
+)
+def test_the_least_settings_are_allowed(make):
+    make()
+
+
 @pytest.mark.parametrize("algorithm", [condition_number, pessimistic_mle])
 @pytest.mark.parametrize(
     ("reference", "message"),

@@ -32,6 +32,10 @@ def test_never_above_and_seldom_further_below_than_promised(name, wide):
         assert np.mean(found < level) <= 0.05
 
 
+def test_a_start_of_zeros_finds_nothing():
+    assert top_by_lanczos(lambda v: 2.0 * v, jnp.zeros(5), 3) == 0
+
+
 def test_shortfall_by_hand():
     eta = (np.log(1.648 * np.sqrt(210) / 0.01) / 47) ** 2
     assert lanczos_shortfall(210, 0.01) == pytest.approx(eta)

@@ -14,6 +14,7 @@ from robust_rlhf_jax.kernels.primal_dual import PolicyTables, descent_gradient, 
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
 from robust_rlhf_jax.oracles.primal_dual.data import (
     clip_residuals,
+    filter_gradients,
     game_moments,
     split_gradients,
     starting_weights,
@@ -101,6 +102,22 @@ def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world):
     np.testing.assert_allclose(other.ascent, plain.ascent, atol=2e-3)
     np.testing.assert_array_equal(plain.flow, plain.ascent)
     np.testing.assert_array_equal(plain.arrival[1:], plain.ascent[:-1])
+
+
+def test_a_flow_counts_only_where_both_of_its_steps_are_sound(world):
+    """Samples whose second step the covariates' filter took: their third step's flow is gone, its ascent is not."""
+    mdp, data = world
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    game = eqx.tree_at(lambda g: g.base, game, game.base.at[1, :10].set(0.0))
+    w, beta = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
+    found = jax.jit(filter_gradients, static_argnums=6)(
+        game, starting_weights(game), mdp.theta, w, beta, policy_tables(game.table, w, w), 2
+    )
+    np.testing.assert_array_equal(found.ascent, game.base)
+    expected = np.asarray(game.base).copy()
+    expected[2, :10] = 0.0
+    np.testing.assert_array_equal(found.flow, expected)
+    np.testing.assert_array_equal(found.arrival, expected)
 
 
 def test_gradients_of_a_group_are_means_over_its_samples(world):

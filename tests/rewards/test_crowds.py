@@ -13,16 +13,24 @@ T = np.array([1.0, -1.0, 0.5])
 LABELS = np.where(RNG.uniform(size=1200) < 1 / (1 + np.exp(-X @ T)), 1.0, -1.0).astype(np.float32)
 
 
-def suspicion(x, labels, weights=None):
+def suspicion(x, labels, weights=None, epsilon=0.1):
     pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
     t = np.linalg.lstsq(np.asarray(pairs.to_theta), T, rcond=None)[0].astype(np.float32)
     weights = jnp.ones(len(x)) if weights is None else weights
-    return np.asarray(suspicion_of(pairs, jnp.asarray(t), weights, 0.1))
+    return np.asarray(suspicion_of(pairs, jnp.asarray(t), weights, epsilon))
 
 
 def test_on_honest_labels_it_is_the_posterior_of_a_lie():
     chance = 1 / (1 + np.exp(-LABELS * (X @ T)))
     np.testing.assert_allclose(suspicion(X, LABELS), 0.05 / (0.9 * chance + 0.05), rtol=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.004])
+def test_where_nothing_is_amiss_labels_are_ranked_as_at_one_in_a_hundred(epsilon):
+    chance = 1 / (1 + np.exp(-LABELS * (X @ T)))
+    np.testing.assert_allclose(
+        suspicion(X, LABELS, epsilon=epsilon), 0.005 / (0.99 * chance + 0.005), rtol=1e-3
+    )
 
 
 def test_honest_contradictions_are_no_crowd():
