@@ -180,7 +180,8 @@ def main():
         for module, operator, mutated in sample(options.count, options.seed, options.folders):
             if time.monotonic() - began > options.budget:
                 break
-            target, original = copy / PACKAGE / f"{module}.py", (ROOT / PACKAGE / f"{module}.py").read_text()
+            target = copy / PACKAGE / f"{module}.py"
+            original = target.read_text()
             target.write_text(mutated)
             found = outcome(copy, mirrored_tests(module), options.python, options.limit)
             target.write_text(original)

@@ -68,7 +68,10 @@ class BallLBFGS(eqx.Module):
 
     def terminate(self, problem: LogisticProblem, state: LBFGSState) -> Int[Array, ""]:
         done = _far_stationarity(problem, state) <= 32 * _gradient_rounding(problem, state.margins)
-        stop = (done | (state.idle >= PATIENCE)) & ~_is_saturated(problem, state)
+        # The ray to a ball that is too far away for a step of this precision is given up.
+        stop = ((done | (state.idle >= PATIENCE)) & ~_is_saturated(problem, state)) | (
+            state.idle >= 2 * PATIENCE
+        )
         return jnp.where(stop, Status.CONVERGED.array(), Status.RUNNING.array())
 
     def extract(self, problem: LogisticProblem, state: LBFGSState) -> Float[Array, " k"]:

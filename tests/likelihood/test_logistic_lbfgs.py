@@ -295,6 +295,17 @@ def test_trimmed_fit_is_that_by_newton(n, k, x64):
     assert found.status == expected.status == (Status.SEPARABLE if separable else Status.CONVERGED)
 
 
+@pytest.mark.parametrize("radius", [1e6, 1e10, np.inf])
+def test_separable_labels_are_named_whatever_the_ball(radius):
+    """A ball that no step of float32 reaches: the fit gives up the way and says why."""
+    x, labels, _ = separable()
+    x, labels = jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32)
+    found = trimmed_mle(x, labels, 0.0, radius=radius, newton_limit=1)
+    assert found.status == Status.SEPARABLE
+    assert found.newton_steps < 200
+    assert (labels * (x @ found.theta) > 0).all()
+
+
 def test_trimmed_fit_reports_nan():
     x, labels, _ = sample(30, 6)
     x[3, 1] = np.nan
