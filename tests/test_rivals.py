@@ -17,6 +17,7 @@ def world(make_mdp):
     return mdp, sample_preferences(jax.random.key(0), mdp, 300), jax.random.key(1)
 
 
+@pytest.mark.slow
 def test_with_maximum_likelihood_it_is_plain_rlhf(world):
     _, data, key = world
     found, plain = fit_then_plan(key, data, 0.1, estimator="maximum_likelihood"), standard(key, data, 0.1)

@@ -34,6 +34,7 @@ def returned(mdp, solution):
     return 1.0 - float(normalised_gap(mdp, solution.policy))
 
 
+@pytest.mark.slow
 def test_where_data_cover_everything_it_is_greedy():
     """On clean data and told ε: θ̂ of `fit_reward`, planned by the oracle as it is."""
     mdp, data = world("uniform")
@@ -133,6 +134,7 @@ def test_an_oracle_with_subgradients():
     assert returned(mdp, solution) > 0.95 * returned(mdp, standard(KEY, data, 0.0, oracle=ExactOracle(mdp)))
 
 
+@pytest.mark.slow
 def test_the_set_of_rewards_holds_the_true_one_and_knows_nothing_of_unseen_directions():
     mdp, data = world("uniform")
     found = fit_data(data, jnp.float32(0.1))
@@ -185,6 +187,7 @@ class Plans(eqx.Module):
         return Evaluation(worth[best], self.features[best], Status.CONVERGED.array())
 
 
+@pytest.mark.slow
 def test_the_best_iterate_has_the_best_certificate(x64):
     """min over the ellipsoid of θ·φ = θ̂·φ − 1.645‖φ‖ in the norm of the inverse information, for every plan tried."""
     rng = np.random.default_rng(1)

@@ -303,6 +303,7 @@ def test_an_oracle_without_subgradient_says_so(holes):
         condition_number(jax.random.key(0), data, 0.0, oracle=RLSVI(), config=config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["likelihood", "linear"])
 def test_a_baseline_stops_at_the_edge_of_its_own_set(penalty, small_mdp64):
     """One step far too long ends where ℓ has lost ζ, or where its quadratic model at the mean curvature has."""

@@ -314,6 +314,7 @@ def test_trimmed_fit_reports_nan():
     )
 
 
+@pytest.mark.slow
 def test_many_parameters():
     """k = 2100 by default takes the solver without k×k arrays, and the trimmed fit works on it."""
     n, k = 1000, 2100

@@ -48,6 +48,7 @@ def test_a_loss_that_lacks_a_part_cannot_be_made(part):
         type("Partial", (MarginLoss,), dict.fromkeys(others, lambda self, margins: margins))()
 
 
+@pytest.mark.slow
 @names
 def test_uphill_no_step_is_taken(name, x64):
     """However short: the old point comes back."""

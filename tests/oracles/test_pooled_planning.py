@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, sample_segments
 from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, PrimalDual
@@ -40,7 +41,7 @@ def answer(oracle, data, epsilon, theta):
     return oracle.solve(oracle.prepare(data, epsilon, key=jax.random.key(2)), theta)
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", slow_where(lambda name: name == "rlsvi_fresh", ORACLES))
 def test_long_plans_from_short_segments(name, world):
     mdp, data = world
     best = optimal_policy(mdp)[1]

@@ -49,6 +49,7 @@ def large():
     return mdp, sample_preferences(jax.random.key(1), mdp, 20_000)
 
 
+@pytest.mark.slow
 def test_converges_on_clean_data_and_gives_the_subgradient(large):
     mdp, data = large
     prepared = prepare(PrimalDual(), data, jnp.float32(0.0))

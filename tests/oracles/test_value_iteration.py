@@ -76,6 +76,7 @@ def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
         np.testing.assert_array_equal(plain.policy[i], policy)
 
 
+@pytest.mark.slow
 def test_plentiful_clean_data_give_the_exact_value(small_mdp):
     """Over eight data sets: mean value, and Danskin's ∂V̂ = E_π̂[φ], within five standard errors, and those are small."""
     mdp, lsvi, rlsvi = small_mdp, LSVI(), RLSVI()

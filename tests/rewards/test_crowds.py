@@ -20,6 +20,7 @@ def suspicion(x, labels, weights=None, epsilon=0.1):
     return np.asarray(suspicion_of(pairs, jnp.asarray(t), weights, epsilon))
 
 
+@pytest.mark.slow
 def test_on_honest_labels_it_is_the_posterior_of_a_lie():
     chance = 1 / (1 + np.exp(-LABELS * (X @ T)))
     np.testing.assert_allclose(suspicion(X, LABELS), 0.05 / (0.9 * chance + 0.05), rtol=1e-3)

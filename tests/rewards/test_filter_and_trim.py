@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.special
 
@@ -134,6 +135,7 @@ def test_doubt_is_budget_beyond_twice_epsilon():
     np.testing.assert_array_equal(doubting(0.0, 0.2), 1.0)
 
 
+@pytest.mark.slow
 def test_the_filter_is_told_how_uncertain_the_covariance_is(monkeypatch):
     """Σ̂ is known up to a relative 2ε log 1/ε."""
     seen = []

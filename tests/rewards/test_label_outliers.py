@@ -59,6 +59,7 @@ def test_the_excess_is_the_top_generalised_eigenvalue(draw, wide, tolerance):
             np.testing.assert_allclose(np.sum(found.shares), expected, rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_wide_rows_take_power_steps(monkeypatch):
     """From below: what twelve steps reach of the eigenvalue."""
     x, labels = normal_pairs(0)

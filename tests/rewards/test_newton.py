@@ -149,6 +149,7 @@ def test_nan_is_said_and_batches_keep_their_lanes():
         assert found.status[i] == alone.status == Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_eager_equals_jit():
     arguments = [jnp.asarray(part, jnp.float32) for part in problem(0)]
     with jax.disable_jit():

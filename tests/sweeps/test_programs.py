@@ -62,6 +62,7 @@ def corrupt(worlds, keys, sampled):
     return attacked
 
 
+@pytest.mark.slow
 def test_every_lane_spends_its_own_budget(sampled, corrupt):
     for lanes in (LANES, np.array([1, 1, 1])):
         changed = jax.jit(jax.vmap(changed_pairs))(gather(sampled[0], lanes), corrupt(lanes, EPSILONS))

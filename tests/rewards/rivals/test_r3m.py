@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.special
 
@@ -20,6 +21,7 @@ def sample(seed=0, n=60):
     return x, labels
 
 
+@pytest.mark.slow
 def test_profiled_equals_joint(x64):
     """θ and δ together, by bounded L-BFGS: the objective as the paper prints it, λ = .3."""
     x, labels = sample()
