@@ -31,6 +31,7 @@ def test_the_contract_of_scikit_learn():
     check_estimator(RobustBradleyTerry(epsilon=0))
 
 
+@pytest.mark.slow
 def test_without_corruption_it_is_maximum_likelihood():
     x, y = make()
     reference = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, y)

@@ -99,7 +99,13 @@ names = pytest.mark.parametrize("name", ALGORITHMS)
 # Half a minute of compilation, and its batch is tested with a bad lane in test_pessimism.py.
 SLOW_TO_COMPILE = {"condition_number_autodiff"}
 # Two programs of ten seconds each; `pessimistic_mle` shares their descent.
-SLOW_PROTOCOL = {"uniform_coverage", "condition_number", "first_order", "pessimistic_mle_linear"}
+SLOW_PROTOCOL = {
+    "pessimistic_mle",
+    "uniform_coverage",
+    "condition_number",
+    "first_order",
+    "pessimistic_mle_linear",
+}
 # One function plans for all rivals, so r3m stands for them; their fits' batches are in test_reward_fits.py.
 BATCHED_ELSEWHERE = set(RIVALS) - {"r3m"}
 

@@ -103,7 +103,8 @@ def test_calls_from_python_compile_once(name, count_compilations):
     assert count.compiled == []
 
 
-@pytest.mark.parametrize("name", ["filter_mean", pytest.param("regression_design", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["filter_mean", "regression_design"])
 def test_jit_equals_eager(name, x64):
     x, y = (part[0, ::5].astype(float) for part in batch(seed=4))
     compiled = jax.jit(ESTIMATORS[name])(x, y, 0.1)[0]

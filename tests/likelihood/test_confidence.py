@@ -115,6 +115,7 @@ def test_an_empty_set_and_a_nan_lane_leave_the_others_alone(x64):
         np.testing.assert_allclose(batch.theta[i], project(allowed, y[i]).theta, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_single_precision(x64):
     x, labels, rng = sample(9)
     y = 2.0 * rng.normal(size=K)

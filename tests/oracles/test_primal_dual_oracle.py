@@ -254,6 +254,7 @@ def test_a_warm_start_saves_iterations(large):
     assert losses[1] <= 0.2 * losses[0]
 
 
+@pytest.mark.slow
 def test_every_status_is_reachable(world):
     mdp, data = world
     theta = mdp.theta
@@ -404,6 +405,7 @@ def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
     assert found["flow_residual"] == found["residuals"][-1] < found["residuals"][0]
 
 
+@pytest.mark.slow
 def test_the_gap_is_between_what_either_player_could_reach(world):
     """L where β and π answer w, less L where w answers them, and no other answer in the balls is better."""
     mdp, data = world

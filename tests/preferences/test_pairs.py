@@ -42,7 +42,7 @@ def test_labels_place_the_chosen_option():
 
 
 @given(
-    array_shapes(min_dims=2, max_dims=2, max_side=8).flatmap(
+    array_shapes(min_dims=2, max_dims=2, max_side=4).flatmap(
         lambda shape: arrays(np.float32, (2, *shape), elements=st.sampled_from([-1.5, 0.0, -0.0, 0.25, 3.0]))
     )
 )

@@ -105,6 +105,7 @@ def whole_batches(small_config):
     return config, run_sweep(config)
 
 
+@pytest.mark.slow
 def test_batch_size_and_other_cells_change_no_bit(small_sweep, whole_batches):
     """Against lanes = 3: lanes = 24, and lanes = 1 in a sweep of half the seeds. On CPU, where cells run one by one."""
     config, whole = whole_batches
