@@ -71,13 +71,13 @@ def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, 
     some = min((_fit(m, v, None, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
     q = float(some.x[3])
 
-    def allowed(share, start):
-        return _fit(m, v, share, start).fun <= some.fun + ALLOWED_FALL
+    def allowed(share):
+        return _fit(m, v, share, some.x[:3]).fun <= some.fun + ALLOWED_FALL
 
-    upper = min(_last(lambda share: allowed(share, some.x[:3]), q, BOUNDS[3][1]) + NONLINEARITY, 0.5)
+    upper = min(_last(allowed, q, BOUNDS[3][1]) + NONLINEARITY, 0.5)
     if none.fun - some.fun <= CERTAIN_FALL:
         return Flips(0.0, _differences(none.x), 0.0, upper)
-    lower = _last(lambda share: allowed(share, some.x[:3]), q, 0.0)
+    lower = _last(allowed, q, 0.0)
     return Flips(q, _differences(some.x), lower, upper)
 
 
