@@ -14,7 +14,7 @@ from robust_rlhf_jax.preferences.tables import check_range
 
 from .cross_fit import audit
 from .flips import Flips, estimate_flips
-from .result import AuditResult
+from .result import AuditResult, most_suspicious
 
 # Rows that a fit sees at most: more would move no margin by what matters, and cost minutes.
 MOST_ROWS = 20_000
@@ -54,7 +54,7 @@ class HeldOut:
     @functools.cached_property
     def contradicted(self) -> Bool[np.ndarray, " N"]:
         """The pairs of highest suspicion, as many as the fits find evidence against, whatever ε they were told."""
-        return self._everywhere(contradicted_rows(self.result))
+        return self._everywhere(most_suspicious(self.result.suspicion, self.result.evidence))
 
     @functools.cached_property
     def left_out(self) -> Float[np.ndarray, " N"]:
@@ -159,12 +159,5 @@ def usual_repeats(pairs: Pairs) -> int:
 def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
     """What `found`, an audit of the pairs at `rows`, says about all pairs."""
     differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
-    rest = ~contradicted_rows(found)
+    rest = ~most_suspicious(found.suspicion, found.evidence)
     return HeldOut(found, rows, differ, estimate_flips(found.margins[rest], found.lengths[rest]))
-
-
-def contradicted_rows(found: AuditResult) -> Bool[np.ndarray, " M"]:
-    """The ⌊evidence·M⌋ pairs of highest suspicion."""
-    mask = np.zeros(len(found.suspicion), bool)
-    mask[np.argsort(-found.suspicion, kind="stable")[: int(found.evidence * len(mask) + 1e-6)]] = True
-    return mask

@@ -93,7 +93,7 @@ def summarise(
     gain, gain_error = clustered_mean((right[..., 1] - right[..., 0]).mean(axis=0), groups)
     margins = scores[..., 1] * audited
     suspicion = np.logaddexp(0.0, -margins).mean(axis=0)
-    flagged = np.asarray(largest(jnp.asarray(suspicion), corruption_count(min(epsilon, 0.499), len(clean))))
+    flagged = most_suspicious(suspicion, epsilon)
     found = bool(injected.any())
     return AuditResult(
         accuracy=accuracy,
@@ -117,6 +117,11 @@ def summarise(
         average_precision=float(average_precision(suspicion, injected)) if found else np.nan,
         **rest,
     )
+
+
+def most_suspicious(suspicion: Float[np.ndarray, " N"], share: float) -> Bool[np.ndarray, " N"]:
+    """The ⌊share·N⌋ pairs of highest suspicion, less than half of them; the first of equals."""
+    return np.asarray(largest(jnp.asarray(suspicion), corruption_count(min(share, 0.499), len(suspicion))))
 
 
 def _check_scores(scores):

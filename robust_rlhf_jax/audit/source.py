@@ -5,11 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs
-from robust_rlhf_jax.preferences import (
-    PreferenceData,
-    load,
-    parquet,
-)
+from robust_rlhf_jax.preferences import PreferenceData, load, parquet
 from robust_rlhf_jax.preferences.bundled import BUNDLED
 from robust_rlhf_jax.preferences.tables import existing_file
 

@@ -1,13 +1,13 @@
 """Every algorithm on segments that are shorter than the plan."""
 
 import dataclasses
-import functools
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from delivery_segments import grid, segments
 
 from robust_rlhf_jax import ask_table, sample_segments
 from robust_rlhf_jax.algorithms import (
@@ -24,18 +24,7 @@ from robust_rlhf_jax.algorithms.pessimism_objective import reference_features
 from robust_rlhf_jax.attacks import push_features
 from robust_rlhf_jax.oracles import PrimalDual
 from robust_rlhf_jax.rivals import r3m
-from robust_rlhf_jax.worlds import delivery_grid, expected_features, policy_value, uniform_policy
-
-
-@functools.cache
-def grid():
-    return delivery_grid(jax.random.key(0), size=4, horizon=10)
-
-
-@functools.cache
-def segments():
-    return sample_segments(jax.random.key(1), grid(), 600, 4, temperature=0.18)
-
+from robust_rlhf_jax.worlds import expected_features, policy_value, uniform_policy
 
 ALGORITHMS = {
     "standard": standard,
@@ -58,7 +47,7 @@ ALGORITHMS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_plans_have_the_planning_horizon(name):
-    solution = ALGORITHMS[name](jax.random.key(2), segments(), 0.05)
+    solution = ALGORITHMS[name](jax.random.key(2), segments(600), 0.05)
     assert solution.theta.shape == (10, 6)
     np.testing.assert_array_equal(solution.theta, np.broadcast_to(solution.theta[0], (10, 6)))
     assert np.isfinite(solution.value)
@@ -69,7 +58,7 @@ def test_plans_have_the_planning_horizon(name):
 @pytest.mark.parametrize("name", ["uniform_coverage", "condition_number", "first_order"])
 def test_segments_off_the_table_are_left_out(name):
     """The answer is that to the data with copies in their place, to the last bit; planned as long and from there."""
-    corrupted = push_features(jax.random.key(5), segments(), 0.05, grid())
+    corrupted = push_features(jax.random.key(5), segments(600), 0.05, grid())
     found = ALGORITHMS[name](jax.random.key(2), corrupted, 0.05)
     assert float(found.diagnostics["off_table"]) == pytest.approx(0.05)
     given = ALGORITHMS[name](jax.random.key(2), ask_table(corrupted)[0], 0.05)
@@ -98,15 +87,17 @@ def test_plain_rlhf_finds_the_goal_in_clean_data():
 
 
 def test_reference_is_the_mean_step_times_the_plan():
-    rows = np.asarray(segments().reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
-    np.testing.assert_allclose(reference_features(segments(), jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5)
+    rows = np.asarray(segments(600).reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
+    np.testing.assert_allclose(
+        reference_features(segments(600), jnp.float32(0.0)), rows, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.slow
 def test_a_given_reference_has_the_planning_horizon():
     reference = expected_features(grid(), uniform_policy(grid()))
     config = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff", steps=2))
-    found = condition_number(jax.random.key(2), segments(), 0.0, reference=reference, config=config)
+    found = condition_number(jax.random.key(2), segments(600), 0.0, reference=reference, config=config)
     assert np.isfinite(found.diagnostics["objective"])
     with pytest.raises(ValueError, match=r"of shape .10, 6."):
-        condition_number(jax.random.key(2), segments(), 0.0, reference=reference[:4], config=config)
+        condition_number(jax.random.key(2), segments(600), 0.0, reference=reference[:4], config=config)

@@ -1,12 +1,12 @@
 """Every adversary on segments that are shorter than the episodes of the world it knows."""
 
-import functools
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from delivery_segments import grid, segments
 from slow_parameters import slow_where
 
 from robust_rlhf_jax import changed_pairs, off_table, sample_segments
@@ -23,7 +23,7 @@ from robust_rlhf_jax.attacks import (
 )
 from robust_rlhf_jax.attacks._corrupt_transitions import least_covered_directions
 from robust_rlhf_jax.attacks.pool import ROLLOUTS, trajectory_pool
-from robust_rlhf_jax.worlds import delivery_grid, optimal_state_values
+from robust_rlhf_jax.worlds import optimal_state_values
 
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
@@ -43,16 +43,6 @@ OFF_TABLE = {
 }
 
 
-@functools.cache
-def grid():
-    return delivery_grid(jax.random.key(0), size=4, horizon=10)
-
-
-@functools.cache
-def segments():
-    return sample_segments(jax.random.key(1), grid(), 300, 4, temperature=0.18)
-
-
 def transitions():
     """P(s'|s,a) [S, A, S], in float64."""
     return np.asarray(grid().features, np.float64) @ np.asarray(grid().transition_measures[0], np.float64)
@@ -69,32 +59,32 @@ def possible(states, actions):
 )
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
-    corrupted = jax.jit(attack)(jax.random.key(2), segments(), jnp.float32(0.1), grid())
-    off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(segments(), corrupted))
+    corrupted = jax.jit(attack)(jax.random.key(2), segments(300), jnp.float32(0.1), grid())
+    off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(segments(300), corrupted))
     assert off.any() == (name in OFF_TABLE)
     assert not (off & ~changed).any()
     if name.endswith("on_table"):
         assert possible(np.asarray(corrupted.states), np.asarray(corrupted.actions)).all()
-    assert jax.tree.structure(corrupted) == jax.tree.structure(segments())
-    for old, new in zip(jax.tree.leaves(segments()), jax.tree.leaves(corrupted), strict=True):
+    assert jax.tree.structure(corrupted) == jax.tree.structure(segments(300))
+    for old, new in zip(jax.tree.leaves(segments(300)), jax.tree.leaves(corrupted), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype)
         assert np.isfinite(np.asarray(new, np.float64)).all()
     assert corrupted.planning_horizon == 10
-    np.testing.assert_array_equal(corrupted.planning_start, segments().planning_start)
+    np.testing.assert_array_equal(corrupted.planning_start, segments(300).planning_start)
     assert 0 < changed.sum() <= 30
 
 
 def test_push_features_speaks_against_theta():
-    corrupted = jax.jit(push_features)(jax.random.key(2), segments(), 0.1, grid())
-    changed = np.asarray(changed_pairs(segments(), corrupted))
+    corrupted = jax.jit(push_features)(jax.random.key(2), segments(300), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(300), corrupted))
     x = np.asarray(corrupted.differences())[changed]
     theta = np.asarray(grid().theta[0])
     np.testing.assert_allclose(x, np.broadcast_to(-8 * theta / np.linalg.norm(theta), x.shape), atol=1e-4)
 
 
 def test_pooled_data_have_one_least_covered_direction():
-    phi = np.asarray(segments().features, np.float64).reshape(-1, grid().dim)
-    (direction,) = np.asarray(least_covered_directions(segments()))
+    phi = np.asarray(segments(300).features, np.float64).reshape(-1, grid().dim)
+    (direction,) = np.asarray(least_covered_directions(segments(300)))
     rarest = np.argmin(np.where(phi.sum(axis=0) > 0, phi.sum(axis=0), np.inf))
     np.testing.assert_allclose(phi.sum(axis=0)[np.abs(direction) > 0.5], phi.sum(axis=0)[rarest])
 
@@ -118,18 +108,18 @@ def test_the_pool_holds_segments_from_where_the_data_start():
 
 
 def test_pushed_segments_are_among_the_worst_and_the_best():
-    corrupted = jax.jit(push_on_table)(jax.random.key(2), segments(), 0.1, grid())
-    changed = np.asarray(changed_pairs(segments(), corrupted))
+    corrupted = jax.jit(push_on_table)(jax.random.key(2), segments(300), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(300), corrupted))
     margins, clean = (
-        np.asarray(d.differences()) @ np.asarray(grid().theta[0]) for d in (corrupted, segments())
+        np.asarray(d.differences()) @ np.asarray(grid().theta[0]) for d in (corrupted, segments(300))
     )
     assert margins[changed].max() < np.quantile(clean, 0.05)
     np.testing.assert_array_equal(np.asarray(corrupted.labels)[changed], 1.0)
 
 
 def test_corrupted_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
-    corrupted = corrupt_transitions_on_table(jax.random.key(2), segments(), 0.1, grid())
-    changed = np.asarray(changed_pairs(segments(), corrupted))
+    corrupted = corrupt_transitions_on_table(jax.random.key(2), segments(300), 0.1, grid())
+    changed = np.asarray(changed_pairs(segments(300), corrupted))
     states, actions = np.asarray(corrupted.states)[changed], np.asarray(corrupted.actions)[changed]
     values = np.asarray(optimal_state_values(grid()), np.float64)[1:].mean(axis=0)
     can = transitions()[states[..., :-1], actions] > 1e-6

@@ -7,19 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from primal_dual_games import SHORT, prepare, solve
 
 from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
-from robust_rlhf_jax.kernels.primal_dual import PolicyTables, descent_gradient, lagrangian, policy_tables
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
-from robust_rlhf_jax.oracles.primal_dual.data import (
-    clip_residuals,
-    filter_gradients,
-    game_moments,
-    split_gradients,
-    starting_weights,
-)
-from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent, SaddlePoint, convergence
+from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
 from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
     expected_features,
@@ -29,16 +22,6 @@ from robust_rlhf_jax.worlds import (
     policy_value,
     random_linear_mdp,
 )
-
-prepare = eqx.filter_jit(lambda oracle, data, epsilon: oracle.prepare(data, epsilon, key=jax.random.key(0)))
-solve = eqx.filter_jit(lambda oracle, prepared, theta: oracle.solve(prepared, theta))
-SHORT = PrimalDual(steps=40, refresh=20)
-
-
-@pytest.fixture(scope="module")
-def world(make_mdp):
-    mdp = make_mdp()
-    return mdp, sample_preferences(jax.random.key(0), mdp, 2000)
 
 
 @pytest.fixture(scope="module")
@@ -83,82 +66,6 @@ def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     ]
     assert gaps[0] > 0.01
     assert gaps[1] <= 0.005
-
-
-def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world):
-    """Twenty samples of 4000 say that they came to a state of great value; rewards are linear and leave no residual."""
-    mdp, data = world
-    game = prepare(SHORT, data, jnp.float32(0.1))
-    states = jnp.where(game.states == 5, 0, game.states).at[1:, :20].set(5)
-    game = eqx.tree_at(lambda g: g.states, game, states)
-    value = jnp.zeros((3, 6)).at[:, 5].set(100.0)
-    tables = PolicyTables(
-        jnp.full((3, 6, 3), 1 / 3), value, jnp.mean(game.table, axis=1)[None].repeat(3, axis=0)
-    )
-    plain, other = (jax.jit(clip_residuals)(game, factor * mdp.theta, tables) for factor in (0.0, 50.0))
-    share = np.asarray(plain.ascent / game.base)
-    assert share[:2, :20].max() < 0.2
-    assert share[:2, 20:].mean() > 0.9
-    np.testing.assert_array_equal(share[2], 1.0)  # nothing follows the last step
-    np.testing.assert_allclose(other.ascent, plain.ascent, atol=2e-3)
-    np.testing.assert_array_equal(plain.flow, plain.ascent)
-    np.testing.assert_array_equal(plain.arrival[1:], plain.ascent[:-1])
-
-
-def test_a_flow_counts_only_where_both_of_its_steps_are_sound(world):
-    """Samples whose second step the covariates' filter took: their third step's flow is gone, its ascent is not."""
-    mdp, data = world
-    game = prepare(SHORT, data, jnp.float32(0.0))
-    game = eqx.tree_at(lambda g: g.base, game, game.base.at[1, :10].set(0.0))
-    w, beta = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 4)), jnp.float32)
-    found = jax.jit(filter_gradients, static_argnums=6)(
-        game, starting_weights(game), mdp.theta, w, beta, policy_tables(game.table, w, w), 2
-    )
-    np.testing.assert_array_equal(found.ascent, game.base)
-    expected = np.asarray(game.base).copy()
-    expected[2, :10] = 0.0
-    np.testing.assert_array_equal(found.flow, expected)
-    np.testing.assert_array_equal(found.arrival, expected)
-
-
-def test_gradients_of_a_group_are_means_over_its_samples(world):
-    """φ(r + v(s') − wᵀφ), and what flows in at s less φφᵀβ, sample by sample in NumPy; 1 flows in at the first step."""
-    mdp, data = world
-    size, step = 40, 2
-    game = prepare(SHORT, data, jnp.float32(0.0))
-    rng = np.random.default_rng(0)
-    w, beta = rng.normal(size=(2, 3, 4))
-    value, feature = rng.normal(size=(3, 6)), rng.normal(size=(3, 6, 4))
-    tables = PolicyTables(jnp.full((3, 6, 3), 1 / 3), jnp.asarray(value), jnp.asarray(feature))
-    down, up = jax.jit(lambda *a: split_gradients(game, step, size, *a, tables))(
-        mdp.theta, jnp.asarray(w, jnp.float32), jnp.asarray(beta, jnp.float32)
-    )
-    phi, states, order = (np.asarray(part) for part in (game.phi, game.states, game.order))
-    reward = np.einsum("hnp,hp->hn", game.reward_phi, mdp.theta)
-    groups = order[: size * 18].reshape(3, 3, 2, size)[step]
-    for h in range(3):
-        n = groups[h, 0]
-        following = value[h + 1][states[h + 1, n]] if h < 2 else 0.0
-        expected = np.mean(phi[h, n] * (reward[h, n] + following - phi[h, n] @ w[h])[:, None], axis=0)
-        np.testing.assert_allclose(up[h], expected, rtol=1e-3, atol=1e-4)
-        n = groups[h, 1]
-        carried = phi[h - 1, n] @ beta[h - 1] if h else np.ones(size)
-        rows = feature[h][states[h, n]] * carried[:, None] - phi[h, n] * (phi[h, n] @ beta[h])[:, None]
-        np.testing.assert_allclose(down[h], np.mean(rows, axis=0), rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("averaging", [0.0, 3.0])
-def test_a_mixture_weighs_its_members_as_the_average_does(world, averaging):
-    """Iterate t joins the mean of those before it with the share (p + 1)/(t + p)."""
-    mdp, data = world
-    oracle = dataclasses.replace(SHORT, averaging=averaging)
-    found = solve(oracle, prepare(oracle, data, jnp.float32(0.0)), mdp.theta)
-    expected = np.zeros(40)
-    for t in range(1, 41):
-        share = (averaging + 1) / (t + averaging)
-        expected *= 1 - share
-        expected[t - 1] += share
-    np.testing.assert_allclose(found.policy.weights, expected, rtol=1e-3, atol=1e-6)
 
 
 def test_a_shorter_oracle_is_ten_times_as_cautious():
@@ -273,22 +180,6 @@ def test_every_status_is_reachable(world):
     assert status(lenient, wild, 0.1) == Status.FILTER_REMOVED_TOO_MUCH
 
 
-def test_an_unbounded_player_that_diverges_says_so_and_stays_alone(world):
-    mdp, data = world
-    prepared = prepare(SHORT, data, jnp.float32(0.0))
-
-    def lane(step_size):
-        return PrimalDual(steps=400, refresh=20, coverage=jnp.inf, step_size=step_size).solve(
-            prepared, mdp.theta
-        )
-
-    found = jax.jit(jax.vmap(lane))(jnp.asarray([0.1, 1e30]))
-    alone = jax.jit(lane)(jnp.float32(0.1))
-    assert found.status[1] == Status.NONFINITE
-    assert found.status[0] == alone.status != Status.NONFINITE
-    np.testing.assert_allclose(found.subgradient[0], alone.subgradient, atol=1e-4)
-
-
 def test_sample_splitting_gives_every_iteration_its_own_samples(world):
     """2HT groups: 4,000 trajectories, H = 3 and T = 20 make groups of 33; too many groups are refused."""
     mdp, data = world
@@ -366,83 +257,6 @@ def test_theory_steps():
     np.testing.assert_allclose(
         found, (5 / 40, 2 / (8 * np.sqrt(5200)), np.sqrt(2 * np.log(3) / 400) / 5), rtol=1e-6
     )
-
-
-@pytest.mark.parametrize("optimistic", [False, True])
-def test_each_player_has_its_own_step(world, optimistic):
-    """From the first point z⁰ = 0, whose gradients are known: w¹ = −η_w∇w L, β¹ = η_β∇β L."""
-    mdp, data = world
-    oracle = PrimalDual(
-        steps=2, refresh=1, optimistic=optimistic, step_size=0.03, occupancy_step=0.2, coverage=1e6
-    )
-    prepared = prepare(oracle, data, jnp.float32(0.0))
-    problem, _ = oracle._problem(prepared, mdp.theta, oracle.start(prepared))
-    solver = DescentAscent(2, 1, optimistic, 0, "residual", 8)
-    state = iterate(solver, problem, key=jax.random.key(0), max_steps=1).state
-    slope = np.asarray(state.before.slope)
-    np.testing.assert_allclose(state.now.at[0], -0.03 * slope[0], rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(state.now.at[1], -0.2 * slope[1], rtol=1e-5, atol=1e-8)
-    assert np.abs(slope[1]).max() > 0.01
-
-
-def test_players_stay_in_their_balls(world):
-    """‖w_h‖ ≤ 2H√d and ‖β‖ ≤ √coverage, where steps that are far too long end."""
-    mdp, data = world
-    oracle = PrimalDual(steps=4, refresh=1, step_size=1e6, coverage=9.0)
-    prepared = prepare(oracle, data, jnp.float32(0.0))
-    problem, _ = oracle._problem(prepared, mdp.theta, oracle.start(prepared))
-    solver = DescentAscent(4, 1, True, 0, "residual", 8)
-    w, beta = iterate(solver, problem, key=jax.random.key(0), max_steps=4).state.now.at
-    np.testing.assert_allclose(np.linalg.norm(w, axis=1), 2 * mdp.horizon * mdp.dim**0.5, rtol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(beta), 3.0, rtol=1e-5)
-
-
-def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
-    mdp, data = world
-    found = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), mdp.theta).details
-    assert found["gaps"].shape == found["residuals"].shape == (2,)
-    assert found["duality_gap"] == found["gaps"][-1] < found["gaps"][0]
-    assert found["flow_residual"] == found["residuals"][-1] < found["residuals"][0]
-
-
-@pytest.mark.slow
-def test_the_gap_is_between_what_either_player_could_reach(world):
-    """L where β and π answer w, less L where w answers them, and no other answer in the balls is better."""
-    mdp, data = world
-    game = prepare(SHORT, data, jnp.float32(0.0))
-    problem, _ = dataclasses.replace(SHORT, coverage=4.0)._problem(game, mdp.theta, SHORT.start(game))
-    moments, rng = game_moments(game, starting_weights(game)), np.random.default_rng(0)
-    w, beta, logits = (jnp.asarray(part, jnp.float32) for part in rng.normal(size=(3, 3, 4)))
-    slope = descent_gradient(moments, beta, policy_tables(game.table, logits, w).feature)
-    means = SaddlePoint(jnp.stack([w, beta]), jnp.stack([slope, jnp.zeros_like(slope)]))
-    gap, residual = convergence(problem, moments, means)
-    np.testing.assert_allclose(residual, np.linalg.norm(slope), rtol=1e-5)
-
-    def value(beta, logits, w):
-        return float(lagrangian(moments, problem.theta, beta, logits, w, game.table))
-
-    def toward(direction, length, axis):
-        return direction * length / jnp.linalg.norm(direction, axis=axis, keepdims=axis is not None)
-
-    greedy = 1e4 * w
-    rising = jax.grad(lagrangian, argnums=2)(moments, problem.theta, beta, greedy, w, game.table)
-    upper = value(toward(rising, 2.0, None), greedy, w)
-    lower = value(beta, logits, -toward(slope, 2 * 3 * 4**0.5, 1))
-    np.testing.assert_allclose(gap, upper - lower, rtol=1e-4)
-    for _ in range(20):
-        others = (jnp.asarray(part, jnp.float32) for part in rng.normal(size=(3, 3, 4)))
-        b, policy, v = others
-        assert value(toward(b, 2.0, None), policy, w) <= upper + 1e-3
-        assert value(beta, logits, toward(v, 12.0, 1)) >= lower - 1e-3
-
-
-def test_no_rounds_of_the_filter_leave_plain_means(world):
-    """At ε = 0, where nothing is to be clipped either."""
-    mdp, data = world
-    oracle = dataclasses.replace(SHORT, robust_means="spectral", filter_steps=0)
-    prepared = prepare(SHORT, data, jnp.float32(0.0))
-    plain, found = (solve(o, prepared, mdp.theta) for o in (SHORT, oracle))
-    np.testing.assert_allclose(found.subgradient, plain.subgradient, atol=1e-4)
 
 
 def test_theory_is_short_for_the_steps_of_the_analysis(world):
