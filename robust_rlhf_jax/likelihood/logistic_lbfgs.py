@@ -68,7 +68,7 @@ class BallLBFGS(eqx.Module):
 
     def terminate(self, problem: LogisticProblem, state: LBFGSState) -> Int[Array, ""]:
         done = _far_stationarity(problem, state) <= 32 * _gradient_rounding(problem, state.margins)
-        # The ray to a ball that is too far away for a step of this precision is given up.
+        # Steps along the ray end where the ball is too far away for this precision.
         on_the_ray = _is_saturated(problem, state) & (state.idle < 2 * PATIENCE)
         stop = (done | (state.idle >= PATIENCE)) & ~on_the_ray
         return jnp.where(stop, Status.CONVERGED.array(), Status.RUNNING.array())
