@@ -57,6 +57,20 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_tests_and_benchmarks_that_pages_name_exist():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        (page.name, path)
+        for page in pages
+        for path in re.findall(
+            r"(?:tests|benchmarks)/[\w/]+\.py|`tests/[\w/]+/`", page.read_text(encoding="utf-8")
+        )
+    }
+    assert len(named) > 50
+    missing = {(page, path) for page, path in named if not (ROOT / path.strip("`")).exists()}
+    assert missing <= {("CONTRIBUTING.md", "tests/rewards/rivals/test_name.py")}
+
+
 def where_to_look():
     """(file or folder, names in it) of the table "Where is …?"."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
