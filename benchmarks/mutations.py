@@ -59,7 +59,7 @@ MIRRORS = {
     "rewards/examination": ["rewards/test_label_outliers", "rewards/test_score_test", "rewards/test_fit"],
     "rewards/plain_fit": ["rewards/test_weighted_fit"],
     "rewards/protocol": ["rewards/test_registry"],
-    "rewards/share": ["rewards/test_epsilon_estimate", "rewards/test_fit"],
+    "rewards/corrupt_share": ["rewards/test_epsilon_estimate", "rewards/test_fit"],
     "rewards/suspicion": ["rewards/test_crowds", "rewards/test_fit"],
     "rewards/rivals/label_noise": ["rewards/test_registry", "likelihood/test_margin_fit"],
     "oracles/backward_induction": ["oracles/test_value_iteration"],
@@ -79,11 +79,11 @@ MIRRORS = {
     "algorithms/_first_order": ["algorithms/test_first_order", "algorithms/test_algorithms"],
     "algorithms/_pessimistic_mle": ["algorithms/test_pessimism", "algorithms/test_algorithms"],
     "algorithms/_standard": ["algorithms/test_algorithms"],
-    "algorithms/_uniform_coverage": ["algorithms/test_algorithms", "algorithms/test_asked"],
-    "algorithms/epsilon_search": ["algorithms/test_adaptive_epsilon"],
+    "algorithms/_uniform_coverage": ["algorithms/test_algorithms", "algorithms/test_table_evidence"],
+    "algorithms/_unknown_epsilon": ["algorithms/test_unknown_epsilon"],
     "algorithms/pessimism_objective": ["algorithms/test_pessimism"],
     "algorithms/solution": ["algorithms/test_algorithms"],
-    "algorithms/table_evidence": ["algorithms/test_asked"],
+    "algorithms/table_evidence": ["algorithms/test_table_evidence"],
 }
 
 

@@ -1,6 +1,8 @@
 """Rivals of the paper's algorithms: other people's robust reward estimates, then a plain planner.
 
 `RIVALS` by name; each is called like an algorithm: `rivals.sever(key, data, epsilon)`.
+
+A new one has its estimator in `rewards/rivals/` and its entry in `rewards/registry.py`.
 """
 
 import equinox as eqx

@@ -5,6 +5,7 @@ from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
 from ._standard import StandardConfig, standard
 from ._uniform_coverage import UniformCoverageConfig, uniform_coverage
+from ._unknown_epsilon import unknown_epsilon
 from .descent import (
     FirstOrderParameters,
     SubgradientDescent,
@@ -13,7 +14,6 @@ from .descent import (
     first_order_parameters,
     theory_parameters,
 )
-from .epsilon_search import unknown_epsilon
 from .front_door import robust_policy
 from .pessimism import DescentConfig
 from .pessimism_objective import Smoothing

@@ -1,4 +1,7 @@
-"""A linear reward as a safetensors file: θ, the featuriser's arrays, and what they mean."""
+"""A linear reward as a safetensors file: θ, the featuriser's arrays, and what they mean.
+
+`RewardModel.save` (`rewards/model.py`) keeps the whole fit instead.
+"""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What a narrower float takes from the differences of large numbers, and gives back beside them."""
+"""Subtracts two options in their file's own precision, and keeps what a narrower float would lose of the difference."""
 
 import numpy as np
 from jaxtyping import Float

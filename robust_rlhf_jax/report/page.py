@@ -1,4 +1,4 @@
-"""The page, from results to HTML."""
+"""The page, from results to HTML: its sections (`_section`, drawn by `templates/section.html`) and their words."""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""The geometry of the figures: every panel as paths and points for the template to draw."""
+"""The geometry of the figures: every panel as paths and points for `templates/section.html` to draw.
+
+A new section is made in `page.py` (`_section`).
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple

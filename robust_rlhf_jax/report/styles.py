@@ -1,4 +1,7 @@
-"""How each algorithm is drawn: colour on light and on dark ground, dash and marker, so that no two share all three."""
+"""How each algorithm is drawn: dash and marker, and its colour on dark ground, so that no two share all three.
+
+Colours and labels themselves are registered: ours in `methods.py`, rivals' in `rewards/registry.py`.
+"""
 
 import colorsys
 from typing import NamedTuple

@@ -16,11 +16,11 @@ from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs, unit_free
+from .corrupt_share import corrupt_share
 from .doubt import COVERED, coverage, span_basis, unit_rows
 from .explanations import explain, first_fits
 from .proposals import doubted_rows
 from .selection import judge
-from .share import corrupt_share
 from .suspicion import suspicion_of
 from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, separable
 
@@ -91,7 +91,7 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         return _Outcome(t, weights, undisputed, doubted, *share)
 
     def classical():
-        ones, r = jnp.ones_like(labels), plain.t.shape[0]
+        ones, r = jnp.ones_like(labels), len(plain.t)
         nothing = jnp.zeros((r, r), x.dtype), jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
         return _Outcome(plain.t, ones, ones, *nothing)
 
@@ -129,7 +129,7 @@ def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]
     tr(F⁻¹Σ_g s_g s_gᵀ)/rank with s_g = Σ_{n∈g} r_n o_n z_n: the design effect of Moulton 1986.
     """
     margins = pairs.margins(t)
-    ones, r = jnp.ones_like(margins), t.shape[0]
+    ones, r = jnp.ones_like(margins), len(t)
     scores = (missed(margins) * pairs.o)[:, None] * pairs.z
     by_group = jax.ops.segment_sum(scores, groups, pairs.n_pairs)
     known = information(pairs, ones, margins) + 0.5 * PRIOR * jnp.eye(r, dtype=t.dtype)

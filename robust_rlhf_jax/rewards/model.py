@@ -1,4 +1,7 @@
-"""A fitted reward: what it pays, whom it believed, what it could not know, and its file."""
+"""A fitted reward: what it pays, whom it believed, what it could not know, and its file.
+
+For trainers elsewhere, `io/reward_head.py` writes θ as safetensors.
+"""
 
 import json
 import os

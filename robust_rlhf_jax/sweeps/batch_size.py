@@ -1,4 +1,4 @@
-"""How many cells a batch takes, where nobody says: what memory holds, without a nearly empty last batch."""
+"""How many cells ("lanes") a batch takes, where nobody says: what memory holds, without a nearly empty last batch."""
 
 import jax
 

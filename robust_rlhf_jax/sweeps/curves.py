@@ -1,4 +1,4 @@
-"""A method's curve against ε, as every figure draws it, without a display."""
+"""A method's curve against ε, as every figure draws it, without a display; its colour and label are `methods.py`'s."""
 
 from pathlib import Path
 

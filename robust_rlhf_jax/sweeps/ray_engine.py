@@ -1,4 +1,7 @@
-"""A sweep's batches as tasks of a Ray cluster. Rows come back to this process, which alone writes them."""
+"""A sweep's batches as tasks of a Ray cluster, whose ports are bound to loopback.
+
+Rows come back to this process, which alone writes them.
+"""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Rows in a parquet file that says what it is, under a checksum of every byte."""
+"""Rows in a parquet file that says what it is, under a checksum of every byte: damage is found when it is read."""
 
 import hashlib
 import json

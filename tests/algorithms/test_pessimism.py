@@ -1,4 +1,7 @@
-"""The pessimistic objective: facts of its theory, its minimum against linear programs, and how it fails."""
+"""The pessimistic objective: facts of its theory, its minimum against linear programs, and how it fails.
+
+That pessimism pays where data have holes: `test_front_door.py`, and `benchmarks/partial_coverage.py` in full.
+"""
 
 import dataclasses
 
@@ -8,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from linear_programs import flow_constraints
+from bellman_flow import flow_constraints
 from scipy.optimize import linprog
 
 from robust_rlhf_jax import Status, preferences_from_options, sample_preferences

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from linear_programs import flow_constraints
+from bellman_flow import flow_constraints
 from scipy.optimize import linprog
 
 from robust_rlhf_jax.kernels.primal_dual import (

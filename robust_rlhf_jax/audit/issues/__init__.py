@@ -1,4 +1,7 @@
-"""What can be wrong with a pair: one function per issue type, and the registry."""
+"""What can be wrong with a pair: one function per issue type, and the registry.
+
+Which of them make a pair less trustworthy, and not merely uninformative: `DOUBTS` in `audit/verdicts.py`.
+"""
 
 from collections.abc import Iterable
 
