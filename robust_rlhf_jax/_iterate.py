@@ -42,9 +42,9 @@ def worst_status(*statuses: Int[Array, ""]) -> Int[Array, ""]:
 class Solver(Protocol[State]):
     """What `iterate` runs. All four are pure; data come in through `problem`, never through a closure."""
 
-    def init(self, problem: PyTree, *, key: PRNGKeyArray) -> State: ...
+    def init(self, problem: PyTree, *, key: PRNGKeyArray | None) -> State: ...
 
-    def step(self, problem: PyTree, state: State, *, key: PRNGKeyArray) -> State: ...
+    def step(self, problem: PyTree, state: State, *, key: PRNGKeyArray | None) -> State: ...
 
     def terminate(self, problem: PyTree, state: State) -> Int[Array, ""]:
         """`Status.RUNNING` to go on, any other status to stop."""
@@ -64,9 +64,9 @@ class Iteration(eqx.Module, Generic[State]):
     status: Int[Array, ""]
 
 
-def start(solver: Solver, problem: PyTree, *, key: PRNGKeyArray) -> Iteration:
+def start(solver: Solver, problem: PyTree, *, key: PRNGKeyArray | None = None) -> Iteration:
     """The iteration before its first step."""
-    state = _strongly_typed(solver.init(problem, key=jax.random.fold_in(key, 0)))
+    state = _strongly_typed(solver.init(problem, key=_key_of(key, 0)))
     status = jnp.where(has_nan(state), Status.NONFINITE.array(), solver.terminate(problem, state))
     return Iteration(state, jnp.zeros((), jnp.int32), status.astype(jnp.int32))
 
@@ -75,16 +75,16 @@ def iterate(
     solver: Solver,
     problem: PyTree,
     *,
-    key: PRNGKeyArray,
+    key: PRNGKeyArray | None = None,
     max_steps: int,
     loop: str = "while",
     resume: Iteration | None = None,
 ) -> Iteration:
     """Step `solver` until it terminates or has made `max_steps` steps in all.
 
-    The key of step t is `fold_in(key, t + 1)`, so that a resumed run equals an uninterrupted one. A step whose
-    result holds a NaN is not taken: the state before it is returned with status `nonfinite`. Under `vmap`,
-    lanes that are done stay as they are while others go on.
+    The key of step t is `fold_in(key, t + 1)`, so that a resumed run equals an uninterrupted one; a solver that draws
+    nothing needs none. A step whose result holds a NaN is not taken: the state before it is returned with status
+    `nonfinite`. Under `vmap`, lanes that are done stay as they are while others go on.
 
     **Arguments:** `loop` is "while" (stops early) or "scan" (reverse-differentiable; makes max_steps passes).
 
@@ -100,7 +100,7 @@ def iterate(
         return (it.status == Status.RUNNING) & (it.step < max_steps)
 
     def advance(it: Iteration) -> Iteration:
-        proposed = solver.step(problem, it.state, key=jax.random.fold_in(key, it.step + 1))
+        proposed = solver.step(problem, it.state, key=_key_of(key, it.step + 1))
         bad = has_nan(proposed)
         state = jax.tree.map(lambda new, old: jnp.where(bad, old, new), proposed, it.state)
         status = jnp.where(bad, Status.NONFINITE.array(), solver.terminate(problem, state))
@@ -116,6 +116,10 @@ def iterate(
         last = jax.lax.scan(frozen_advance, first, length=max_steps)[0]
     status = jnp.where(last.status == Status.RUNNING, Status.MAX_STEPS.array(), last.status)
     return Iteration(last.state, last.step, status)
+
+
+def _key_of(key: PRNGKeyArray | None, step: Int[Array, ""] | int) -> PRNGKeyArray | None:
+    return None if key is None else jax.random.fold_in(key, step)
 
 
 def has_nan(tree: PyTree):

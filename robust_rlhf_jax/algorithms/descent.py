@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.likelihood.confidence import RewardSet
 from robust_rlhf_jax.likelihood.projection import WarmStart
 from robust_rlhf_jax.module import Module
@@ -119,7 +120,7 @@ class SubgradientDescent(Module):
     def step(self, problem: DescentProblem, state: DescentState, *, key) -> DescentState:
         found = problem.objective.evaluate(state.theta, state.memory, key=key)
         squares = state.squares + jnp.sum(found.gradient**2)
-        scale = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 1.0)
+        scale = jnp.sqrt(positive_or_one(squares))
         rate = problem.step_size / scale if self.adaptive else problem.step_size
         rate = rate * jnp.maximum(1.0 - state.step / problem.fade, 0.0)
         warm = WarmStart(state.theta, state.multiplier)
@@ -156,7 +157,7 @@ class SubgradientDescent(Module):
     def _empty_history(self, theta) -> History | None:
         if not self.history_length:
             return None
-        nothing = jnp.full((self.history_length, theta.shape[0]), jnp.inf, theta.dtype)
+        nothing = jnp.full((self.history_length, len(theta)), jnp.inf, theta.dtype)
         return History(nothing[:, 0], nothing[:, 0], nothing)
 
     def _record(self, state: DescentState, found: Evaluation) -> History | None:

@@ -127,7 +127,7 @@ def require_warm(oracle: Oracle) -> WarmOracle:
 
 def _per_step(theta, horizon, stationary):
     if stationary:
-        return jnp.broadcast_to(theta, (horizon, theta.shape[0]))
+        return jnp.broadcast_to(theta, (horizon, len(theta)))
     return theta.reshape(horizon, -1)
 
 
@@ -142,6 +142,6 @@ def reference_features(data: PreferenceData, epsilon: Float[Array, ""]) -> Float
     Of pooled data the mean step, times the steps of a plan.
     """
     both = jnp.mean(data.observed_reward_features, axis=1)
-    rows = jnp.sum(both, axis=1) if data.stationary else both.reshape(both.shape[0], -1)
+    rows = jnp.sum(both, axis=1) if data.stationary else both.reshape(len(both), -1)
     mean = robust_mean(rows, epsilon)
     return mean * (data.plan_steps / data.horizon) if data.pooled else mean

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance
 from robust_rlhf_jax.preferences import PreferenceData
@@ -93,7 +94,7 @@ def contrary(margins: Float[Array, " N"]) -> Float[Array, " N"]:
 def widen(direction: Float[Array, "*N H p"]) -> Float[Array, "*N H p"]:
     """Scaled so that the longest step has ‖·‖₂ = 1, all that a norm check allows; 0 stays 0."""
     widest = jnp.max(jnp.linalg.norm(direction, axis=-1), axis=-1)[..., None, None]
-    return direction / jnp.where(widest > 0, widest, 1.0)
+    return direction / positive_or_one(widest)
 
 
 def rarest_action(data: PreferenceData, mdp: LinearMDP) -> Int[Array, ""]:

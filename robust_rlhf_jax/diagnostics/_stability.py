@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import (
     matmul,
@@ -111,7 +112,7 @@ def _stability(x, epsilon, weights, mean, covariance) -> Stability:
 
 def _unit(v):
     norm = jnp.linalg.norm(v)
-    return v / jnp.where(norm > 0, norm, 1.0)
+    return v / positive_or_one(norm)
 
 
 # Which rows a part keeps: those far ahead along v, those far behind, those far out, those near the middle.

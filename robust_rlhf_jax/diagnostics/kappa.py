@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import worst_status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.likelihood.confidence import RewardSet
 from robust_rlhf_jax.likelihood.projection import tolerance
 
@@ -45,7 +46,7 @@ def kappa_over(allowed: RewardSet, x: Float[Array, "m k"]) -> KappaBounds:
 def _support(allowed: RewardSet, x):
     """(lower, upper bound of max over Θ of θᵀx, status of the last projection)."""
     length = jnp.linalg.norm(x)
-    unit, reach = x / jnp.where(length > 0, length, 1.0), REACH * allowed.radius
+    unit, reach = x / positive_or_one(length), REACH * allowed.radius
 
     def climb(_, carry):
         warm, _, upper, _ = carry

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .divisors import positive_or_one
 from .lapack import cholesky, cholesky_solve, lower_solve
 from .linalg import matmul
 
@@ -14,7 +15,7 @@ ALIKE = 6
 def project_ball(theta: Float[Array, " k"], radius: Float[Array, ""]) -> Float[Array, " k"]:
     """The closest point with ‖·‖₂ ≤ radius."""
     norm = jnp.linalg.norm(theta)
-    return theta * jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
+    return theta * jnp.minimum(1.0, radius / positive_or_one(norm))
 
 
 def minimise_quadratic_in_ball(
@@ -27,7 +28,7 @@ def minimise_quadratic_in_ball(
     one Cholesky factor a step. Convergence is quadratic, so the loop stops at a relative excess of 10⁻³ and two
     further steps reach rounding; a stricter loop would chase rounding errors in single precision.
     """
-    eye = jnp.eye(a.shape[0], dtype=a.dtype)
+    eye = jnp.eye(len(a), dtype=a.dtype)
 
     def solve(nu):
         factor = cholesky(a + nu * eye)
@@ -36,7 +37,7 @@ def minimise_quadratic_in_ball(
 
     def newton(nu, factor, u, norm):
         size = jnp.linalg.norm(lower_solve(factor, u[:, None]))
-        step = (norm / jnp.where(size > 0, size, 1.0)) ** 2 * (norm - radius) / radius
+        step = (norm / positive_or_one(size)) ** 2 * (norm - radius) / radius
         return solve(jnp.maximum(nu + jnp.where(size > 0, step, 0.0), 0.0))
 
     def outside(carry):
@@ -67,7 +68,7 @@ def ball_residual(
     """
     size2 = jnp.dot(theta, theta)
     held = jnp.sqrt(size2) >= radius * (1 - 32 * jnp.finfo(theta.dtype).eps)
-    outward = jnp.maximum(jnp.dot(gradient, theta), 0.0) / jnp.where(size2 > 0, size2, 1.0)
+    outward = jnp.maximum(jnp.dot(gradient, theta), 0.0) / positive_or_one(size2)
     return gradient - jnp.where(held, outward, 0.0) * theta
 
 
@@ -82,8 +83,8 @@ def newton_point(
     A ridge of a few rounding errors keeps null directions of C (where g vanishes as well) from dividing 0 by 0. It is
     the same for columns of like size, so that it leaves null directions be, and smaller where a column is small.
     """
-    k, own = curvature.shape[0], jnp.diagonal(curvature)
-    most = jnp.where(jnp.max(own) > 0, jnp.max(own), 1.0)
+    k, own = len(curvature), jnp.diagonal(curvature)
+    most = positive_or_one(jnp.max(own))
     smaller = jnp.log2(most) - jnp.log2(jnp.where(own > 0, own, most))
     level = most * 2.0 ** -(ALIKE * jnp.floor(smaller / ALIKE))
     a = curvature + jnp.diag(16 * k * jnp.finfo(curvature.dtype).eps * level)

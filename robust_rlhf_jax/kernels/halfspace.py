@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from .divisors import positive_or_one
+
 MAX_SECULAR_STEPS = 30
 
 
@@ -37,13 +39,13 @@ def minimise_quadratic_in_cut_ball(
         return u, jnp.sum(u**2 / (a + nu)), jnp.zeros((), a.dtype)
 
     size2 = jnp.sum(normal**2)
-    safe2 = jnp.where(size2 > 0, size2, 1.0)
+    safe2 = positive_or_one(size2)
     foot = normal * (level / safe2)  # the point of the hyperplane closest to 0
 
     def in_plane(nu):
         d = 1.0 / (a + nu)
         weight = jnp.sum(normal**2 * d)
-        weight = jnp.where(weight > 0, weight, 1.0)
+        weight = positive_or_one(weight)
         m = (level - jnp.sum(normal * d * b)) / weight
         u = d * (b + m * normal)
         tangent = u - foot
@@ -84,5 +86,5 @@ def _on_sphere(solve, centre, radius):
     zero = jnp.zeros((), radius.dtype)
     _, _, (u, _, m) = jax.lax.while_loop(outside, newton, (0, zero, solve(zero)))
     norm = excess(u)
-    shrink = jnp.minimum(1.0, radius / jnp.where(norm > 0, norm, 1.0))
+    shrink = jnp.minimum(1.0, radius / positive_or_one(norm))
     return centre + shrink * (u - centre), m

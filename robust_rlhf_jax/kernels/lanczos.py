@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .divisors import positive_or_one
 from .lapack import eigh
 from .linalg import matmul
 
@@ -37,12 +38,12 @@ def top_by_lanczos(apply, start: Float[Array, " D"], steps: int = LANCZOS_STEPS)
             rest = rest - matmul(matmul(basis, rest), basis)
         length = jnp.linalg.norm(rest)
         length = jnp.where(length > tiny * jnp.linalg.norm(image), length, 0.0)
-        following = rest / jnp.where(length > 0, length, 1.0) * (length > 0)
+        following = rest / positive_or_one(length) * (length > 0)
         return basis, following, own.at[i].set(jnp.dot(q, image)), next_to.at[i].set(length)
 
-    basis, nothing = jnp.zeros((steps, start.shape[0]), start.dtype), jnp.zeros(steps, start.dtype)
+    basis, nothing = jnp.zeros((steps, len(start)), start.dtype), jnp.zeros(steps, start.dtype)
     size = jnp.linalg.norm(start)
-    first = start / jnp.where(size > 0, size, 1.0)
+    first = start / positive_or_one(size)
     _, _, own, next_to = jax.lax.fori_loop(0, steps, step, (basis, first, nothing, nothing))
     projected = jnp.diag(own) + jnp.diag(next_to[:-1], 1) + jnp.diag(next_to[:-1], -1)
     return eigh(projected)[0][-1]

@@ -28,7 +28,7 @@ def weighted_sum(weights: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[A
     XLA's CPU product of a vector and a tall matrix stays well below the memory bandwidth; the same sum over
     blocks of rows reaches about what Xθ reaches.
     """
-    size = _blocks(x.shape[0])
+    size = _blocks(len(x))
     if size is None:
         return matmul(weights, x)
     parts = einsum("bn,bnd->bd", weights.reshape(-1, size), x.reshape(-1, size, x.shape[1]))
@@ -73,7 +73,7 @@ def pseudo_inverse_root(
     """
     values, vectors = eigh(sigma)
     if tolerance is None:
-        tolerance = relative_tolerance(sigma.dtype, sigma.shape[0])
+        tolerance = relative_tolerance(sigma.dtype, len(sigma))
     keep = values > tolerance * jnp.maximum(values[-1], 0.0)
     safe = jnp.where(keep, values, 1.0)
     whitener = matmul(vectors * jnp.where(keep, 1.0 / jnp.sqrt(safe), 0.0), vectors.T)

@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .divisors import positive_or_one
+
 _UNSIGNED = {jnp.dtype("float32"): (jnp.uint32, 32), jnp.dtype("float64"): (jnp.uint64, 64)}
 
 
@@ -65,5 +67,5 @@ def keep_top(
     above = jnp.where(x > threshold, capacity, 0.0)
     tied = jnp.where(x == threshold, capacity, 0.0)
     tied_mass = jnp.sum(tied)
-    share = (mass - jnp.sum(above)) / jnp.where(tied_mass > 0, tied_mass, 1.0)
+    share = (mass - jnp.sum(above)) / positive_or_one(tied_mass)
     return above + tied * jnp.clip(share, 0.0, 1.0)

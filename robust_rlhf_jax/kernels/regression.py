@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .divisors import positive_or_one
 from .linalg import matmul
 
 HUBER_STEPS = 8
@@ -25,7 +26,7 @@ def residual_scale(
         inside = jnp.where(jnp.abs(residuals) <= _threshold(times * multiple, scale), weights, 0.0)
         total = jnp.sum(inside)
         # A sum of products, not a dot: XLA runs it in the same pass over the residuals.
-        rms = jnp.sqrt(jnp.sum(inside * residuals**2) / jnp.where(total > 0, total, 1.0))
+        rms = jnp.sqrt(jnp.sum(inside * residuals**2) / positive_or_one(total))
         return jnp.where(total > 0, rms, scale)
 
     scale = clip(jnp.asarray(jnp.inf, residuals.dtype), 1.0)
@@ -57,7 +58,7 @@ def huber_weights(
     """
     size = jnp.abs(residuals)
     clip = jnp.maximum(clip_level(residuals, weights, multiple), least)
-    return weights * jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
+    return weights * jnp.where(size > clip, clip / positive_or_one(size), 1.0)
 
 
 @jax.custom_jvp
@@ -70,7 +71,7 @@ def clipped(residuals: Float[Array, " n"], clip: Float[Array, ""]) -> Float[Arra
 def _clipped_with_constant_factor(primals, tangents):
     residuals, clip = primals
     size = jnp.abs(residuals)
-    factor = jnp.where(size > clip, clip / jnp.where(size > 0, size, 1.0), 1.0)
+    factor = jnp.where(size > clip, clip / positive_or_one(size), 1.0)
     return clipped(residuals, clip), factor * tangents[0]
 
 
@@ -124,6 +125,6 @@ def huber_multiple(epsilon: Float[Array, ""]) -> Float[Array, ""]:
 
 def huber_mean(values: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]):
     """Huber's location of weighted values: `huber_regression` on a constant."""
-    ones = jnp.ones((1, values.shape[0]), values.dtype)
+    ones = jnp.ones((1, len(values)), values.dtype)
     root_inverse = jax.lax.rsqrt(jnp.sum(weights))[None, None]
     return huber_regression(ones, values, weights, root_inverse, multiple)[0]

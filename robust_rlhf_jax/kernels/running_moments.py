@@ -72,7 +72,7 @@ def moments_of(
     x: Float[Array, "n d"], weights: Float[Array, " n"], whitener: Float[Array, "d d"] | None = None
 ) -> RunningMoments:
     """The moments of all rows under `weights` [n], centred at their mean; `whitener` W symmetric, None for I."""
-    n, size = x.shape[0], min(MANY, x.shape[0])
+    n, size = len(x), min(MANY, len(x))
     total = jnp.sum(weights)
     centre = weighted_sum(weights, x) / total
 
@@ -98,7 +98,7 @@ def follow(
 
     The centre stays that of the last full sum; `HELD` bounds what cancels in `second` and in taking the mean out of it.
     """
-    n, changed = x.shape[0], new != old
+    n, changed = len(x), new != old
     rows = jnp.nonzero(changed, size=n + FEW, fill_value=n)[0]
 
     def add(i, sums):

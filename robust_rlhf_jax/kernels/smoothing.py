@@ -1,4 +1,7 @@
-"""Gaussian smoothing: the gradient of a function that can only be evaluated (paper: Algorithm 6)."""
+"""Gaussian smoothing: the zeroth-order gradient, of a function that can only be evaluated (paper: Algorithm 6).
+
+What the algorithms take for K, μ and the directions: `Smoothing` in `algorithms/pessimism_objective.py`.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -66,7 +69,7 @@ def smoothed_gradient(
     """
     chex.assert_rank([theta, smoothing_std], [1, 0])
     count = n_directions // 2 if antithetic else n_directions
-    u = sample_directions(key, count, theta.shape[0], directions, theta.dtype)
+    u = sample_directions(key, count, len(theta), directions, theta.dtype)
     shifts = jnp.concatenate([u, -u]) if antithetic else jnp.concatenate([u, jnp.zeros_like(u[:1])])
     values = jax.lax.map(lambda shift: f(theta + smoothing_std * shift), shifts, batch_size=chunk)
     if antithetic:

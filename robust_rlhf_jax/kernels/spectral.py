@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .divisors import positive_or_one
 from .lanczos import lanczos_shortfall, top_by_lanczos
 from .linalg import DENSE_EIGH_UP_TO, matmul, top_eigenpair, weighted_mean, weighted_second_moment
 from .quantile import upper_threshold
@@ -50,7 +51,7 @@ def top_by_power(apply, start):
     def step(_, v):
         image = apply(v)
         norm = jnp.linalg.norm(image)
-        return image / jnp.where(norm > 0, norm, 1.0)
+        return image / positive_or_one(norm)
 
     direction = jax.lax.fori_loop(0, POWER_STEPS, step, start)
     return jnp.dot(direction, apply(direction)), direction
@@ -110,7 +111,7 @@ def quadratic_scores(
 
     def normalise(m):
         norm = jnp.linalg.norm(m)
-        return m / jnp.where(norm > 0, norm, 1.0)
+        return m / positive_or_one(norm)
 
     def power(_, m):
         return normalise(matmul(y.T * (weights * polynomial(m) / total), y))
@@ -169,5 +170,5 @@ def remove_softly(
     share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
     share = jnp.where(scores >= lowest, share, 0.0)
     removed = jnp.dot(weights, share)
-    scale = jnp.minimum(1.0, budget / jnp.where(removed > 0, removed, 1.0))
+    scale = jnp.minimum(1.0, budget / positive_or_one(removed))
     return weights * (1.0 - scale * share)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .divisors import positive_or_one
 from .quantile import upper_threshold
 
 # A row longer than this many typical rows keeps its direction and is shortened: no precision tells it from infinity.
@@ -49,10 +50,10 @@ def in_units(x: Float[Array, "n k"], size: Float[Array, " k"]) -> Float[Array, "
 def relative_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
     """‖x_n‖ over the (upper) median of the lengths that are not 0, for rows of `in_units`."""
     most = jnp.max(jnp.abs(x), axis=1)
-    size = most * jnp.linalg.norm(x / jnp.where(most > 0, most, 1.0)[:, None], axis=1)
+    size = most * jnp.linalg.norm(x / positive_or_one(most)[:, None], axis=1)
     present = (size > 0).astype(x.dtype)
     typical = upper_threshold(size, present, 0.5 * jnp.sum(present))
-    return size / jnp.where(typical > 0, typical, 1.0)
+    return size / positive_or_one(typical)
 
 
 def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " k"]:
@@ -62,9 +63,9 @@ def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 
     """
     size = jnp.abs(x)
     present = (size > 0).astype(x.dtype)
-    mass = 0.5 * jnp.maximum(jnp.sum(present, axis=0) - epsilon * x.shape[0], 0.0)
+    mass = 0.5 * jnp.maximum(jnp.sum(present, axis=0) - epsilon * len(x), 0.0)
     typical = jax.vmap(upper_threshold, (1, 1, 0))(size, present, mass)
-    return jnp.where(typical > 0, typical, 1.0)
+    return positive_or_one(typical)
 
 
 def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:
@@ -79,5 +80,5 @@ def shortened(x: Float[Array, "n k"], relative: Float[Array, " n"], longest: flo
 
 def column_medians(x: Float[Array, "n k"]) -> Float[Array, " k"]:
     """The (upper) median of each column."""
-    ones = jnp.ones(x.shape[0], x.dtype)
-    return jax.vmap(upper_threshold, (1, None, None))(x, ones, jnp.asarray(0.5 * x.shape[0], x.dtype))
+    ones = jnp.ones(len(x), x.dtype)
+    return jax.vmap(upper_threshold, (1, None, None))(x, ones, jnp.asarray(0.5 * len(x), x.dtype))

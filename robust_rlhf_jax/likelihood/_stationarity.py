@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels
 from robust_rlhf_jax.kernels.ball import ball_residual
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 
@@ -43,14 +44,14 @@ def stationarity(
 
 @jax.jit
 def _stationarity(theta, x, labels, epsilon, target, radius):
-    margins, n = labels * matmul(x, theta), x.shape[0]
+    margins, n = labels * matmul(x, theta), len(x)
     kept = keep_top(margins, jnp.ones(n, x.dtype), (1.0 - epsilon) * n)
     slope = matmul(kept * labels * jax.nn.sigmoid(-margins), x) / n
     if target is None:
         return jnp.linalg.norm(ball_residual(theta, slope, radius))
     away = jnp.asarray(target, x.dtype) - theta
     length = jnp.linalg.norm(away)
-    return jnp.dot(slope, away) / jnp.where(length > 0, length, 1.0)
+    return jnp.dot(slope, away) / positive_or_one(length)
 
 
 def stationarity_bound(

@@ -86,7 +86,7 @@ def confidence_set(
     if not is_traced(radius) and not float(radius) > 0:
         raise ValueError(f"radius={radius} must be positive.")
     dtype = x.dtype
-    weights = jnp.ones(x.shape[0], dtype) if weights is None else weights
+    weights = jnp.ones(len(x), dtype) if weights is None else weights
     labels, zeta = labels.astype(dtype), jnp.asarray(zeta, dtype)
     values, vectors = eigh(curvature(centre, x, labels, weights))
     floor = mean_log_likelihood(centre, x, labels, weights) - zeta

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import margins_of
 
@@ -88,7 +89,7 @@ def _far_stationarity(problem: LogisticProblem, state: LBFGSState):
     rounding hides the small gradients that separable data have far inside a large ball.
     """
     size = jnp.linalg.norm(state.gradient)
-    unit = 1.0 / jnp.where(problem.row_size > 0, problem.row_size, 1.0)
+    unit = 1.0 / positive_or_one(problem.row_size)
     reach = jnp.minimum(problem.radius, unit + jnp.linalg.norm(state.theta))
     tau = reach / jnp.where(size > 0, size, reach)
     return ball_stationarity(state.theta, tau * state.gradient, problem.radius) / tau
@@ -105,9 +106,9 @@ def _is_saturated(problem: LogisticProblem, state: LBFGSState):
 def _steepest_curvature(problem: LogisticProblem, gradient):
     """Bound on the curvature along the gradient anywhere, ¼Σ_n w_n(x_nᵀg)²/Σ_n w_n‖g‖²: 1/σ is a safe first step."""
     size = jnp.linalg.norm(gradient)
-    across = margins_of(gradient / jnp.where(size > 0, size, 1.0), problem.x, problem.labels)
+    across = margins_of(gradient / positive_or_one(size), problem.x, problem.labels)
     bound = 0.25 * jnp.dot(problem.weights, across**2) / jnp.sum(problem.weights)
-    return jnp.where(bound > 0, bound, 1.0)
+    return positive_or_one(bound)
 
 
 def _move(problem: LogisticProblem, state: LBFGSState) -> Float[Array, " k"]:
@@ -161,13 +162,13 @@ def orthonormal_rows(rows: Float[Array, "m k"]) -> Float[Array, "m k"]:
 
     def add(i, basis):
         size = jnp.linalg.norm(rows[i])
-        v = rows[i] / jnp.where(size > 0, size, 1.0)
+        v = rows[i] / positive_or_one(size)
         for _ in range(2):
             v = v - matmul(matmul(basis, v), basis)
         left = jnp.linalg.norm(v)
-        return basis.at[i].set(jnp.where(left > least, v / jnp.where(left > 0, left, 1.0), 0.0))
+        return basis.at[i].set(jnp.where(left > least, v / positive_or_one(left), 0.0))
 
-    return jax.lax.fori_loop(0, rows.shape[0], add, jnp.zeros_like(rows))
+    return jax.lax.fori_loop(0, len(rows), add, jnp.zeros_like(rows))
 
 
 def bfgs_matrix(

@@ -143,7 +143,7 @@ def fit_logistic(
     newton = problem.x.shape[1] <= newton_limit
     solver, limit = (BallNewton(), MAX_NEWTON_STEPS) if newton else (BallLBFGS(), MAX_LBFGS_STEPS)
     limit = limit if max_steps is None else max_steps
-    end = iterate(solver, problem, key=jax.random.key(0), max_steps=limit)
+    end = iterate(solver, problem, max_steps=limit)
     state = end.state
     return LogisticFit(
         state.theta,

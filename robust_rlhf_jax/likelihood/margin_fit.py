@@ -60,7 +60,7 @@ def margin_problem(
             f"x has {x.shape[1]} columns; this estimator forms a curvature matrix of at most {NEWTON_LIMIT}: "
             "project x on fewer directions."
         )
-    ones, zero = jnp.ones(x.shape[0], x.dtype), jnp.zeros(x.shape[1], x.dtype)
+    ones, zero = jnp.ones(len(x), x.dtype), jnp.zeros(x.shape[1], x.dtype)
     span = scaled_span(x, ones)
     radius = jnp.asarray(radius, x.dtype)
     projector = span.projector()
@@ -140,6 +140,6 @@ class MarginFit(NamedTuple):
 
 def fit_margin_loss(problem: MarginProblem, max_steps: int = MAX_STEPS) -> MarginFit:
     """Solve a `MarginProblem`; for a loss that isn't convex, a stationary point that is no worse than the start."""
-    end = iterate(MarginNewton(), problem, key=jax.random.key(0), max_steps=max_steps)
+    end = iterate(MarginNewton(), problem, max_steps=max_steps)
     s = end.state
     return MarginFit(s.theta, s.margins, s.value, s.stationarity, end.step, end.status)

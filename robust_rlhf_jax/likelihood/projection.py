@@ -1,4 +1,7 @@
-"""Euclidean projection on a ball cut by a likelihood bound, by sequential quadratic programming."""
+"""Projection on a likelihood-ratio confidence set, a ball cut by a likelihood bound: sequential quadratic programming.
+
+`confidence.py` has the sets themselves and the projection on an ellipsoid.
+"""
 
 from typing import NamedTuple
 
@@ -193,13 +196,13 @@ class RefreshedCurvature(eqx.Module):
         return state.warm.theta
 
     def _run(self, problem, solves) -> RoundState:
-        end = iterate(SequentialQuadratic(), problem, key=jax.random.key(0), max_steps=MAX_STEPS)
+        end = iterate(SequentialQuadratic(), problem, max_steps=MAX_STEPS)
         warm = WarmStart(end.state.theta, end.state.multiplier)
         return RoundState(warm, end.status, solves + end.step)
 
 
 def project_on_cut_ball(problem: ProjectionProblem) -> Projection:
     """The closest point of {‖θ‖ ≤ radius, ℓ(θ) ≥ floor}; status `infeasible` where that is empty."""
-    end = iterate(RefreshedCurvature(), problem, key=jax.random.key(0), max_steps=MAX_ROUNDS)
+    end = iterate(RefreshedCurvature(), problem, max_steps=MAX_ROUNDS)
     warm, status = end.state.warm, end.status
     return Projection(warm.theta, warm.multiplier, end.state.solves, status)

@@ -1,4 +1,8 @@
-"""Whether the pairs that a fit keeps leave some direction of θ without a best length."""
+"""Whether the pairs that a fit keeps leave some direction of θ without a best length.
+
+By eigenvalues, tested against a linear program in `tests/likelihood/test_trimmed.py`; `rewards/weighted_fit.py` asks
+the same in whitened coordinates (`separable`).
+"""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -44,5 +48,5 @@ def some_direction_flat(
     information = weighted_gram(rows, weights * label_variance(margins)) / jnp.sum(weights)
     values = eigh(matmul(whitener, matmul(information, whitener)))[0]
     least = values[jnp.clip(x.shape[1] - rank, 0, x.shape[1] - 1)]
-    level = min(max(4 * float(jnp.finfo(x.dtype).eps) * x.shape[0], FLAT), FLAT_AT_MOST)
+    level = min(max(4 * float(jnp.finfo(x.dtype).eps) * len(x), FLAT), FLAT_AT_MOST)
     return (least < level) & (rank > 0)

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels, is_traced
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.moments.influence import bounded_rows
@@ -150,7 +151,7 @@ def row_normalised_start(problem: TrimmedProblem, length: Float[Array, " n"]) ->
     A bounded-influence start for the alternation, which is trapped near the plain fit when rows are replaced
     (Künsch, Stefanski & Carroll 1989 for weights that bound leverage in logistic regression).
     """
-    return _plain_fit(problem, problem.capacity / jnp.where(length > 0, length, 1.0))
+    return _plain_fit(problem, problem.capacity / positive_or_one(length))
 
 
 def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
@@ -213,7 +214,7 @@ def _fit(
 
     def run(start):
         local = eqx.tree_at(lambda p: p.start, problem, start)
-        return iterate(Alternation(), local, key=jax.random.key(0), max_steps=max_rounds)
+        return iterate(Alternation(), local, max_steps=max_rounds)
 
     # One start after the other: batched, every start would pay for every other's curvature.
     ends = jax.lax.map(run, jnp.concatenate(rows))
@@ -282,7 +283,7 @@ def trimmed_mle(
     return _fit(
         x,
         labels.astype(dtype),
-        jnp.ones(x.shape[0], dtype) if weights is None else jnp.asarray(weights, dtype),
+        jnp.ones(len(x), dtype) if weights is None else jnp.asarray(weights, dtype),
         as_epsilon(epsilon, dtype),
         jnp.asarray(radius, dtype),
         jnp.asarray(default_tolerance(dtype) if tolerance is None else tolerance, dtype),
@@ -299,11 +300,9 @@ def _check_arguments(x, labels, epsilon, radius, weights, starts, n_random, key)
     if x.ndim != 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"trimmed_mle takes floating-point x of shape [n, k]; got {x.dtype} {x.shape}.")
     if labels.shape != x.shape[:1]:
-        raise ValueError(f"labels has shape {labels.shape}; x has {x.shape[0]} rows: give one label a row.")
+        raise ValueError(f"labels has shape {labels.shape}; x has {len(x)} rows: give one label a row.")
     if weights is not None and weights.shape != x.shape[:1]:
-        raise ValueError(
-            f"weights has shape {weights.shape}; x has {x.shape[0]} rows: give one weight a row."
-        )
+        raise ValueError(f"weights has shape {weights.shape}; x has {len(x)} rows: give one weight a row.")
     if starts is not None and (starts.ndim != 2 or starts.shape[1] != x.shape[1]):
         raise ValueError(f"starts has shape {starts.shape}; it must be [m, k] with k = {x.shape[1]}.")
     if not is_traced(radius) and not float(radius) > 0:

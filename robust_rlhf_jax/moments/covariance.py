@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import as_epsilon, as_floats
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_mean, weighted_second_moment
 from robust_rlhf_jax.kernels.spectral import quadratic_scores, quadratic_top_bound
 from robust_rlhf_jax.kernels.units import (
@@ -71,7 +72,7 @@ class RobustCovariance(eqx.Module):
 
 
 def _covariance_problem(rows, epsilon, rank, doubt=0.0) -> FilterProblem:
-    n = rows.shape[0]
+    n = len(rows)
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, rows.dtype)
     return FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n))
 
@@ -121,9 +122,9 @@ def _symmetric_roots(span: RowSpan, size: Float[Array, " d"]):
     """(Σ^{-1/2}, Σ^{1/2}) of Σ = SMS, S = diag(size), from the principal axes of M: Σ = CᵀC, and C is not squared."""
     unit = jnp.max(size)
     root = (span.axes * jnp.sqrt(span.variances) * (size / unit)[:, None]).T
-    outer = row_span(root, jnp.full(root.shape[0], 1.0, root.dtype))
-    deviations = unit * jnp.sqrt(outer.variances * root.shape[0])
-    inverse = jnp.where(deviations > 0, 1.0 / jnp.where(deviations > 0, deviations, 1.0), 0.0)
+    outer = row_span(root, jnp.full(len(root), 1.0, root.dtype))
+    deviations = unit * jnp.sqrt(outer.variances * len(root))
+    inverse = jnp.where(deviations > 0, 1.0 / positive_or_one(deviations), 0.0)
     return matmul(outer.axes * inverse, outer.axes.T), matmul(outer.axes * deviations, outer.axes.T)
 
 

@@ -7,7 +7,6 @@ import abc
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -52,14 +51,14 @@ class FilterState(eqx.Module):
 
 
 def _remove(problem: FilterProblem, state: FilterState) -> Float[Array, " n"]:
-    n = problem.x.shape[0]
+    n = len(problem.x)
     left = problem.budget - (n - jnp.sum(state.weights))
     corrupt = problem.epsilon * n
     return remove_softly(state.weights, state.scores, corrupt, problem.budget / (2 * CHOP), left)
 
 
 def _filter_status(problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
-    n = problem.x.shape[0]
+    n = len(problem.x)
     clean = state.top <= problem.level
     # Rounding of a sum of n weights; without it the last sliver of the budget costs a step of its own.
     spent = n - jnp.sum(state.weights) >= problem.budget - 1e-3 * problem.epsilon * n
@@ -86,13 +85,13 @@ class Filter(eqx.Module):
 
     def init(self, problem: FilterProblem, *, key) -> FilterState:
         x = problem.x
-        weights = jnp.ones(x.shape[0], x.dtype) if problem.start is None else problem.start
+        weights = jnp.ones(len(x), x.dtype) if problem.start is None else problem.start
         moments = no_moments(x) if self.follows_moments and updates_pay(x.shape) else None
         return FilterState(weights, jnp.zeros_like(weights), jnp.asarray(jnp.inf, x.dtype), moments)
 
     def run(self, problem: FilterProblem, max_steps: int) -> Iteration:
         """The filter's end after at most `max_steps` removals, which `Iteration.step` counts."""
-        end = iterate(self, problem, key=jax.random.key(0), max_steps=max_steps + 1)
+        end = iterate(self, problem, max_steps=max_steps + 1)
         return eqx.tree_at(lambda e: e.step, end, jnp.maximum(end.step - 1, 0))
 
     def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
@@ -104,7 +103,7 @@ class Filter(eqx.Module):
 
 
 def check_rows(x, epsilon, name):
-    if x.ndim != 2 or x.shape[0] < 1 or x.shape[1] < 1:
+    if x.ndim != 2 or len(x) < 1 or x.shape[1] < 1:
         raise ValueError(f"{name} takes x of shape [n, d] with n, d ≥ 1; got {x.shape}.")
     if not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"{name} takes floating-point x; got {x.dtype}: convert it with x.astype(float).")

@@ -55,7 +55,7 @@ def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arra
 
 @eqx.filter_jit
 def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
-    n = x.shape[0]
+    n = len(x)
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         # One unit for all columns: which direction varies most is what this filter goes by.
         size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
@@ -144,11 +144,11 @@ def robust_mean(
     x = as_floats(x)
     check_rows(x, epsilon, "robust_mean")
     check_finite(x, "x")
-    if not 1 <= splits <= max(1, x.shape[0]):
-        raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {x.shape[0]}.")
+    if not 1 <= splits <= max(1, len(x)):
+        raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(x)}.")
     if splits == 1:
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
-    size = x.shape[0] // splits
+    size = len(x) // splits
     parts = jnp.stack([x[i::splits][:size] for i in range(splits)])
     means = jax.vmap(lambda p: filter_mean(p, epsilon, covariance=covariance, max_steps=max_steps).mean)(
         parts

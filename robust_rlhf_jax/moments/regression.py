@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_finite
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
 from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
@@ -69,9 +70,7 @@ def _gram_root_inverse(phi, weights):
     """(R [d, d] with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁻¹ on the span in columns of typical size 1, 0 off it; rank of the span)."""
     size = typical_powers(phi)
     span = row_span(in_units(phi, size), weights)
-    inverse = jnp.where(
-        span.variances > 0, 1.0 / jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0)), 0.0
-    )
+    inverse = jnp.where(span.variances > 0, 1.0 / jnp.sqrt(positive_or_one(span.variances)), 0.0)
     root = matmul(span.axes * inverse, span.axes.T) / jnp.sqrt(jnp.sum(weights))
     return root / size[:, None], span.rank
 

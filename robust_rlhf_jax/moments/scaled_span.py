@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import qr_basis
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import in_units, typical_powers, unit_free_lengths
@@ -26,7 +27,7 @@ class ScaledSpan(eqx.Module):
     def column_size(self) -> Float[Array, " k"]:
         """Root mean square entries, 1 for a column of zeros."""
         square = jnp.sum(self.span.variances * self.span.axes**2, axis=1)
-        return self.size * jnp.sqrt(jnp.where(square > 0, square, 1.0))
+        return self.size * jnp.sqrt(positive_or_one(square))
 
     def lengths(self, x: Float[Array, "n k"]) -> Float[Array, " n"]:
         """Whitened lengths √(xᵀΣ⁺x) of rows in the units of the columns."""
@@ -34,7 +35,7 @@ class ScaledSpan(eqx.Module):
 
     def projector(self) -> Float[Array, "k k"]:
         """To the span of the rows in their own units; exactly I where that is everything."""
-        k = self.size.shape[0]
+        k = len(self.size)
         eye = jnp.eye(k, dtype=self.size.dtype)
 
         def deficient():

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh, svd
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 
@@ -34,7 +35,7 @@ class RowSpan(eqx.Module):
         return jnp.linalg.norm(self.whiten(x), axis=1)
 
     def _deviations(self) -> Float[Array, " r"]:
-        return jnp.sqrt(jnp.where(self.variances > 0, self.variances, 1.0))
+        return jnp.sqrt(positive_or_one(self.variances))
 
 
 def row_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> RowSpan:
@@ -62,7 +63,7 @@ def _from_gram(tall, values, vectors, wide):
     deviations = jnp.sqrt(jnp.maximum(values, 0.0))
     if not wide:
         return vectors, deviations
-    return matmul(tall, vectors) / jnp.where(deviations > 0, deviations, 1.0), deviations
+    return matmul(tall, vectors) / positive_or_one(deviations), deviations
 
 
 def _from_rows(tall, wide):

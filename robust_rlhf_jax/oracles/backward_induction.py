@@ -34,7 +34,7 @@ def backward_induction(
     """
     low, high = return_ranges(rewards)
     bonus = jnp.broadcast_to(bonus, rewards.shape)
-    shared = jax.tree.leaves(regressions)[0].shape[0] < rewards.shape[0]
+    shared = jax.tree.leaves(regressions)[0].shape[0] < len(rewards)
     only = jax.tree.map(lambda x: x[0], regressions) if shared else None
 
     def backward(next_value, step):
@@ -45,7 +45,7 @@ def backward_induction(
         policy = jax.nn.one_hot(jnp.argmax(q, axis=-1), q.shape[-1], dtype=q.dtype)
         return jnp.max(q, axis=-1), policy
 
-    first = jnp.zeros(table.shape[0], rewards.dtype)
+    first = jnp.zeros(len(table), rewards.dtype)
     steps = (None if shared else regressions, rewards, bonus, low, high)
     return jax.lax.scan(backward, first, steps, reverse=True)
 

@@ -36,11 +36,11 @@ class LSVI(Module):
 
     def prepare(self, data: PreferenceData, epsilon, *, key: PRNGKeyArray) -> FittedModel:
         phi, following = transitions_per_step(data)
-        n_states, dim = data.state_features.shape[0], phi.shape[-1]
+        n_states, dim = len(data.state_features), phi.shape[-1]
 
         def fit(phi_h, following_h):
             counts = jnp.zeros((n_states, dim), phi.dtype).at[following_h].add(phi_h).T
-            gram = matmul(phi_h.T, phi_h) + self.ridge * phi_h.shape[0] * jnp.eye(dim, dtype=phi.dtype)
+            gram = matmul(phi_h.T, phi_h) + self.ridge * len(phi_h) * jnp.eye(dim, dtype=phi.dtype)
             return cholesky_solve(cholesky(gram), counts)
 
         measures = jax.vmap(fit)(phi, following)

@@ -51,6 +51,6 @@ def initial_state_weights(data: PreferenceData) -> Float[Array, " S"]:
     """Distribution of the state that plans start in: as given, else that of s_1 over both trajectories."""
     if data.planning_start is not None:
         return data.planning_start
-    n_states = data.state_features.shape[0]
+    n_states = len(data.state_features)
     counts = jnp.zeros(n_states, data.features.dtype).at[data.states[..., 0].reshape(-1)].add(1.0)
     return counts / (2 * data.n_pairs)

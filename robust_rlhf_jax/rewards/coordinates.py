@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import (
     LONGEST_IN_SCALES,
@@ -56,7 +57,7 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     relative = relative_lengths(scaled)
     scaled = shortened(scaled, relative)
     span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2)
-    deviations = jnp.sqrt(jnp.where(span.variances > 0, span.variances, 1.0))
+    deviations = jnp.sqrt(positive_or_one(span.variances))
     whiten, colour = span.axes / deviations, span.axes * deviations
     far = relative > LONGEST_IN_SCALES
     to_theta, from_theta = whiten / size[:, None], (colour * size[:, None]).T

@@ -51,7 +51,7 @@ def examine(
     One loop over both, so that the fit is compiled once: fit what counts, then decide on suspects while there are any,
     and on labels after that.
     """
-    r = start.shape[0]
+    r = len(start)
     floor = 0.5 * PRIOR * jnp.eye(r, dtype=start.dtype)
 
     def look(state: _State) -> _State:

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
+
 from .coordinates import WIDE, Pairs
 from .doubt import doubted_directions, span_basis
 from .examination import examine
@@ -56,7 +58,7 @@ def explain(
     doubts = [ones, *rows.weights]
     if pairs.z.shape[1] <= FILTER_UP_TO:
         doubts.append(filtered_rows(pairs, epsilon))
-    from_plain = jnp.broadcast_to(plain, (len(doubts), plain.shape[0]))
+    from_plain = jnp.broadcast_to(plain, (len(doubts), len(plain)))
 
     def examined(proposal):
         weights, start = proposal
@@ -69,7 +71,7 @@ def explain(
         jnp.concatenate([plain[None], t, trimmed[1]]),
         jnp.concatenate([ones[None], weights, trimmed[0]]),
         jnp.arange(1 + len(t) + len(trimmed[1])) <= len(t),
-        span_basis(doubted.reshape(-1, plain.shape[0])),
+        span_basis(doubted.reshape(-1, len(plain))),
     )
 
 
@@ -118,4 +120,4 @@ def _by_margins(pairs: Pairs, starts: Starts, epsilon):
 
 def _inverse_lengths(pairs: Pairs) -> Float[Array, " N"]:
     length = lengths(pairs)
-    return jnp.where(length > 0, jnp.mean(length) / jnp.where(length > 0, length, 1.0), 1.0)
+    return jnp.where(length > 0, jnp.mean(length) / positive_or_one(length), 1.0)

@@ -45,7 +45,7 @@ def label_surprise(
     def unwhiten(axis):
         return jax.scipy.linalg.solve_triangular(factor, axis, trans=1, lower=True)
 
-    if t.shape[0] <= WIDE:
+    if len(t) <= WIDE:
         half = lower_solve(factor, weighted_gram(pairs.z, wrong))
         excess, axis = top_eigenpair(lower_solve(factor, half.T))
     else:

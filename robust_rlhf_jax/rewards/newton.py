@@ -116,7 +116,7 @@ def maximise(
         t=start,
         value=zero,
         gradient=jnp.zeros_like(start),
-        factor=jnp.eye(start.shape[0], dtype=dtype) if factor is None else factor,
+        factor=jnp.eye(len(start), dtype=dtype) if factor is None else factor,
         own=jnp.asarray(factor is None),
         stale=jnp.asarray(False),
         scale=zero + 1,

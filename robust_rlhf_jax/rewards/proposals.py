@@ -27,7 +27,7 @@ def lengths(pairs: Pairs) -> Float[Array, " N"]:
 
 def best_share(merit: Float[Array, " N"], share: Float[Array, ""]) -> Float[Array, " N"]:
     """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
-    return keep_top(merit, jnp.ones_like(merit), share * merit.shape[0])
+    return keep_top(merit, jnp.ones_like(merit), share * len(merit))
 
 
 def crowds(pairs: Pairs) -> Float[Array, " N"]:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
@@ -43,7 +44,7 @@ def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""])
     rows = _without(pairs.z, unknown)
     # A row counts as far as it shows what is known: the rest of its label speaks of the unknown.
     length = jnp.sum(pairs.z**2, axis=1)
-    share = jnp.sum(rows**2, axis=1) / jnp.where(length > 0, length, 1.0)
+    share = jnp.sum(rows**2, axis=1) / positive_or_one(length)
     cleared = eqx.tree_at(lambda p: p.z, pairs, rows)
     known = secant_information(cleared, found.undisputed * share, cleared.margins(t))
     return Secured(matmul(pairs.to_theta, t), matmul(pairs.from_theta.T, matmul(known, pairs.from_theta)))

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_sum
 from robust_rlhf_jax.likelihood.confidence import chi_square_quantile
@@ -38,13 +39,13 @@ def contradicting(
     **Source:** Rao's score test (1948); White 1982 for its covariance.
     """
     margins = pairs.margins(t)
-    r, eye = t.shape[0], jnp.eye(t.shape[0], dtype=t.dtype)
+    r, eye = len(t), jnp.eye(len(t), dtype=t.dtype)
     theirs = information(pairs, suspects, margins)
     scores = suspects * missed(margins) * pairs.o
     total = weighted_sum(scores, pairs.z)
     covariance = theirs + matmul(theirs, cholesky_solve(factor, theirs))
     scale = jnp.trace(covariance) / r
-    ridge = 16 * jnp.finfo(t.dtype).eps * r * jnp.where(scale > 0, scale, 1.0)
+    ridge = 16 * jnp.finfo(t.dtype).eps * r * positive_or_one(scale)
     precision = cholesky_solve(cholesky(overdispersion * covariance + ridge * eye), eye)
     share = scores * matmul(pairs.z, matmul(precision, total))
     # What the test says when the first 0, 1, …, CHUNKS chunks are out.

@@ -108,13 +108,13 @@ def _neutral_rows(ranks: Int[Array, "E N"], share: Float[Array, ""]) -> Float[Ar
     pays there.
     """
     surest = jnp.max(ranks, axis=0)
-    last = jnp.floor(share * (surest.shape[0] - 1)).astype(jnp.int32)
+    last = jnp.floor(share * (len(surest) - 1)).astype(jnp.int32)
     return (surest <= jnp.sort(surest)[last]).astype(share.dtype)
 
 
 def rank_of(values: Float[Array, " N"]) -> Int[Array, " N"]:
     """0 for the smallest."""
-    places = jnp.arange(values.shape[0], dtype=jnp.int32)
+    places = jnp.arange(len(values), dtype=jnp.int32)
     return jnp.zeros_like(places).at[jnp.argsort(values)].set(places)
 
 

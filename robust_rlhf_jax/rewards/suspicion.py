@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import weighted_gram
 
@@ -44,8 +45,8 @@ def crowd_odds(margins: Float[Array, " N"], lengths: Float[Array, " N"]) -> Floa
     variance v = ΣP(1 − P), a share (c − e)/c are lies; a crowd has c − e > 3√(v + 1) and (c − e)/c > ½.
     """
     sure, contradicted = jnp.abs(margins), margins < 0
-    cosine = sure / jnp.where(lengths > 0, lengths, 1.0)
-    n = margins.shape[0]
+    cosine = sure / positive_or_one(lengths)
+    n = len(margins)
     row, column = jax.lax.map(rank_of, jnp.stack([sure, cosine])) * BINS // n
     cell = row * BINS + column
     chance = jax.nn.sigmoid(-sure)
@@ -61,5 +62,5 @@ def crowd_odds(margins: Float[Array, " N"], lengths: Float[Array, " N"]) -> Floa
 def _lengths(pairs: Pairs, weights: Float[Array, " N"]) -> Float[Array, " N"]:
     """√(zᵀM⁻¹z), M the mean of zzᵀ over the pairs that count: what was left out has no say in what is far."""
     moment = weighted_gram(pairs.z, weights) / jnp.maximum(jnp.sum(weights), 1.0)
-    factor = cholesky(moment + LEAST * jnp.eye(moment.shape[0], dtype=moment.dtype))
+    factor = cholesky(moment + LEAST * jnp.eye(len(moment), dtype=moment.dtype))
     return jnp.linalg.norm(lower_solve(factor, pairs.z.T), axis=0)

@@ -53,7 +53,7 @@ def fit(
 
 def first_factor(start: Float[Array, " r"]) -> Float[Array, "r r"]:
     """A `factor` where none is known: no curvature of labels in whitened coordinates is larger by much than I/4."""
-    return 0.5 * jnp.eye(start.shape[0], dtype=start.dtype)
+    return 0.5 * jnp.eye(len(start), dtype=start.dtype)
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
@@ -89,6 +89,6 @@ def separable(pairs: Pairs, plain: WeightedFit) -> Bool[Array, ""]:
     ones = jnp.ones_like(pairs.o)
     known, _ = eigh(information(pairs, ones, pairs.margins(plain.t)) / pairs.n_pairs)
     # Null axes come first, with exactly nothing known.
-    least = known[jnp.clip(known.shape[0] - pairs.rank, 0, known.shape[0] - 1)]
+    least = known[jnp.clip(len(known) - pairs.rank, 0, len(known) - 1)]
     flat = min(max(4 * float(jnp.finfo(ones.dtype).eps) * pairs.n_pairs, FLAT), FLAT_AT_MOST)
     return plain.at_radius | ((least < flat) & (pairs.rank > 0))

@@ -66,11 +66,11 @@ class Game(eqx.Module):
 
     @property
     def n_states(self) -> int:
-        return self.table.shape[0]
+        return len(self.table)
 
     @property
     def horizon(self) -> int:
-        return self.base.shape[0]
+        return len(self.base)
 
     def slot(self, h):
         """Which step's samples stand for step h."""

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 from robust_rlhf_jax.module import Module
@@ -118,7 +119,7 @@ class PrimalDual(Module):
         solver = DescentAscent(
             rounds, self.refresh, self.optimistic, group, self.robust_means, self.filter_steps
         )
-        end = iterate(solver, problem, key=jax.random.key(0), max_steps=rounds)
+        end = iterate(solver, problem, max_steps=rounds)
         return self._result(problem, end, theta, scale), leave_behind(end.state)
 
     def shortened(self, steps: int) -> "PrimalDual":
@@ -134,7 +135,7 @@ class PrimalDual(Module):
     def _problem(self, game: Game, theta, start: WarmSaddle) -> tuple[SaddleProblem, Float[Array, ""]]:
         dtype = game.phi.dtype
         largest = jnp.max(jnp.abs(einsum("sap,hp->hsa", game.reward_table, theta)))
-        scale = jnp.where(largest > 0, largest, 1.0)
+        scale = positive_or_one(largest)
         horizon, dim = game.horizon, game.phi.shape[2]
         coverage = USUAL_COVERAGE * horizon * dim if self.coverage is None else self.coverage
         step, ratio, policy_step = self._steps(game, coverage)

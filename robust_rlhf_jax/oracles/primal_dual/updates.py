@@ -1,4 +1,7 @@
-"""Descent–ascent on the planning game: the published update, and an optimistic one (paper: Algorithm 7)."""
+"""Descent–ascent on the planning game: the published update, and an optimistic one (paper: Algorithm 7).
+
+Both players' step sizes come with the problem: `oracle.py` sets them (`_steps`, `theory_steps`).
+"""
 
 from typing import NamedTuple
 

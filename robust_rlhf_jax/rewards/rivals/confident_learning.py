@@ -62,7 +62,7 @@ def out_of_fold_confidence(
     x: Float[Array, "n k"], labels: Float[Array, " n"], radius: Float[Array, ""], folds: int
 ) -> tuple[Float[Array, " n"], Array]:
     """(probability [n] of each label under the fit to the other folds, the worst status of the fits)."""
-    fold_of = jnp.arange(x.shape[0]) % folds
+    fold_of = jnp.arange(len(x)) % folds
 
     def fit(fold):
         weights = (fold_of != fold).astype(x.dtype)
@@ -77,7 +77,7 @@ def out_of_fold_confidence(
 @eqx.filter_jit
 def _confident_learning(x, labels, radius, folds) -> RewardEstimate:
     confidence, status = out_of_fold_confidence(x, labels, radius, folds)
-    given = (jnp.arange(x.shape[0]) // folds) % 2 == 1
+    given = (jnp.arange(len(x)) // folds) % 2 == 1
     weights = 1.0 - prune_by_noise_rate(confidence, given)
     fit = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
     return RewardEstimate(fit.theta, weights, 1.0 - confidence, worst_status(status, fit.status))

@@ -1,7 +1,6 @@
 """Sparse offsets of single labels: R³M of Bukharin et al. 2024, *Robust RL from Corrupted Human Feedback*."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -74,7 +73,7 @@ def r3m(x, labels, epsilon, *, radius) -> RewardEstimate:
 def _r3m(x, labels, epsilon, radius) -> RewardEstimate:
     plain = ClippedLogistic(jnp.asarray(-jnp.inf, x.dtype))
     problem = margin_problem(plain, x, labels, radius)
-    end = iterate(OffsetRounds(CLIPPED * epsilon), problem, key=jax.random.key(0), max_steps=MAX_ROUNDS)
+    end = iterate(OffsetRounds(CLIPPED * epsilon), problem, max_steps=MAX_ROUNDS)
     fit, loss = end.state.fit, ClippedLogistic(end.state.lowest)
     suspicion = loss.offset(fit.margins) + surprise(fit.theta, x, labels)
     return RewardEstimate(

@@ -35,7 +35,7 @@ def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, "2 n"]:
 
     Whitened, the answer doesn't depend on units; as they are, one far row can't shrink all others. Rows of zeros: 0.
     """
-    whitener = pseudo_inverse_root(weighted_second_moment(x, jnp.ones(x.shape[0], x.dtype)))[0]
+    whitener = pseudo_inverse_root(weighted_second_moment(x, jnp.ones(len(x), x.dtype)))[0]
     length = jnp.linalg.norm(jnp.stack([x, matmul(x, whitener)]), axis=2)
     length = jnp.where(length > 0, length, jnp.inf)
     return jnp.min(length, axis=1, keepdims=True) / length

@@ -37,7 +37,7 @@ def _sever(x, labels, epsilon, radius, rounds) -> RewardEstimate:
         found = fit(weights)
         missed = labels * jax.nn.sigmoid(-labels * matmul(x, found.theta))
         scores = linear_scores(x * missed[:, None], weights)[0]
-        left = jnp.maximum(jnp.sum(weights) - 0.5 * epsilon * x.shape[0], 0.0)
+        left = jnp.maximum(jnp.sum(weights) - 0.5 * epsilon * len(x), 0.0)
         return keep_top(-scores, weights, left), found.status
 
     weights, statuses = jax.lax.scan(remove, jnp.ones_like(labels), length=rounds)
