@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray, PyTree
 
+from robust_rlhf_jax.checks import is_traced
+
 State = TypeVar("State")
 
 
@@ -76,7 +78,7 @@ def iterate(
     problem: PyTree,
     *,
     key: PRNGKeyArray | None = None,
-    max_steps: int,
+    max_steps: int | Int[Array, ""],
     loop: str = "while",
     resume: Iteration | None = None,
 ) -> Iteration:
@@ -86,13 +88,14 @@ def iterate(
     nothing needs none. A step whose result holds a NaN is not taken: the state before it is returned with status
     `nonfinite`. Under `vmap`, lanes that are done stay as they are while others go on.
 
-    **Arguments:** `loop` is "while" (stops early) or "scan" (reverse-differentiable; makes max_steps passes).
+    **Arguments:** `loop` is "while" (stops early) or "scan" (reverse-differentiable; makes max_steps passes);
+    `max_steps` may be traced with "while".
 
     **Raises:** ValueError for another `loop` or `max_steps` < 0.
     """
     if loop not in ("while", "scan"):
         raise ValueError(f'loop={loop!r} is unknown: it is "while" or "scan".')
-    if max_steps < 0:
+    if not is_traced(max_steps) and max_steps < 0:
         raise ValueError(f"max_steps={max_steps} is negative: give 0 or more.")
     first = start(solver, problem, key=key) if resume is None else _reopen(resume, solver, problem)
 
@@ -124,12 +127,11 @@ def _key_of(key: PRNGKeyArray | None, step: Int[Array, ""] | int) -> PRNGKeyArra
 
 def has_nan(tree: PyTree):
     """Whether any floating-point leaf holds a NaN (infinities are allowed: a start value may be −∞)."""
-    # Counted in floats: XLA turns `any` over many rows into three programs.
-    counts = [
-        jnp.sum(jnp.isnan(x), dtype=jnp.float32)
-        for x in jax.tree.leaves(tree)
-        if jnp.issubdtype(x.dtype, jnp.inexact)
-    ]
+    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    numbers, arrays = [x for x in leaves if not x.ndim], [x for x in leaves if x.ndim]
+    # Counted in floats, numbers together: XLA turns `any` over many rows into three programs, and each count into one.
+    together = [jnp.stack(numbers)] if numbers else []
+    counts = [jnp.sum(jnp.isnan(x), dtype=jnp.float32) for x in together + arrays]
     return sum(counts, jnp.zeros((), jnp.float32)) > 0
 
 

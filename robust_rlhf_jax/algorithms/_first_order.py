@@ -8,7 +8,7 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
-from .pessimism import DescentConfig, Polish, check_reference, check_zeta, robust_pessimism
+from .pessimism import DescentConfig, Phase, check_reference, check_zeta, robust_pessimism
 from .pessimism_objective import require_warm
 from .solution import Solution
 from .table_evidence import solve_asked
@@ -39,6 +39,13 @@ class FirstOrderConfig(eqx.Module):
                 raise ValueError(f"{name}={getattr(self, name)}: give {least} or more.")
         if self.descent.gradient != "oracle":
             raise ValueError(f'gradient={self.descent.gradient!r}: first_order takes gradient="oracle".')
+
+    def phases(self) -> tuple[Phase, ...]:
+        """The descent and, if any, its polish: the steps of each, and the iterations of every game in it."""
+        descent = Phase(self.descent.steps, self.warm_steps)
+        return (
+            (descent, Phase(self.polish_steps, self.polish_warm_steps)) if self.polish_steps else (descent,)
+        )
 
 
 def first_order(
@@ -75,8 +82,6 @@ def first_order(
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
     if not config.descent.warm_start:
         return robust_pessimism(key, data, epsilon, reference, config, oracle)
-    warm = require_warm(oracle)
-    polish = Polish(warm.shortened(config.polish_warm_steps), config.polish_steps)
-    return robust_pessimism(
-        key, data, epsilon, reference, config, warm.shortened(config.warm_steps), oracle, polish
-    )
+    phases = config.phases()
+    game = require_warm(oracle).shortened(*(phase.oracle_steps for phase in phases))
+    return robust_pessimism(key, data, epsilon, reference, config, game, oracle, phases)

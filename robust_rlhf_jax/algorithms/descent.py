@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
+from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.likelihood.confidence import RewardSet
 from robust_rlhf_jax.likelihood.projection import WarmStart
@@ -182,12 +182,14 @@ class Descent(NamedTuple):
     history: History | None
 
 
-def descend(problem: DescentProblem, *, key: PRNGKeyArray, steps: int, solver=None) -> Descent:
-    """Run `solver` (default `SubgradientDescent()`) for `steps` steps.
+def descend(
+    problem: DescentProblem, *, key: PRNGKeyArray, steps: int | Int[Array, ""], solver=None
+) -> Descent:
+    """Run `solver` (default `SubgradientDescent()`) for `steps` steps, which may be traced.
 
     **Raises:** ValueError for `steps` < 1.
     """
-    if steps < 1:
+    if not is_traced(steps) and steps < 1:
         raise ValueError(f"steps={steps}: give 1 or more.")
     solver = SubgradientDescent() if solver is None else solver
     end = iterate(solver, problem, key=key, max_steps=steps)
@@ -200,13 +202,18 @@ def descend(problem: DescentProblem, *, key: PRNGKeyArray, steps: int, solver=No
     )  # fmt: skip
 
 
+def unmoved(theta: Float[Array, " k"]) -> Descent:
+    """The descent of no steps, from `theta`."""
+    none = jnp.zeros((), jnp.int32)
+    return Descent(
+        theta, theta, jnp.full((), jnp.inf, theta.dtype), none, none, none, Status.CONVERGED.array(), None
+    )
+
+
 def then(first: Descent, second: Descent) -> Descent:
-    """Two descents as one, `second` begun where `first` ended: its answer and status, the costs of both."""
+    """Two descents as one, `second` begun where `first` ended: its answer and status, the costs of both, no history."""
     better = first.best_value < second.best_value
     lost = first.status == Status.NONFINITE
-    history = None
-    if first.history is not None and second.history is not None:
-        history = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first.history, second.history)
     return Descent(
         theta=second.theta,
         best_theta=jnp.where(better, first.best_theta, second.best_theta),
@@ -215,7 +222,7 @@ def then(first: Descent, second: Descent) -> Descent:
         calls=first.calls + second.calls,
         solves=first.solves + second.solves,
         status=jnp.where(lost, first.status, second.status),
-        history=history,
+        history=None,
     )
 
 

@@ -28,7 +28,7 @@ from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.scarcity import secured
 from robust_rlhf_jax.worlds import Policy
 
-from .descent import Descent, DescentProblem, SubgradientDescent, descend, then
+from .descent import Descent, DescentProblem, History, SubgradientDescent, descend, then, unmoved
 from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features
 from .solution import Solution
 
@@ -91,11 +91,11 @@ class PessimismConfig(Protocol):
     radius: float | Float[Array, ""] | None
 
 
-class Polish(NamedTuple):
-    """A second descent, from where the first one's average ended, with a costlier `oracle` that is less wrong."""
+class Phase(NamedTuple):
+    """`steps` of a descent, each an oracle call of `oracle_steps` iterations (None: as many as the oracle has)."""
 
-    oracle: Oracle
     steps: int
+    oracle_steps: int | None = None
 
 
 def robust_pessimism(
@@ -106,11 +106,12 @@ def robust_pessimism(
     config: PessimismConfig,
     oracle: Oracle,
     planner: Oracle | None = None,
-    polish: Polish | None = None,
+    phases: tuple[Phase, ...] | None = None,
 ) -> Solution:
     """Algorithms 3 and 4 after their checks: D₁ → θ̂ and Θ(D₁); D₂ → descend with `oracle`, plan with `planner`.
 
-    All oracles prepare alike: `planner` solves on what `oracle` prepared, and is `oracle` itself if None.
+    Both oracles prepare alike: `planner` solves on what `oracle` prepared, and is `oracle` itself if None. `phases`:
+    None for one of `config.descent.steps`.
     """
     k_split, k_descend = jax.random.split(key)
     d1, d2 = (data,) * 2 if config.reuse_data else random_split(k_split, data, 2)
@@ -124,7 +125,7 @@ def robust_pessimism(
     )
     target = resolve_reference(reference, d2, epsilon)
     found = minimise_pessimistically(
-        k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner, polish
+        k_descend, d2, epsilon, oracle, allowed, target, config.descent, planner, phases
     )
     return pessimistic_solution(data, found, reward_status, allowed, extra)
 
@@ -191,7 +192,7 @@ def minimise_pessimistically(
     reference: Float[Array, " k"],
     config: DescentConfig,
     planner: Oracle | None = None,
-    polish: Polish | None = None,
+    phases: tuple[Phase, ...] | None = None,
 ) -> Pessimum:
     """Descend from the set's centre with `oracle` prepared on `data`; plan at the average iterate with `planner`."""
     k_prepare, k_descend = jax.random.split(key)
@@ -206,25 +207,40 @@ def minimise_pessimistically(
         config.gradient,
         config.warm_start,
     )
-    found = _descend(objective, allowed, allowed.centre, config, k_descend, config.steps)
-    if polish is not None and polish.steps:
-        finer = dataclasses.replace(objective, oracle=polish.oracle)
-        k_polish = jax.random.fold_in(k_descend, 1)
-        again = _descend(finer, allowed, found.theta, config, k_polish, polish.steps)
-        found = then(found, again)
+    found = _descend(objective, allowed, config, k_descend, phases or (Phase(config.steps),))
     planner = oracle if planner is None else planner
     answer = planner.solve(prepared, data.per_step(found.theta))
     value = answer.value - jnp.dot(reference, found.theta)
     return Pessimum(found, answer.policy, answer.value, value, answer.status)
 
 
-def _descend(objective, allowed: RewardSet, start, config: DescentConfig, key, steps: int) -> Descent:
-    distance = 0.5 * allowed.radius if config.step_size is None else config.step_size
-    fade = float(steps) if config.decay else float("inf")
-    problem = DescentProblem(objective, allowed, start, jnp.asarray(distance, start.dtype), fade)
-    history = steps if config.keep_history else 0
-    solver = SubgradientDescent(config.adaptive, config.averaging, history)
-    return descend(problem, key=key, steps=steps, solver=solver)
+def _descend(objective, allowed: RewardSet, config: DescentConfig, key, phases: tuple[Phase, ...]) -> Descent:
+    """One phase after the other, each from where the one before ended on average, in one program for all."""
+    dtype = allowed.centre.dtype
+    distance = jnp.asarray(0.5 * allowed.radius if config.step_size is None else config.step_size, dtype)
+    longest = max(phase.steps for phase in phases)
+    solver = SubgradientDescent(config.adaptive, config.averaging, longest if config.keep_history else 0)
+
+    def run(so_far: Descent, each):
+        key, (steps, oracle_steps) = each
+        fade = steps.astype(dtype) if config.decay else float("inf")
+        asked = dataclasses.replace(objective, oracle_steps=oracle_steps)
+        problem = DescentProblem(asked, allowed, so_far.theta, distance, fade)
+        found = descend(problem, key=key, steps=steps, solver=solver)
+        return then(so_far, found), found.history
+
+    keys = jnp.stack([key, *(jax.random.fold_in(key, i) for i in range(1, len(phases)))])
+    stacked = jax.tree.map(lambda *numbers: jnp.asarray(numbers, jnp.int32), *phases)
+    found, histories = jax.lax.scan(run, unmoved(allowed.centre), (keys, stacked))
+    return found._replace(history=_joined(histories, phases))
+
+
+def _joined(histories: History | None, phases: tuple[Phase, ...]) -> History | None:
+    """The rows of every phase's steps, in order: `histories` has one block a phase, each as long as the longest."""
+    return jax.tree.map(
+        lambda blocks: jnp.concatenate([block[: p.steps] for block, p in zip(blocks, phases, strict=True)]),
+        histories,
+    )
 
 
 def pessimistic_solution(

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, smoothed_gradient
@@ -50,7 +50,7 @@ class PessimismObjective(eqx.Module):
     `oracle`, `prepared`: RobRL and what it made of its data; `reference` [k]: E_ref[φ(τ)]. `gradient`: "zero_order"
     (paper: Algorithm 6), "autodiff" (the derivative of V̂ with robust weights held fixed, by Danskin's theorem an
     estimate of E_π̂[φ]; ours) or "oracle" (the oracle's own subgradient; paper: Algorithm 4). `warm`: let an oracle
-    that has `solve_from` begin where its last answer ended.
+    that has `solve_from` begin where its last answer ended, in `oracle_steps` iterations (None: as many as it has).
     """
 
     oracle: Oracle
@@ -61,6 +61,7 @@ class PessimismObjective(eqx.Module):
     stationary: bool = eqx.field(static=True)
     gradient: str = eqx.field(static=True)
     warm: bool = eqx.field(static=True, default=False)
+    oracle_steps: Int[Array, ""] | None = None
 
     @property
     def memory(self):
@@ -108,7 +109,8 @@ class PessimismObjective(eqx.Module):
     def _given(self, theta, memory):
         if self.warm:
             per_step = _per_step(theta, self.horizon, self.stationary)
-            answer, memory = require_warm(self.oracle).solve_from(self.prepared, per_step, memory)
+            warm = require_warm(self.oracle)
+            answer, memory = warm.solve_from(self.prepared, per_step, memory, self.oracle_steps)
         else:
             answer = self.solve(theta)
         if answer.subgradient is None:

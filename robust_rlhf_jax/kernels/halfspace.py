@@ -1,4 +1,4 @@
-"""Quadratic models on a Euclidean ball cut by a half-space, solved exactly."""
+"""Quadratic models on a Euclidean ball, whole or cut by a half-space, solved exactly."""
 
 from typing import NamedTuple
 
@@ -19,6 +19,18 @@ class CutBallPoint(NamedTuple):
     feasible: Bool[Array, ""]
 
 
+def minimise_quadratic_in_ball(
+    a: Float[Array, " k"], b: Float[Array, " k"], radius: Float[Array, ""]
+) -> Float[Array, " k"]:
+    """argmin of ½uᵀdiag(a)u − bᵀu over ‖u‖₂ ≤ radius, for a > 0: u(ν) = b/(a + ν) for the least ν ≥ 0 inside."""
+
+    def free(nu):
+        u = b / (a + nu)
+        return u, jnp.sum(u**2 / (a + nu)), jnp.zeros((), a.dtype)
+
+    return _on_sphere(free, jnp.zeros_like(b), radius)[0]
+
+
 def minimise_quadratic_in_cut_ball(
     a: Float[Array, " k"],
     b: Float[Array, " k"],
@@ -33,11 +45,6 @@ def minimise_quadratic_in_cut_ball(
     for the second. A dense A is rotated to its eigenbasis by the caller. Where ball and half-space do not meet, the
     point of the ball closest to the half-space comes back with `feasible` false.
     """
-
-    def free(nu):
-        u = b / (a + nu)
-        return u, jnp.sum(u**2 / (a + nu)), jnp.zeros((), a.dtype)
-
     size2 = jnp.sum(normal**2)
     safe2 = positive_or_one(size2)
     foot = normal * (level / safe2)  # the point of the hyperplane closest to 0
@@ -52,7 +59,7 @@ def minimise_quadratic_in_cut_ball(
         back = d * (tangent - normal * (jnp.sum(normal * d * tangent) / weight))
         return u, jnp.sum(tangent * back), m
 
-    ball_only, _ = _on_sphere(free, jnp.zeros_like(foot), radius)
+    ball_only = minimise_quadratic_in_ball(a, b, radius)
     cut = jnp.sum(normal * ball_only) < level
     room2 = radius**2 - jnp.sum(foot**2)
     feasible = ~cut | ((size2 > 0) & (room2 >= 0))

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
+from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -116,19 +116,17 @@ class Ellipsoid(Module):
     def project(self, y: Float[Array, " k"], warm: WarmStart | None = None) -> Projection:
         """argmin over the set of ‖θ − y‖₂, by bisection on the multiplier in the eigenbasis: no pass over data."""
         y_, c_ = matmul(y, self.eigenvectors), matmul(self.centre, self.eigenvectors)
-        nothing = jnp.zeros_like(y_)
 
         def at(multiplier):
             bend = multiplier * self.eigenvalues
-            args = (1.0 + bend, y_ + bend * c_, nothing, jnp.asarray(-1.0, y.dtype), self.radius)
-            point = minimise_quadratic_in_cut_ball(*args).point
+            point = minimise_quadratic_in_ball(1.0 + bend, y_ + bend * c_, self.radius)
             return point, jnp.sum(self.eigenvalues * (point - c_) ** 2) <= self.size**2
 
         wide = (jnp.asarray(-30.0, y.dtype), jnp.asarray(40.0, y.dtype))
         _, high = bisect(lambda log_multiplier: ~at(jnp.exp(log_multiplier))[1], *wide, steps=64)
-        free, enough = at(jnp.zeros((), y.dtype))
-        multiplier = jnp.where(enough, 0.0, jnp.exp(high))
-        point = jnp.where(enough, free, at(jnp.exp(high))[0])
+        points, inside = jax.vmap(at)(jnp.stack([jnp.zeros((), y.dtype), jnp.exp(high)]))
+        multiplier = jnp.where(inside[0], 0.0, jnp.exp(high))
+        point = jnp.where(inside[0], points[0], points[1])
         solves, bad = jnp.ones((), jnp.int32), jnp.any(jnp.isnan(point))
         status = jnp.where(bad, Status.NONFINITE.array(), Status.CONVERGED.array())
         return Projection(matmul(self.eigenvectors, point), multiplier, solves, status)

@@ -56,13 +56,18 @@ class Oracle(Protocol):
 class WarmOracle(Oracle, Protocol):
     """An oracle that can go on from its answer for another θ: `start` once, then `solve_from` again and again.
 
-    `shortened`: the same oracle with fewer iterations a call, which are enough from a warm start.
+    `shortened`: the same oracle with fewer iterations a call, which are enough from a warm start; given several
+    numbers, an oracle that makes any of them, as `steps` of `solve_from` tells it (None: as many as it can).
     """
 
-    def shortened(self, steps: int) -> "WarmOracle": ...
+    def shortened(self, *steps: int) -> "WarmOracle": ...
 
     def start(self, prepared: Any) -> Any: ...
 
     def solve_from(
-        self, prepared: Any, theta: Float[Array, "H p"], warm: Any
+        self,
+        prepared: Any,
+        theta: Float[Array, "H p"],
+        warm: Any,
+        steps: int | Int[Array, ""] | None = None,
     ) -> tuple[OracleResult, Any]: ...

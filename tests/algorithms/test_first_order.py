@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Status, sample_preferences
-from robust_rlhf_jax.algorithms import FirstOrderConfig, first_order
+from robust_rlhf_jax.algorithms import DescentConfig, FirstOrderConfig, first_order
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.worlds import gridworld, normalised_gap
 
@@ -68,16 +68,16 @@ def test_lanes_beside_each_other_and_alone_agree():
 class Shortenable(ExactOracle):
     """The exact oracle, which notes how short its games shall be."""
 
-    asked: ClassVar[list[int]] = []
+    asked: ClassVar[list[tuple[int, ...]]] = []
 
-    def shortened(self, steps):
+    def shortened(self, *steps):
         self.asked.append(steps)
         return self
 
     def start(self, prepared):
         return jnp.zeros(())
 
-    def solve_from(self, prepared, theta, warm):
+    def solve_from(self, prepared, theta, warm, steps=None):
         return self.solve(prepared, theta), warm
 
 
@@ -85,7 +85,11 @@ class Shortenable(ExactOracle):
 def test_fifty_short_games_and_twenty_longer_ones(small_mdp):
     """Games of 100 and of 400 iterations, and one call for the plan: the 71 calls of docs/primal_dual.md."""
     data = sample_preferences(jax.random.key(0), small_mdp, 100)
-    config = FirstOrderConfig(zeta=0.1, reuse_data=True)
+    descent = DescentConfig(gradient="oracle", steps=50, warm_start=True, keep_history=True)
+    config = FirstOrderConfig(zeta=0.1, reuse_data=True, descent=descent)
     found = first_order(jax.random.key(1), data, 0.0, oracle=Shortenable(small_mdp), config=config)
     assert found.diagnostics["oracle_calls"] == 71
-    assert sorted(Shortenable.asked) == [100, 400]
+    assert Shortenable.asked == [(100, 400)]
+    values = found.diagnostics["history_value"]
+    assert values.shape == (70,)
+    assert found.diagnostics["best_objective"] == jnp.min(values)

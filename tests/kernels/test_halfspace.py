@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
+from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball, minimise_quadratic_in_cut_ball
 
 solve = jax.jit(minimise_quadratic_in_cut_ball)
 K = 4
@@ -88,3 +88,14 @@ def test_single_precision():
     found = solve(*(jnp.asarray(x, jnp.float32) for x in args))
     assert found.point.dtype == jnp.float32
     np.testing.assert_allclose(found.point, slsqp(*args), atol=2e-5)
+
+
+@given(st.integers(0, 2**16), st.floats(0.1, 10.0))
+def test_an_uncut_ball_is_one_that_the_half_space_holds(seed, radius):
+    with jax.enable_x64(True):
+        a, b, normal, *_ = model(seed, 0.0, radius)
+        found = minimise_quadratic_in_ball(*map(jnp.asarray, (a, b, radius)))
+        level = -2 * radius * np.linalg.norm(normal)
+        whole = solve(*map(jnp.asarray, (a, b, normal, level, radius)))
+        np.testing.assert_allclose(found, whole.point, rtol=1e-12)
+        assert whole.multiplier == 0

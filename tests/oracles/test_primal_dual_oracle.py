@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -70,9 +71,12 @@ def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
 
 def test_a_shorter_oracle_is_ten_times_as_cautious():
     """And renews its weights about as often."""
-    short = PrimalDual(steps=1000, refresh=40, policy_share=5.0).shortened(100)
+    oracle = PrimalDual(steps=1000, refresh=40, policy_share=5.0)
+    short = oracle.shortened(100)
     assert (short.steps, short.refresh) == (100, 20)
     np.testing.assert_allclose(short.policy_share, 0.5)
+    either = oracle.shortened(100, 30)
+    assert (either.steps, either.refresh) == (100, 10)
 
 
 def test_protocol(world, count_compilations):
@@ -142,6 +146,20 @@ def test_a_resumed_game_is_the_uninterrupted_one(world):
     resumed = iterate(solver, problem, key=key, max_steps=4, resume=half)
     for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(resumed), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+def test_a_game_told_its_length_is_the_shorter_oracles(world):
+    mdp, data = world
+    long, short = PrimalDual(steps=200, refresh=25), PrimalDual(steps=50, refresh=25)
+    prepared = prepare(long, data, jnp.float32(0.0))
+    told, told_left = jax.jit(lambda t: long.solve_from(prepared, mdp.theta, long.start(prepared), t))(50)
+    alone, left = jax.jit(lambda: short.solve_from(prepared, mdp.theta, short.start(prepared)))()
+    np.testing.assert_allclose(told.value, alone.value, rtol=1e-5)
+    chex.assert_trees_all_close(told_left, left, rtol=1e-4, atol=1e-5)
+    weights = told.policy.weights
+    np.testing.assert_allclose(weights[:50], alone.policy.weights, rtol=1e-5)
+    assert not np.any(weights[50:])
 
 
 @pytest.mark.slow

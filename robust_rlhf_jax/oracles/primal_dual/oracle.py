@@ -7,7 +7,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Iteration, Status, iterate, worst_status
 from robust_rlhf_jax.checks import is_traced
@@ -110,24 +110,31 @@ class PrimalDual(Module):
         return cold_start(prepared)
 
     def solve_from(
-        self, prepared: Game, theta: Float[Array, "H p"], warm: WarmSaddle
+        self,
+        prepared: Game,
+        theta: Float[Array, "H p"],
+        warm: WarmSaddle,
+        steps: int | Int[Array, ""] | None = None,
     ) -> tuple[OracleResult, WarmSaddle]:
-        """`solve` from where the game of another θ ended, and where this one did."""
+        """`solve` from where the game of another θ ended, and where this one did.
+
+        `steps`: at most the oracle's own, a multiple of `refresh`; it may be traced.
+        """
         problem, scale = self._problem(prepared, theta, warm)
         group = self._group_size(prepared.phi.shape[1], prepared.horizon) if self.sample_splitting else 0
         rounds = self.steps // self.refresh
         solver = DescentAscent(
             rounds, self.refresh, self.optimistic, group, self.robust_means, self.filter_steps
         )
-        end = iterate(solver, problem, max_steps=rounds)
+        played = rounds if steps is None else steps // self.refresh
+        end = iterate(solver, problem, max_steps=played)
         return self._result(problem, end, theta, scale), leave_behind(end.state)
 
-    def shortened(self, steps: int) -> "PrimalDual":
-        """The same oracle with `steps` iterations, its weights renewed about as often, its policy more cautious."""
+    def shortened(self, *steps: int) -> "PrimalDual":
+        """The same oracle for games of `steps` iterations, weights renewed about as often, the policy more cautious."""
         share = CAUTION * self.policy_share
-        return dataclasses.replace(
-            self, steps=steps, refresh=math.gcd(steps, self.refresh), policy_share=share
-        )
+        refresh = math.gcd(self.refresh, *steps)
+        return dataclasses.replace(self, steps=max(steps), refresh=refresh, policy_share=share)
 
     def _group_size(self, n_samples: int, horizon: int) -> int:
         return n_samples // (2 * horizon * self.steps)
