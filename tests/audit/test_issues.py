@@ -1,6 +1,7 @@
 """Each issue type finds its fault, says so in a sentence, and leaves honest pairs alone."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,6 +118,17 @@ def test_a_shortcut_is_named():
     assert not issue.dropped.any()
 
 
+def test_no_reason_claims_certainty():
+    pairs = numeric(np.random.default_rng(0).normal(size=(50, 3)))
+    fit = made_up_fit(pairs, (3, 4))
+    margins = fit.result.margins.copy()
+    margins[[3, 4]] = -400.0, -0.01
+    fit = dataclasses.replace(fit, result=dataclasses.replace(fit.result, margins=margins))
+    issue = ISSUES["label"](Batch(pairs, fit))
+    assert "more than 99.9%" in issue.explain(3)
+    assert "more than" not in issue.explain(4)
+
+
 def test_reliability_of_raters():
     rng = np.random.default_rng(0)
     raters = np.repeat(["good", "coin", "liar", "few"], [4000, 200, 100, 5])
@@ -127,6 +139,30 @@ def test_reliability_of_raters():
     assert [found[name].flagged for name in ("good", "coin", "liar", "few")] == [False, True, True, False]
     assert found["liar"].reliability < -0.9
     assert found["coin"].reliability == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.parametrize("pairs_each", [12, 40])
+def test_many_half_reliable_raters_are_flagged_in_one_file_of_a_hundred(pairs_each):
+    rng, n, flagged = np.random.default_rng(pairs_each), 300, 0
+    raters = np.repeat(np.arange(n), pairs_each)
+    for _ in range(60):
+        sure = np.tanh(np.abs(rng.normal(size=raters.shape)))
+        right = rng.random(raters.shape) < 0.5 + 0.25 * sure
+        chance = 0.5 + 0.5 * np.where(right, sure, -sure)
+        fit = SimpleNamespace(agreement=lambda chance=chance: chance, fitted=np.ones(len(raters), bool))
+        flagged += any(r.flagged for r in measure_raters(Batch(SimpleNamespace(raters=raters), fit)))
+    # .6 are expected: five standard deviations above it.
+    assert flagged <= 4
+
+
+def test_a_rater_who_opposes_ten_of_twelve_clear_pairs_is_flagged_alone_and_not_among_many():
+    chance = np.full((400, 12), 0.8)
+    chance[0, :10] = 0.2
+    fit = SimpleNamespace(agreement=lambda: chance.reshape(-1), fitted=np.ones(chance.size, bool))
+    few = Batch(SimpleNamespace(raters=np.repeat(np.minimum(np.arange(400), 1), 12)), fit)
+    many = Batch(SimpleNamespace(raters=np.repeat(np.arange(400), 12)), fit)
+    assert [r.flagged for r in measure_raters(few)] == [True, False]
+    assert not any(r.flagged for r in measure_raters(many))
 
 
 def test_an_issue_type_of_ones_own(tmp_path):

@@ -7,6 +7,8 @@ from .base import Batch, Issue, counted
 
 # The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
 LEAST_SHARE = 0.01
+# Where a reason stops to count: no fit is surer of a label than this.
+SURE = 0.999
 
 
 def label(batch: Batch) -> Issue:
@@ -27,7 +29,9 @@ def label(batch: Batch) -> Issue:
 
     def explain(row: int) -> str:
         left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
-        return f"The rest of the file gives the rejected side {1 - chance[row]:.1%}: the label looks flipped.{left}"
+        doubt = 1 - chance[row]
+        given = f"{doubt:.1%}" if doubt < SURE else f"more than {SURE:.1%}"
+        return f"The rest of the file gives the rejected side {given}: the label looks flipped.{left}"
 
     return Issue(
         "label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts")

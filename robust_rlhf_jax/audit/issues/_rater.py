@@ -1,5 +1,6 @@
 """Raters whose labels are at odds with the rest of the file."""
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -8,11 +9,14 @@ from .base import Batch, Issue
 
 # Labels that a rater needs before anything is said, and the reliability below which it is, by so many deviations.
 FEWEST, UNRELIABLE, DEVIATIONS = 10, 0.5, 3.0
+# In a file of many raters, the chance that any of them is flagged who is as reliable as that.
+FALSE_ALARM = 0.01
 
 
 class Rater(NamedTuple):
     """`reliability`: 1 honest, 0 random, −1 reversed, with its standard `error`; `agreement`: share of labels that
-    held-out fits predict, `expected`: share that they would of an honest rater.
+    held-out fits predict, `expected`: share that they would of an honest rater; `deviations`: standard errors, those of
+    a rater whose reliability is ½, by which it is below ½; `flagged`: whether that is too many.
     """
 
     name: str
@@ -21,16 +25,14 @@ class Rater(NamedTuple):
     expected: float
     reliability: float
     error: float
-
-    @property
-    def flagged(self) -> bool:
-        worst = self.reliability + DEVIATIONS * self.error
-        return self.pairs >= FEWEST and worst < UNRELIABLE
+    deviations: float
+    flagged: bool = False
 
 
 def rater(batch: Batch) -> Issue | None:
-    """Score: a rater's reliability ρ, clipped to [0, 1]; flagged where ρ + 3 standard errors is below ½.
+    """Score: a rater's reliability ρ, clipped to [0, 1]; flagged where ρ is below ½ by three standard errors.
 
+    By more in a file of over seven raters: Φ⁻¹(1 − .01/n), so that chance flags one of n in a file out of a hundred.
     P(label) = ½ + ρ(P − ½) with P under the held-out robust fits: ρ by least squares over the rater's pairs. Nobody is
     dropped: where people disagree in good faith, leaving raters out does harm; exported weights carry ρ.
     """
@@ -63,6 +65,9 @@ def measure_raters(batch: Batch) -> list[Rater]:
     names, of = np.unique(pairs.raters, return_inverse=True)
     strength = 2.0 * fit.agreement() - 1.0
     found = [_measure(str(name), strength[(of == i) & fit.fitted]) for i, name in enumerate(names)]
+    judged = max(sum(r.pairs >= FEWEST for r in found), 1)
+    most = max(DEVIATIONS, NormalDist().inv_cdf(1.0 - FALSE_ALARM / judged))
+    found = [r._replace(flagged=r.pairs >= FEWEST and r.deviations > most) for r in found]
     return sorted(found, key=lambda r: r.reliability)
 
 
@@ -71,10 +76,13 @@ def _measure(name: str, strength: np.ndarray) -> Rater:
     sure = np.abs(strength)
     known = float(np.sum(sure**2))
     if known == 0:
-        return Rater(name, len(strength), 0.5, 0.5, 1.0, np.inf)
+        return Rater(name, len(strength), 0.5, 0.5, 1.0, np.inf, 0.0)
     signs = np.sign(strength)
     reliability = float(np.sum(sure * signs) / known)
-    error = float(np.sqrt(np.sum(sure**2 * np.maximum(1.0 - (reliability * sure) ** 2, 0.0))) / known)
-    return Rater(
-        name, len(strength), float(np.mean(signs > 0)), float(np.mean(0.5 + 0.5 * sure)), reliability, error
-    )
+
+    def error(of: float) -> float:
+        return float(np.sqrt(np.sum(sure**2 * np.maximum(1.0 - (of * sure) ** 2, 0.0))) / known)
+
+    agreement, expected = float(np.mean(signs > 0)), float(np.mean(0.5 + 0.5 * sure))
+    below = (UNRELIABLE - reliability) / error(UNRELIABLE)
+    return Rater(name, len(strength), agreement, expected, reliability, error(reliability), below)
