@@ -8,6 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robust_rlhf_jax.kernels import halfspace
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_cut_ball
 
 solve = jax.jit(minimise_quadratic_in_cut_ball)
@@ -88,3 +89,90 @@ def test_single_precision():
     found = solve(*(jnp.asarray(x, jnp.float32) for x in args))
     assert found.point.dtype == jnp.float32
     np.testing.assert_allclose(found.point, slsqp(*args), atol=2e-5)
+
+
+def secular(excess, radius):
+    """ν ≥ 0 with excess(ν) = radius, by a bracketed root."""
+    if excess(0.0) <= radius:
+        return 0.0
+    high = 1.0
+    while excess(high) > radius:
+        high *= 2.0
+    return scipy.optimize.brentq(lambda nu: excess(nu) - radius, 0.0, high, xtol=1e-300, rtol=1e-15)
+
+
+def reference(a, b, normal, level, radius):
+    """(point, multiplier) by roots in ν and the closed form of the half-space's multiplier."""
+    nu = secular(lambda nu: np.linalg.norm(b / (a + nu)), radius)
+    ball_only = b / (a + nu)
+    if normal @ ball_only >= level:
+        return ball_only, 0.0
+
+    def in_plane(nu):
+        d = 1.0 / (a + nu)
+        m = (level - normal @ (d * b)) / (normal @ (d * normal))
+        return d * (b + m * normal), m
+
+    return in_plane(secular(lambda nu: np.linalg.norm(in_plane(nu)[0]), radius))
+
+
+def cut_model(seed, share, radius):
+    """A plane as far out as a `share` of the radius."""
+    a, b, normal, *_ = model(seed, 0.0, radius)
+    return a, b, normal, share * radius * np.linalg.norm(normal), radius
+
+
+@pytest.mark.parametrize("radius", [0.4, 2.0, 50.0])
+@pytest.mark.parametrize("share", [-2.0, 0.2, 0.9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_point_and_multiplier_are_those_of_bracketed_roots(seed, share, radius, x64):
+    args = cut_model(seed, share, radius)
+    found = solve(*map(jnp.asarray, args))
+    point, multiplier = reference(*args)
+    np.testing.assert_allclose(found.point, point, atol=1e-12 * radius)
+    np.testing.assert_allclose(found.multiplier, multiplier, rtol=1e-9, atol=1e-12)
+
+
+def test_newtons_method_takes_few_steps(monkeypatch, x64):
+    """From ν = 0 the error of 1/‖u‖, nearly linear in ν, is squared by every step."""
+    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", 6)
+    for seed in range(3):
+        for share in (-2.0, 0.2, 0.9):
+            args = cut_model(seed, share, 0.4)
+            found = halfspace.minimise_quadratic_in_cut_ball(*map(jnp.asarray, args))
+            np.testing.assert_allclose(found.point, reference(*args)[0], atol=1e-13)
+
+
+def test_after_the_last_step_the_point_is_drawn_into_the_ball(monkeypatch, x64):
+    """Without a step: the free minimiser's direction, and in the plane the same from its foot."""
+    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", 0)
+    a, b, normal, _, radius = model(1, 0.0, 0.4)
+    free = b / a
+    found = halfspace.minimise_quadratic_in_cut_ball(*map(jnp.asarray, (a, b, normal, -3.0, radius)))
+    np.testing.assert_allclose(found.point, radius * free / np.linalg.norm(free), rtol=1e-12)
+    level = 0.9 * radius * np.linalg.norm(normal)
+    found = halfspace.minimise_quadratic_in_cut_ball(*map(jnp.asarray, (a, b, normal, level, radius)))
+    foot = normal * level / (normal @ normal)
+    tangent = b / a + (level - normal @ (b / a)) / (normal @ (normal / a)) * normal / a - foot
+    room = np.sqrt(radius**2 - foot @ foot)
+    np.testing.assert_allclose(found.point, foot + room * tangent / np.linalg.norm(tangent), rtol=1e-12)
+
+
+def test_a_half_space_that_touches_the_ball_leaves_one_point(x64):
+    a, b, *_ = model(0, 0.0, 1.0)
+    normal = np.eye(K)[1]
+    found = solve(*map(jnp.asarray, (a, b, normal, 2.0, 2.0)))
+    assert found.feasible
+    np.testing.assert_array_equal(found.point, 2.0 * normal)
+    beyond = solve(*map(jnp.asarray, (a, b, normal, 2.0 + 1e-12, 2.0)))
+    assert not beyond.feasible
+    assert beyond.multiplier == 0
+    np.testing.assert_array_equal(beyond.point, 2.0 * normal)
+
+
+def test_a_ball_of_radius_zero_is_its_centre(x64):
+    a, b, normal, *_ = model(2, 0.0, 1.0)
+    found = solve(*map(jnp.asarray, (a, b, normal, -1.0, 0.0)))
+    np.testing.assert_array_equal(found.point, 0.0)
+    assert found.feasible
+    assert found.multiplier == 0
