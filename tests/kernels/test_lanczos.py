@@ -103,3 +103,12 @@ def test_the_shortfall_is_zero_once_every_direction_is_taken():
     assert lanczos_shortfall(5, 0.01, 5) == 0.0
     assert lanczos_shortfall(5, 0.01, 6) == 0.0
     assert lanczos_shortfall(5, 0.5, 4) == pytest.approx((np.log(1.648 * np.sqrt(5) / 0.5) / 7) ** 2)
+
+
+def test_rounding_does_not_lead_out_of_an_invariant_subspace():
+    """A start in the plane of the eigenvalues 1 and 2 finds 2, though rounding holds the direction of 3 as well."""
+    rng = np.random.default_rng(2)
+    basis = np.linalg.qr(rng.normal(size=(9, 9)))[0]
+    matrix = jnp.asarray(basis * np.r_[1.0, 2.0, np.full(7, 3.0)] @ basis.T, jnp.float32)
+    found = top_by_lanczos(lambda v: matrix @ v, jnp.asarray(basis[:, 0] + basis[:, 1], jnp.float32), 9)
+    np.testing.assert_allclose(found, 2.0, rtol=1e-4)
