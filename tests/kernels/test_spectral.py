@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -365,3 +366,15 @@ def test_weights_of_other_rows_are_refused():
         remove(jnp.ones(6), jnp.ones(1), 1.0, 1.0, 1.0)
     with pytest.raises(AssertionError):
         remove(jnp.ones((6, 1)), jnp.ones((6, 1)), 1.0, 1.0, 1.0)
+
+
+def test_the_bound_starts_from_a_matrix_whose_law_no_rotation_changes(monkeypatch, x64):
+    """A random symmetric matrix: normal entries, of variance 1 on the diagonal and ½ off it."""
+    starts = []
+    monkeypatch.setattr(spectral, "top_by_lanczos", lambda apply, start: starts.append(start) or jnp.inf)
+    spectral.quadratic_top_bound(jnp.ones((2, 60)), jnp.ones(2), jax.random.key(3))
+    start = np.asarray(starts[0]).reshape(60, 60)
+    np.testing.assert_array_equal(start, start.T)
+    own, others = np.diag(start), start[np.triu_indices(60, 1)] * np.sqrt(2)
+    assert scipy.stats.kstest(own, scipy.stats.norm.cdf).pvalue > 1e-3
+    assert scipy.stats.kstest(others, scipy.stats.norm.cdf).pvalue > 1e-3
