@@ -8,7 +8,8 @@ import pytest
 from robust_rlhf_jax.kernels import units
 
 powers, medians = jax.jit(units.typical_powers), jax.jit(units.column_medians)
-relative = jax.jit(units.relative_lengths)
+relative, unit_free = jax.jit(units.relative_lengths), jax.jit(units.unit_free_lengths)
+typical = jax.jit(units.typical_entries)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -126,7 +127,7 @@ def test_typical_entries_leave_out_the_smallest(epsilon):
     """The upper median of what is left of the entries that are not 0 without the εn smallest; the largest of few."""
     x = np.random.default_rng(7).normal(size=(20, 4)).astype(np.float32)
     x[:9, 1], x[:, 2], x[1:, 3] = 0.0, 0.0, 0.0
-    found = jax.jit(units.typical_entries)(x, epsilon)
+    found = typical(x, epsilon)
     for j in range(4):
         size = np.sort(np.abs(x[x[:, j] != 0, j]))
         left = size[round(20 * epsilon) :]
@@ -136,17 +137,15 @@ def test_typical_entries_leave_out_the_smallest(epsilon):
 
 def test_nothing_is_left_out_unless_asked_for():
     x = jnp.asarray(np.random.default_rng(8).normal(size=(20, 4)), jnp.float32)
-    np.testing.assert_array_equal(units.typical_entries(x), units.typical_entries(x, 0.0))
-    np.testing.assert_array_equal(units.unit_free_lengths(x), units.unit_free_lengths(x, 0.0))
+    np.testing.assert_array_equal(typical(x), typical(x, 0.0))
+    np.testing.assert_array_equal(unit_free(x), unit_free(x, 0.0))
 
 
 def test_unit_free_lengths_are_those_in_typical_entries():
     x = np.random.default_rng(9).normal(size=(51, 3)).astype(np.float32)
-    plain = units.unit_free_lengths(x, 0.1)
-    np.testing.assert_allclose(plain, relative(x / np.asarray(units.typical_entries(x, 0.1))), rtol=1e-6)
-    np.testing.assert_allclose(
-        units.unit_free_lengths(x * np.float32([1e-8, 3.0, 1e12]), 0.1), plain, rtol=1e-5
-    )
+    plain = unit_free(x, 0.1)
+    np.testing.assert_allclose(plain, relative(x / np.asarray(typical(x, 0.1))), rtol=1e-6)
+    np.testing.assert_allclose(unit_free(x * np.float32([1e-8, 3.0, 1e12]), 0.1), plain, rtol=1e-5)
 
 
 def test_rows_are_shortened_to_the_longest_and_no_further():
