@@ -145,20 +145,31 @@ def test_newtons_method_takes_few_steps(monkeypatch, x64):
 
 
 @pytest.mark.slow
-def test_after_the_last_step_the_point_is_drawn_into_the_ball(monkeypatch, x64):
-    """Without a step: the free minimiser's direction, and in the plane the same from its foot."""
-    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", 0)
-    at_once = jax.jit(lambda *args: minimise_quadratic_in_cut_ball(*args).point)
-    a, b, normal, _, radius = model(1, 0.0, 0.4)
-    free = b / a
-    found = at_once(*map(jnp.asarray, (a, b, normal, -3.0, radius)))
-    np.testing.assert_allclose(found, radius * free / np.linalg.norm(free), rtol=1e-12)
-    level = 0.9 * radius * np.linalg.norm(normal)
-    found = at_once(*map(jnp.asarray, (a, b, normal, level, radius)))
-    foot = normal * level / (normal @ normal)
-    tangent = b / a + (level - normal @ (b / a)) / (normal @ (normal / a)) * normal / a - foot
-    room = np.sqrt(radius**2 - foot @ foot)
-    np.testing.assert_allclose(found, foot + room * tangent / np.linalg.norm(tangent), rtol=1e-12)
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_after_the_last_step_the_point_is_drawn_into_the_ball(steps, monkeypatch, x64):
+    """So many steps of Newton's method on 1/‖u‖ from ν = 0, in the ball alone and in the plane about its foot."""
+    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", steps)
+    capped = jax.jit(lambda *args: minimise_quadratic_in_cut_ball(*args).point)
+    for share in (-2.0, 0.9):
+        a, b, normal, level, radius = cut_model(1, share, 0.4)
+        foot = normal * (level / (normal @ normal)) if share > 0 else np.zeros(K)
+        room, nu = np.sqrt(radius**2 - foot @ foot), 0.0
+
+        def from_foot(nu, a=a, b=b, normal=normal, level=level, share=share, foot=foot):
+            d = 1.0 / (a + nu)
+            m = (level - normal @ (d * b)) / (normal @ (d * normal)) if share > 0 else 0.0
+            return d * (b + m * normal) - foot
+
+        for _ in range(steps):
+            norm, change = np.linalg.norm(from_foot(nu)), 1e-6 * (1.0 + nu)
+            slope = (
+                1 / np.linalg.norm(from_foot(nu + change)) - 1 / np.linalg.norm(from_foot(nu - change))
+            ) / (2 * change)
+            nu += (1 / room - 1 / norm) / slope
+        tangent = from_foot(nu)
+        assert np.linalg.norm(tangent) > room * (1 + 1e-6)
+        found = capped(*map(jnp.asarray, (a, b, normal, level, radius)))
+        np.testing.assert_allclose(found, foot + room * tangent / np.linalg.norm(tangent), rtol=1e-6)
 
 
 def test_a_half_space_that_touches_the_ball_leaves_one_point(x64):
