@@ -378,3 +378,12 @@ def test_the_bound_starts_from_a_matrix_whose_law_no_rotation_changes(monkeypatc
     own, others = np.diag(start), start[np.triu_indices(60, 1)] * np.sqrt(2)
     assert scipy.stats.kstest(own, scipy.stats.norm.cdf).pvalue > 1e-3
     assert scipy.stats.kstest(others, scipy.stats.norm.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_scores_does_not_matter(unit, x64):
+    """Neither to what is removed nor to what a removed row counts among the highest."""
+    scores, weights = jnp.array([1e4, 900.0, 8.0, 4.0, 1.0]), jnp.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    plain, other = (remove(weights, by * scores, 3.0, 2.0, 1.5) for by in (1.0, unit))
+    assert plain[2] < 1
+    np.testing.assert_allclose(other, plain, rtol=1e-12)
