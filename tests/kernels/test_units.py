@@ -160,3 +160,10 @@ def test_the_median_of_an_even_number_of_rows_is_the_upper_one():
     np.testing.assert_array_equal(
         medians(jnp.asarray([[1.0, -4.0], [2.0, -3.0], [3.0, -2.0], [4.0, 0.0]])), [3, -2]
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_typical_size_of_the_largest_floats_is_a_quarter_of_the_range(dtype, x64):
+    """So that its reciprocal and its double are numbers as well."""
+    info = np.finfo(dtype)
+    assert powers(jnp.full((3, 1), info.max, dtype))[0] == 2.0 ** (info.maxexp - 2)
