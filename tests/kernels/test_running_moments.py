@@ -172,3 +172,16 @@ def test_updates_pay_from_so_many_multiplications_on(d):
 @pytest.mark.parametrize("d", [WIDE - 1, DENSE_EIGH_UP_TO + 1])
 def test_updates_do_not_pay_for_narrow_or_very_wide_rows(d):
     assert not updates_pay((WORTH_IT, d))
+
+
+def test_weights_may_rise_again(x64):
+    x, weights, root = drawn(60)
+    new = weights.copy()
+    new[3], new[7] = 0.0, 2.0 * weights[7]
+    check(follow(moments_of(x, weights, root), x, weights, new, root), x, new, root)
+
+
+@pytest.mark.parametrize("backend", ["gpu", "tpu", "METAL"])
+def test_an_accelerator_sums_all_rows(backend, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    assert not updates_pay((40_000, 100))
