@@ -237,3 +237,10 @@ def test_a_fit_from_a_start_makes_its_steps_with_the_clip_of_that_start(steps, x
     root = np.linalg.cholesky(inverse)
     args = map(jnp.asarray, (phi.T, targets, weights, root, 2.0, start))
     np.testing.assert_allclose(regression.huber_regression(*args, steps), w, rtol=1e-11)
+
+
+def test_other_numbers_of_rows_are_refused():
+    columns, ones = jnp.ones((2, 6)), jnp.ones(6)
+    for targets, weights in ((ones[:1], ones), (ones, ones[:1])):
+        with pytest.raises(AssertionError):
+            regression.huber_regression(columns, targets, weights, jnp.eye(2), jnp.ones(()))
