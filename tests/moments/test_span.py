@@ -153,3 +153,10 @@ def test_no_row_is_suspect_unless_epsilon_says_so(x64):
     np.testing.assert_array_equal(scaled_span(*args).column_size, scaled_span(*args, 0.0).column_size)
     np.testing.assert_array_equal(typical_share(args[0]), typical_share(args[0], 0.0))
     assert not np.array_equal(typical_share(args[0]), typical_share(args[0], 0.3))
+
+
+def test_fewer_rows_than_columns_are_projected_to_their_span(x64):
+    x = np.random.default_rng(7).normal(size=(3, 5)) * [1.0, 1e-3, 1e3, 2.0, 1.0]
+    found = scaled_span(jnp.asarray(x), jnp.ones(3))
+    assert found.rank == 3
+    np.testing.assert_allclose(projector(found), np.linalg.pinv(x) @ x, atol=1e-8)
