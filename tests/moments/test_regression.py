@@ -119,6 +119,8 @@ def test_hopeless_covariates_keep_all_rows(x64):
     [
         (np.ones(3), np.ones(3), 0.1, r"must be \[n, d\]"),
         (np.ones((3, 2)), np.ones(4), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2)), np.ones(2), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2, 2)), np.ones(3), 0.1, r"must be \[n, d\]"),
         (np.ones((3, 2)), np.ones((3, 1)), 0.1, r"must be \[n\]"),
         (np.ones((3, 2)), np.ones(3), 0.5, r"outside \[0, 0\.5\)"),
     ],
