@@ -27,6 +27,7 @@ from robust_rlhf_jax.moments.filters import (
     budget,
     spectral_edge,
 )
+from robust_rlhf_jax.moments.influence import bounded_rows
 from robust_rlhf_jax.moments.mean import MeanFilter, refilter_mean
 
 EPSILON = 0.1
@@ -409,6 +410,7 @@ def state_of(gone, top, n=10):
         (0.0, 1.0 + 1e-6, 0.1, 1.0, Status.RUNNING),
         (1.0, 2.0, 0.1, 1.0, Status.RUNNING),
         (2.0, 2.0, 0.1, 1.0, Status.CONVERGED),  # the budget is spent
+        (2.0, 1.0, 0.1, 1.0, Status.CONVERGED),  # and the level reached
         (2.0 - 0.9e-3, 2.0, 0.1, 1.0, Status.CONVERGED),  # up to rounding
         (2.0 - 1.1e-3, 2.0, 0.1, 1.0, Status.RUNNING),
         (2.0, EXCESS, 0.1, 1.0, Status.CONVERGED),
@@ -616,3 +618,77 @@ def test_roots_of_a_covariance_in_units_far_apart(rank, x64):
     # What the whitener makes of the rows has unit variance in as many directions as they have.
     y = (x - x.mean(axis=0)) @ np.asarray(found.whitener)
     np.testing.assert_allclose(np.linalg.eigvalsh(y.T @ y / 100), np.arange(3) >= 3 - rank, atol=1e-5)
+
+
+def test_only_the_filter_for_the_mean_follows_moments_and_only_where_updates_pay():
+    def moments(solver, shape):
+        def of(x):
+            problem = FilterProblem(x, *jnp.zeros(3))
+            return solver.init(problem, key=None).moments
+
+        return jax.eval_shape(of, jax.ShapeDtypeStruct(shape, jnp.float32))
+
+    assert moments(CovarianceFilter(), (40_000, 100)) is None
+    assert moments(MeanFilter(), (400, 100)) is None
+    assert (moments(MeanFilter(), (40_000, 100)) is not None) == updates_pay((40_000, 100))
+
+
+def test_columns_of_zeros_and_of_signs_are_not_beyond_the_range():
+    """A variance of 0 is lost only where the rows have one, and 1 is a variance like any other."""
+    x = np.ones((1000, 5), np.float32)
+    x[::2, 1], x[:, 2] = -1.0, 0.0
+    found = robust_covariance(x, 0.0, assume_centered=True)
+    assert found.status == Status.CONVERGED
+    assert found.rank == 2
+    np.testing.assert_allclose(np.diag(found.covariance), [1.0, 1.0, 0.0, 1.0, 1.0], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_long_rows_of_a_covariance_are_shortened_unless_all_are_trusted(x64):
+    x, _ = contaminated("clean")
+    x[7] *= 1e9
+    bounded = np.asarray(bounded_rows(jnp.asarray(x), jnp.asarray(EPSILON)))
+    assert np.linalg.norm(bounded[7]) < 1e6
+    for epsilon, rows in ((0.0, x), (EPSILON, bounded)):
+        found = robust_covariance(jnp.asarray(x), epsilon, assume_centered=True, max_steps=0)
+        np.testing.assert_allclose(found.covariance, rows.T @ rows / 1000, rtol=1e-9)
+
+
+def numpy_filter_covariance(x, epsilon):
+    """The filter of degree 2 from its description, the d²×d² covariance formed and applied; rows centred at 0."""
+    n, d = x.shape
+    level = 2.0 * (1.0 + np.sqrt(d * (d + 1) / 2 / n)) ** 2
+    weights = np.ones(n)
+    for step in range(65):
+        values, vectors = np.linalg.eigh((x.T * weights) @ x / weights.sum())
+        y = x @ vectors / np.sqrt(values)
+        squares = np.einsum("ni,nj->nij", y, y).reshape(n, -1)
+        squares = squares - np.average(squares, axis=0, weights=weights)
+        top = np.kron(*2 * [y[np.argmax(weights * np.sum(y**2, axis=1))]])
+        for _ in range(spectral.POWER_STEPS):
+            top = (squares.T * weights) @ (squares @ top)
+            top /= np.linalg.norm(top)
+        scores = (squares @ top) ** 2
+        value = np.average(scores, weights=weights)
+        gone = n - weights.sum()
+        if value <= level or gone >= (2 - 1e-3) * epsilon * n:
+            return weights, value, step
+        far = np.max(scores[weights > 1e-5]) / 64
+        share = np.minimum(scores / max(above(scores, weights, epsilon * n / 8), far), 1.0)
+        share[scores < above(scores, weights, epsilon * n)] = 0.0
+        weights = weights * (1 - min(1.0, (2 * epsilon * n - gone) / (weights @ share)) * share)
+    return None
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [("spike", 0.1), ("spike", 0.03), ("far", 0.1), ("clean", 0.1)])
+def test_the_covariance_filter_against_an_independent_one(kind, epsilon, x64):
+    x, _ = contaminated(kind, seed=7)
+    if kind == "far":
+        x = x + 0.1 * np.random.default_rng(8).normal(size=x.shape)
+    weights, top, steps = numpy_filter_covariance(x, epsilon)
+    found = robust_covariance(jnp.asarray(x), epsilon, assume_centered=True)
+    assert found.steps == steps
+    assert (steps > 0) == (kind != "clean")
+    np.testing.assert_allclose(found.weights, weights, atol=1e-6)
+    np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-6)
+    assert (found.status == Status.CONVERGED) == (epsilon == 0.1)
