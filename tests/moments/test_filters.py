@@ -479,10 +479,11 @@ def test_rows_that_are_nan_end_a_filter_before_its_first_step():
 @pytest.mark.parametrize("max_steps", [1, 64])
 def test_a_filter_that_goes_on_is_the_independent_one(max_steps, x64):
     """From earlier weights to EXCESS mean eigenvalues, of rows whose lengths count up to the εn-th largest."""
-    x, _ = contaminated("spike")
+    x, _ = contaminated("spike", epsilon=EPSILON / 2)
     start = np.where(np.arange(1000) % 40 == 0, 0.25, 1.0)
     lengths = np.sum((x - np.average(x, axis=0, weights=start)) ** 2, axis=1)
     clipped = np.minimum(lengths, above(lengths, start, 100))
+    assert np.average(clipped, weights=start) < 0.8 * np.average(lengths, weights=start)
     level = EXCESS * np.average(clipped, weights=start) / 5
     _, expected, _, steps = numpy_filter_mean(x, EPSILON, level, start, max_steps)
     assert 0 < steps < 64
