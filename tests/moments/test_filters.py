@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels import running_moments, spectral
 from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
 from robust_rlhf_jax.kernels.units import LONGEST
-from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_mean
+from robust_rlhf_jax.moments import covariance, filter_mean, robust_covariance, robust_mean
 from robust_rlhf_jax.moments.covariance import (
     LONGEST_SCORED,
     CovarianceFilter,
@@ -693,3 +693,21 @@ def test_the_covariance_filter_against_an_independent_one(kind, epsilon, x64):
     np.testing.assert_allclose(found.weights, weights, atol=1e-6)
     np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-6)
     assert (found.status == Status.CONVERGED) == (epsilon == 0.1)
+
+
+@pytest.mark.slow
+def test_a_far_row_hides_no_direction_from_the_level(monkeypatch, x64):
+    """Two columns that differ in their last digits, and a row so long that its square would hide the difference."""
+    ranks, plain = [], covariance._covariance_problem
+
+    def watched(rows, epsilon, rank, doubt):
+        jax.debug.callback(lambda r: ranks.append(int(r)), rank)
+        return plain(rows, epsilon, rank, doubt)
+
+    monkeypatch.setattr(covariance, "_covariance_problem", watched)
+    rng = np.random.default_rng(20)
+    x = rng.normal(size=(103, 1)) + 2e-14 * rng.normal(size=(103, 2))
+    x[5] = 1e5
+    jax.block_until_ready(robust_covariance(jnp.asarray(x), EPSILON, assume_centered=True, max_steps=0))
+    jax.effects_barrier()
+    assert ranks == [2]
