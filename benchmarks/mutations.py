@@ -43,7 +43,11 @@ FOLDERS = (
 # Files whose tests have another name than test_<file>.py; later ones run if the earlier ones pass.
 MIRRORS = {
     "moments/covariance": ["moments/test_filters", "invariances/test_range", "invariances/test_units"],
-    "moments/influence": ["invariances/test_bounded_influence", "moments/test_filters"],
+    "moments/influence": [
+        "moments/test_influence",
+        "invariances/test_bounded_influence",
+        "moments/test_filters",
+    ],
     "moments/mean": ["moments/test_filters", "invariances/test_range"],
     "moments/regression": ["moments/test_regression", "invariances/test_bounded_influence"],
     "moments/scaled_span": ["moments/test_span", "invariances/test_units"],

@@ -144,7 +144,7 @@ def robust_mean(
     x = as_floats(x)
     check_rows(x, epsilon, "robust_mean")
     check_finite(x, "x")
-    if not 1 <= splits <= max(1, len(x)):
+    if not 1 <= splits <= len(x):
         raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(x)}.")
     if splits == 1:
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean

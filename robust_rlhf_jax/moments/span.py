@@ -50,7 +50,7 @@ def row_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> RowSpan:
     tall = rows.T if n < k else rows
     values, vectors = eigh(matmul(tall.T, tall))
     tolerance = relative_tolerance(x.dtype, min(n, k))
-    resolved = jnp.all(values > RESOLVED * tolerance * jnp.maximum(values[-1], 0.0))
+    resolved = jnp.all(values > RESOLVED * tolerance * values[-1])
     axes, deviations = jax.lax.cond(
         resolved, lambda: _from_gram(tall, values, vectors, n < k), lambda: _from_rows(tall, n < k)
     )
@@ -59,11 +59,11 @@ def row_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> RowSpan:
 
 
 def _from_gram(tall, values, vectors, wide):
-    """(principal axes, singular values) from the eigenvalues and eigenvectors of tallᵀ·tall."""
-    deviations = jnp.sqrt(jnp.maximum(values, 0.0))
+    """(principal axes, singular values) from the eigenvalues, all of them > 0, and eigenvectors of tallᵀ·tall."""
+    deviations = jnp.sqrt(values)
     if not wide:
         return vectors, deviations
-    return matmul(tall, vectors) / positive_or_one(deviations), deviations
+    return matmul(tall, vectors) / deviations, deviations
 
 
 def _from_rows(tall, wide):

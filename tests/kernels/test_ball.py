@@ -181,3 +181,72 @@ def test_newton_point_solves_a_quadratic_in_one_step(share, x64):
         1e-9 if share > 1 else along**2 + 1e-9
     )  # on the sphere what rounding adds is missing elsewhere
     np.testing.assert_allclose(found - along * null, expected, atol=tolerance * radius)
+
+
+def newton_loop(a, b, radius, max_steps):
+    """The iteration from its description: Newton on 1/‖u(ν)‖ − 1/r from ν = 0, then two steps more."""
+    nu, eye = 0.0, np.eye(len(b))
+
+    def solve():
+        return np.linalg.solve(a + nu * eye, b)
+
+    steps = 0
+    while steps < max_steps and np.linalg.norm(solve()) > radius * 1.001:
+        u, steps = solve(), steps + 1
+        norm, slope2 = np.linalg.norm(u), u @ np.linalg.solve(a + nu * eye, u)
+        nu += norm**2 / slope2 * (norm - radius) / radius
+    for _ in range(2):
+        u = solve()
+        norm, slope2 = np.linalg.norm(u), u @ np.linalg.solve(a + nu * eye, u)
+        nu += norm**2 / slope2 * (norm - radius) / radius
+    u = solve()
+    return u * min(1.0, radius / np.linalg.norm(u))
+
+
+@pytest.mark.parametrize("max_steps", [0, 1, 2, 3])
+def test_the_loop_makes_as_many_steps_as_allowed_and_two_more(max_steps, x64):
+    a, b = np.diag([1e-9, 1e-6, 1e-3, 1.0]), np.array([1e-6, 1e-4, 1e-2, 1.0])
+    radius = 1e-3 * np.linalg.norm(np.linalg.solve(a, b))
+    found = ball.minimise_quadratic_in_ball(*map(jnp.asarray, (a, b, radius)), max_steps)
+    expected = newton_loop(a, b, radius, max_steps)
+    further = newton_loop(a, b, radius, max_steps + 1)
+    assert np.linalg.norm(further - expected) > 0.01 * radius
+    np.testing.assert_allclose(found, expected, atol=1e-9 * radius)
+
+
+@pytest.mark.parametrize("share", [0.9995, 0.99, 0.5])
+def test_an_early_end_of_the_loop_leaves_nothing_but_rounding(share, x64):
+    a, b = problem(6, np.geomspace(0.5, 10.0, 5))
+    radius = share * np.linalg.norm(np.linalg.solve(a, b))
+    found = minimise(jnp.asarray(a), jnp.asarray(b), jnp.asarray(radius))
+    np.testing.assert_allclose(found, secular_solution(a, b, radius), atol=1e-14 * radius)
+
+
+def test_a_point_within_32_roundings_of_the_sphere_is_on_it(x64):
+    eps = np.finfo(float).eps
+    for distance, residual in ((32, 0.0), (33, 3.0)):
+        theta = jnp.asarray([1 - distance * eps])
+        assert ball.ball_residual(theta, jnp.asarray([3.0]), jnp.asarray(1.0)) == residual
+
+
+def test_the_residual_at_a_centre_of_radius_zero_is_finite(x64):
+    """Any gradient points outwards there, and none of it lies along θ."""
+    gradient = jnp.asarray([1.0, -2.0])
+    np.testing.assert_array_equal(ball.ball_residual(jnp.zeros(2), gradient, jnp.asarray(0.0)), gradient)
+
+
+def test_the_ridge_of_a_newton_point_follows_the_size_of_its_column(x64):
+    """16·k·eps times the largest curvature, in steps of 2^ALIKE downwards; of a null column times the largest."""
+    smaller = np.array([0.0, 1.0, ball.ALIKE - 0.1, ball.ALIKE + 0.1, 2 * ball.ALIKE + 1.0, 40.0])
+    own = np.r_[8.0 * 2.0**-smaller, 0.0]
+    k, eps = len(own), np.finfo(float).eps
+    expected = 16 * k * eps * 8.0 * 2.0 ** -np.r_[ball.ALIKE * np.floor(smaller / ball.ALIKE), 0.0]
+    gradient = np.where(own > 0, own, expected)
+    found = np.asarray(newton_point(jnp.zeros(k), jnp.asarray(gradient), jnp.diag(own), jnp.asarray(1e30)))
+    np.testing.assert_allclose(gradient / found - own, expected, rtol=0.03)
+
+
+def test_without_curvature_the_newton_point_lies_along_the_gradient(x64):
+    gradient = np.array([3.0, 0.0, -4.0])
+    found = newton_point(jnp.zeros(3), jnp.asarray(gradient), jnp.zeros((3, 3)), jnp.asarray(2.0))
+    np.testing.assert_allclose(found, 2.0 * gradient / 5.0, rtol=1e-12)

@@ -8,6 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robust_rlhf_jax.kernels import halfspace
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball, minimise_quadratic_in_cut_ball
 
 solve = jax.jit(minimise_quadratic_in_cut_ball)
@@ -99,3 +100,104 @@ def test_an_uncut_ball_is_one_that_the_half_space_holds(seed, radius):
         whole = solve(*map(jnp.asarray, (a, b, normal, level, radius)))
         np.testing.assert_allclose(found, whole.point, rtol=1e-12)
         assert whole.multiplier == 0
+
+
+def secular(excess, radius):
+    """ν ≥ 0 with excess(ν) = radius, by a bracketed root."""
+    if excess(0.0) <= radius:
+        return 0.0
+    high = 1.0
+    while excess(high) > radius:
+        high *= 2.0
+    return scipy.optimize.brentq(lambda nu: excess(nu) - radius, 0.0, high, xtol=1e-300, rtol=1e-15)
+
+
+def reference(a, b, normal, level, radius):
+    """(point, multiplier) by roots in ν and the closed form of the half-space's multiplier."""
+    nu = secular(lambda nu: np.linalg.norm(b / (a + nu)), radius)
+    ball_only = b / (a + nu)
+    if normal @ ball_only >= level:
+        return ball_only, 0.0
+
+    def in_plane(nu):
+        d = 1.0 / (a + nu)
+        m = (level - normal @ (d * b)) / (normal @ (d * normal))
+        return d * (b + m * normal), m
+
+    return in_plane(secular(lambda nu: np.linalg.norm(in_plane(nu)[0]), radius))
+
+
+def cut_model(seed, share, radius):
+    """A plane as far out as a `share` of the radius."""
+    a, b, normal, *_ = model(seed, 0.0, radius)
+    return a, b, normal, share * radius * np.linalg.norm(normal), radius
+
+
+@pytest.mark.parametrize("radius", [0.4, 2.0, 50.0])
+@pytest.mark.parametrize("share", [-2.0, 0.2, 0.9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_point_and_multiplier_are_those_of_bracketed_roots(seed, share, radius, x64):
+    args = cut_model(seed, share, radius)
+    found = solve(*map(jnp.asarray, args))
+    point, multiplier = reference(*args)
+    np.testing.assert_allclose(found.point, point, atol=1e-12 * radius)
+    np.testing.assert_allclose(found.multiplier, multiplier, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_newtons_method_takes_few_steps(monkeypatch, x64):
+    """From ν = 0 the error of 1/‖u‖, nearly linear in ν, is squared by every step."""
+    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", 6)
+    after_few = jax.jit(lambda *args: minimise_quadratic_in_cut_ball(*args).point)
+    for seed in range(3):
+        for share in (-2.0, 0.2, 0.9):
+            args = cut_model(seed, share, 0.4)
+            np.testing.assert_allclose(after_few(*map(jnp.asarray, args)), reference(*args)[0], atol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_after_the_last_step_the_point_is_drawn_into_the_ball(steps, monkeypatch, x64):
+    """So many steps of Newton's method on 1/‖u‖ from ν = 0, in the ball alone and in the plane about its foot."""
+    monkeypatch.setattr(halfspace, "MAX_SECULAR_STEPS", steps)
+    capped = jax.jit(lambda *args: minimise_quadratic_in_cut_ball(*args).point)
+    for share in (-2.0, 0.9):
+        a, b, normal, level, radius = cut_model(1, share, 0.4)
+        foot = normal * (level / (normal @ normal)) if share > 0 else np.zeros(K)
+        room, nu = np.sqrt(radius**2 - foot @ foot), 0.0
+
+        def from_foot(nu, a=a, b=b, normal=normal, level=level, share=share, foot=foot):
+            d = 1.0 / (a + nu)
+            m = (level - normal @ (d * b)) / (normal @ (d * normal)) if share > 0 else 0.0
+            return d * (b + m * normal) - foot
+
+        for _ in range(steps):
+            norm, change = np.linalg.norm(from_foot(nu)), 1e-6 * (1.0 + nu)
+            slope = (
+                1 / np.linalg.norm(from_foot(nu + change)) - 1 / np.linalg.norm(from_foot(nu - change))
+            ) / (2 * change)
+            nu += (1 / room - 1 / norm) / slope
+        tangent = from_foot(nu)
+        assert np.linalg.norm(tangent) > room * (1 + 1e-6)
+        found = capped(*map(jnp.asarray, (a, b, normal, level, radius)))
+        np.testing.assert_allclose(found, foot + room * tangent / np.linalg.norm(tangent), rtol=1e-6)
+
+
+def test_a_half_space_that_touches_the_ball_leaves_one_point(x64):
+    a, b, *_ = model(0, 0.0, 1.0)
+    normal = np.eye(K)[1]
+    found = solve(*map(jnp.asarray, (a, b, normal, 2.0, 2.0)))
+    assert found.feasible
+    np.testing.assert_array_equal(found.point, 2.0 * normal)
+    beyond = solve(*map(jnp.asarray, (a, b, normal, 2.0 + 1e-12, 2.0)))
+    assert not beyond.feasible
+    assert beyond.multiplier == 0
+    np.testing.assert_array_equal(beyond.point, 2.0 * normal)
+
+
+def test_a_ball_of_radius_zero_is_its_centre(x64):
+    a, b, normal, *_ = model(2, 0.0, 1.0)
+    found = solve(*map(jnp.asarray, (a, b, normal, -1.0, 0.0)))
+    np.testing.assert_array_equal(found.point, 0.0)
+    assert found.feasible
+    assert found.multiplier == 0

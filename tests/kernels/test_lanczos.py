@@ -68,3 +68,47 @@ def test_the_quadratic_bound_holds_and_power_steps_fall_short(x64):
     assert min(short) < 0.99, "twelve power steps are expected to fall short somewhere"
     assert min(high) >= 1.0
     assert max(high) <= 1.03
+
+
+def krylov_top(matrix, start, steps):
+    """Largest Ritz value of the Krylov space of `steps` products, from an orthonormal basis of it."""
+    vectors = [start / np.linalg.norm(start)]
+    for _ in range(steps - 1):
+        image = matrix @ vectors[-1]
+        basis = np.array(vectors)
+        for _ in range(3):
+            image = image - (basis @ image) @ basis
+        vectors.append(image / np.linalg.norm(image))
+    basis = np.array(vectors)
+    return np.linalg.eigvalsh(basis @ matrix @ basis.T)[-1]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 12])
+def test_the_top_ritz_value_is_that_of_the_krylov_space(steps, x64):
+    rng = np.random.default_rng(1)
+    basis = np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    matrix, start = basis * SPECTRA["linear"] @ basis.T, 3.0 * rng.normal(size=60)
+    found = top_by_lanczos(lambda v: jnp.asarray(matrix) @ v, jnp.asarray(start), steps)
+    np.testing.assert_allclose(found, krylov_top(matrix, start, steps), rtol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_the_unit_of_the_operator_does_not_matter(size):
+    """Eigenvalues 1, 2, 3 and a start in two of their directions: two steps find 2, a third finds nothing more."""
+    found = top_by_lanczos(lambda v: size * jnp.asarray([1.0, 2.0, 3.0]) * v, jnp.asarray([1.0, 1.0, 0.0]), 3)
+    np.testing.assert_allclose(found, 2.0 * size, rtol=1e-5)
+
+
+def test_the_shortfall_is_zero_once_every_direction_is_taken():
+    assert lanczos_shortfall(5, 0.01, 5) == 0.0
+    assert lanczos_shortfall(5, 0.01, 6) == 0.0
+    assert lanczos_shortfall(5, 0.5, 4) == pytest.approx((np.log(1.648 * np.sqrt(5) / 0.5) / 7) ** 2)
+
+
+def test_rounding_does_not_lead_out_of_an_invariant_subspace():
+    """A start in the plane of the eigenvalues 1 and 2 finds 2, though rounding holds the direction of 3 as well."""
+    rng = np.random.default_rng(2)
+    basis = np.linalg.qr(rng.normal(size=(9, 9)))[0]
+    matrix = jnp.asarray(basis * np.r_[1.0, 2.0, np.full(7, 3.0)] @ basis.T, jnp.float32)
+    found = top_by_lanczos(lambda v: matrix @ v, jnp.asarray(basis[:, 0] + basis[:, 1], jnp.float32), 9)
+    np.testing.assert_allclose(found, 2.0, rtol=1e-4)

@@ -108,3 +108,22 @@ def test_the_lower_triangle_alone_is_read(name):
     whole, read = (jax.tree.leaves(function(given)) for given in (matrix, np.tril(matrix) + noise))
     for one, other in zip(whole, read, strict=True):
         np.testing.assert_array_equal(*(map(np.tril, (one, other)) if name == "cholesky" else (one, other)))
+
+
+@pytest.mark.parametrize("size", [(6, 3), (3, 6)])
+@pytest.mark.parametrize("shape", [(), (4,)])
+def test_singular_values_and_orthonormal_bases_are_those_of_numpy(shape, size):
+    matrices = np.random.default_rng(2).normal(size=(*shape, *size)).astype(np.float32)
+    svd, basis_of = (jax.vmap(f) if shape else f for f in (lapack.svd, lapack.qr_basis))
+    left, values, right = svd(matrices)
+    assert left.shape == (*shape, size[0], 3)
+    assert right.shape == (*shape, 3, size[1])
+    np.testing.assert_allclose(values, np.linalg.svd(matrices, compute_uv=False), rtol=1e-5)
+    np.testing.assert_allclose(left * values[..., None, :] @ right, matrices, atol=1e-5)
+    basis = np.asarray(basis_of(matrices))
+    assert basis.shape == (*shape, size[0], 3)
+    np.testing.assert_allclose(
+        np.swapaxes(basis, -1, -2) @ basis, np.broadcast_to(np.eye(3), (*shape, 3, 3)), atol=1e-5
+    )
+    first, span = matrices[..., :1], basis[..., :1]
+    np.testing.assert_allclose(span @ (np.swapaxes(span, -1, -2) @ first), first, atol=1e-5)

@@ -128,3 +128,45 @@ def test_relative_tolerance_follows_the_dtype(x64):
     assert linalg.relative_tolerance(jnp.float32, 5).dtype == jnp.float32
     np.testing.assert_allclose(linalg.relative_tolerance(jnp.float32, 5), 40 * 2.0**-23)
     np.testing.assert_allclose(linalg.relative_tolerance(jnp.float64, 5), 40 * 2.0**-52)
+
+
+# 2047 = 23·89 and 2049 = 3·683; 2053, 4099 and 8209 are prime.
+@pytest.mark.parametrize(
+    "n",
+    [
+        linalg.BLOCKED_FROM - 4,
+        linalg.BLOCKED_FROM,
+        2047 * 5,
+        2049 * 5,
+        8209,
+        255 * 2053,
+        256 * 2053,
+        257 * 4099,
+    ],
+)
+def test_rows_per_block_are_the_largest_divisor_between_256_and_2048(n):
+    fitting = [size for size in range(256, 2049) if n % size == 0] if n >= linalg.BLOCKED_FROM else []
+    assert linalg._blocks(n) == (max(fitting) if fitting else None)
+
+
+@pytest.mark.parametrize("n", [linalg.BLOCKED_FROM, linalg.BLOCKED_FROM + 1])
+def test_a_sum_over_many_rows_is_that_of_numpy(n, x64):
+    rng = np.random.default_rng(3)
+    x, weights = rng.normal(size=(n, 3)), rng.uniform(size=n)
+    np.testing.assert_allclose(jax.jit(linalg.weighted_sum)(weights, x), weights @ x, rtol=1e-10)
+
+
+def test_the_rank_does_not_depend_on_the_unit():
+    for unit in (1e-30, 1e30):
+        np.testing.assert_array_equal(pseudo_inverse_root(unit * jnp.eye(3))[2], 3)
+
+
+def test_a_direction_exactly_at_the_tolerance_is_null(x64):
+    sigma = jnp.diag(jnp.asarray([0.25, 1.0, 2.0]))
+    assert [int(pseudo_inverse_root(sigma, tolerance)[2]) for tolerance in (0.124, 0.125, 0.5)] == [3, 2, 1]
+
+
+def test_the_default_tolerance_is_that_of_the_dtype_and_size(x64):
+    least = float(linalg.relative_tolerance(jnp.float64, 4))
+    for share, rank in ((0.5, 3), (2.0, 4)):
+        assert pseudo_inverse_root(jnp.diag(jnp.asarray([share * least, 1.0, 1.0, 1.0])))[2] == rank

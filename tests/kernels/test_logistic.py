@@ -134,3 +134,30 @@ def test_null_direction_of_theta_changes_no_likelihood(x64):
     labels = np.ones(20)
     args = lambda shift: map(jnp.asarray, (np.arange(3.0) + shift, x, labels))  # noqa: E731
     np.testing.assert_allclose(log_likelihoods(*args(5.0)), log_likelihoods(*args(0.0)), rtol=1e-12)
+
+
+def test_the_parts_at_known_margins_are_those_of_theta(sample, x64):
+    theta, x, labels, weights = (jnp.asarray(part) for part in sample)
+    margins = logistic.margins_of(theta, x, labels)
+    np.testing.assert_allclose(margins, np.asarray(labels) * (np.asarray(x) @ np.asarray(theta)), rtol=1e-12)
+    _, mean, gradient, hessian = oracle(*sample)
+    value, slope = logistic.value_gradient_at(margins, x, labels, weights)
+    np.testing.assert_allclose(value, mean, rtol=1e-12)
+    np.testing.assert_allclose(slope, gradient, atol=1e-13)
+    np.testing.assert_allclose(logistic.curvature_at(margins, x, weights), hessian, atol=1e-13)
+    np.testing.assert_allclose(logistic.curvature(theta, x, labels, weights), hessian, atol=1e-13)
+
+
+def test_the_variance_of_a_label_keeps_its_digits_where_the_sigmoid_rounds_to_one():
+    margins = jnp.asarray([0.0, 1.5, -1.5, 30.0, -60.0])
+    wide = np.asarray(margins, np.float64)
+    expected = scipy.special.expit(wide) * scipy.special.expit(-wide)
+    np.testing.assert_allclose(logistic.label_variance(margins), expected, rtol=1e-5)
+
+
+def test_other_numbers_of_rows_are_refused(sample):
+    theta, x, labels, weights = (jnp.asarray(part) for part in sample)
+    with pytest.raises(AssertionError):
+        logistic.margins_of(theta, x, labels[:1])
+    with pytest.raises(AssertionError):
+        logistic.value_gradient_at(labels, x, labels, weights[:1])

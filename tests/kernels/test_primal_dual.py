@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 from bellman_flow import flow_constraints
 from scipy.optimize import linprog
 
@@ -15,8 +16,10 @@ from robust_rlhf_jax.kernels.primal_dual import (
     descent_gradient,
     descent_moments,
     descent_rows,
+    following_values,
     lagrangian,
     policy_tables,
+    softmax_policy,
 )
 from robust_rlhf_jax.worlds import expected_features, occupancy, optimal_policy, policy_value
 
@@ -122,3 +125,49 @@ def test_means_of_rows_are_the_gradients_of_their_moments(x64):
     )
     expected = np.bincount(states, weights, n_states) / weights.sum()
     np.testing.assert_allclose(occupied, expected, rtol=1e-10)
+
+
+def test_the_softmax_policy_is_that_of_scipy(x64):
+    rng = np.random.default_rng(5)
+    table, logits = rng.normal(size=(5, 3, 2)), 2.0 * rng.normal(size=(4, 2))
+    expected = scipy.special.softmax(np.einsum("sad,hd->hsa", table, logits), axis=2)
+    np.testing.assert_allclose(softmax_policy(jnp.asarray(table), jnp.asarray(logits)), expected, rtol=1e-12)
+
+
+def test_tables_say_what_a_policy_does_and_is_worth(x64):
+    rng = np.random.default_rng(6)
+    table, logits, w = rng.normal(size=(5, 3, 2)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
+    tables = policy_tables(*map(jnp.asarray, (table, logits, w)))
+    policy = np.asarray(softmax_policy(jnp.asarray(table), jnp.asarray(logits)))
+    np.testing.assert_array_equal(tables.policy, policy)
+    feature = (policy[..., None] * table).sum(axis=2)
+    np.testing.assert_allclose(tables.feature, feature, rtol=1e-12)
+    np.testing.assert_allclose(tables.value, (feature * w[:, None]).sum(axis=2), rtol=1e-12, atol=1e-15)
+
+
+def test_values_that_follow_are_those_of_the_next_step_and_zero_at_the_end():
+    value = np.arange(1.0, 7.0).reshape(3, 2)
+    np.testing.assert_array_equal(following_values(jnp.asarray(value)), [[3.0, 4.0], [5.0, 6.0], [0.0, 0.0]])
+
+
+def test_flow_and_arrival_have_weights_of_their_own(x64):
+    rng = np.random.default_rng(4)
+    phi, previous, states = rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), np.array([0, 2, 2, 1, 0, 2])
+    flow, arrival = rng.uniform(size=(2, 6))
+    found = jax.jit(lambda *args: descent_moments(*args, 4))(phi, previous, states, flow, arrival)
+    landed = np.eye(4)[states] * (arrival / arrival.sum())[:, None]
+    np.testing.assert_allclose(found[0], (phi.T * flow / flow.sum()) @ phi, rtol=1e-12)
+    np.testing.assert_allclose(found[1], landed.T @ previous, rtol=1e-12)
+    np.testing.assert_allclose(found[2], landed.sum(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("short", range(2, 5))
+def test_moments_of_other_numbers_of_rows_are_refused(short):
+    rows, states, ones = jnp.ones((6, 2)), jnp.zeros(6, int), jnp.ones(6)
+    args = [rows, rows, states, ones, ones]
+    args[short] = args[short][:1]
+    with pytest.raises(AssertionError):
+        descent_moments(*args, 4)
+    if short < 4:
+        with pytest.raises(AssertionError):
+            ascent_moments(*args[:4], 4)

@@ -171,3 +171,18 @@ def test_quantiles_batch():
     found = jax.vmap(upper_threshold, in_axes=(0, None, 0))(jnp.asarray(x), jnp.ones(50), jnp.asarray(mass))
     expected = [sorted_threshold(row, np.ones(50), m) for row, m in zip(x, mass, strict=True)]
     np.testing.assert_array_equal(found, expected)
+
+
+def test_an_infinitely_low_value_is_kept_no_more_than_whole():
+    """More mass than all capacities: the threshold −∞ ties with values of −∞, whose share must not exceed 1."""
+    capacity = jnp.array([0.5, 0.25, 1.0])
+    np.testing.assert_array_equal(kept_by(jnp.array([-jnp.inf, 2.0, -jnp.inf]), capacity, 5.0), capacity)
+
+
+@pytest.mark.parametrize("mass", [0.25, 0.5, 0.75])
+def test_a_mass_below_the_first_weight_gives_the_largest_value(mass):
+    """Also where that value weighs nothing: then the first that weighs anything."""
+    x = jnp.array([1.0, 4.0, 2.0])
+    assert threshold_of(x, jnp.ones(3), mass) == 4.0
+    assert threshold_of(x, jnp.array([1.0, 0.0, 1.0]), mass) == 2.0
+    np.testing.assert_array_equal(kept_by(x, jnp.ones(3), mass), [0.0, mass, 0.0])

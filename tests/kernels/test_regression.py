@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.linalg import pseudo_inverse_root
 
 huber_mean = jax.jit(regression.huber_mean)
 scale_of = jax.jit(regression.residual_scale)
+weights_of = jax.jit(regression.huber_weights)
 
 
 @jax.jit
@@ -187,3 +188,59 @@ def test_huber_mean(x64):
     values[:10] = 50.0
     expected, _ = numpy_huber(np.ones((200, 1)), values, weights, 3.0)
     np.testing.assert_allclose(huber_mean(values, weights, 3.0), expected[0], rtol=1e-8)
+
+
+def test_a_residual_exactly_at_the_clip_counts(x64):
+    """RMS 4, 1.25 of it 5: nothing lies beyond."""
+    assert scale_of(jnp.array([5.0, 3.0]), jnp.array([7.0, 9.0]), 1.25) == 4.0
+
+
+@pytest.mark.parametrize("multiple", [1.0, 1.2, 1.6])
+def test_a_close_clip_is_not_drawn_closer(multiple, x64):
+    """Below LEAST the first rounds clip at the multiple itself, above it at LEAST."""
+    rng = np.random.default_rng(6)
+    residuals, weights = rng.standard_t(3, 500), rng.uniform(0, 1, 500)
+    found = scale_of(jnp.asarray(residuals), jnp.asarray(weights), multiple)
+    np.testing.assert_allclose(found, numpy_scale(residuals, weights, multiple), rtol=1e-12)
+
+
+def test_without_weight_no_scale_is_known():
+    assert scale_of(jnp.ones(4), jnp.zeros(4), 2.0) == jnp.inf
+
+
+def test_huber_weights_are_the_clip_over_the_residual(x64):
+    phi, targets, weights, w = sample()
+    residuals = targets - phi @ w
+    scale = numpy_scale(residuals, weights, 2.0)
+    for least, clip in ((0.0, 2 * scale), (10.0, 10.0)):
+        found = weights_of(*map(jnp.asarray, (residuals, weights, 2.0, least)))
+        np.testing.assert_allclose(found, weights * np.minimum(1.0, clip / np.abs(residuals)), rtol=1e-12)
+
+
+def test_vanishing_residuals_keep_their_weight():
+    weights = jnp.array([0.5, 1.0, 0.25])
+    zero = jnp.zeros(())
+    np.testing.assert_array_equal(weights_of(jnp.zeros(3), weights, 2.0 + zero, zero), weights)
+    out, slope = jax.jvp(lambda r: regression.clipped(r, zero), (jnp.zeros(3),), (weights,))
+    np.testing.assert_array_equal(out, 0.0)
+    np.testing.assert_array_equal(slope, weights)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_fit_from_a_start_makes_its_steps_with_the_clip_of_that_start(steps, x64):
+    phi, targets, weights, truth = sample(n=60, d=3, share=0.1)
+    inverse = np.linalg.inv((phi.T * weights) @ phi)
+    w = start = truth + 0.3
+    clip = 2.0 * numpy_scale(targets - phi @ start, weights, 2.0)
+    for _ in range(steps):
+        w = w + inverse @ phi.T @ (weights * np.clip(targets - phi @ w, -clip, clip))
+    root = np.linalg.cholesky(inverse)
+    args = map(jnp.asarray, (phi.T, targets, weights, root, 2.0, start))
+    np.testing.assert_allclose(regression.huber_regression(*args, steps), w, rtol=1e-11)
+
+
+def test_other_numbers_of_rows_are_refused():
+    columns, ones = jnp.ones((2, 6)), jnp.ones(6)
+    for targets, weights in ((ones[:1], ones), (ones, ones[:1])):
+        with pytest.raises(AssertionError):
+            regression.huber_regression(columns, targets, weights, jnp.eye(2), jnp.ones(()))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.kernels import running_moments
-from robust_rlhf_jax.kernels.running_moments import FEW, MANY, updates_pay
+from robust_rlhf_jax.kernels.linalg import DENSE_EIGH_UP_TO
+from robust_rlhf_jax.kernels.running_moments import FEW, HELD, MANY, WIDE, WORTH_IT, updates_pay
 
 moments_of = jax.jit(running_moments.moments_of)
 follow = jax.jit(running_moments.follow)
@@ -114,3 +115,73 @@ def test_where_updates_pay():
     on_cpu = jax.default_backend() == "cpu"
     assert updates_pay((40_000, 100)) == on_cpu
     assert not any(map(updates_pay, [(40_000, 6), (1000, 100), (40_000, 2000)]))
+
+
+def test_a_full_sum_is_about_its_own_mean(x64):
+    x, weights, root = drawn(50)
+    found = moments_of(x, weights, root)
+    mean, covariance = numpy_moments(x, weights, root)
+    np.testing.assert_allclose(found.centre, mean, rtol=1e-12)
+    np.testing.assert_allclose(found.first, 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.second, covariance * weights.sum(), rtol=1e-9)
+    np.testing.assert_allclose(found.reach, np.trace(covariance) * weights.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("left", "summed_anew"), [(HELD + 0.05, False), (HELD - 0.05, True)])
+def test_all_rows_are_summed_anew_once_too_little_is_left(left, summed_anew, x64):
+    """The share of the trace that is left decides: rows of equal length, a share of them kept."""
+    x = np.random.default_rng(7).normal(size=(400, 7))
+    x = np.concatenate([x, -x]) / np.linalg.norm(np.concatenate([x, x]), axis=1)[:, None]
+    old, new = np.ones(800), (np.arange(800) % 400 < 400 * left) * 1.0
+    before = moments_of(x, old)
+    after = follow(before, x, old, new)
+    check(after, x, new)
+    np.testing.assert_allclose(after.reach, new.sum() if summed_anew else old.sum(), rtol=1e-12)
+
+
+def test_the_mean_taken_out_counts_as_lost(x64):
+    """What is left lies far from the centre and close together: its second moment about the centre is large."""
+    x = (
+        np.random.default_rng(8).normal(size=(100, 7))
+        + 10.0 * np.where(np.arange(100) < 50, 1.0, -1.0)[:, None]
+    )
+    new = np.where(np.arange(100) < 50, 1.0, 0.0)
+    after = follow(moments_of(x, np.ones(100)), x, np.ones(100), new)
+    np.testing.assert_allclose(after.centre, x[:50].mean(axis=0), rtol=1e-9)
+    check(after, x, new)
+
+
+def test_after_no_moments_all_rows_are_summed(x64):
+    x, weights, root = drawn(50)
+    nothing = running_moments.no_moments(jnp.asarray(x))
+    assert nothing.total == 0
+    for found, expected in zip(
+        follow(nothing, x, jnp.zeros(50), weights, root), moments_of(x, weights, root), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator sums all rows")
+@pytest.mark.parametrize("d", [WIDE, 2 * WIDE, DENSE_EIGH_UP_TO])
+def test_updates_pay_from_so_many_multiplications_on(d):
+    least = -(-WORTH_IT // d**2)
+    assert updates_pay((least, d))
+    assert not updates_pay((least - 1, d))
+
+
+@pytest.mark.parametrize("d", [WIDE - 1, DENSE_EIGH_UP_TO + 1])
+def test_updates_do_not_pay_for_narrow_or_very_wide_rows(d):
+    assert not updates_pay((WORTH_IT, d))
+
+
+def test_weights_may_rise_again(x64):
+    x, weights, root = drawn(60)
+    new = weights.copy()
+    new[3], new[7] = 0.0, 2.0 * weights[7]
+    check(follow(moments_of(x, weights, root), x, weights, new, root), x, new, root)
+
+
+@pytest.mark.parametrize("backend", ["gpu", "tpu", "METAL"])
+def test_an_accelerator_sums_all_rows(backend, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    assert not updates_pay((40_000, 100))

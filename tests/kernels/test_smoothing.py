@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, TRUNCATION, sample_directions, smoothed_gradient
 
@@ -105,3 +106,94 @@ def test_smoothing_bias_and_subgradient_inequality(x64):
         step = other - THETA
         slack = 5 * np.linalg.norm(found.standard_error * step) + bound
         assert f(jnp.asarray(other)) >= f(theta) + found.gradient @ step - slack
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS)
+@pytest.mark.parametrize("n_directions", [2, 4, 14])
+def test_gradient_error_and_value_are_those_of_their_definition(n_directions, directions, x64):
+    """One-sided differences over K directions; the error is the deviation of the mean of independent samples."""
+    key, std = jax.random.key(10), 0.3
+    found = smoothed_gradient(
+        quadratic,
+        jnp.asarray(THETA),
+        key,
+        smoothing_std=std,
+        n_directions=n_directions,
+        directions=directions,
+    )
+    u = np.asarray(sample_directions(key, n_directions, K, directions, jnp.float64))
+    at = lambda points: 0.5 * np.einsum("ni,ij,nj->n", points, MATRIX, points)  # noqa: E731
+    here = at(THETA[None])[0]
+    samples = ((at(THETA + std * u) - here) / std)[:, None] * u
+    np.testing.assert_allclose(found.gradient, samples.mean(axis=0), rtol=1e-9)
+    error = samples.std(axis=0, ddof=1) / np.sqrt(n_directions)
+    np.testing.assert_allclose(found.standard_error, error, rtol=1e-8)
+    np.testing.assert_allclose(found.value, here, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_directions", [4, 14])
+def test_antithetic_parts_are_those_of_their_definition(n_directions, x64):
+    """Central differences over K/2 directions; the value is the mean over all evaluations."""
+    key, std = jax.random.key(11), 0.3
+    found = smoothed_gradient(
+        lambda t: jnp.sum(t**3), jnp.asarray(THETA), key,
+        smoothing_std=std, n_directions=n_directions, antithetic=True,
+    )  # fmt: skip
+    u = np.asarray(sample_directions(key, n_directions // 2, K, dtype=jnp.float64))
+    above, below = (((THETA + side * std * u) ** 3).sum(axis=1) for side in (1, -1))
+    samples = ((above - below) / (2 * std))[:, None] * u
+    np.testing.assert_allclose(found.gradient, samples.mean(axis=0), rtol=1e-9)
+    error = samples.std(axis=0, ddof=1) / np.sqrt(n_directions // 2)
+    np.testing.assert_allclose(found.standard_error, error, rtol=1e-8)
+    np.testing.assert_allclose(found.value, np.mean([above, below]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_directions", "antithetic"), [(1, False), (2, True)])
+def test_a_single_direction_has_no_error_to_report(n_directions, antithetic):
+    found = smoothed_gradient(
+        linear, jnp.asarray(THETA, jnp.float32), jax.random.key(12),
+        smoothing_std=0.5, n_directions=n_directions, antithetic=antithetic,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found.standard_error, 0.0)
+
+
+@pytest.mark.parametrize("kind", DIRECTIONS)
+@pytest.mark.parametrize("count", [1, K, 2 * K + 1])
+def test_directions_have_the_shape_and_precision_asked_for(count, kind, x64):
+    for dtype in (jnp.float32, jnp.float64):
+        found = sample_directions(jax.random.key(0), count, K, kind, dtype)
+        assert found.shape == (count, K)
+        assert found.dtype == dtype
+    assert sample_directions(jax.random.key(0), count, K, kind).dtype == jnp.float32
+
+
+def test_truncated_directions_are_scaled_to_unit_variance(x64):
+    key, limits = jax.random.key(5), (-TRUNCATION, TRUNCATION)
+    found = sample_directions(key, 7, 2, "truncated", jnp.float64)
+    raw = jax.random.truncated_normal(key, *limits, (7, 2), jnp.float64)
+    np.testing.assert_allclose(found, raw / scipy.stats.truncnorm(*limits).std(), rtol=1e-6)
+
+
+def test_orthogonal_directions_have_the_lengths_of_normal_vectors(x64):
+    u = np.asarray(sample_directions(jax.random.key(6), 4000, 4, "orthogonal", jnp.float64))
+    assert scipy.stats.kstest(np.sum(u**2, axis=1), scipy.stats.chi2(4).cdf).pvalue > 1e-3
+    assert scipy.stats.kstest(u[:, 1], scipy.stats.norm.cdf).pvalue > 1e-3
+
+
+def test_directions_are_normal_unless_another_kind_is_named():
+    key = jax.random.key(7)
+    np.testing.assert_array_equal(sample_directions(key, 5, K), jax.random.normal(key, (5, K)))
+    plain = smoothed_gradient(linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5)
+    named = smoothed_gradient(
+        linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5, directions="normal"
+    )
+    np.testing.assert_array_equal(plain.gradient, named.gradient)
+
+
+def test_options_must_be_named():
+    with pytest.raises(TypeError):
+        smoothed_gradient(linear, jnp.zeros(K), jax.random.key(0), 0.5, 4)
+    with pytest.raises(AssertionError):
+        smoothed_gradient(
+            linear, jnp.zeros((1, K)), jax.random.key(0), smoothing_std=jnp.ones(()), n_directions=4
+        )

@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robust_rlhf_jax.kernels import running_moments, spectral
+from robust_rlhf_jax.kernels.lanczos import lanczos_shortfall
 
 # Jitted: run eagerly, each of a kernel's operations would be compiled by itself.
 linear_scores = jax.jit(spectral.linear_scores)
@@ -243,3 +245,145 @@ def test_scores_from_moments_are_those_of_the_rows(whitened, x64):
     expected = numpy_linear(x @ whitener if whitened else x, weights)
     np.testing.assert_allclose(scores, expected[0], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(value, expected[1], rtol=1e-10)
+
+
+def test_power_iteration_is_a_loop_in_numpy(x64):
+    """The Rayleigh quotient and the direction after `POWER_STEPS` applications."""
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(6, 6))
+    matrix, start = root @ root.T, rng.normal(size=6)
+    direction = start
+    for _ in range(spectral.POWER_STEPS):
+        direction = matrix @ direction / np.linalg.norm(matrix @ direction)
+    value, found = spectral.top_by_power(lambda v: jnp.asarray(matrix) @ v, jnp.asarray(start))
+    np.testing.assert_allclose(found, direction, rtol=1e-11)
+    np.testing.assert_allclose(value, direction @ matrix @ direction, rtol=1e-12)
+    further = matrix @ direction / np.linalg.norm(matrix @ direction)
+    assert np.abs(further - direction).max() > 1e-6
+
+
+def test_power_iteration_on_nothing_ends_in_zero():
+    value, direction = spectral.top_by_power(lambda v: 0.0 * v, jnp.ones(3))
+    assert value == 0
+    np.testing.assert_array_equal(direction, 0.0)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_quadratic_power_steps_begin_at_the_row_farthest_out_by_weight(steps, x64):
+    """A row of no weight is not it, however far it lies, nor one of little weight."""
+    y, weights, _ = corrupted_sample(n=40)
+    y[0], weights[0] = 1e3 * np.eye(4)[0], 0.0
+    y[1], weights[1] = 30.0 * np.eye(4)[1], 1e-3
+    first = y[np.argmax(weights * np.sum(y**2, axis=1))]
+    assert np.linalg.norm(first) < 20
+    m = np.outer(first, first) / np.linalg.norm(np.outer(first, first))
+    share = weights / weights.sum()
+
+    def polynomial(m):
+        form = np.einsum("ni,ij,nj->n", y, m, y)
+        return form - share @ form
+
+    for _ in range(steps):
+        m = (y.T * (share * polynomial(m))) @ y
+        m /= np.linalg.norm(m)
+    scores, value = quadratic_scores(jnp.asarray(y), jnp.asarray(weights), steps)
+    np.testing.assert_allclose(scores, polynomial(m) ** 2, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(value, share @ polynomial(m) ** 2, rtol=1e-10)
+
+
+def test_scores_from_moments_that_followed_falling_weights(x64):
+    """The centre is then that of other weights."""
+    x, weights, bad = corrupted_sample()
+    root = np.random.default_rng(5).normal(size=(x.shape[1],) * 2)
+    new = np.where(bad, 0.0, weights)
+    for whitener in (None, root + root.T):
+        moments = jax.jit(running_moments.moments_of)(x, weights, whitener)
+        after = jax.jit(running_moments.follow)(moments, x, weights, new, whitener)
+        np.testing.assert_array_equal(after.centre, moments.centre)
+        scores, value = jax.jit(spectral.scores_from_moments)(x, after, whitener)
+        expected = numpy_linear(x if whitener is None else x @ whitener, new)
+        np.testing.assert_allclose(scores, expected[0], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(value, expected[1], rtol=1e-10)
+
+
+bound_of = jax.jit(spectral.quadratic_top_bound, static_argnames="miss")
+
+
+def test_where_every_direction_is_taken_the_bound_is_the_top(x64):
+    """Four dimensions have ten symmetric matrices, fewer than the Lanczos method makes steps."""
+    y, weights, _ = corrupted_sample()
+    top = numpy_quadratic(y, weights)[1]
+    for seed in range(3):
+        np.testing.assert_allclose(bound_of(y, weights, jax.random.key(seed)), top, rtol=1e-9)
+
+
+@pytest.mark.parametrize("miss", [None, 0.01, 0.5])
+def test_the_bound_is_the_top_over_one_less_the_shortfall(miss, x64):
+    y, weights, _ = corrupted_sample(d=8, size=0.0)
+    top = numpy_quadratic(y, weights)[1]
+    found = bound_of(y, weights, jax.random.key(1), *(() if miss is None else (miss,)))
+    shortfall = lanczos_shortfall(36, 0.01 if miss is None else miss)
+    np.testing.assert_allclose(found, top / (1 - shortfall), rtol=1e-6)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4])
+def test_the_bound_is_no_more_than_the_fourth_moment(far, x64):
+    """‖E‖y‖²yyᵀ‖: a single far row makes it the top itself, or nearly so."""
+    y, weights, _ = corrupted_sample(d=8, size=0.0)
+    y[0] = far * np.eye(8)[2]
+    rows = y * np.linalg.norm(y, axis=1)[:, None]
+    fourth = np.linalg.eigvalsh((rows.T * weights) @ rows / weights.sum())[-1]
+    assert numpy_quadratic(y, weights)[1] > 0.99 * fourth
+    np.testing.assert_allclose(bound_of(y, weights, jax.random.key(2)), fourth, rtol=1e-10)
+
+
+def test_a_removed_row_does_not_set_the_threshold(x64):
+    """A row left with the weight `GONE` or less counts no more among the highest scores."""
+    scores = jnp.array([1e9, 4.0, 2.0, 1.0])
+    weights = jnp.array([spectral.GONE, 1.0, 1.0, 1.0])
+    found = remove(weights, scores, np.inf, 0.5, np.inf)
+    np.testing.assert_allclose(found, [0.0, 0.0, 0.5, 0.75], atol=1e-12)
+
+
+def test_rows_far_below_the_highest_score_lose_next_to_nothing(x64):
+    scores = jnp.array([1e6, 8.0, 4.0, 1.0])
+    found = remove(jnp.ones(4), scores, np.inf, 2.0, np.inf)
+    np.testing.assert_allclose(found, 1 - np.minimum(scores / (1e6 / spectral.TOP_RANGE), 1.0), rtol=1e-12)
+    near = jnp.array([7.9 * spectral.TOP_RANGE, 8.0, 4.0, 1.0])
+    np.testing.assert_allclose(
+        remove(jnp.ones(4), near, np.inf, 2.0, np.inf), [0.0, 0.0, 0.5, 0.875], rtol=1e-12
+    )
+
+
+def test_weights_of_other_rows_are_refused():
+    x = jnp.ones((6, 2))
+    for score in (linear_scores, quadratic_scores):
+        with pytest.raises(AssertionError):
+            score(x, jnp.ones(3))
+        with pytest.raises(AssertionError):
+            score(x[:, :1], jnp.ones((6, 1)))
+    with pytest.raises(AssertionError):
+        remove(jnp.ones(6), jnp.ones(1), 1.0, 1.0, 1.0)
+    with pytest.raises(AssertionError):
+        remove(jnp.ones((6, 1)), jnp.ones((6, 1)), 1.0, 1.0, 1.0)
+
+
+def test_the_bound_starts_from_a_matrix_whose_law_no_rotation_changes(monkeypatch, x64):
+    """A random symmetric matrix: normal entries, of variance 1 on the diagonal and ½ off it."""
+    starts = []
+    monkeypatch.setattr(spectral, "top_by_lanczos", lambda apply, start: starts.append(start) or jnp.inf)
+    spectral.quadratic_top_bound(jnp.ones((2, 60)), jnp.ones(2), jax.random.key(3))
+    start = np.asarray(starts[0]).reshape(60, 60)
+    np.testing.assert_array_equal(start, start.T)
+    own, others = np.diag(start), start[np.triu_indices(60, 1)] * np.sqrt(2)
+    assert scipy.stats.kstest(own, scipy.stats.norm.cdf).pvalue > 1e-3
+    assert scipy.stats.kstest(others, scipy.stats.norm.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_scores_does_not_matter(unit, x64):
+    """Neither to what is removed nor to what a removed row counts among the highest."""
+    scores, weights = jnp.array([1e4, 900.0, 8.0, 4.0, 1.0]), jnp.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    plain, other = (remove(weights, by * scores, 3.0, 2.0, 1.5) for by in (1.0, unit))
+    assert plain[2] < 1
+    np.testing.assert_allclose(other, plain, rtol=1e-12)

@@ -8,7 +8,8 @@ import pytest
 from robust_rlhf_jax.kernels import units
 
 powers, medians = jax.jit(units.typical_powers), jax.jit(units.column_medians)
-relative = jax.jit(units.relative_lengths)
+relative, unit_free = jax.jit(units.relative_lengths), jax.jit(units.unit_free_lengths)
+typical = jax.jit(units.typical_entries)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -72,3 +73,97 @@ def test_small_lies_do_not_make_honest_entries_look_large():
     assert np.max(found) < 10
     assert np.max(honest) < 10
     assert np.max(units.unit_free_lengths(jnp.asarray(x, jnp.float32))) > 100
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_power_of_two_in_the_range_is_its_own_typical_size(dtype, x64):
+    """From the smallest normal number to a quarter of the largest power, in columns of a single entry."""
+    info = np.finfo(dtype)
+    exact = np.ldexp(np.ones((), dtype), np.arange(info.minexp, info.maxexp - 1))
+    np.testing.assert_array_equal(powers(exact[None]), exact)
+    np.testing.assert_array_equal(powers(-1.99 * exact[None].astype(dtype)), exact)
+
+
+def test_the_typical_size_is_that_of_the_upper_median():
+    x = jnp.asarray([[1.0, 1.0], [2.0, 0.0], [4.0, 0.0], [8.0, 16.0]])
+    np.testing.assert_array_equal(powers(x), [4.0, 16.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entries_in_units_end_short_of_the_largest_float(dtype, x64):
+    most = float(np.finfo(dtype).max) * 2.0**-10
+    x = jnp.asarray([[1e30, -1e30, 0.5 * most, 3.0]], dtype)
+    size = jnp.asarray(
+        [2.0**-1000, 2.0**-1000, 1.0, 2.0] if dtype == np.float64 else [1e-20, 1e-20, 1.0, 2.0], dtype
+    )
+    np.testing.assert_array_equal(
+        units.in_units(x, size), np.asarray([[most, -most, 0.5 * most, 1.5]], dtype)
+    )
+
+
+def upper_median(values):
+    """The largest of the values that at least half of them reach; 1 where there is none."""
+    values = np.sort(values)[::-1]
+    return values[int(np.ceil(len(values) / 2)) - 1] if len(values) else 1.0
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_relative_lengths_are_those_over_the_upper_median_of_rows_that_are_not_zero(n):
+    x = np.random.default_rng(6).normal(size=(n, 3)).astype(np.float32)
+    x[:3] = 0.0
+    lengths = np.linalg.norm(x, axis=1)
+    np.testing.assert_allclose(relative(x), lengths / upper_median(lengths[3:]), rtol=1e-6)
+
+
+def test_lengths_whose_squares_no_float_holds():
+    x = jnp.asarray([[3.0, 4.0], [0.0, 1.0], [-6.0, 8.0]])
+    for unit in (1e30, 1e-30):
+        np.testing.assert_allclose(relative(unit * x), [1.0, 0.2, 2.0], rtol=1e-6)
+    np.testing.assert_array_equal(relative(jnp.zeros((3, 2))), 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2, 0.9])
+def test_typical_entries_leave_out_the_smallest(epsilon):
+    """The upper median of what is left of the entries that are not 0 without the εn smallest; the largest of few."""
+    x = np.random.default_rng(7).normal(size=(20, 4)).astype(np.float32)
+    x[:9, 1], x[:, 2], x[1:, 3] = 0.0, 0.0, 0.0
+    found = typical(x, epsilon)
+    for j in range(4):
+        size = np.sort(np.abs(x[x[:, j] != 0, j]))
+        left = size[round(20 * epsilon) :]
+        expected = upper_median(left) if len(left) else size[-1] if len(size) else 1.0
+        assert found[j] == np.float32(expected)
+
+
+def test_nothing_is_left_out_unless_asked_for():
+    x = jnp.asarray(np.random.default_rng(8).normal(size=(20, 4)), jnp.float32)
+    np.testing.assert_array_equal(typical(x), typical(x, 0.0))
+    np.testing.assert_array_equal(unit_free(x), unit_free(x, 0.0))
+
+
+def test_unit_free_lengths_are_those_in_typical_entries():
+    x = np.random.default_rng(9).normal(size=(51, 3)).astype(np.float32)
+    plain = unit_free(x, 0.1)
+    np.testing.assert_allclose(plain, relative(x / np.asarray(typical(x, 0.1))), rtol=1e-6)
+    np.testing.assert_allclose(unit_free(x * np.float32([1e-8, 3.0, 1e12]), 0.1), plain, rtol=1e-5)
+
+
+def test_rows_are_shortened_to_the_longest_and_no_further():
+    x = np.full((5, 2), 3.0, np.float32)
+    short = units.shortened(jnp.asarray(x), jnp.asarray([0.0, 0.5, 1.2, 1.5, 6.0]), 1.5)
+    np.testing.assert_array_equal(short, x * np.array([[1.0], [1.0], [1.0], [1.0], [0.25]]))
+    far = units.shortened(jnp.ones((1, 1)), jnp.asarray([2.0 * units.LONGEST]))
+    np.testing.assert_array_equal(far, 0.5)
+
+
+def test_the_median_of_an_even_number_of_rows_is_the_upper_one():
+    np.testing.assert_array_equal(
+        medians(jnp.asarray([[1.0, -4.0], [2.0, -3.0], [3.0, -2.0], [4.0, 0.0]])), [3, -2]
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_typical_size_of_the_largest_floats_is_a_quarter_of_the_range(dtype, x64):
+    """So that its reciprocal and its double are numbers as well."""
+    info = np.finfo(dtype)
+    assert powers(jnp.full((3, 1), info.max, dtype))[0] == 2.0 ** (info.maxexp - 2)

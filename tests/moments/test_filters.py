@@ -10,7 +10,25 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels import running_moments, spectral
 from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
-from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_mean
+from robust_rlhf_jax.kernels.units import LONGEST
+from robust_rlhf_jax.moments import covariance, filter_mean, robust_covariance, robust_mean
+from robust_rlhf_jax.moments.covariance import (
+    LONGEST_SCORED,
+    CovarianceFilter,
+    _covariance_problem,
+    filter_whitened,
+)
+from robust_rlhf_jax.moments.filters import (
+    CHOP,
+    EXCESS,
+    Filter,
+    FilterProblem,
+    FilterState,
+    budget,
+    spectral_edge,
+)
+from robust_rlhf_jax.moments.influence import bounded_rows
+from robust_rlhf_jax.moments.mean import MeanFilter, refilter_mean
 
 EPSILON = 0.1
 # √(log 1/ε)·ε: what a stable set of normal rows allows, with constant one.
@@ -43,16 +61,16 @@ def above(scores, weights, mass):
     return scores[order][reached[0]] if len(reached) else -np.inf
 
 
-def numpy_filter_mean(x, epsilon, level=0.0):
+def numpy_filter_mean(x, epsilon, level=0.0, start=None, max_steps=64):
     """The filter from its description: scores along the top eigenvector, soft removal, budget 2εn."""
     n = len(x)
-    weights = np.ones(n)
-    for step in range(65):
+    weights = np.ones(n) if start is None else start
+    for step in range(max_steps + 1):
         mean = np.average(x, axis=0, weights=weights)
         values, vectors = np.linalg.eigh(np.cov(x, rowvar=False, aweights=weights, ddof=0))
         scores = ((x - mean) @ vectors[:, -1]) ** 2
         gone = n - weights.sum()
-        if values[-1] <= level or gone >= (2 - 1e-3) * epsilon * n or step == 64:
+        if values[-1] <= level or gone >= (2 - 1e-3) * epsilon * n or step == max_steps:
             return mean, weights, values[-1], step
         share = np.minimum(scores / above(scores, weights, epsilon * n / 8), 1.0)
         share[scores < above(scores, weights, epsilon * n)] = 0.0
@@ -377,3 +395,319 @@ def test_the_covariance_filter_returns_a_bound_on_its_top_eigenvalue():
     for epsilon in (0.0, EPSILON):
         found = robust_covariance(jnp.asarray(x), epsilon)
         assert found.top_eigenvalue <= found.top_bound <= 1.15 * found.top_eigenvalue
+
+
+def state_of(gone, top, n=10):
+    """The state of a filter of n rows that removed a mass."""
+    return FilterState(jnp.ones(n).at[0].set(1.0 - gone), jnp.zeros(n), jnp.asarray(top))
+
+
+@pytest.mark.parametrize(
+    ("gone", "top", "epsilon", "level", "status"),
+    [
+        (0.0, np.inf, 0.1, 1.0, Status.RUNNING),  # not scored yet
+        (0.0, 1.0, 0.1, 1.0, Status.CONVERGED),  # exactly at the level
+        (0.0, 1.0 + 1e-6, 0.1, 1.0, Status.RUNNING),
+        (1.0, 2.0, 0.1, 1.0, Status.RUNNING),
+        (2.0, 2.0, 0.1, 1.0, Status.CONVERGED),  # the budget is spent
+        (2.0, 1.0, 0.1, 1.0, Status.CONVERGED),  # and the level reached
+        (2.0 - 0.9e-3, 2.0, 0.1, 1.0, Status.CONVERGED),  # up to rounding
+        (2.0 - 1.1e-3, 2.0, 0.1, 1.0, Status.RUNNING),
+        (2.0, EXCESS, 0.1, 1.0, Status.CONVERGED),
+        (2.0, EXCESS + 1e-6, 0.1, 1.0, Status.FILTER_REMOVED_TOO_MUCH),
+        (2.0, 2.0 * EXCESS, 0.1, 2.0, Status.CONVERGED),
+        (2.0, 100.0, 0.1, 0.0, Status.CONVERGED),  # no level is known
+        (0.0, 100.0, 0.0, 1.0, Status.CONVERGED),  # no row may go
+    ],
+)
+def test_a_filter_ends_at_its_level_or_with_its_budget(gone, top, epsilon, level, status, x64):
+    problem = FilterProblem(jnp.ones((10, 1)), *map(jnp.asarray, (epsilon, level, 20 * epsilon)))
+    assert MeanFilter().terminate(problem, state_of(gone, top)) == status
+
+
+def test_a_step_removes_what_the_budget_still_allows(x64):
+    """2·CHOP such chops make the budget, and no more rows than εn are suspect."""
+    rng = np.random.default_rng(15)
+    weights, scores = rng.uniform(0.5, 1.0, 40), rng.exponential(size=40)
+    allowed = 40 - weights.sum() + 0.7
+    problem = FilterProblem(rng.normal(size=(40, 2)), *map(jnp.asarray, (0.2, 1.0, allowed)))
+    state = FilterState(jnp.asarray(weights), jnp.asarray(scores), jnp.asarray(5.0))
+    found = jax.jit(lambda *args: MeanFilter().step(*args, key=None))(problem, state)
+    expected = spectral.remove_softly(state.weights, state.scores, 8.0, allowed / (2 * CHOP), 0.7)
+    np.testing.assert_allclose(found.weights, expected, rtol=1e-12)
+    assert 40 - found.weights.sum() <= allowed + 1e-12
+
+
+def test_the_edge_of_the_spectrum_is_that_of_marchenko_and_pastur(x64):
+    found = spectral_edge(jnp.asarray(25.0), 100, jnp.float64)
+    assert found.dtype == jnp.float64
+    np.testing.assert_allclose(found, 2.25, rtol=1e-12)
+
+
+def test_the_budget_is_twice_epsilon_and_the_doubt_and_nothing_where_all_are_trusted():
+    np.testing.assert_allclose(budget(jnp.asarray(0.1), 0.05, 40), 10.0, rtol=1e-6)
+    assert budget(jnp.asarray(0.0), 0.05, 40) == 0.0
+
+
+@pytest.mark.parametrize("missing", ["look", "extract"])
+def test_a_filter_without_scores_or_result_cannot_be_made(missing):
+    parts = {"look": MeanFilter.look, "extract": MeanFilter.extract}
+    del parts[missing]
+    with pytest.raises(TypeError, match=missing):
+        type("Half", (Filter,), {**parts, "__annotations__": {}})()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimate", [filter_mean, robust_covariance])
+def test_without_a_step_nothing_is_removed(estimate):
+    x, _ = contaminated("spike")
+    found = estimate(x.astype(np.float32), EPSILON, max_steps=0)
+    assert found.steps == 0
+    assert found.status == Status.MAX_STEPS
+    np.testing.assert_array_equal(found.weights, 1.0)
+
+
+def test_rows_that_are_nan_end_a_filter_before_its_first_step():
+    x = contaminated("clean")[0].astype(np.float32)
+    x[2, 1] = np.nan
+    for found in (filter_mean(x, EPSILON), robust_covariance(x, EPSILON)):
+        assert found.steps == 0
+        assert found.status == Status.NONFINITE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_steps", [1, 64])
+def test_a_filter_that_goes_on_is_the_independent_one(max_steps, x64):
+    """From earlier weights to EXCESS mean eigenvalues, of rows whose lengths count up to the εn-th largest."""
+    x, _ = contaminated("spike", epsilon=EPSILON / 2)
+    start = np.where(np.arange(1000) % 40 == 0, 0.25, 1.0)
+    lengths = np.sum((x - np.average(x, axis=0, weights=start)) ** 2, axis=1)
+    clipped = np.minimum(lengths, above(lengths, start, 100))
+    assert np.average(clipped, weights=start) < 0.8 * np.average(lengths, weights=start)
+    level = EXCESS * np.average(clipped, weights=start) / 5
+    _, expected, _, steps = numpy_filter_mean(x, EPSILON, level, start, max_steps)
+    assert 0 < steps < 64
+    assert 1000 - expected.sum() < 199
+    found = refilter_mean(*map(jnp.asarray, (x, EPSILON, start)), max_steps)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_rows_too_long_are_shortened_before_the_first_step_unless_all_are_trusted(x64):
+    x = np.random.default_rng(16).normal(size=(50, 3))
+    x[7] *= 1e9
+    lengths = np.linalg.norm(x, axis=1)
+    typical = np.sort(lengths)[::-1][24]
+    shortened = x * np.minimum(1.0, LONGEST * typical / lengths)[:, None]
+    for epsilon, rows in ((0.0, x), (EPSILON, shortened)):
+        found = filter_mean(jnp.asarray(x), epsilon, max_steps=0)
+        np.testing.assert_allclose(found.mean, rows.mean(axis=0), rtol=1e-10)
+        top = np.linalg.eigvalsh(np.cov(rows, rowvar=False, ddof=0))[-1]
+        np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-9)
+
+
+def test_unnamed_options_are_no_slack_no_doubt_and_one_part(x64):
+    x = jnp.asarray(contaminated("spike")[0])
+    plain, named = filter_mean(x, EPSILON), filter_mean(x, EPSILON, slack=0.0, doubt=0.0)
+    np.testing.assert_array_equal(plain.weights, named.weights)
+    plain, named = (filter_mean(x, EPSILON, covariance=jnp.eye(5), **more) for more in ({}, {"slack": 0.0}))
+    np.testing.assert_array_equal(plain.weights, named.weights)
+    np.testing.assert_array_equal(robust_mean(x, EPSILON), robust_mean(x, EPSILON, splits=1))
+    plain = robust_covariance(x, EPSILON)
+    named = robust_covariance(x, EPSILON, assume_centered=False, doubt=0.0)
+    np.testing.assert_array_equal(plain.weights, named.weights)
+
+
+@pytest.mark.parametrize("estimate", [filter_mean, robust_mean, robust_covariance])
+def test_options_must_be_named(estimate):
+    with pytest.raises(TypeError):
+        estimate(np.ones((4, 2), np.float32), 0.1, None)
+
+
+def test_slack_raises_the_level_that_a_known_covariance_gives(x64):
+    """Rows twice as wide as was said: a slack of 4 calls them clean, one of 2 does not."""
+    x = 2.0 * np.random.default_rng(17).normal(size=(400, 3))
+    gone = [
+        400 - filter_mean(jnp.asarray(x), EPSILON, covariance=jnp.eye(3), slack=slack).weights.sum()
+        for slack in (4.0, 2.0)
+    ]
+    assert gone[0] == 0
+    assert gone[1] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("covariance", [None, np.diag([4.0, 1.0, 1.0, 1.0, 0.25])])
+def test_parts_and_their_options_are_those_of_the_filter(covariance, x64):
+    x, _ = contaminated("point", n=1003, seed=1)
+    options = {"covariance": None if covariance is None else jnp.asarray(covariance), "max_steps": 2}
+    whole = robust_mean(jnp.asarray(x), EPSILON, **options)
+    np.testing.assert_array_equal(whole, filter_mean(jnp.asarray(x), EPSILON, **options).mean)
+    parts = np.stack([filter_mean(jnp.asarray(x[i::4][:250]), EPSILON, **options).mean for i in range(4)])
+    distances = np.median(np.linalg.norm(parts[:, None] - parts[None], axis=-1), axis=1)
+    found = robust_mean(jnp.asarray(x), EPSILON, splits=4, **options)
+    np.testing.assert_allclose(found, parts[np.argmin(distances)], rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_as_many_parts_as_rows_are_the_rows_and_of_two_in_a_tie_the_first_wins():
+    x = np.array([[1.0], [0.0], [5.0]], np.float32)
+    np.testing.assert_array_equal(robust_mean(x, EPSILON, splits=3), [1.0])
+
+
+@pytest.mark.slow
+def test_a_nan_in_one_part_is_not_voted_away():
+    rows = jnp.ones((9, 2)).at[4, 0].set(jnp.nan)
+    assert np.isnan(jax.jit(lambda x: robust_mean(x, EPSILON, splits=3))(rows)).all()
+
+
+@pytest.mark.parametrize("estimate", [filter_mean, robust_mean, robust_covariance])
+def test_no_rows_are_refused(estimate):
+    with pytest.raises(ValueError, match=r"shape \[n, d\]"):
+        estimate(np.ones((0, 3), np.float32), 0.1)
+
+
+def test_the_covariance_filter_stops_at_the_level_of_normal_rows(x64):
+    """2(1 + √(r(r+1)/2n))², with the budget of the mean's filter."""
+    rows = jnp.ones((200, 4))
+    problem = _covariance_problem(rows, jnp.asarray(0.1), 3)
+    np.testing.assert_allclose(problem.level, 2 * (1 + np.sqrt(6 / 200)) ** 2, rtol=1e-12)
+    np.testing.assert_allclose(problem.budget, 40.0, rtol=1e-12)
+    np.testing.assert_allclose(_covariance_problem(rows, jnp.asarray(0.1), 3, 0.05).budget, 50.0, rtol=1e-12)
+    assert problem.epsilon == 0.1
+    assert problem.x is rows
+
+
+def test_weights_of_white_rows_are_those_of_the_covariance(x64):
+    z, _ = contaminated("spike", seed=3)
+    expected = robust_covariance(jnp.asarray(z), EPSILON, assume_centered=True)
+    found = jax.jit(filter_whitened)(jnp.asarray(z), jnp.asarray(EPSILON), 5)
+    np.testing.assert_allclose(found, expected.weights, atol=1e-9)
+    assert found.sum() < 950
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_whitened_rows_have_unit_moments_and_no_endless_length(centred, x64):
+    rng = np.random.default_rng(18)
+    x, weights = rng.normal(size=(60, 3)) + 1.0, rng.uniform(0.5, 1.0, 60)
+    x[0], weights[0] = 1e9, 1e-20
+    y = np.asarray(jax.jit(CovarianceFilter(centred).whitened)(x, weights))
+    np.testing.assert_allclose((y[1:].T * weights[1:]) @ y[1:] / weights.sum(), np.eye(3), atol=0.05)
+    np.testing.assert_allclose(np.linalg.norm(y[0]), LONGEST_SCORED, rtol=1e-9)
+    if not centred:
+        np.testing.assert_allclose(weights[1:] @ y[1:] / weights.sum(), 0.0, atol=1e-9)
+
+
+def test_a_covariance_filter_takes_rows_for_centred_unless_told():
+    assert CovarianceFilter().assume_centered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [3, 2])
+def test_roots_of_a_covariance_in_units_far_apart(rank, x64):
+    rng = np.random.default_rng(19)
+    units = np.array([1e-3, 1.0, 1e3])
+    x = rng.normal(size=(100, rank)) @ rng.normal(size=(rank, 3)) * units
+    found = robust_covariance(jnp.asarray(x), 0.0)
+    sigma = np.cov(x, rowvar=False, ddof=0)
+    values, vectors = np.linalg.eigh(sigma)
+    roots = np.where(values > 1e-14 * values[-1], np.sqrt(np.maximum(values, 0.0)), 0.0)
+    assert found.rank == np.sum(roots > 0) == rank
+    colourer = (vectors * roots) @ vectors.T
+    np.testing.assert_allclose(found.colourer, colourer, atol=1e-8 * roots[-1])
+    span = vectors * (roots > 0) @ vectors.T
+    np.testing.assert_allclose(found.whitener @ found.colourer, span, atol=1e-6)
+    # What the whitener makes of the rows has unit variance in as many directions as they have.
+    y = (x - x.mean(axis=0)) @ np.asarray(found.whitener)
+    np.testing.assert_allclose(np.linalg.eigvalsh(y.T @ y / 100), np.arange(3) >= 3 - rank, atol=1e-5)
+
+
+def test_only_the_filter_for_the_mean_follows_moments_and_only_where_updates_pay():
+    def moments(solver, shape):
+        def of(x):
+            problem = FilterProblem(x, *jnp.zeros(3))
+            return solver.init(problem, key=None).moments
+
+        return jax.eval_shape(of, jax.ShapeDtypeStruct(shape, jnp.float32))
+
+    assert moments(CovarianceFilter(), (40_000, 100)) is None
+    assert moments(MeanFilter(), (400, 100)) is None
+    assert (moments(MeanFilter(), (40_000, 100)) is not None) == updates_pay((40_000, 100))
+
+
+def test_columns_of_zeros_and_of_signs_are_not_beyond_the_range():
+    """A variance of 0 is lost only where the rows have one, and 1 is a variance like any other."""
+    x = np.ones((1000, 5), np.float32)
+    x[::2, 1], x[:, 2] = -1.0, 0.0
+    found = robust_covariance(x, 0.0, assume_centered=True)
+    assert found.status == Status.CONVERGED
+    assert found.rank == 2
+    np.testing.assert_allclose(np.diag(found.covariance), [1.0, 1.0, 0.0, 1.0, 1.0], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_long_rows_of_a_covariance_are_shortened_unless_all_are_trusted(x64):
+    x, _ = contaminated("clean")
+    x[7] *= 1e9
+    bounded = np.asarray(bounded_rows(jnp.asarray(x), jnp.asarray(EPSILON)))
+    assert np.linalg.norm(bounded[7]) < 1e6
+    for epsilon, rows in ((0.0, x), (EPSILON, bounded)):
+        found = robust_covariance(jnp.asarray(x), epsilon, assume_centered=True, max_steps=0)
+        np.testing.assert_allclose(found.covariance, rows.T @ rows / 1000, rtol=1e-9)
+
+
+def numpy_filter_covariance(x, epsilon):
+    """The filter of degree 2 from its description, the d²×d² covariance formed and applied; rows centred at 0."""
+    n, d = x.shape
+    level = 2.0 * (1.0 + np.sqrt(d * (d + 1) / 2 / n)) ** 2
+    weights = np.ones(n)
+    for step in range(65):
+        values, vectors = np.linalg.eigh((x.T * weights) @ x / weights.sum())
+        y = x @ vectors / np.sqrt(values)
+        squares = np.einsum("ni,nj->nij", y, y).reshape(n, -1)
+        squares = squares - np.average(squares, axis=0, weights=weights)
+        top = np.kron(*2 * [y[np.argmax(weights * np.sum(y**2, axis=1))]])
+        for _ in range(spectral.POWER_STEPS):
+            top = (squares.T * weights) @ (squares @ top)
+            top /= np.linalg.norm(top)
+        scores = (squares @ top) ** 2
+        value = np.average(scores, weights=weights)
+        gone = n - weights.sum()
+        if value <= level or gone >= (2 - 1e-3) * epsilon * n:
+            return weights, value, step
+        far = np.max(scores[weights > 1e-5]) / 64
+        share = np.minimum(scores / max(above(scores, weights, epsilon * n / 8), far), 1.0)
+        share[scores < above(scores, weights, epsilon * n)] = 0.0
+        weights = weights * (1 - min(1.0, (2 * epsilon * n - gone) / (weights @ share)) * share)
+    return None
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [("spike", 0.1), ("spike", 0.03), ("far", 0.1), ("clean", 0.1)])
+def test_the_covariance_filter_against_an_independent_one(kind, epsilon, x64):
+    x, _ = contaminated(kind, seed=7)
+    if kind == "far":
+        x = x + 0.1 * np.random.default_rng(8).normal(size=x.shape)
+    weights, top, steps = numpy_filter_covariance(x, epsilon)
+    found = robust_covariance(jnp.asarray(x), epsilon, assume_centered=True)
+    assert found.steps == steps
+    assert (steps > 0) == (kind != "clean")
+    np.testing.assert_allclose(found.weights, weights, atol=1e-6)
+    np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-6)
+    assert (found.status == Status.CONVERGED) == (epsilon == 0.1)
+
+
+@pytest.mark.slow
+def test_a_far_row_hides_no_direction_from_the_level(monkeypatch, x64):
+    """Two columns that differ in their last digits, and a row so long that its square would hide the difference."""
+    ranks, plain = [], covariance._covariance_problem
+
+    def watched(rows, epsilon, rank, doubt):
+        jax.debug.callback(lambda r: ranks.append(int(r)), rank)
+        return plain(rows, epsilon, rank, doubt)
+
+    monkeypatch.setattr(covariance, "_covariance_problem", watched)
+    rng = np.random.default_rng(20)
+    x = rng.normal(size=(103, 1)) + 2e-14 * rng.normal(size=(103, 2))
+    x[5] = 1e5
+    jax.block_until_ready(robust_covariance(jnp.asarray(x), EPSILON, assume_centered=True, max_steps=0))
+    jax.effects_barrier()
+    assert ranks == [2]

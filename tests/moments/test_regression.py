@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.moments import prepare_design, robust_covariance, robust_linear_regression
+from robust_rlhf_jax.kernels.regression import clip_level
+from robust_rlhf_jax.kernels.units import LONGEST
+from robust_rlhf_jax.moments import prepare_design, regression, robust_covariance, robust_linear_regression
 from robust_rlhf_jax.moments.influence import SUSPECT_WEIGHT
+from robust_rlhf_jax.moments.regression import covariate_weights
 
 EPSILON = 0.1
 NOISE = 0.5
@@ -116,6 +119,8 @@ def test_hopeless_covariates_keep_all_rows(x64):
     [
         (np.ones(3), np.ones(3), 0.1, r"must be \[n, d\]"),
         (np.ones((3, 2)), np.ones(4), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2)), np.ones(2), 0.1, r"must be \[n\]"),
+        (np.ones((3, 2, 2)), np.ones(3), 0.1, r"must be \[n, d\]"),
         (np.ones((3, 2)), np.ones((3, 1)), 0.1, r"must be \[n\]"),
         (np.ones((3, 2)), np.ones(3), 0.5, r"outside \[0, 0\.5\)"),
     ],
@@ -123,3 +128,65 @@ def test_hopeless_covariates_keep_all_rows(x64):
 def test_bad_arguments_are_named(phi, targets, epsilon, message):
     with pytest.raises(ValueError, match=message):
         robust_linear_regression(phi.astype(np.float32), targets.astype(np.float32), epsilon)
+
+
+def test_the_roots_of_a_gram_matrix_in_units_far_apart(x64):
+    """R with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁻¹, and the weights are those of the filter with their floor."""
+    phi, _, _, _ = sample("leverage", seed=2)
+    phi = phi * np.array([1e-4, 1.0, 8.0, 1e5])
+    design = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(EPSILON))
+    gram = (phi.T * np.asarray(design.weights)) @ phi
+    root = np.asarray(design.gram_root_inverse)
+    np.testing.assert_allclose(gram @ root @ root.T, np.eye(4), atol=1e-6)
+    np.testing.assert_allclose(root.T @ gram @ root, np.eye(4), atol=1e-9)
+    np.testing.assert_array_equal(design.columns, phi.T)
+    weights, status = jax.jit(covariate_weights)(jnp.asarray(phi), jnp.asarray(EPSILON))
+    np.testing.assert_allclose(weights, design.weights, atol=1e-10)
+    assert status == design.status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refinements", [0, 1, 3])
+def test_a_regression_refines_its_own_result_and_then_leaves_out_what_is_clipped(
+    refinements, monkeypatch, x64
+):
+    monkeypatch.setattr(regression, "REFINEMENTS", refinements)
+    phi, targets, _, _ = sample("targets", seed=1)
+    design = jax.jit(prepare_design)(jnp.asarray(phi), jnp.asarray(EPSILON))
+    fit = jax.jit(design.fit)
+    w = fit(jnp.asarray(targets))
+    for _ in range(refinements):
+        w = fit(jnp.asarray(targets), w)
+    residuals = targets - phi @ np.asarray(w)
+    clip = clip_level(*map(jnp.asarray, (residuals, design.weights, design.multiple)))
+    root = np.sqrt(np.where(np.abs(residuals) <= clip, design.weights, 0.0))
+    expected = np.linalg.lstsq(phi * root[:, None], targets * root, rcond=None)[0]
+    found = jax.jit(lambda *args: regression._refined(*args))(*map(jnp.asarray, (phi, targets, EPSILON)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_far_target_is_as_good_as_infinite_unless_all_are_trusted(x64):
+    phi, targets, _, _ = sample("targets", seed=3)
+    unit = 2.0 ** np.floor(np.log2(np.sort(np.abs(targets))[500]))
+    answers = []
+    for size in (LONGEST, 1e3 * LONGEST):
+        targets[:20] = size * unit * np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
+        answers.append(robust_linear_regression(jnp.asarray(phi), jnp.asarray(targets), EPSILON))
+        least_squares = np.linalg.lstsq(phi, targets, rcond=None)[0]
+        found = robust_linear_regression(jnp.asarray(phi), jnp.asarray(targets), 0.0)
+        np.testing.assert_allclose(found, least_squares, rtol=1e-8)
+    np.testing.assert_array_equal(*answers)
+
+
+def test_targets_of_zero_have_coefficients_of_zero():
+    phi, targets, _, _ = sample()
+    found = robust_linear_regression(phi.astype(np.float32), np.zeros(len(targets), np.float32), EPSILON)
+    np.testing.assert_array_equal(found, 0.0)
+
+
+@pytest.mark.slow
+def test_half_precision_is_prepared_in_single():
+    phi = jnp.asarray(sample()[0], jnp.float16)
+    design = jax.jit(prepare_design)(phi, jnp.float32(EPSILON))
+    assert design.columns.dtype == design.weights.dtype == jnp.float32
+    np.testing.assert_array_equal(design.columns, np.asarray(phi, np.float32).T)

@@ -5,9 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax.kernels import units
+from robust_rlhf_jax.moments import scaled_span as scaled_spans
 from robust_rlhf_jax.moments.span import row_span
 
 span_of = jax.jit(row_span)
+scaled_span, typical_share = jax.jit(scaled_spans.scaled_span), jax.jit(scaled_spans.typical_share)
+projector = jax.jit(scaled_spans.ScaledSpan.projector)
 
 
 def rows(condition, shape=(300, 6), rank=6, seed=0):
@@ -55,3 +59,104 @@ def test_no_rows_have_no_span():
     assert span.rank == 0
     np.testing.assert_array_equal(span.variances, 0.0)
     np.testing.assert_array_equal(span.axes, 0.0)
+
+
+@pytest.mark.parametrize(("shape", "rank"), [((300, 6), 4), ((12, 40), 12), ((40, 12), 8)])
+@pytest.mark.parametrize("condition", [10.0, 1e10])
+def test_axes_ascend_and_whiten_and_project(shape, rank, condition, x64):
+    x = rows(condition, shape, rank)
+    weights = np.random.default_rng(1).uniform(0.5, 1.0, shape[0])
+    span = span_of(jnp.asarray(x), jnp.asarray(weights))
+    variances, axes = np.asarray(span.variances), np.asarray(span.axes)
+    assert span.rank == rank
+    assert axes.shape == (shape[1], min(shape))
+    np.testing.assert_array_equal(variances[:-rank], 0.0)
+    np.testing.assert_array_equal(axes[:, :-rank], 0.0)
+    assert (np.diff(variances) > 0).sum() >= rank - 1
+    assert (np.diff(variances) >= 0).all()
+    y = np.asarray(span.whiten(jnp.asarray(x)))
+    white = np.diag((variances > 0).astype(float))
+    np.testing.assert_allclose((y.T * weights) @ y / weights.sum(), white, atol=1e-16 * condition + 1e-9)
+    points = np.random.default_rng(2).normal(size=(5, shape[1]))
+    closest = points @ np.linalg.pinv(x, rcond=1e-13) @ x
+    np.testing.assert_allclose(span.project(jnp.asarray(points)), closest, atol=1e-5)
+
+
+def test_a_direction_just_above_the_tolerance_is_kept(x64):
+    """8·min(n, k)·eps of the largest deviation: rounding below, a direction above."""
+    least = 8 * 3 * np.finfo(float).eps
+    for share, rank in ((0.9, 2), (1.1, 3)):
+        x = jnp.diag(jnp.asarray([1.0, 0.5, share * least]))
+        assert span_of(x, jnp.ones(3)).rank == rank
+
+
+def scaled(deficient=False):
+    """(rows in units far apart, weights, their ScaledSpan at ε = .1); the last column repeats the first two or not."""
+    rng = np.random.default_rng(4)
+    x, weights = rng.standard_t(4, (80, 4)), rng.uniform(0.2, 1.0, 80)
+    if deficient:
+        x[:, 2:] = x[:, :2] @ np.array([[1.0, 0.5], [1.0, -2.0]])
+    x = x * [1e-6, 1.0, 1e5, 3.0]
+    return x, weights, scaled_span(jnp.asarray(x), jnp.asarray(weights), 0.1)
+
+
+@pytest.mark.parametrize("deficient", [False, True])
+def test_a_scaled_span_is_that_of_the_rows_under_their_shares(deficient, x64):
+    x, weights, found = scaled(deficient)
+    shares = weights * np.asarray(typical_share(jnp.asarray(x / np.asarray(found.size)), 0.1))
+    sigma = (x.T * shares) @ x / shares.sum()
+    np.testing.assert_allclose(found.column_size, np.sqrt(np.diag(sigma)), rtol=1e-10)
+    assert found.rank == (2 if deficient else 4)
+    unit = np.sqrt(np.diag(sigma))
+    inverse = np.linalg.pinv(sigma / unit / unit[:, None], rcond=1e-10) / unit / unit[:, None]
+    lengths = np.sqrt(np.einsum("ni,ij,nj->n", x, inverse, x))
+    np.testing.assert_allclose(found.lengths(jnp.asarray(x)), lengths, rtol=1e-8)
+
+
+def test_the_projector_to_every_direction_is_exactly_one(x64):
+    np.testing.assert_array_equal(projector(scaled()[2]), np.eye(4))
+
+
+def test_the_projector_is_that_to_the_rows_in_their_own_units(x64):
+    x, _, found = scaled(deficient=True)
+    basis = np.linalg.qr(
+        np.linalg.svd(x / np.asarray(found.size))[2][:2].T * np.asarray(found.size)[:, None]
+    )[0]
+    np.testing.assert_allclose(projector(found), basis @ basis.T, atol=1e-9)
+
+
+def test_a_column_of_zeros_has_size_one_and_no_direction(x64):
+    x = np.random.default_rng(5).normal(size=(30, 3)) * [1.0, 0.0, 4.0]
+    found = scaled_span(jnp.asarray(x), jnp.ones(30))
+    assert found.column_size[1] == 1.0
+    np.testing.assert_allclose(projector(found), np.diag([1.0, 0.0, 1.0]), atol=1e-12)
+
+
+def test_no_row_counts_more_than_the_typical_one(x64):
+    """min(1, 1/ℓ²), ℓ in typical entries, of which ε leaves out the smallest."""
+    x = jnp.asarray([[0.5], [1.0], [1.0], [2.0], [4.0]])
+    np.testing.assert_allclose(typical_share(x), [1.0, 1.0, 1.0, 0.25, 1 / 16], rtol=1e-12)
+    sparse = np.random.default_rng(6).normal(size=(40, 2))
+    sparse[:20, 1] = 0.0
+    sparse[:4, 1] = 1e-3
+    for epsilon in (0.0, 0.1):
+        lengths = units.unit_free_lengths(jnp.asarray(sparse), epsilon)
+        np.testing.assert_allclose(
+            typical_share(jnp.asarray(sparse), epsilon), 1 / np.maximum(1.0, lengths) ** 2, rtol=1e-12
+        )
+
+
+def test_no_row_is_suspect_unless_epsilon_says_so(x64):
+    x, weights, _ = scaled()
+    x[:30, 1], x[:3, 1] = 0.0, 1e-9
+    args = jnp.asarray(x), jnp.asarray(weights)
+    np.testing.assert_array_equal(scaled_span(*args).column_size, scaled_span(*args, 0.0).column_size)
+    np.testing.assert_array_equal(typical_share(args[0]), typical_share(args[0], 0.0))
+    assert not np.array_equal(typical_share(args[0]), typical_share(args[0], 0.3))
+
+
+def test_fewer_rows_than_columns_are_projected_to_their_span(x64):
+    x = np.random.default_rng(7).normal(size=(3, 5)) * [1.0, 1e-3, 1e3, 2.0, 1.0]
+    found = scaled_span(jnp.asarray(x), jnp.ones(3))
+    assert found.rank == 3
+    np.testing.assert_allclose(projector(found), np.linalg.pinv(x) @ x, atol=1e-8)
