@@ -627,3 +627,18 @@ def test_a_ball_without_end_is_the_largest_whose_radius_has_a_square():
     found = [fit(x, labels, 0.0, radius, newton_limit=1) for radius in (1e30, np.inf)]
     np.testing.assert_array_equal(found[0].theta, found[1].theta)
     assert found[0].status == found[1].status == Status.SEPARABLE
+
+
+@pytest.mark.slow
+def test_the_robust_start_whitens_rows_under_their_capacities(x64):
+    """Against NumPy: half of the rows, with columns of other sizes, count a hundredth."""
+    x, labels, _ = sample()
+    x[::2] *= [5.0, 0.2, 1.0, 1.0]
+    capacity = np.where(np.arange(200) % 2, 1.0, 0.01)
+    share = capacity * typical_share(jnp.asarray(x))
+    moment = (x.T * share) @ x / share.sum()
+    lengths = np.sqrt(np.sum(x @ np.linalg.inv(moment) * x, axis=1))
+    found = fit(x, labels, 0.0, weights=capacity, max_rounds=0)
+    assert found.start == 1
+    expected = numpy_newton(x, labels, 4.0, weights=capacity / lengths)
+    np.testing.assert_allclose(found.theta, expected, rtol=1e-6)
