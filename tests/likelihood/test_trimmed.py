@@ -620,16 +620,6 @@ def test_a_traced_ball_binds(x64):
 
 
 @pytest.mark.slow
-def test_a_ball_without_end_is_the_largest_whose_radius_has_a_square():
-    """Of separable labels, which follow the ray to it."""
-    x, _, truth = sample(n=200)
-    x, labels = x.astype(np.float32), np.sign(x @ truth).astype(np.float32)
-    found = [fit(x, labels, 0.0, radius, newton_limit=1) for radius in (1e30, np.inf)]
-    np.testing.assert_array_equal(found[0].theta, found[1].theta)
-    assert found[0].status == found[1].status == Status.SEPARABLE
-
-
-@pytest.mark.slow
 def test_the_robust_start_whitens_rows_under_their_capacities(x64):
     """Against NumPy: half of the rows, with columns of other sizes, count a hundredth."""
     x, labels, _ = sample()
