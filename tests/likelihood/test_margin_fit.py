@@ -274,3 +274,15 @@ def test_a_step_is_taken_where_the_loss_falls_by_its_share_of_the_slope(halvings
         found = shorten(problem, state, jnp.asarray(move))
         assert np.allclose(found[0], there, rtol=1e-12) == taken
         assert np.linalg.norm(found[0] - theta) <= scale * np.linalg.norm(move) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("share", "taken"), [(0.7, True), (1.5, False)])
+def test_a_rise_within_rounding_is_no_reason_to_halve(share, taken, x64):
+    """Where the slope promises nothing."""
+    problem = weighted_problem(loss="smoothed")
+    theta = np.array([0.3, -0.2, 0.1])
+    move = average_loss(problem, theta)[1]
+    reached = problem.at(jnp.asarray(theta + move))[2]
+    state = state_at(problem, theta, gradient=jnp.zeros(3), value=reached - share * _rounding(reached))
+    found = shorten(problem, state, jnp.asarray(move))
+    assert np.allclose(found[0], theta + move, rtol=1e-12) == taken
