@@ -12,15 +12,30 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax._iterate import Status, iterate
+from robust_rlhf_jax.kernels.halfspace import CutBallPoint
 from robust_rlhf_jax.likelihood import (
     LogisticProblem,
+    WarmStart,
     calibrated_zeta,
     confidence_set,
     ellipsoid,
     fit_logistic,
 )
 from robust_rlhf_jax.likelihood.confidence import chi_square_quantile, theory_zeta
+from robust_rlhf_jax.likelihood.projection import (
+    MAX_HALVINGS,
+    MAX_STEPS,
+    ProjectionProblem,
+    RefreshedCurvature,
+    RoundState,
+    SequentialQuadratic,
+    _left,
+    _model_minimiser,
+    tolerance,
+)
+
+from .logistic_reference import gradient, mean_likelihood
 
 project = jax.jit(lambda allowed, y: allowed.project(y))
 project_warm = jax.jit(lambda allowed, y, warm: allowed.project(y, warm))
@@ -156,7 +171,23 @@ def test_chi_square_quantile(degrees):
     np.testing.assert_allclose(zeta, expected / 2000 + 0.002, rtol=0.01)
 
 
-@pytest.mark.parametrize(("zeta", "radius", "message"), [(-0.1, 1.0, "zeta"), (0.1, 0.0, "radius")])
+def test_rank_zero_counts_as_one():
+    """Against Wilson & Hilferty written out at m = 1."""
+    expected = (1 - 2 / 9 + scipy.stats.norm.ppf(0.9) * np.sqrt(2 / 9)) ** 3
+    for degrees in (0, 1):
+        np.testing.assert_allclose(chi_square_quantile(0.9, jnp.asarray(degrees)), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("zeta", "radius", "message"),
+    [
+        (-0.1, 1.0, "zeta"),
+        (np.nan, 1.0, "zeta"),
+        (0.1, 0.0, "radius"),
+        (0.1, -1.0, "radius"),
+        (0.1, np.nan, "radius"),
+    ],
+)
 def test_bad_settings(zeta, radius, message):
     x, labels, _ = sample(0)
     with pytest.raises(ValueError, match=message):
@@ -169,3 +200,248 @@ def test_theory_zeta_is_what_the_paper_prints():
     np.testing.assert_allclose(
         theory_zeta(0.0, 5, 9, 200, miss=0.05), 2 * 9 / 200 * np.log(5 * 200 / 0.05), rtol=1e-6
     )
+
+
+def test_options_are_given_by_name():
+    x, labels, _ = sample(0)
+    with pytest.raises(TypeError, match="positional"):
+        confidence_set(jnp.asarray(x), jnp.asarray(labels), jnp.zeros(K), 0.1, 1.0)
+    with pytest.raises(TypeError, match="positional"):
+        calibrated_zeta(0.1, jnp.asarray(3), 1000, 0.05)
+
+
+def test_a_set_holds_its_definition(x64):
+    """Floor ℓ(θ̂) − ζ and the curvature there, weighted, against NumPy; under jit as well."""
+    x, labels, rng = sample(11)
+    weights, centre = rng.uniform(0.1, 1.0, N), 0.3 * rng.normal(size=K)
+
+    def build(zeta, radius):
+        data = map(jnp.asarray, (x, labels, centre))
+        return confidence_set(*data, zeta, radius=radius, weights=jnp.asarray(weights))
+
+    chance = 1 / (1 + np.exp(-x @ centre))
+    curvature = (x.T * (weights * chance * (1 - chance))) @ x / weights.sum()
+    for allowed in (build(0.04, 1.3), jax.jit(build)(0.04, 1.3)):
+        floor = mean_likelihood(centre, x, labels, weights) - 0.04
+        np.testing.assert_allclose(allowed.floor, floor, rtol=1e-12)
+        assert (float(allowed.zeta), float(allowed.radius)) == (0.04, 1.3)
+        turn = np.asarray(allowed.eigenvectors)
+        np.testing.assert_allclose(turn * allowed.eigenvalues @ turn.T, curvature, atol=1e-12)
+
+
+def test_no_eigenvalue_is_negative(x64):
+    """Of matrices of rank two, whose null directions rounding leaves on either side of 0."""
+    for seed in range(4):
+        x, labels, rng = sample(seed)
+        x = x[:, :2] @ rng.normal(size=(2, K))
+        allowed = confidence_set(jnp.asarray(x), jnp.asarray(labels), jnp.zeros(K), 0.1, radius=1.0)
+        assert (allowed.eigenvalues >= 0).all()
+        assert (ellipsoid(jnp.asarray(x.T @ x), jnp.zeros(K), 1.0, 1.0).eigenvalues >= 0).all()
+
+
+def test_a_set_without_slack_is_its_centre(x64):
+    """ζ = 0 is allowed, and the centre meets its floor with equality: nothing to solve."""
+    x, labels, _ = sample(1)
+    allowed = fitted_set(x, labels, 0.0, 5.0)
+    found = project(allowed, allowed.centre)
+    np.testing.assert_array_equal(found.theta, allowed.centre)
+    assert (int(found.solves), float(found.multiplier), int(found.status)) == (0, 0.0, Status.CONVERGED)
+
+
+EPS = np.finfo(np.float64).eps
+
+
+@pytest.mark.parametrize(("excess", "inside"), [(25, True), (30, False)])
+def test_membership_forgives_what_a_mean_cannot_resolve(excess, inside, x64):
+    """θ = 0 between two contradicting pairs, where ℓ = −log 2 is flat: 16 rounding errors of 1 + log 2, 27.1 eps."""
+    allowed = confidence_set(jnp.ones((2, 1)), jnp.asarray([1.0, -1.0]), jnp.zeros(1), 0.0, radius=2.0)
+    allowed = eqx.tree_at(lambda s: s.floor, allowed, allowed.floor + excess * EPS)
+    assert contains(allowed, jnp.zeros(1)) == inside
+
+
+@pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+def test_membership_forgives_the_tolerance_of_a_projection(share, inside, x64):
+    theta = jnp.asarray([0.5])
+    allowed = confidence_set(jnp.ones((2, 1)), jnp.ones(2), theta, 0.0, radius=2.0)
+    fall = share * tolerance(theta) / (1 + np.exp(0.5))  # the slope of log σ at ½
+    allowed = eqx.tree_at(lambda s: s.floor, allowed, allowed.floor + fall)
+    assert contains(allowed, theta) == inside
+
+
+@pytest.mark.parametrize(("excess", "inside"), [(14, True), (20, False)])
+def test_membership_ends_at_the_sphere(excess, inside, x64):
+    """Up to 16 rounding errors."""
+    allowed = confidence_set(jnp.zeros((2, 1)), jnp.ones(2), jnp.zeros(1), 0.0, radius=2.0)
+    assert contains(allowed, jnp.asarray([2.0 * (1 + excess * EPS)])) == inside
+
+
+@pytest.mark.parametrize(("excess", "inside"), [(1.4e-8, True), (1.6e-8, False)])
+def test_membership_of_an_ellipsoid_ends_at_its_surface(excess, inside, x64):
+    """Up to √eps = 1.5·10⁻⁸, on either side of the centre and on the sphere of the ball."""
+    centre = jnp.asarray([0.3, 0.0])
+    allowed = ellipsoid(jnp.diag(jnp.asarray([4.0, 1.0])), centre, 0.6, 2.0)
+    for sign in (1, -1):
+        assert contains(allowed, centre + jnp.asarray([sign * 0.3 * (1 + excess), 0.0])) == inside
+    wide = ellipsoid(jnp.diag(jnp.asarray([4.0, 1.0])), centre, 60.0, 0.7)
+    assert contains(wide, jnp.asarray([-0.7 * (1 + excess), 0.0])) == inside
+
+
+def test_a_point_of_the_ellipsoid_is_its_own_projection(x64):
+    allowed = ellipsoid(jnp.diag(jnp.asarray([4.0, 1.0])), jnp.asarray([0.3, 0.0]), 0.6, 2.0)
+    y = jnp.asarray([0.5, -0.3])
+    found = project(allowed, y)
+    np.testing.assert_allclose(found.theta, y, rtol=1e-15)
+    assert (float(found.multiplier), int(found.solves), int(found.status)) == (0.0, 1, Status.CONVERGED)
+
+
+def test_multiplier_of_the_ellipsoid_balances_the_pull(x64):
+    """y − θ = λΣ(θ − θ̂) where the ball is far."""
+    rng = np.random.default_rng(0)
+    root, centre, y = rng.normal(size=(K, K)), 0.1 * rng.normal(size=K), 3.0 * rng.normal(size=K)
+    sigma = root @ root.T
+    found = project(ellipsoid(jnp.asarray(sigma), jnp.asarray(centre), 0.7, 5.0), jnp.asarray(y))
+    pull = np.asarray(found.multiplier) * sigma @ (np.asarray(found.theta) - centre)
+    np.testing.assert_allclose(pull, y - np.asarray(found.theta), rtol=1e-7)
+
+
+def test_nan_in_an_ellipsoid_is_reported(x64):
+    allowed = ellipsoid(jnp.eye(2), jnp.zeros(2), 0.5, 1.0)
+    assert project(allowed, jnp.asarray([jnp.nan, 0.0])).status == Status.NONFINITE
+
+
+def test_tolerance_grows_with_the_point():
+    at_zero, at_three = (float(tolerance(jnp.asarray([v]))) for v in (0.0, -3.0))
+    assert at_three == pytest.approx(4 * at_zero)
+    assert 0.1 < at_zero / np.finfo(np.float32).eps ** 0.5 < 1.0
+
+
+@pytest.mark.parametrize(
+    ("step", "previous", "left"),
+    [
+        (0.1, np.inf, 0.1),  # the first step
+        (0.05, 0.2, 0.05 / 3),  # 1/4 + 1/16 + … = 1/3
+        (0.07, 0.2, 0.07),  # not yet geometric
+        (0.4, 0.2, 0.4),
+    ],
+)
+def test_steps_that_shrink_leave_a_geometric_rest(step, previous, left):
+    assert float(_left(jnp.asarray(step), jnp.asarray(previous))) == pytest.approx(left, rel=1e-5)
+
+
+def example_problem(y, warm, radius=100.0, zeta=0.05, multiplier=0.0):
+    """In the coordinates of `example_set`, whose ball is out of the way."""
+    allowed = example_set(zeta)
+    data = (allowed.x, allowed.labels, allowed.weights, allowed.floor, jnp.asarray(radius))
+    warm = WarmStart(jnp.asarray(warm), jnp.asarray(multiplier))
+    return ProjectionProblem(jnp.asarray(y), warm, *data, allowed.eigenvalues, allowed.eigenvectors)
+
+
+search = jax.jit(lambda *args: SequentialQuadratic()._search(*args))
+
+
+@pytest.mark.parametrize(
+    ("share", "reach", "multiplier", "halvings"),
+    [
+        (0.0, 1.0, 0.0, 0),
+        (0.0, 5.0, 0.0, 2),
+        (0.0, 1.0, 30.0, 2),
+        (0.0, 1.0, 100.0, 2),
+        (0.0, 5.0, 100.0, 5),
+        (0.0, -1.0, 0.0, MAX_HALVINGS),
+        (0.9, -0.1, 1.0, 3),
+        (0.9, -0.1, 5.0, 0),
+    ],
+)
+def test_a_step_is_halved_until_the_merit_falls(share, reach, multiplier, halvings, x64):
+    """½‖θ − y‖² + λ·max(0, floor − ℓ(θ)) by NumPy; from the centre, or from beyond the bound on the way to y."""
+    centre = np.asarray(example_set(0.05).centre)
+    away = np.array([1.5, -2.0, 0.5, 1.0, -1.0])
+    y, begin, move = centre + away, centre + share * away, reach * away
+    problem = example_problem(y, begin)
+    state = SequentialQuadratic().init(problem, key=None)
+    target = CutBallPoint(jnp.asarray(begin + move), jnp.asarray(multiplier), jnp.asarray(True))
+    found = search(problem, state, target, jnp.asarray(False))
+
+    def merit(theta):
+        value = mean_likelihood(theta, np.asarray(problem.x), np.asarray(problem.labels), np.ones(N))
+        return 0.5 * np.sum((theta - y) ** 2) + multiplier * max(float(problem.floor) - value, 0.0)
+
+    scales = 0.5 ** np.arange(MAX_HALVINGS)
+    falls = [merit(begin + scale * move) < merit(begin) for scale in scales]
+    assert halvings == (np.argmax(falls) if any(falls) else MAX_HALVINGS)
+    np.testing.assert_allclose(found.theta, begin + 0.5**halvings * move, rtol=1e-12)
+    length = 0.5**halvings * np.linalg.norm(move)
+    np.testing.assert_allclose([found.step_size, found.left], length, rtol=1e-12)  # after an infinite step
+    assert float(found.multiplier) == multiplier
+    assert not found.feasible
+
+
+@pytest.mark.parametrize(("excess", "halved"), [(50, False), (64, True)])
+def test_a_merit_that_rounding_may_have_raised_is_no_reason_to_halve(excess, halved, x64):
+    """From y − e to y + (1 + δ)e the merit rises by δ; forgiven are 16 rounding errors of 1 + ½ + λ, 56 eps."""
+    y, e = np.zeros(K), np.eye(K)[0]
+    problem = example_problem(y, -e, zeta=50.0)
+    state = SequentialQuadratic()._state(problem, jnp.asarray(-e), jnp.zeros(()), jnp.ones(()))
+    target = CutBallPoint(jnp.asarray((1 + excess * EPS) * e), jnp.asarray(2.0), jnp.asarray(True))
+    found = search(problem, state, target, jnp.asarray(True))
+    assert (float(found.step_size) < 1.5) == halved
+
+
+def test_the_model_holds_its_own_multiplier(x64):
+    """min ½‖u − y‖² + ½λ(u − θ)ᵀC(u − θ) where ∇ℓᵀ(u − θ) = floor − ℓ, at the state's λ, then at what that gives."""
+    rng = np.random.default_rng(12)
+    centre = np.asarray(example_set(0.05).centre)
+    y, theta = centre + 2.0 * rng.normal(size=K), centre + 0.5 * rng.normal(size=K)
+    problem = example_problem(y, theta, multiplier=3.0)
+    state = SequentialQuadratic()._state(problem, jnp.asarray(theta), jnp.asarray(3.0), jnp.ones(()))
+    point, feasible = jax.jit(_model_minimiser)(problem, state)
+    x, labels = np.asarray(problem.x), np.asarray(problem.labels)
+    normal, turn = gradient(theta, x, labels, np.ones(N)), np.asarray(problem.eigenvectors)
+    level = normal @ theta + float(problem.floor) - mean_likelihood(theta, x, labels, np.ones(N))
+    curvature, multiplier = turn * problem.eigenvalues @ turn.T, 3.0
+    for _ in range(2):
+        inverse = np.linalg.inv(np.eye(K) + multiplier * curvature)
+        free = inverse @ (y + multiplier * curvature @ theta)
+        multiplier = (level - normal @ free) / (normal @ inverse @ normal)
+    assert multiplier > 0
+    np.testing.assert_allclose(point.multiplier, multiplier, rtol=1e-9)
+    np.testing.assert_allclose(point.point, free + multiplier * inverse @ normal, rtol=1e-9, atol=1e-12)
+    assert feasible
+
+
+def test_a_projection_ends_where_what_is_left_is_the_tolerance(x64):
+    problem = example_problem(np.zeros(K), np.zeros(K))
+    solver = SequentialQuadratic()
+    state = solver.init(problem, key=None)
+    enough = tolerance(state.theta)
+    for left, feasible, status in (
+        (enough, True, Status.CONVERGED),
+        (np.nextafter(enough, 1.0), True, Status.RUNNING),
+        (enough, False, Status.INFEASIBLE),
+    ):
+        changed = eqx.tree_at(
+            lambda s: (s.left, s.feasible), state, (jnp.asarray(left), jnp.asarray(feasible))
+        )
+        assert solver.terminate(problem, changed) == status
+
+
+@pytest.mark.slow
+def test_a_stuck_projection_goes_on_with_the_curvature_of_where_it_is(x64):
+    """Alone a search that made all of its steps is stuck; its programs count on."""
+    rng = np.random.default_rng(13)
+    theta, y = 2.0 * rng.normal(size=K), 30.0 * rng.normal(size=K)
+    problem = example_problem(y, np.zeros(K), zeta=0.005)
+    solver, seven = RefreshedCurvature(), jnp.asarray(7, jnp.int32)
+    stuck = RoundState(WarmStart(jnp.asarray(theta), jnp.asarray(1.0)), Status.MAX_STEPS.array(), seven)
+    assert solver.terminate(problem, stuck) == Status.RUNNING
+    for status in (Status.CONVERGED, Status.NONFINITE, Status.INFEASIBLE):
+        assert solver.terminate(problem, RoundState(stuck.warm, status.array(), seven)) == status
+    chance = 1 / (1 + np.exp(-np.asarray(problem.x) @ theta))
+    curvature = (problem.x.T * (chance * (1 - chance))) @ problem.x / N
+    here = (stuck.warm, *np.linalg.eigh(curvature))
+    fresh = eqx.tree_at(lambda p: (p.warm, p.eigenvalues, p.eigenvectors), problem, here)
+    expected = iterate(SequentialQuadratic(), fresh, max_steps=MAX_STEPS)
+    found = jax.jit(lambda *args: solver.step(*args, key=None))(problem, stuck)
+    assert found.solves == 7 + expected.step
+    np.testing.assert_allclose(found.warm.theta, expected.state.theta, rtol=1e-9)
+    np.testing.assert_allclose(found.warm.multiplier, expected.state.multiplier, rtol=1e-7)

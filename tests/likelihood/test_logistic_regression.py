@@ -1,5 +1,6 @@
 """Maximum likelihood on a ball against scikit-learn (free) and SciPy (constrained)."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -12,6 +13,20 @@ from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic
+from robust_rlhf_jax.likelihood.logistic_problem import backtrack, begin
+from robust_rlhf_jax.likelihood.logistic_regression import (
+    KEEP,
+    RENEW,
+    REUSE_BELOW,
+    SAMPLE,
+    SAMPLED_ROWS,
+    STRIDE,
+    BallNewton,
+    NewtonState,
+    _gradient_floor,
+    _rounding,
+    sample_suffices,
+)
 
 from .logistic_reference import gradient, mean_likelihood, slsqp
 
@@ -170,3 +185,201 @@ def test_the_curvature_comes_with_newtons_answer_alone(x64):
     expected = (x.T * (chance * (1 - chance))) @ x / len(x)
     np.testing.assert_allclose(found.curvature, expected, rtol=0.05, atol=0.02 * np.trace(expected))
     assert jax.jit(partial(fit_logistic, newton_limit=1))(problem).curvature is None
+
+
+def problem_of(x, labels, weights, radius=100.0, start=None, **options):
+    start = np.zeros(x.shape[1]) if start is None else start
+    return LogisticProblem(
+        *map(jnp.asarray, (x, labels, weights, radius)), None, jnp.asarray(start), **options
+    )
+
+
+def at(problem, theta):
+    """θ, margins, value and gradient by NumPy."""
+    x, labels, weights = (np.asarray(part) for part in (problem.x, problem.labels, problem.weights))
+    return (
+        theta,
+        labels * (x @ theta),
+        mean_likelihood(theta, x, labels, weights),
+        gradient(theta, x, labels, weights),
+    )
+
+
+def curvature(problem, theta):
+    x, weights = np.asarray(problem.x), np.asarray(problem.weights)
+    chance = scipy.special.expit(x @ theta)
+    return (x.T * (weights * chance * (1 - chance))) @ x / weights.sum()
+
+
+def test_a_limit_of_the_width_itself_is_newtons(x64):
+    problem = problem_of(*sample())
+    assert jax.eval_shape(partial(fit_logistic, newton_limit=4), problem).curvature.shape == (4, 4)
+    assert jax.eval_shape(partial(fit_logistic, newton_limit=3), problem).curvature is None
+
+
+def test_the_limit_is_given_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        fit_logistic(problem_of(*sample()), 10, 4)
+
+
+def test_stationarity_is_in_units_of_the_columns_and_within_the_span(x64):
+    sizes, slope = np.array([1.0, 2.0, 5.0, 0.5]), np.array([3.0, -1.0, 2.0, 4.0])
+    theta = np.array([0.6, -0.8, 0.0, 0.0])
+    problem = problem_of(*sample(), radius=1.0)
+    sized = dataclasses.replace(problem, column_size=jnp.asarray(sizes))
+    half = dataclasses.replace(sized, projector=jnp.diag(jnp.asarray([1.0, 1.0, 0.0, 0.0])))
+    for there, outward in ((0.5 * theta, 0.0), (theta, 2.6)):
+        left = slope - outward * theta  # 2.6 = gᵀθ points out of the ball
+        for one, expected in ((problem, left), (sized, left / sizes), (half, (left / sizes)[:2])):
+            found = one.stationarity(jnp.asarray(there), jnp.asarray(slope))
+            np.testing.assert_allclose(found, np.linalg.norm(expected), rtol=1e-12)
+
+
+def test_a_start_whose_margins_are_known_is_taken_as_it_is(x64):
+    """Else it is moved into the span and the ball, and its margins are computed."""
+    x, labels, weights = sample()
+    start = np.array([3.0, -4.0, 0.0, 2.0])
+    problem = dataclasses.replace(problem_of(x, labels, weights, 1.0, start), projector=jnp.asarray(HALF))
+    moved = np.array([0.6, -0.8, 0.0, 0.0])
+    for expected, found in zip(at(problem, moved), begin(problem), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    margins = np.linspace(-1.0, 1.0, len(x))
+    found = begin(dataclasses.replace(problem, start_margins=jnp.asarray(margins)))
+    np.testing.assert_array_equal(found[0], start)
+    np.testing.assert_array_equal(found[1], margins)
+    np.testing.assert_allclose(found[2], np.average(scipy.special.log_expit(margins), weights=weights))
+
+
+@jax.jit
+def shorten(problem, at, move, slack):
+    infinity = jnp.asarray(jnp.inf)
+    bend = jnp.zeros((4, 4))
+    return backtrack(problem, NewtonState(*at, infinity, bend, jnp.asarray(KEEP), infinity), move, slack)
+
+
+@pytest.mark.parametrize("halvings", [0, 1, 3])
+def test_a_step_is_taken_where_the_value_rises_by_its_share_of_the_slope(halvings, x64):
+    """A ten-thousandth of what the slope promises, less what the value cannot resolve; longer steps go downhill."""
+    problem = problem_of(*sample())
+    theta, slack, scale = np.array([0.3, -0.2, 0.1, 0.4]), 1e-3, 0.5**halvings
+    _, margins, _, slope = at(problem, theta)
+    move = -8.0 * slope
+    there = at(problem, theta + scale * move)
+    promised = 10 * move / (move @ move)  # ten along the step instead of the true slope
+    border = there[2] - 1e-3 * scale + slack
+    for gap, taken in ((-1e-9, True), (1e-9, False)):
+        here = map(jnp.asarray, (theta, margins, border + gap, promised))
+        found, point = shorten(problem, tuple(here), jnp.asarray(move), slack)
+        assert (found == scale) == taken
+        assert found <= scale
+        if taken:
+            for old, new in zip(there, point, strict=True):
+                np.testing.assert_allclose(new, old, rtol=1e-12)
+
+
+def test_a_sample_suffices_from_so_many_rows_a_column():
+    for k in (1, 3):
+        enough = SAMPLED_ROWS * STRIDE * k
+        assert sample_suffices(np.empty((enough, k)))
+        assert not sample_suffices(np.empty((enough - 1, k)))
+
+
+def test_gradients_count_as_zero_at_32_rounding_errors_of_a_row(x64):
+    """Of length 1 unless its length is given; of √k columns where theirs are."""
+    problem, eps = problem_of(*sample(k=3)), np.finfo(np.float64).eps
+    assert _gradient_floor(problem) == 32 * eps
+    assert _gradient_floor(dataclasses.replace(problem, row_size=jnp.asarray(7.0))) == 7 * 32 * eps
+    sized = dataclasses.replace(problem, row_size=jnp.asarray(7.0), column_size=jnp.ones(3))
+    np.testing.assert_allclose(_gradient_floor(sized), 3**0.5 * 32 * eps, rtol=1e-12)
+
+
+def test_rounding_grows_with_the_value(x64):
+    at_zero, at_three = (float(_rounding(jnp.asarray(v))) for v in (0.0, -3.0))
+    assert at_three == 4 * at_zero
+    assert 1 < at_zero / np.finfo(np.float64).eps < 10
+
+
+def test_it_ends_at_a_flat_gradient_or_a_gain_that_is_rounding(x64):
+    """Each alone is enough, and exactly at its threshold."""
+    problem = problem_of(*sample())
+    state = BallNewton().init(problem, key=None)
+    flat, still = _gradient_floor(problem), _rounding(state.value)
+    for norm, gain, done in (
+        (flat, 1.0, True),
+        (np.nextafter(flat, 1.0), 1.0, False),
+        (1.0, still, True),
+        (1.0, np.nextafter(still, 1.0), False),
+        (flat, still, True),
+    ):
+        changed = dataclasses.replace(state, stationarity=jnp.asarray(norm), gain=jnp.asarray(gain))
+        status = Status.CONVERGED if done else Status.RUNNING
+        assert BallNewton().terminate(problem, changed) == status, (norm, gain)
+
+
+@pytest.mark.slow
+def test_a_known_curvature_is_kept_at_first(x64):
+    """Without one it is taken from the rows: from all, or from a sample where that suffices."""
+    known = 3.0 * jnp.eye(4)
+    problem = problem_of(*sample(), known_curvature=known)
+    state = BallNewton().init(problem, key=None)
+    assert (int(state.upkeep), float(state.gain)) == (KEEP, np.inf)
+    np.testing.assert_array_equal(state.curvature, known)
+    assert BallNewton().init(problem_of(*sample()), key=None).upkeep == RENEW
+    many = problem_of(*sample(SAMPLED_ROWS * STRIDE, 1))
+    assert BallNewton().init(many, key=None).upkeep == SAMPLE
+
+
+newton_step = jax.jit(lambda problem, state: BallNewton().step(problem, state, key=None))
+
+
+def state_at(problem, theta, upkeep, bend=None, stationarity=np.inf):
+    bend = np.eye(len(theta)) if bend is None else bend
+    parts = (*at(problem, theta), stationarity, bend, np.int32(upkeep), 1.0)
+    return NewtonState(*map(jnp.asarray, parts))
+
+
+def test_a_newton_step_by_hand(x64):
+    """θ + C⁻¹g where the ball is far, C renewed or kept."""
+    problem, theta = problem_of(*sample()), np.array([0.1, -0.2, 0.1, 0.0])
+    old = 1.5 * curvature(problem, theta)
+    for upkeep, bend in ((RENEW, curvature(problem, theta)), (KEEP, old)):
+        found = newton_step(problem, state_at(problem, theta, upkeep, old))
+        there = theta + np.linalg.solve(bend, at(problem, theta)[3])
+        for new, expected in zip(
+            (found.theta, found.margins, found.value, found.gradient), at(problem, there), strict=True
+        ):
+            np.testing.assert_allclose(new, expected, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.curvature, bend, rtol=1e-12)
+        gain = at(problem, there)[2] - at(problem, theta)[2]
+        np.testing.assert_allclose(found.gain, gain if upkeep == RENEW else np.inf, rtol=1e-7)
+        assert found.upkeep == KEEP
+
+
+@pytest.mark.parametrize(("share", "finite"), [(0.99, False), (1.01, True)])
+def test_a_gain_with_an_old_curvature_counts_where_the_gradient_is_nearly_zero(share, finite, x64):
+    """Within four times what counts as zero, set here by the length of the rows."""
+    problem, theta = problem_of(*sample()), np.array([0.1, -0.2, 0.1, 0.0])
+    state = state_at(problem, theta, KEEP, curvature(problem, theta))
+    left = newton_step(problem, state).stationarity
+    size = share * left / (4 * 32 * np.finfo(np.float64).eps)
+    found = newton_step(dataclasses.replace(problem, row_size=size), state)
+    assert np.isfinite(found.gain) == finite
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "cheapest"),
+    [(200, 4, RENEW), pytest.param(SAMPLED_ROWS * STRIDE, 1, SAMPLE, marks=pytest.mark.slow)],
+)
+def test_a_slow_step_asks_for_a_better_curvature(n, k, cheapest, x64):
+    """Slow: the gradient shrank to more than its share, or the step was halved. First the cheapest, then all rows."""
+    problem, theta = problem_of(*sample(n, k)), np.full(k, 0.1)
+    bend = curvature(problem, theta)
+    left = newton_step(problem, state_at(problem, theta, KEEP, bend)).stationarity
+    for upkeep, better in ((KEEP, cheapest), (SAMPLE, RENEW), (RENEW, RENEW)):
+        left = newton_step(problem, state_at(problem, theta, upkeep, bend)).stationarity
+        for share, then in ((0.99, better), (1.01, KEEP)):
+            before = share * left / REUSE_BELOW
+            assert newton_step(problem, state_at(problem, theta, upkeep, bend, before)).upkeep == then
+    halved = newton_step(problem, state_at(problem, theta, KEEP, 0.01 * bend))
+    assert halved.upkeep == cheapest
+    assert halved.stationarity < np.inf  # and so below any share of the infinite one before

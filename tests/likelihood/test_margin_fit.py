@@ -8,7 +8,15 @@ import scipy.optimize
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
-from robust_rlhf_jax.likelihood.margin_fit import MarginNewton, _backtrack, fit_margin_loss, margin_problem
+from robust_rlhf_jax.likelihood.margin_fit import (
+    MarginNewton,
+    MarginProblem,
+    MarginState,
+    _backtrack,
+    _rounding,
+    fit_margin_loss,
+    margin_problem,
+)
 from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic, DensityPower, MarginLoss, TiltedLogistic
 
 from .logistic_reference import slsqp
@@ -142,5 +150,139 @@ def test_single_precision(x64):
 
 
 def test_too_many_columns_are_refused():
-    with pytest.raises(ValueError, match="project x on fewer directions"):
+    with pytest.raises(ValueError, match=f"x has {NEWTON_LIMIT + 1} columns.*project x on fewer directions"):
         margin_problem(LOSSES["brier"](), jnp.zeros((2, NEWTON_LIMIT + 1)), jnp.ones(2), 1.0)
+
+
+def test_as_many_columns_as_newton_takes_are_accepted():
+    rows = jax.ShapeDtypeStruct((2, NEWTON_LIMIT), jnp.float32)
+    problem = jax.eval_shape(lambda x: margin_problem(LOSSES["brier"](), x, jnp.ones(2), 1.0), rows)
+    assert problem.start.shape == (NEWTON_LIMIT,)
+
+
+def test_the_curvature_bends_at_the_clip_itself(x64):
+    """ρ″ from the right."""
+    c = jnp.asarray([-0.3])
+    chance = 1 / (1 + np.exp(0.3))
+    np.testing.assert_allclose(LOSSES["clipped"]().curvature(c), chance * (1 - chance), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["clipped", "density_power", "brier"])
+def test_weights_are_slopes_over_those_of_the_likelihood(name, x64):
+    """As they are where the loss is clipped; over the share at m = 0 for a density power."""
+    loss, m = LOSSES[name](), jnp.asarray([-3.0, -1.0, -0.3, 0.0, 0.4, 2.0, 5.0])
+    share = np.asarray(loss.slope(m)) * (1 + np.exp(m)) * -1.0
+    unit = 1.0 if name == "clipped" else share[3]
+    np.testing.assert_allclose(loss.weight(m), share / unit, rtol=1e-12)
+
+
+def weighted_problem(radius=50.0, loss="density_power"):
+    """Weights that are neither equal nor of sum 1, columns of sizes 1, 2 and 5."""
+    x, labels = sample(3)
+    rng = np.random.default_rng(3)
+    weights, start = rng.uniform(0.5, 3.0, len(x)), rng.normal(size=3)
+    sizes = np.array([1.0, 2.0, 5.0])
+    arrays = map(jnp.asarray, (x * sizes, labels, weights, radius, np.eye(3), sizes, start))
+    return MarginProblem(LOSSES[loss](), *arrays)
+
+
+def average_loss(problem, theta):
+    """(value, gradient) by NumPy."""
+    margins = problem.labels * (np.asarray(problem.x) @ theta)
+    slopes = np.asarray(problem.labels * problem.loss.slope(margins))[:, None] * problem.x
+    parts = problem.loss.value(margins), slopes
+    return [np.average(part, axis=0, weights=problem.weights) for part in parts]
+
+
+def test_value_gradient_and_curvature_are_weighted_means(x64):
+    problem = weighted_problem()
+    theta = np.array([0.3, -0.2, 0.1])
+    value, slope = average_loss(problem, theta)
+    found = problem.at(jnp.asarray(theta))
+    np.testing.assert_allclose(found[1], problem.labels * (problem.x @ theta), rtol=1e-12)
+    np.testing.assert_allclose(found[2], value, rtol=1e-12)
+    np.testing.assert_allclose(found[3], slope, rtol=1e-12, atol=1e-15)
+    bend = np.asarray(problem.weights * problem.loss.curvature(found[1]))
+    expected = (problem.x.T * bend) @ problem.x / np.sum(problem.weights)
+    np.testing.assert_allclose(problem.curvature(found[1]), expected, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("radius", [0.3, 50.0])
+def test_stationarity_is_in_units_of_the_columns_and_of_the_ball(radius, x64):
+    """On the sphere without what points out of it; the last step's fall beside it."""
+    problem = weighted_problem(radius, "debiased")
+    state = MarginNewton().init(problem, key=None)
+    assert state.fall == np.inf
+    after = MarginNewton().step(problem, state, key=None)
+    assert after.fall == state.value - after.value > 0
+    for there in (state, after):
+        theta = np.asarray(there.theta)
+        residual = -average_loss(problem, theta)[1]
+        if np.linalg.norm(theta) > radius * (1 - 1e-9):
+            residual -= max(residual @ theta, 0.0) * theta / (theta @ theta)
+        np.testing.assert_allclose(there.stationarity, np.linalg.norm(residual / [1, 2, 5]), rtol=1e-9)
+
+
+def state_at(problem, theta, **changes):
+    at = dict(zip(("theta", "margins", "value", "gradient"), problem.at(jnp.asarray(theta)), strict=True))
+    at |= {"stationarity": jnp.ones(()), "fall": jnp.ones(())} | changes
+    return MarginState(**at)
+
+
+def test_it_ends_at_a_flat_gradient_or_a_fall_that_is_rounding(x64):
+    """32 rounding errors of √k columns of size 1, and what a mean resolves: each alone is enough."""
+    problem = weighted_problem()
+    flat = 32 * np.finfo(np.float64).eps * 3**0.5
+    still = float(_rounding(problem.at(problem.start)[2]))
+    for stationarity, fall, done in (
+        (flat, 1.0, True),
+        (1.01 * flat, 1.0, False),
+        (1.0, still, True),
+        (1.0, 1.01 * still, False),
+        (flat, still, True),
+    ):
+        state = state_at(
+            problem, problem.start, stationarity=jnp.asarray(stationarity), fall=jnp.asarray(fall)
+        )
+        status = Status.CONVERGED if done else Status.RUNNING
+        assert MarginNewton().terminate(problem, state) == status, (stationarity, fall)
+
+
+def test_rounding_grows_with_the_value(x64):
+    at_zero, at_three = (float(_rounding(jnp.asarray(v))) for v in (0.0, -3.0))
+    assert at_three == 4 * at_zero
+    assert 1 < at_zero / np.finfo(np.float64).eps < 10
+
+
+shorten = jax.jit(_backtrack)
+
+
+@pytest.mark.parametrize("halvings", [0, 2])
+def test_a_step_is_taken_where_the_loss_falls_by_its_share_of_the_slope(halvings, x64):
+    """A ten-thousandth of what the slope promises; longer steps, uphill, are halved."""
+    problem = weighted_problem(loss="smoothed")
+    theta = np.array([0.3, -0.2, 0.1])
+    gradient = average_loss(problem, theta)[1]
+    move, scale = 100.0 * gradient, 0.5**halvings
+    there = theta + scale * move
+    # Slope −10 instead of the true one.
+    slope = -10 * gradient / (gradient @ move)
+    border = average_loss(problem, there)[0] + 1e-3 * scale
+    for gap, taken in ((1e-9, True), (-1e-9, False)):
+        state = state_at(problem, theta, gradient=jnp.asarray(slope), value=jnp.asarray(border + gap))
+        found = shorten(problem, state, jnp.asarray(move))
+        assert np.allclose(found[0], there, rtol=1e-12) == taken
+        assert np.linalg.norm(found[0] - theta) <= scale * np.linalg.norm(move) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("share", "taken"), [(0.7, True), (1.5, False)])
+def test_a_rise_within_rounding_is_no_reason_to_halve(share, taken, x64):
+    """Where the slope promises nothing."""
+    problem = weighted_problem(loss="smoothed")
+    theta = np.array([0.3, -0.2, 0.1])
+    move = average_loss(problem, theta)[1]
+    reached = problem.at(jnp.asarray(theta + move))[2]
+    state = state_at(problem, theta, gradient=jnp.zeros(3), value=reached - share * _rounding(reached))
+    found = shorten(problem, state, jnp.asarray(move))
+    assert np.allclose(found[0], theta + move, rtol=1e-12) == taken

@@ -72,8 +72,8 @@ def test_lemma_3_1(x64):
 
 
 def test_bound_by_hand():
-    assert float(stationarity_bound(0.1, longest=2.0, distance=10.0)) == pytest.approx(0.4)
-    assert float(stationarity_bound(0.1, longest=2.0, distance=1e-3)) == pytest.approx(10.0)
+    assert float(stationarity_bound(0.1, longest=3.0, distance=10.0)) == pytest.approx(0.6)
+    assert float(stationarity_bound(0.1, longest=3.0, distance=3e-4)) == pytest.approx(100 / 3)
 
 
 def test_bad_arguments_are_named():
@@ -82,3 +82,32 @@ def test_bad_arguments_are_named():
         stationarity(np.zeros(3), x, labels, 0.1)
     with pytest.raises(ValueError, match="must be"):
         stationarity(np.zeros(2), x, 0 * labels, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("theta", "x", "labels"),
+    [
+        ((3,), (3, 2), (3,)),
+        ((1,), (3, 2), (3,)),
+        ((2,), (3, 2), (4,)),
+        ((2,), (3, 2), (2,)),
+        ((), (3,), (3,)),
+        ((2, 2), (3, 2, 2), (3,)),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(theta, x, labels):
+    with pytest.raises(ValueError, match="stationarity takes"):
+        stationarity(np.zeros(theta), np.ones(x, np.float32), np.ones(labels), 0.1)
+
+
+def test_options_are_given_by_name():
+    x, labels = np.ones((3, 2), np.float32), np.ones(3, np.float32)
+    with pytest.raises(TypeError, match="positional"):
+        stationarity(np.zeros(2), x, labels, 0.1, np.ones(2))
+    with pytest.raises(TypeError, match="positional"):
+        stationarity_bound(0.1, 2.0, 1.0)
+
+
+def test_at_the_target_it_is_zero(x64):
+    x, labels, truth = sample(0)
+    assert stationarity(truth, x, labels, 0.1, target=truth) == 0

@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +13,16 @@ import scipy.special
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.likelihood.geometry import dense_geometry, wide_geometry
-from robust_rlhf_jax.likelihood.separation import some_direction_flat
-from robust_rlhf_jax.likelihood.trimmed import default_tolerance
+from robust_rlhf_jax.likelihood.logistic_regression import SAMPLED_ROWS, STRIDE
+from robust_rlhf_jax.likelihood.separation import FLAT, FLAT_AT_MOST, all_won, some_direction_flat
+from robust_rlhf_jax.likelihood.trimmed import (
+    Alternation,
+    TrimmedProblem,
+    _random_subset_starts,
+    default_tolerance,
+    row_normalised_start,
+)
+from robust_rlhf_jax.moments.scaled_span import typical_share
 
 
 def sample(n=200, k=4, share=0.0, seed=0):
@@ -39,17 +48,21 @@ def fit_from(starts, x, labels, epsilon, radius=4.0, **options):
 ZEROS = np.zeros((2, 4))
 
 
+is_flat = jax.jit(some_direction_flat)
+describe_wide = jax.jit(wide_geometry, static_argnums=4)
+
+
 def likelihoods(theta, x, labels):
     return scipy.special.log_expit(labels * (x @ np.asarray(theta, np.float64)))
 
 
-def numpy_newton(x, labels, radius, steps=40):
+def numpy_newton(x, labels, radius, steps=40, weights=1.0):
     """Free maximum likelihood in float64; the caller checks that it lies in the ball."""
     theta = np.zeros(x.shape[1])
     for _ in range(steps):
         chance = scipy.special.expit(-labels * (x @ theta))
-        hessian = (x.T * (chance * (1 - chance))) @ x
-        theta = theta + np.linalg.solve(hessian, (labels * chance) @ x)
+        hessian = (x.T * (weights * chance * (1 - chance))) @ x
+        theta = theta + np.linalg.solve(hessian, (weights * labels * chance) @ x)
     assert np.linalg.norm(theta) < radius
     return theta
 
@@ -60,8 +73,88 @@ def test_one_direction_of_sure_pairs_is_flat(columns):
     x = np.eye(columns, dtype=np.float32)[np.arange(120) % columns]
     for sure, flat in ((np.arange(120) % columns == 0, True), (np.zeros(120, bool), False)):
         margins = jnp.where(jnp.asarray(sure), 14.0, -1.0)
-        assert some_direction_flat(jnp.asarray(x), jnp.ones(120), margins, jnp.float32(0.0)) == flat
-        assert not some_direction_flat(jnp.zeros((120, columns)), jnp.ones(120), margins, jnp.float32(0.0))
+        assert is_flat(jnp.asarray(x), jnp.ones(120), margins, jnp.float32(0.0)) == flat
+        assert not is_flat(jnp.zeros((120, columns)), jnp.ones(120), margins, jnp.float32(0.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rank", "k"), [(1, 3), (2, 4)])
+def test_directions_that_no_row_shows_are_not_flat(rank, k):
+    x = jnp.asarray(np.eye(k, dtype=np.float32)[np.arange(120) % rank])
+    for margin, flat in ((-1.0, False), (14.0, True)):
+        assert is_flat(x, jnp.ones(120), jnp.full(120, margin), jnp.float32(0.0)) == flat
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wide", "n", "level"),
+    [
+        (True, 120, FLAT),
+        (False, 120, 4 * 120 * np.finfo(np.float32).eps),
+        (False, 3000, FLAT_AT_MOST),
+    ],
+)
+def test_flat_is_below_a_level_that_rounding_may_raise(wide, n, level):
+    """P(1 − P) the same for all pairs, a tenth above or below it; the weights of the pairs do not matter then."""
+    x, weights = np.eye(2)[np.arange(n) % 2], 1.0 + np.arange(n) % 3
+    with jax.enable_x64(wide):
+        for share, flat in ((0.9, True), (1.1, False)):
+            chance = 0.5 - np.sqrt(0.25 - share * level)
+            margins = jnp.full(n, -scipy.special.logit(chance))
+            assert is_flat(*map(jnp.asarray, (x, weights)), margins, 0.0) == flat
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "margins", "won"),
+    [
+        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, 3, 0.1], True),
+        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, 3, 0], False),
+        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, -3, 0.1], False),
+        ([[1, 0], [0, -1], [0, 0.3]], [1, 0, 0.5], [0.2, -3, 0.1], True),  # a trimmed pair
+        ([[1, 0], [0, 0], [0, 0.3]], [1, 1, 0.5], [0.2, 0, 0.1], True),  # a row of zeros
+        ([[1, 0], [0, -1], [0, 0]], [0, 0, 0.5], [0.2, 3, 0.1], False),  # no pair that counts
+    ],
+)
+def test_all_is_won_where_every_pair_that_counts_is(x, weights, margins, won):
+    assert all_won(*(jnp.asarray(part, jnp.float32) for part in (x, weights, margins))) == won
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whiten", [True, False])
+def test_far_rows_count_in_a_wide_description_as_typical_ones(whiten, x64):
+    rng = np.random.default_rng(1)
+    x, weights = rng.normal(size=(60, 4)), rng.uniform(0.2, 1.0, 60)
+    x[:3] *= 100.0
+    found = describe_wide(jnp.asarray(x), jnp.asarray(weights), 0.0, jnp.zeros((1, 4)), whiten)
+    share = weights * typical_share(jnp.asarray(x))
+    assert np.asarray(share / weights)[:3].max() < 1e-3
+    np.testing.assert_allclose(found.row_size**2, np.average(np.sum(x**2, axis=1), weights=share), rtol=1e-9)
+    if whiten:
+        moment = (x.T * share) @ x / share.sum()
+        lengths = np.sqrt(np.sum(x @ np.linalg.inv(moment) * x, axis=1))
+        np.testing.assert_allclose(found.lengths, lengths, rtol=1e-7)
+
+
+@pytest.mark.slow
+def test_a_sample_of_the_rows_gives_the_moment_unless_it_misses_a_column(x64):
+    """Or the lengths of all rows are asked for, which takes the exact one."""
+    n = 2 * SAMPLED_ROWS * STRIDE
+    x, weights = np.random.default_rng(0).normal(size=(n, 2)), np.random.default_rng(1).uniform(0.5, 1.0, n)
+    missed = x.copy()
+    missed[::STRIDE, 1] = 0.0
+    describe = jax.jit(dense_geometry, static_argnums=4)
+
+    def moment(rows, w):
+        return (rows.T * w) @ rows / w.sum()
+
+    for rows, whiten, expected in (
+        (x, False, moment(x[::STRIDE], weights[::STRIDE])),
+        (x, True, moment(x, weights)),
+        (missed, False, moment(missed, weights)),
+    ):
+        found = describe(jnp.asarray(rows), jnp.asarray(weights), 0.0, jnp.zeros((1, 2)), whiten)
+        np.testing.assert_allclose(found.moment, expected, rtol=1e-9)
+        assert found.rank == 2
 
 
 @pytest.mark.parametrize("describe", [dense_geometry, wide_geometry])
@@ -354,11 +447,15 @@ GOOD = np.ones((5, 2), np.float32), np.ones(5, np.float32)
     ("change", "message"),
     [
         ({"x": np.ones(5, np.float32)}, r"shape \[n, k\]"),
+        ({"x": np.ones((5, 2, 2), np.float32)}, r"shape \[n, k\]"),
         ({"x": np.ones((5, 2), int)}, "floating-point"),
         ({"labels": np.ones(4)}, r"labels has shape \(4,\)"),
         ({"labels": np.ones((5, 1))}, "labels has shape"),
         ({"weights": np.ones(4)}, r"weights has shape \(4,\)"),
+        ({"weights": np.ones(6)}, r"weights has shape \(6,\)"),
         ({"starts": np.ones(2)}, r"\[m, k\] with k = 2"),
+        ({"starts": np.ones((1, 1))}, r"\[m, k\] with k = 2"),
+        ({"starts": np.ones((1, 1, 2))}, r"\[m, k\] with k = 2"),
         ({"starts": np.ones((1, 3))}, r"\[m, k\] with k = 2"),
         ({"radius": 0.0}, "must be positive"),
         ({"radius": -1.0}, "must be positive"),
@@ -372,3 +469,166 @@ def test_bad_arguments_are_named(change, message):
     x, labels, epsilon = (arguments.pop(name) for name in ("x", "labels", "epsilon"))
     with pytest.raises(ValueError, match=message):
         trimmed_mle(x, labels, epsilon, **arguments)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        trimmed_mle(*GOOD, 0.1, 1.0)
+
+
+def problem_of(x, labels, capacity, epsilon=0.0, radius=20.0, tolerance=0.0):
+    """Columns and rows of size 1, the rows spanning everything."""
+    x, capacity = jnp.asarray(x), jnp.asarray(capacity)
+    k = x.shape[1]
+    moment = (x.T * capacity) @ x / capacity.sum()
+    numbers = jnp.asarray(epsilon), jnp.asarray(radius), moment, jnp.ones(())
+    zero, ones = jnp.zeros(k), jnp.ones(k)
+    return TrimmedProblem(
+        x, jnp.asarray(labels), capacity, *numbers, jnp.eye(k), zero, jnp.asarray(tolerance), ones
+    )
+
+
+@pytest.mark.slow
+def test_the_first_model_is_the_curvature_where_no_pair_is_likelier(x64):
+    """At θ = 0: a quarter of the second moment, every pair kept in the same part, −log 2 each."""
+    x, labels, _ = sample()
+    capacity = np.random.default_rng(3).uniform(0.2, 1.0, 200)
+    state = Alternation().init(problem_of(x, labels, capacity, 0.1), key=None)
+    np.testing.assert_allclose(state.curvature, (x.T * capacity) @ x / capacity.sum() / 4, rtol=1e-12)
+    np.testing.assert_allclose(state.weights, 0.9 * capacity, rtol=1e-12)
+    np.testing.assert_allclose(state.objective, -np.log(2), rtol=1e-12)
+    assert (float(state.gain), int(state.newton_steps)) == (np.inf, 0)
+
+
+def test_the_alternation_ends_at_a_gain_of_the_tolerance(x64):
+    x, labels, _ = sample()
+    problem = problem_of(x, labels, np.ones(200), tolerance=1e-3)
+    state = Alternation().init(problem, key=None)
+    for gain, status in ((1e-3, Status.CONVERGED), (np.nextafter(1e-3, 1.0), Status.RUNNING)):
+        changed = eqx.tree_at(lambda s: s.gain, state, jnp.asarray(gain))
+        assert Alternation().terminate(problem, changed) == status
+
+
+@pytest.mark.slow
+def test_the_robust_start_weighs_rows_by_one_over_their_length(x64):
+    x, labels, _ = sample()
+    rng = np.random.default_rng(4)
+    capacity, length = rng.uniform(0.2, 1.0, 200), rng.uniform(0.5, 3.0, 200)
+    length[5] = 0.0  # of a row of zeros
+    x[5] = 0.0
+    expected = numpy_newton(x, labels, 20.0, weights=capacity / np.where(length > 0, length, 1.0))
+    found = plain_start(problem_of(x, labels, capacity), jnp.asarray(length))
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+plain_start = jax.jit(row_normalised_start)
+random_starts = jax.jit(_random_subset_starts, static_argnums=2)
+
+
+@pytest.mark.slow
+def test_random_starts_are_fits_to_a_tenth_of_the_pairs(x64):
+    """With their capacities."""
+    x, labels, _ = sample()
+    capacity = np.random.default_rng(5).uniform(0.2, 1.0, 200)
+    found = random_starts(jax.random.key(0), problem_of(x, labels, capacity), 3)
+    for theta, key in zip(found, jax.random.split(jax.random.key(0), 3), strict=True):
+        picked = np.asarray(jax.random.bernoulli(key, 0.1, (200,)))
+        assert 10 <= picked.sum() <= 35
+        expected = numpy_newton(x, labels, 20.0, weights=picked * capacity)
+        np.testing.assert_allclose(theta, expected, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_random_start_from_no_pair_is_one_from_all(x64):
+    """One from a single pair, of little weight too, is as long as the ball allows."""
+    x, labels, _ = sample(n=9, k=2, seed=1)
+    capacity = np.full(9, 0.4)
+    x[4:], labels[4:] = x[:5], -labels[:5]  # contradictions, so that the fit to all is short
+    found = random_starts(jax.random.key(0), problem_of(x, labels, capacity), 20)
+    picked = [
+        np.flatnonzero(jax.random.bernoulli(key, 0.1, (9,)))
+        for key in jax.random.split(jax.random.key(0), 20)
+    ]
+    assert {0, 1} <= {len(rows) for rows in picked}
+    plain = numpy_newton(x, labels, 20.0)
+    for theta, rows in zip(found, picked, strict=True):
+        if len(rows) == 0:
+            np.testing.assert_allclose(theta, plain, atol=1e-6)
+        if len(rows) == 1:
+            along = (labels[:, None] * x)[rows[0]]
+            np.testing.assert_allclose(theta, 20.0 * along / np.linalg.norm(along), rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_without_rounds_the_best_start_comes_back(x64):
+    """As it was given, in the ball and in the units of x, with the pairs that it keeps."""
+    x, labels, truth = sample(share=0.15)
+    starts = np.stack([-truth, 3.0 * truth])
+    for unit in (1.0, 64.0):
+        found = fit_from(starts / unit, x * unit, labels, 0.15, 4.0 / unit, max_rounds=0)
+        assert (int(found.start), int(found.rounds), int(found.newton_steps)) == (1, 0, 0)
+        np.testing.assert_allclose(found.theta, 2.0 * truth / unit, rtol=1e-12)  # ‖3θ★‖ = 6
+        values = likelihoods(2.0 * truth, x, labels)
+        np.testing.assert_allclose(found.objective, np.sort(values)[-170:].mean(), rtol=1e-12)
+        np.testing.assert_array_equal(found.weights, values >= np.sort(values)[-170])
+        assert found.gradient_norm == np.inf
+
+
+def test_a_start_that_is_not_a_number_loses(x64):
+    x, labels, _ = sample()
+    found = fit_from(np.stack([np.full(4, np.nan), np.zeros(4)]), x, labels, 0.1)
+    assert (int(found.start), int(found.status)) == (1, Status.CONVERGED)
+    assert np.isfinite(found.theta).all()
+
+
+@pytest.mark.slow
+def test_a_limit_of_the_width_itself_is_newtons(x64):
+    x, labels, _ = sample(share=0.15)
+
+    def shapes(**options):
+        return jax.eval_shape(lambda x: trimmed_mle(x, jnp.asarray(labels), 0.1, radius=4.0, **options), x)
+
+    assert shapes(newton_limit=4) == shapes()
+
+
+def test_the_robust_start_is_made_by_default(x64):
+    """Where rows are replaced it ends higher than θ₁ = 0 does."""
+    for seed in range(8):
+        x, labels, _ = sample(share=0.2, seed=seed)
+        both, alone = fit(x, labels, 0.2), fit_from(ZEROS, x, labels, 0.2)
+        if both.objective > alone.objective + 1e-9:
+            assert both.start == 1
+            return
+    pytest.fail("no sample on which the start matters")
+
+
+def test_a_direction_of_pairs_without_weight_counts_in_the_rank(x64):
+    x, labels, _ = sample()
+    x[20:, 3] = 0.0
+    capacity = np.where(np.arange(200) < 20, 0.0, 1.0)
+    assert fit(x, labels, 0.0, weights=capacity).rank == 4
+
+
+@pytest.mark.slow
+def test_a_traced_ball_binds(x64):
+    """Of a radius below 1, at ε = 0, in units of which the largest entries are 64 and the ball is 1/64 as large."""
+    x, labels, _ = sample()
+    run = jax.jit(lambda x, epsilon, radius: fit(x, labels, epsilon, radius).theta)
+    for unit in (1.0, 64.0):
+        found = run(x * unit, 0.0, 0.5 / unit)
+        np.testing.assert_allclose(np.asarray(found) * unit, constrained(x, labels, 0.5), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_robust_start_whitens_rows_under_their_capacities(x64):
+    """Against NumPy: half of the rows, with columns of other sizes, count a hundredth."""
+    x, labels, _ = sample()
+    x[::2] *= [5.0, 0.2, 1.0, 1.0]
+    capacity = np.where(np.arange(200) % 2, 1.0, 0.01)
+    share = capacity * typical_share(jnp.asarray(x))
+    moment = (x.T * share) @ x / share.sum()
+    lengths = np.sqrt(np.sum(x @ np.linalg.inv(moment) * x, axis=1))
+    found = fit(x, labels, 0.0, weights=capacity, max_rounds=0)
+    assert found.start == 1
+    expected = numpy_newton(x, labels, 4.0, weights=capacity / lengths)
+    np.testing.assert_allclose(found.theta, expected, rtol=1e-6)
