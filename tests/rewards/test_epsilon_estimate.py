@@ -9,8 +9,8 @@ import scipy.special
 
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards import EpsilonEstimate
+from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.corrupt_share import ALLOWED_FALL, FLIPS, corrupt_share, most_flips
 from robust_rlhf_jax.rewards.explanations import Explanations
 from robust_rlhf_jax.rewards.selection import Judgement

@@ -155,7 +155,7 @@ def events(monkeypatch):
 
 
 def follow(events, z, labels, weights, radius, factor=None):
-    """Assert that every look is where the rule puts it, and return (the best point, the steps' lengths, their decrements)."""
+    """Assert that every look is where the rule puts it; (the best point, the steps' lengths, their decrements)."""
     share = weights / weights.sum()
     slope = lambda t: (share * labels * scipy.special.expit(-labels * (z @ t))) @ z  # noqa: E731
     (_, best), *rest = events
