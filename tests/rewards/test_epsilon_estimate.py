@@ -111,6 +111,11 @@ def test_most_flips_is_where_the_line_between_the_shares_that_are_tried_crosses(
     np.testing.assert_allclose(most_flips(jnp.asarray(m), times), expected, rtol=1e-3)
 
 
+def test_without_raters_labels_are_not_overdispersed():
+    margins = jnp.asarray(np.random.default_rng(0).normal(3.0, 4.0, 4000), jnp.float32)
+    assert most_flips(margins) == most_flips(margins, 1.0) < most_flips(margins, 2.0)
+
+
 def test_labels_without_margins_allow_every_share_that_is_tried():
     np.testing.assert_allclose(most_flips(jnp.zeros(50)), FLIPS[-1], rtol=1e-6)
 
