@@ -89,13 +89,24 @@ def test_most_flips_is_where_the_profile_has_fallen_by_1_92():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "times"), [(300, 1.0), (4000, 2.0)])
-@pytest.mark.parametrize(("spread", "scale"), [(4.0, 1.0), (0.1, 30.0), (20.0, 0.2)])
-def test_most_flips_is_where_the_line_between_the_shares_that_are_tried_crosses(n, times, spread, scale, x64):
+@pytest.mark.parametrize(
+    ("n", "times", "spread", "scale", "flipped"),
+    [
+        (300, 1.0, 4.0, 1.0, 0.05),
+        (300, 1.0, 0.1, 30.0, 0.05),
+        (300, 1.0, 20.0, 0.2, 0.05),
+        (4000, 2.0, 4.0, 1.0, 0.05),
+        (4000, 2.0, 4.0, 1.0, 0.3),
+        (4000, 2.0, 2.0, 5.0, 0.35),
+    ],
+)
+def test_most_flips_is_where_the_line_between_the_shares_that_are_tried_crosses(
+    n, times, spread, scale, flipped, x64
+):
     """SciPy's profile over the scale, up to e³ and down to e⁻³, in float64; of labels that another scale has drawn."""
     rng = np.random.default_rng(n)
     m = rng.normal(size=n) * spread
-    m = np.where(rng.uniform(size=n) < 0.9 * scipy.special.expit(scale * m) + 0.05, m, -m)
+    m = np.where(rng.uniform(size=n) < (1 - 2 * flipped) * scipy.special.expit(scale * m) + flipped, m, -m)
 
     def profile(share):
         def lost(log_scale):

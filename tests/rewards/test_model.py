@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import pickle
+import struct
+import zipfile
 
 import jax
 import jax.numpy as jnp
@@ -68,6 +70,11 @@ def test_models_vmap():
             "between 10.0 and 20.0 % may be corrupt.",
         ),
         (
+            {"interval": jnp.asarray([0.05, 0.2], jnp.float32)},
+            "At least 5.0 % of the pairs contradict every reward, but no explanation of it stands out: "
+            "maximum likelihood on all 2,000 pairs, which corrupt pairs may decide.",
+        ),
+        (
             EVIDENCE | {"doubted": jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]])},
             "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
             "between 10.0 and 20.0 % may be corrupt. "
@@ -113,6 +120,7 @@ def test_files_keep_every_bit(name, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
     same_bits(RewardModel.load(tmp_path / name), saved)
     same_bits(RewardModel.load(str(tmp_path / name)), saved)
+    same_bits(saved.load(tmp_path / name), saved)
 
 
 def test_double_precision_keeps_every_bit(x64, tmp_path):
@@ -145,7 +153,19 @@ def bare_array(path):
         np.save(file, np.ones(3))
 
 
+def with_header(text):
+    """An archive whose first array has that header."""
+    padded = text.ljust(117).encode() + b"\n"
+
+    def write(path):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("header.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + padded + bytes(24))
+
+    return write
+
+
 WRONG = {
+    "array of no type": with_header("{'descr': ',,', 'fortran_order': False, 'shape': (3,), }"),
     "pickle": lambda path: path.write_bytes(pickle.dumps({"theta": [1.0]})),
     "text": lambda path: path.write_text("theta,1.0\n"),
     "empty": lambda path: path.write_bytes(b""),
