@@ -165,6 +165,7 @@ def with_header(text):
 
 
 WRONG = {
+    "array whose header never ends": with_header("{'descr': '<f8'"),
     "array of no type": with_header("{'descr': ',,', 'fortran_order': False, 'shape': (3,), }"),
     "pickle": lambda path: path.write_bytes(pickle.dumps({"theta": [1.0]})),
     "text": lambda path: path.write_text("theta,1.0\n"),
