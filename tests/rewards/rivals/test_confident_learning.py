@@ -80,6 +80,19 @@ def test_the_rest_is_fitted_plainly(x64):
     assert fit.status == Status.CONVERGED
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("folds", [FOLDS, 4])
+def test_every_second_block_of_folds_is_turned_to_class_1(folds, x64):
+    x, labels, _ = sample(3)
+    fit = confident_learning(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=10.0, folds=folds)
+    confidence, _ = out_of_fold_confidence(jnp.asarray(x), jnp.asarray(labels), jnp.asarray(10.0), folds)
+    np.testing.assert_allclose(fit.suspicion, 1 - confidence, rtol=1e-9)
+    blocks = np.zeros(200, bool)
+    for start in range(folds, 200, 2 * folds):
+        blocks[start : start + folds] = True
+    np.testing.assert_array_equal(fit.weights, 1 - prune(confidence, jnp.asarray(blocks)))
+
+
 def test_nothing_to_prune():
     """All labels as likely as each other or certain: no pair's own label is the less likely one."""
     given = jnp.asarray([True, False] * 4)
