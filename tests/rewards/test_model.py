@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pickle
 import struct
 import zipfile
@@ -187,6 +188,23 @@ def test_a_file_that_is_no_model_is_refused(kind, tmp_path):
         ValueError, match=r"wrong\.npz is no reward model \(.*\): give a file that save wrote\.$"
     ):
         RewardModel.load(path)
+
+
+class Runs:
+    """What unpickles by making a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_no_code_in_a_file_is_run(tmp_path):
+    np.savez(tmp_path / "wrong.npz", header=np.array([Runs(tmp_path / "made")], dtype=object))
+    with pytest.raises(ValueError, match="is no reward model"):
+        RewardModel.load(tmp_path / "wrong.npz")
+    assert not (tmp_path / "made").exists()
 
 
 def test_another_version_is_refused(tmp_path):

@@ -125,6 +125,13 @@ def test_chunks_are_of_equal_mass_whatever_the_mass(mass):
 
 
 @pytest.mark.slow
+def test_where_all_are_suspects_the_last_counts_too():
+    """Nine of mass 1 and, of the least share, one of 31."""
+    found = score_test._chunks(10.0 - jnp.arange(10.0), jnp.ones(10).at[9].set(31.0))
+    np.testing.assert_array_equal(found, [1, 2, 3, 4, 5, 6, 7, 8, 9, score_test.CHUNKS - 1])
+
+
+@pytest.mark.slow
 def test_an_axis_that_no_row_shows_changes_no_decision(x64):
     x, labels, _ = planted(*normal_pairs(0), 0.04, 2.0)
     suspects = np.where(np.arange(N) < 100, 1.0, 0.0)

@@ -58,6 +58,19 @@ def test_a_model_that_is_mostly_wrong_counts_a_pair_for_its_likelier_class(seed,
     np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
 
 
+@pytest.mark.parametrize("own", [0.3, 0.45])
+@pytest.mark.parametrize("count", [5, 8])
+def test_a_class_that_is_wrong_throughout_keeps_as_many_as_cleanlab_keeps(count, own, x64):
+    cleanlab_filter = pytest.importorskip("cleanlab.filter")
+    given = np.arange(30) < count
+    confidence = np.where(given, own, np.linspace(0.55, 0.95, 30)) - 1e-3 * np.arange(30)
+    chance = np.where(given, confidence, 1 - confidence)
+    theirs = cleanlab_filter.find_label_issues(
+        given.astype(int), np.stack([1 - chance, chance], axis=1), filter_by="prune_by_noise_rate", n_jobs=1
+    )
+    np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
+
+
 def test_out_of_fold_probabilities_never_saw_their_pair(x64):
     """Each pair's probability is that of SciPy's fit to the other folds."""
     x, labels, _ = sample(2, n=60, noise=1.0)
