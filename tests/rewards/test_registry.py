@@ -1,14 +1,15 @@
 """What every reward estimator promises: symmetries, batches, one compilation, and what clean pairs give."""
 
+import inspect
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
 from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.rewards.protocol import RewardEstimate
+from robust_rlhf_jax.rewards.protocol import RewardEstimate, RewardEstimator
 from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMATORS
 
 RADIUS = 5.0
@@ -137,9 +138,13 @@ def test_losses_that_know_the_flips_have_their_papers_minimum(name, fits, x64):
 
 
 @pytest.mark.parametrize("name", REWARD_ESTIMATORS)
-def test_the_radius_is_given_by_name(name):
-    with pytest.raises(TypeError):
-        REWARD_ESTIMATORS[name](*(jnp.asarray(part[0]) for part in batch()), 0.1, RADIUS)
+def test_every_estimator_takes_what_the_protocol_says_and_the_radius_by_name(name):
+    protocol = list(inspect.signature(RewardEstimator.__call__).parameters.values())[1:]
+    taken = list(inspect.signature(REWARD_ESTIMATORS[name]).parameters.values())
+    assert [p.name for p in protocol] == ["x", "labels", "epsilon", "radius"]
+    assert [(p.name, p.kind) for p in taken[:4]] == [(p.name, p.kind) for p in protocol]
+    assert protocol[3].kind == inspect.Parameter.KEYWORD_ONLY
+    assert all(p.default is not inspect.Parameter.empty for p in taken[4:])
 
 
 def test_rivals_are_those_with_a_label():

@@ -149,7 +149,12 @@ def test_an_axis_that_no_row_shows_changes_no_decision(x64):
 
 def readmitted_by(decide, monkeypatch, suspects=20):
     """`examine` with a stand-in for the score test: the pairs that stay, of whom the first were suspects."""
-    monkeypatch.setattr(examination, "contradicting", lambda pairs, suspects, *_: decide(suspects))
+
+    def contradicting(pairs, suspects, t, factor, left, overdispersion):
+        assert overdispersion == 1.0
+        return decide(suspects)
+
+    monkeypatch.setattr(examination, "contradicting", contradicting)
     proposal = jnp.where(jnp.arange(60) < suspects, 0.0, 1.0)
     rng = np.random.default_rng(0)
     z = rng.normal(size=(60, 2))

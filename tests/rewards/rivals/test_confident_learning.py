@@ -111,3 +111,8 @@ def test_nothing_to_prune():
     given = jnp.asarray([True, False] * 4)
     np.testing.assert_array_equal(prune(jnp.full(8, 0.5), given), 0.0)
     np.testing.assert_array_equal(prune(jnp.ones(8), given), 0.0)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        confident_learning(*map(jnp.asarray, sample()[:2]), 0.1, 10.0)

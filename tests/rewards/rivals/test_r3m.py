@@ -82,3 +82,12 @@ def test_the_rounds_end_once_the_clipping_margin_moves_little(lowest, moved, end
     state = OffsetState(None, jnp.float32(lowest), jnp.float32(moved))
     status = OffsetRounds(jnp.float32(0.2)).terminate(None, state)
     assert status == (Status.CONVERGED if ended else Status.RUNNING)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        r3m(*map(jnp.asarray, sample()), 0.1, 10.0)
+    rounds = OffsetRounds(jnp.float32(0.2))
+    for call in (rounds.init, lambda problem, key: rounds.step(problem, None, key)):
+        with pytest.raises(TypeError, match="positional argument"):
+            call(None, None)

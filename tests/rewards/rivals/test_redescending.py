@@ -84,3 +84,8 @@ def test_rows_weigh_by_their_length(x64):
         np.testing.assert_allclose(found, length.min() / length, rtol=1e-8)
     with_zero = jnp.asarray(np.vstack([x, np.zeros(2)]))
     np.testing.assert_array_equal(row_normalised_weights(with_zero)[:, -1], 0.0)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        redescending(*map(jnp.asarray, sample(0)), 0.1, 3.0)

@@ -57,3 +57,8 @@ def test_planted_pairs_go_and_are_the_most_suspicious(x64):
     suspicion = np.asarray(fit.suspicion)
     assert suspicion[planted].min() > suspicion[~planted].max()
     assert theta @ fit.theta > 0.9 * np.linalg.norm(theta) * np.linalg.norm(fit.theta)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        sever(*map(jnp.asarray, sample()[:2]), 0.1, RADIUS)
