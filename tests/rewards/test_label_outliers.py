@@ -176,6 +176,14 @@ def test_it_is_calm_up_to_the_level_and_where_nobody_may_go(rank, off, left, cal
     assert label_outliers.without_most_surprising(*given)[1] == calm
 
 
+def test_of_pairs_that_count_in_part_a_mass_of_one_goes_at_least():
+    surprise = label_outliers.Surprise(jnp.float32(9.0), jnp.arange(1.0, 101.0))
+    given = (rows_of(np.ones((100, 6))), jnp.full(100, 0.25), surprise, jnp.float32(5.0), jnp.float32(50.0))
+    np.testing.assert_array_equal(
+        label_outliers.without_most_surprising(*given)[0], np.where(np.arange(100) < 96, 0.25, 0.0)
+    )
+
+
 @pytest.mark.parametrize(("size", "gone"), [(1e-4, 3), (0.0, 0)])
 def test_shares_count_by_their_order_unless_they_are_0(size, gone):
     surprise = label_outliers.Surprise(jnp.float32(9.0), size * jnp.arange(1.0, 101.0))
