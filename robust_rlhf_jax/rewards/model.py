@@ -5,6 +5,7 @@ For trainers elsewhere, `io/reward_head.py` writes θ as safetensors.
 
 import json
 import os
+import tokenize
 import zipfile
 
 import jax
@@ -137,7 +138,7 @@ class RewardModel(Module):
             raise ValueError(
                 f"{path} is no reward model (not an .npz file): give a file that save wrote."
             ) from None
-        except (ValueError, KeyError, EOFError, SyntaxError) as error:
+        except (ValueError, KeyError, EOFError, SyntaxError, tokenize.TokenError) as error:
             raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
         if header != {"format": FORMAT, "version": VERSION}:
             raise ValueError(f"{path} was written by another version ({header}): fit the reward again.")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 from robust_rlhf_jax.rewards import coordinates
 
 from .worlds import THETA, normal_pairs, rare_pairs, sparse_pairs
@@ -109,6 +110,31 @@ def test_rows_of_more_than_ten_typical_lengths_are_far():
     x = np.eye(k)[np.arange(n) % k]
     x[[3, 8, 50]] *= [[9.0], [11.0], [-1e6]]
     np.testing.assert_array_equal(np.flatnonzero(pairs_of(x).far), [8, 50])
+
+
+def test_ten_typical_lengths_are_not_far_yet():
+    x = np.eye(k)[np.arange(n) % k]
+    x[3] *= LONGEST_IN_SCALES
+    assert not pairs_of(x).far.any()
+
+
+def test_a_far_row_counts_in_the_whitening_as_one_of_ten_typical_lengths(x64):
+    """Rows along one axis each, of length 1 but for two: of 9 and of 40 typical lengths."""
+    axis = np.arange(n) % k
+    x = np.eye(k)[axis]
+    x[3] *= 9.0
+    x[8] *= 40.0
+    weights = np.where(np.arange(n) == 8, (10.0 / 40.0) ** 2, 1.0)
+    length = np.linalg.norm(x, axis=1)
+    moment = np.array([np.sum((weights * length**2)[axis == a]) for a in range(k)]) / weights.sum()
+    pairs = pairs_of(x, dtype=jnp.float64)
+    np.testing.assert_allclose(np.linalg.norm(pairs.z, axis=1), length / np.sqrt(moment[axis]), rtol=1e-10)
+
+
+def test_the_way_back_from_theta_is_the_inverse(x64):
+    x, labels = rare_pairs(n=n)
+    pairs = pairs_of(x * [1e-6, 1.0, 1.0, 30.0, 1e4, 1e8], labels, jnp.float64)
+    np.testing.assert_allclose(pairs.from_theta @ pairs.to_theta, np.eye(k), atol=1e-10)
 
 
 def test_swapped_pairs_are_mirror_images():

@@ -1,11 +1,14 @@
 """Suspicion is the posterior of a lie, higher in a crowd of contradictions, and never rounds to certainty."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.suspicion import _lengths, crowd_odds, suspicion_of
+from robust_rlhf_jax.rewards.suspicion import LEAST, SUREST, _lengths, crowd_odds, suspicion_of
+
+from .worlds import rows_of
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(1200, 3)).astype(np.float32)
@@ -71,6 +74,40 @@ def test_lengths_are_those_by_the_pairs_that_count(x64):
     moment = (x.T * weights) @ x / weights.sum()
     expected = np.sqrt(np.sum(x * np.linalg.solve(moment, x.T).T, axis=1))
     np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_beyond_the_surest_a_margin_counts_by_a_thousandth(x64):
+    """ε/2 against (1 − ε)σ(−c); no three contradictions are a crowd."""
+    margins, epsilon = np.array([-5.5, -6.5, -40.0, 5.5, 7.0, -2000.0]), 0.2
+    contradiction = np.minimum(-margins, SUREST) + 1e-3 * np.clip(-margins - SUREST, 0.0, 1e3)
+    odds = np.log(0.1 / 0.8) + np.logaddexp(0.0, contradiction)
+    pairs = rows_of(np.ones((6, 1)), dtype=jnp.float64)
+    pairs = eqx.tree_at(lambda p: p.z, pairs, jnp.asarray(margins)[:, None])
+    found = np.asarray(suspicion_of(pairs, jnp.ones(1), jnp.ones(6), epsilon))
+    np.testing.assert_allclose(np.log(found) - np.log1p(-found), odds, rtol=1e-7)
+
+
+@pytest.mark.slow
+def test_a_pair_that_counts_in_part_is_as_suspicious_as_its_parts(x64):
+    """What counts of it by its label, what was left out in the upper half."""
+    margins = np.linspace(-3.0, 3.0, 20)
+    pairs, all_count = rows_of(margins[:, None], dtype=jnp.float64), jnp.ones(20)
+    in_full = np.asarray(suspicion_of(pairs, jnp.ones(1), all_count, 0.1))
+    weights = np.linspace(0.0, 1.0, 20)
+    found = suspicion_of(pairs, jnp.ones(1), jnp.asarray(weights), 0.1)
+    np.testing.assert_allclose(found, weights * in_full + (1 - weights) * (0.5 + 0.5 * in_full), rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_an_axis_that_no_row_shows_has_no_part_in_lengths(x64):
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(500, 3))
+    flat = np.concatenate([z[:, :2], np.zeros((500, 1)), z[:, 2:]], axis=1)
+    here, there = (_lengths(rows_of(rows, dtype=jnp.float64), jnp.ones(500)) for rows in (z, flat))
+    np.testing.assert_allclose(there, here, rtol=1e-12)
+    moment = z.T @ z / 500 + LEAST * np.eye(3)
+    np.testing.assert_allclose(here, np.sqrt(np.sum(z * np.linalg.solve(moment, z.T).T, axis=1)), rtol=1e-10)
 
 
 def test_cells_and_odds_are_those_of_the_definition():

@@ -9,8 +9,9 @@ import scipy.special
 
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
+from robust_rlhf_jax.rewards import EpsilonEstimate
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.corrupt_share import FLIPS, corrupt_share, most_flips
+from robust_rlhf_jax.rewards.corrupt_share import ALLOWED_FALL, FLIPS, corrupt_share, most_flips
 from robust_rlhf_jax.rewards.explanations import Explanations
 from robust_rlhf_jax.rewards.selection import Judgement
 
@@ -87,6 +88,49 @@ def test_most_flips_is_where_the_profile_has_fallen_by_1_92():
         np.testing.assert_allclose(found, root, atol=0.002)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "times", "spread", "scale", "flipped"),
+    [
+        (300, 1.0, 4.0, 1.0, 0.05),
+        (300, 1.0, 0.1, 30.0, 0.05),
+        (300, 1.0, 20.0, 0.2, 0.05),
+        (4000, 2.0, 4.0, 1.0, 0.05),
+        (4000, 2.0, 4.0, 1.0, 0.3),
+        (4000, 2.0, 2.0, 5.0, 0.35),
+    ],
+)
+def test_most_flips_is_where_the_line_between_the_shares_that_are_tried_crosses(
+    n, times, spread, scale, flipped, x64
+):
+    """SciPy's profile over the scale, up to e³ and down to e⁻³, in float64; of labels that another scale has drawn."""
+    rng = np.random.default_rng(n)
+    m = rng.normal(size=n) * spread
+    m = np.where(rng.uniform(size=n) < (1 - 2 * flipped) * scipy.special.expit(scale * m) + flipped, m, -m)
+
+    def profile(share):
+        def lost(log_scale):
+            return -np.sum(np.log((1 - 2 * share) * scipy.special.expit(np.exp(log_scale) * m) + share))
+
+        options = {"xatol": 1e-9}
+        return -scipy.optimize.minimize_scalar(lost, bounds=(-3, 3), method="bounded", options=options).fun
+
+    values = np.array([profile(share) for share in FLIPS])
+    limit = values.max() - ALLOWED_FALL * times
+    last = np.flatnonzero(values >= limit)[-1]
+    expected = np.interp(limit, values[last : last + 2][::-1], FLIPS[last : last + 2][::-1])
+    np.testing.assert_allclose(most_flips(jnp.asarray(m), times), expected, rtol=1e-3)
+
+
+def test_without_raters_labels_are_not_overdispersed():
+    margins = jnp.asarray(np.random.default_rng(0).normal(3.0, 4.0, 4000), jnp.float32)
+    assert most_flips(margins) == most_flips(margins, 1.0) < most_flips(margins, 2.0)
+
+
+def test_labels_without_margins_allow_every_share_that_is_tried():
+    np.testing.assert_allclose(most_flips(jnp.zeros(50)), FLIPS[-1], rtol=1e-6)
+
+
 # (chosen, needed, plausible) of three explanations that leave out 0, .1 and .15: (estimate, lower, upper) for ε = .2.
 # Of what is needed honest choices explain .025, and chance .6/√N = .0168.
 VERDICTS = {
@@ -94,6 +138,8 @@ VERDICTS = {
     "a suspicion": ((0, [0.03, 0.04, 0.05], [1, 1, 0]), (0.0, 0.0, 0.1)),
     "a larger one": ((0, [0.03, 0.04, 0.05], [1, 1, 1]), (0.0, 0.0, 0.15)),
     "more than the ceiling": ((0, [0.25, 0.06, 0.25], [1, 0, 0]), (0.0, 0.0, 0.2)),
+    "less than an alarm": ((0, [0.06, 0.08, 0.07], [1, 0, 0]), (0.0, 0.0, 0.08)),
+    "more than the ceiling for certain": ((0, [0.3, 0.31, 0.3], [1, 0, 0]), (0.0, 0.2582, 0.2582)),
     "an alarm": ((0, [0.1, 0.12, 0.11], [1, 0, 0]), (0.0, 0.0582, 0.2)),
     "evidence": ((1, [0.2, 0.08, 0.2], [0, 1, 0]), (0.1, 0.0382, 0.2)),
     "evidence of less": ((1, [0.2, 0.15, 0.17], [0, 1, 0]), (0.1, 0.1, 0.2)),
@@ -124,6 +170,19 @@ def test_what_is_certain_and_what_is_possible(case):
     )
     estimate, (lower, upper) = jax.jit(corrupt_share)(pairs, claims, found, 0.2, 1.0)
     np.testing.assert_allclose([estimate, lower, upper], expected, atol=2e-4)
+
+
+def test_the_message_gives_percents():
+    shares = [jnp.asarray(share, jnp.float32) for share in (0.105, 0.05, 0.2)]
+    assert EpsilonEstimate(*shares, jnp.asarray(True)).message == (
+        "About 10.5 % of the pairs are corrupt; between 5.0 and 20.0 % may be."
+    )
+    assert "up to 20.0 %" in EpsilonEstimate(*shares, jnp.asarray(False)).message
+
+
+def test_groups_are_given_by_name():
+    with pytest.raises(TypeError):
+        estimate_epsilon(choices(n=50), np.zeros(50, int))
 
 
 def test_the_message_is_for_the_host():

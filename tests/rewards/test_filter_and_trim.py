@@ -103,6 +103,43 @@ def test_rows_off_the_subspace_are_dropped():
     np.testing.assert_array_equal(trusting.survivors, 1.0)
 
 
+def test_a_row_is_off_the_subspace_from_the_share_of_its_length_that_is_suspect():
+    """The normal of the subspace is (1, 1, 1, 1)/2; half of that share is rounding of honest rows, twice is not."""
+    rows, x, labels, _, _ = sample(2)
+    middling = np.argsort(np.abs(np.linalg.norm(x, axis=1) - 1.0))[:6]
+    length = np.linalg.norm(x[middling], axis=1, keepdims=True)
+    for share, stays in (
+        (0.5 * filter_and_trim.OFF_SUBSPACE, True),
+        (2.0 * filter_and_trim.OFF_SUBSPACE, False),
+    ):
+        off = x.copy()
+        off[middling] += share * length * np.full(4, 0.5)
+        assert (np.asarray(run(rows, off, labels, 0.05).survivors)[middling] > 0.5).all() == stays
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_suspicion_on_a_line_is_the_squared_length_and_of_nothing_nothing(rank):
+    rows, x, labels, _, _ = sample()
+    rows, x = (rank * part[:, :1] * np.array([1.0, -1.0, 2.0, 0.0]) for part in (rows, x))
+    found = run(rows, x, labels, 0.0)
+    assert found.rank == rank
+    mean = np.mean(rows[:, 0] ** 2) if rank else 1.0
+    np.testing.assert_allclose(found.suspicion, x[:, 0] ** 2 / mean, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_by_default_the_filter_loses_no_honest_row_beyond_its_budget():
+    rows, x, labels, *_ = (jnp.asarray(part, jnp.float32) for part in sample(share=0.3))
+    told = jax.jit(lambda doubt: robust_reward(rows, x, labels, 0.1, radius=RADIUS, doubt=doubt).survivors)
+    np.testing.assert_allclose(estimate(rows, x, labels, 0.1).survivors, told(0.0), atol=1e-5)
+    assert np.abs(told(0.2) - told(0.0)).max() > 0.5
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        robust_reward(*(jnp.asarray(part, jnp.float32) for part in sample()[:3]), 0.1, RADIUS)
+
+
 def test_nan_is_reported():
     rows, x, labels, _, _ = sample()
     for corrupted in (0, 1, 2):

@@ -57,6 +57,24 @@ def test_honest_pairs_give_the_plain_fit_exactly(draw):
             assert found.rank == K
 
 
+def test_under_a_ceiling_of_0_nothing_is_looked_for():
+    """Whatever contradicts the rest: maximum likelihood, nothing certain, nothing possible."""
+    x, labels, _ = planted(*normal_pairs(0), 0.2, 3.0)
+    found = fitted(x, labels, 0.0)
+    np.testing.assert_allclose(found.theta, maximum_likelihood(x, labels), rtol=1e-3, atol=2e-4)
+    np.testing.assert_array_equal(found.weights, 1.0)
+    np.testing.assert_array_equal(found.undisputed, 1.0)
+    np.testing.assert_array_equal(found.interval, 0.0)
+    assert found.epsilon == 0.0
+    assert not found.doubted.any()
+
+
+def test_labels_other_than_signs_are_refused():
+    x, labels = normal_pairs(0)
+    with pytest.raises(ValueError, match="labels look like 0/1"):
+        fitted(x, (labels + 1) / 2, 0.1)
+
+
 @pytest.mark.parametrize("share", [0.02, 0.08, 0.2])
 def test_a_rare_decisive_feature_is_kept(share):
     """The example on which the filter of second moments removed all pairs that show the last feature."""
@@ -73,7 +91,10 @@ def test_pairs_that_say_nothing_are_kept():
     """Labels by a coin, and differences of one column only."""
     x, _ = normal_pairs(0)
     labels = np.random.default_rng(1).choice([-1.0, 1.0], N)
-    assert_plain(fitted(x, labels, 0.2), fitted(x, labels, 0.0))
+    found = fitted(x, labels, 0.2)
+    assert_plain(found, fitted(x, labels, 0.0))
+    # They say nothing against lies either.
+    assert found.interval[1] > 0.15
     x[:, 1:] = 0.0
     labels = draw_labels(np.random.default_rng(2), x)
     found = fitted(x, labels, 0.2)
@@ -242,6 +263,18 @@ def test_what_the_kept_pairs_do_not_show_is_fitted_to_those_left_out(alone, x64)
         np.testing.assert_allclose(np.asarray(found) - way * (way @ found), t - way * (way @ t), atol=0.01)
 
 
+def test_beside_far_rows_that_were_left_out_the_kept_pairs_still_know_enough(x64):
+    """Of the last feature the kept pairs know a fiftieth of what all know, and more than `IDENTIFIED` in themselves."""
+    x, labels = normal_pairs(0)
+    bad = np.arange(N) < 100
+    x[:, 5] = np.where(bad, 20.0, np.sign(x[:, 5]))
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    t = jnp.zeros(K)
+    found, basis = jax.jit(fit._keep_every_direction)(pairs, jnp.asarray(1.0 - bad), t)
+    np.testing.assert_array_equal(basis, 0.0)
+    np.testing.assert_array_equal(found, t)
+
+
 def test_a_number_that_is_not_finite_is_said():
     x, labels = normal_pairs(0)
     x[3, 2] = np.nan
@@ -265,6 +298,17 @@ def test_overdispersion_group_by_group(x64):
             total += score @ np.linalg.solve(known, score)
         found = overdispersion(pairs, jnp.asarray(t), jnp.asarray(groups, jnp.int32))
         np.testing.assert_allclose(found, max(total / K, 1.0), rtol=1e-9)
+
+
+def test_overdispersion_on_one_axis(x64):
+    """Two raters who contradict each other; columns of zeros are no axes."""
+    x = np.zeros((N, K))
+    x[:, 2] = 1.0
+    raters = np.arange(N) % 2
+    pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(2.0 * raters - 1.0))
+    found = jax.jit(fit.overdispersion)(pairs, jnp.zeros(K), jnp.asarray(raters, jnp.int32))
+    # Each has 500 scores of ±½ against an information of N/4.
+    np.testing.assert_allclose(found, 2 * 250.0**2 / (N / 4 + 0.01), rtol=1e-9)
 
 
 def test_raters_with_tastes_of_their_own_are_not_liars():

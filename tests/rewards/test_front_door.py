@@ -10,6 +10,7 @@ import pytest
 from robust_rlhf_jax import preferences
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import RewardModel, fit_data, fit_reward
+from robust_rlhf_jax.rewards.front_door import reward_model
 
 from .worlds import K, N, fitted, maximum_likelihood, normal_pairs, planted
 
@@ -102,6 +103,24 @@ def test_groups_have_any_names(honest):
         np.testing.assert_allclose(other.theta, models[0].theta, rtol=1e-5)
         np.testing.assert_array_equal(other.weights, models[0].weights)
     assert isinstance(models[0], RewardModel)
+
+
+def test_doubted_rows_are_of_length_1_and_those_of_0_go():
+    found = fitted(*normal_pairs(0), 0.0)
+    rows = jnp.zeros((K, K)).at[1, 2].set(0.25).at[4, 0].set(-8.0)
+    model = reward_model(found._replace(doubted=rows))
+    np.testing.assert_array_equal(model.doubted, [[0, 0, 1, 0, 0, 0], [-1, 0, 0, 0, 0, 0]])
+
+
+def test_a_batch_keeps_its_doubted_rows():
+    found = fitted(*normal_pairs(0), 0.0)
+    batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), found)
+    assert reward_model(batch).doubted.shape == (2, K, K)
+
+
+def test_groups_are_given_by_name(honest):
+    with pytest.raises(TypeError):
+        fit_reward(honest, 0.1, np.zeros(N, int))
 
 
 @pytest.mark.parametrize(

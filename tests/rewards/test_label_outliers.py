@@ -1,5 +1,6 @@
 """Labels that surprise: the eigenvalue is SciPy's, honest labels stay, confident flips go."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,12 +8,23 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from robust_rlhf_jax.rewards import label_outliers
+from robust_rlhf_jax.rewards import examination, label_outliers
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.examination import examine
 from robust_rlhf_jax.rewards.weighted_fit import PRIOR, information
 
-from .worlds import THETA, N, maximum_likelihood, normal_pairs, plain_fit, rare_pairs, sparse_pairs
+from .worlds import (
+    THETA,
+    K,
+    N,
+    draw_labels,
+    maximum_likelihood,
+    normal_pairs,
+    plain_fit,
+    rare_pairs,
+    rows_of,
+    sparse_pairs,
+)
 
 
 @jax.jit
@@ -73,6 +85,41 @@ def test_wide_rows_take_power_steps(monkeypatch):
     np.testing.assert_allclose(found.shares, exact.shares, atol=0.03 * float(jnp.max(exact.shares)))
 
 
+@pytest.mark.slow
+def test_rows_as_wide_as_the_bound_take_no_power_steps(monkeypatch):
+    x, labels = normal_pairs(0)
+    arrays = [jnp.asarray(a, jnp.float32) for a in (x, labels, np.ones(N), THETA)]
+    monkeypatch.setattr(label_outliers, "WIDE", K)
+    found, pairs, t = jax.jit(lambda *given: surprise.__wrapped__(*given))(*arrays)
+    expected = top_eigenvalue(*(np.asarray(a, float) for a in (pairs.z, labels, np.ones(N), t)))
+    np.testing.assert_allclose(found.excess, expected, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_prior_is_known_of_every_axis(x64):
+    """Thirty pairs: the excess that is reported is that of the pairs and of the prior."""
+    x, labels = normal_pairs(0, 30)
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    found = jax.jit(examine)(pairs, jnp.ones(30), jnp.asarray(0.0), jnp.zeros(K))
+    arrays = (pairs.z, labels, found.weights, found.t)
+    np.testing.assert_allclose(found.excess, top_eigenvalue(*map(np.asarray, arrays)), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_labels_go_in_so_many_steps_at_most(monkeypatch):
+    """A search that lets one pair go in each step, and never calms down."""
+
+    def one_more(pairs, weights, *_):
+        return weights.at[jnp.argmax(weights)].set(0.0), jnp.asarray(False)
+
+    monkeypatch.setattr(examination, "without_most_surprising", one_more)
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 2))
+    pairs = rows_of(z, draw_labels(rng, z, np.ones(2)))
+    found = examine(pairs, jnp.ones(60), jnp.float32(60.0), jnp.zeros(2))
+    np.testing.assert_array_equal(found.weights, np.arange(60) >= label_outliers.STEPS)
+
+
 @pytest.mark.parametrize("draw", [normal_pairs, sparse_pairs])
 def test_honest_labels_stay(draw):
     for seed in range(20):
@@ -113,6 +160,37 @@ def test_a_twenty_fourth_of_the_budget_goes_at_a_time(budget, left, gone):
         )
         np.testing.assert_array_equal(kept, shares <= N - gone)
         assert settled == calm
+
+
+@pytest.mark.parametrize("rank", [0, 1, 6])
+@pytest.mark.parametrize(
+    ("off", "left", "calm"), [(-1e-3, 9.0, True), (1e-3, 9.0, False), (2.0, 0.6, False), (2.0, 0.5, True)]
+)
+def test_it_is_calm_up_to_the_level_and_where_nobody_may_go(rank, off, left, calm):
+    """λ of 1.1 and three standard errors, √(rank/N) each, at least one axis counted."""
+    error = np.sqrt(max(rank, 1) / 100)
+    level = 1.0 + label_outliers.TOLERATED + label_outliers.STANDARD_ERRORS * error
+    pairs = eqx.tree_at(lambda p: p.rank, rows_of(np.ones((100, 6))), jnp.asarray(rank))
+    surprise = label_outliers.Surprise(jnp.float32(level + off), jnp.arange(100.0))
+    given = (pairs, jnp.ones(100), surprise, jnp.float32(9.0), jnp.float32(left))
+    assert label_outliers.without_most_surprising(*given)[1] == calm
+
+
+def test_of_pairs_that_count_in_part_a_mass_of_one_goes_at_least():
+    surprise = label_outliers.Surprise(jnp.float32(9.0), jnp.arange(1.0, 101.0))
+    given = (rows_of(np.ones((100, 6))), jnp.full(100, 0.25), surprise, jnp.float32(5.0), jnp.float32(50.0))
+    np.testing.assert_array_equal(
+        label_outliers.without_most_surprising(*given)[0], np.where(np.arange(100) < 96, 0.25, 0.0)
+    )
+
+
+@pytest.mark.parametrize(("size", "gone"), [(1e-4, 3), (0.0, 0)])
+def test_shares_count_by_their_order_unless_they_are_0(size, gone):
+    surprise = label_outliers.Surprise(jnp.float32(9.0), size * jnp.arange(1.0, 101.0))
+    given = (rows_of(np.ones((100, 6))), jnp.ones(100), surprise, jnp.float32(60.0), jnp.float32(50.0))
+    np.testing.assert_array_equal(
+        label_outliers.without_most_surprising(*given)[0], np.arange(100) < 100 - gone
+    )
 
 
 @pytest.mark.parametrize("budget", [0.0, 7.0, 50.0])

@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+import os
 import pickle
+import struct
+import zipfile
 
 import jax
 import jax.numpy as jnp
@@ -68,6 +71,11 @@ def test_models_vmap():
             "between 10.0 and 20.0 % may be corrupt.",
         ),
         (
+            {"interval": jnp.asarray([0.05, 0.2], jnp.float32)},
+            "At least 5.0 % of the pairs contradict every reward, but no explanation of it stands out: "
+            "maximum likelihood on all 2,000 pairs, which corrupt pairs may decide.",
+        ),
+        (
             EVIDENCE | {"doubted": jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]])},
             "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
             "between 10.0 and 20.0 % may be corrupt. "
@@ -113,6 +121,7 @@ def test_files_keep_every_bit(name, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
     same_bits(RewardModel.load(tmp_path / name), saved)
     same_bits(RewardModel.load(str(tmp_path / name)), saved)
+    same_bits(saved.load(tmp_path / name), saved)
 
 
 def test_double_precision_keeps_every_bit(x64, tmp_path):
@@ -145,7 +154,20 @@ def bare_array(path):
         np.save(file, np.ones(3))
 
 
+def with_header(text):
+    """An archive whose first array has that header."""
+    padded = text.ljust(117).encode() + b"\n"
+
+    def write(path):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("header.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + padded + bytes(24))
+
+    return write
+
+
 WRONG = {
+    "array whose header never ends": with_header("{'descr': '<f8'"),
+    "array of no type": with_header("{'descr': ',,', 'fortran_order': False, 'shape': (3,), }"),
     "pickle": lambda path: path.write_bytes(pickle.dumps({"theta": [1.0]})),
     "text": lambda path: path.write_text("theta,1.0\n"),
     "empty": lambda path: path.write_bytes(b""),
@@ -166,6 +188,23 @@ def test_a_file_that_is_no_model_is_refused(kind, tmp_path):
         ValueError, match=r"wrong\.npz is no reward model \(.*\): give a file that save wrote\.$"
     ):
         RewardModel.load(path)
+
+
+class Runs:
+    """What unpickles by making a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_no_code_in_a_file_is_run(tmp_path):
+    np.savez(tmp_path / "wrong.npz", header=np.array([Runs(tmp_path / "made")], dtype=object))
+    with pytest.raises(ValueError, match="is no reward model"):
+        RewardModel.load(tmp_path / "wrong.npz")
+    assert not (tmp_path / "made").exists()
 
 
 def test_another_version_is_refused(tmp_path):

@@ -111,6 +111,146 @@ def test_a_ball_that_binds(x64):
         assert best - found.value < 0.05
 
 
+def test_a_ball_smaller_than_one_is_filled(x64):
+    """One axis, three of four labels won: the best point of the ball is its edge."""
+    z, labels = np.ones((40, 1)), np.where(np.arange(40) % 4, 1.0, -1.0)
+    found = maximise(*map(jnp.asarray, (z, labels, np.ones(40), np.zeros(1))), radius=0.3)
+    np.testing.assert_allclose(found.t, 0.3, rtol=1e-12)
+
+
+def test_an_axis_that_no_row_shows_has_a_curvature_of_rounding_size(x64):
+    z, labels, weights, start = problem(0)
+    z, start = 100.0 * z, 0.01 * start
+    z[:, 0], start[0] = 0.0, 0.0
+    found = maximise(*map(jnp.asarray, (z, labels, weights, start)), radius=30.0)
+    curvature = np.asarray(found.factor @ found.factor.T)
+    rounding = np.finfo(float).eps * np.trace(curvature)
+    assert rounding < curvature[0, 0] < 100 * rounding
+    assert found.t[0] == 0.0
+    assert found.status == Status.CONVERGED
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """("look" or "curvature", t) in the order in which `maximise` computes them, as long as nothing is compiled."""
+    seen = []
+
+    def margins_of(t, *data):
+        seen.append(np.array(t))
+        return kept["margins_of"](t, *data)
+
+    def named(kind, function):
+        def call(*arguments):
+            seen[-1] = (kind, seen[-1])
+            return function(*arguments)
+
+        return call
+
+    kept = {name: getattr(newton, name) for name in ("margins_of", "weighted_sum", "weighted_gram")}
+    monkeypatch.setattr(newton, "margins_of", margins_of)
+    monkeypatch.setattr(newton, "weighted_sum", named("look", kept["weighted_sum"]))
+    monkeypatch.setattr(newton, "weighted_gram", named("curvature", kept["weighted_gram"]))
+    with jax.disable_jit():
+        yield seen
+
+
+def follow(events, z, labels, weights, radius, factor=None):
+    """Assert that every look is where the rule puts it; (the best point, the steps' lengths, their decrements)."""
+    share = weights / weights.sum()
+    slope = lambda t: (share * labels * scipy.special.expit(-labels * (z @ t))) @ z  # noqa: E731
+    (_, best), *rest = events
+    bend, stale, own = (None, True, True) if factor is None else (factor @ factor.T, False, False)
+    scale, scales, decrements = 1.0, [], []
+    for kind, t in rest:
+        if kind == "curvature":
+            assert stale
+            np.testing.assert_array_equal(t, best)
+            chance = scipy.special.expit(z @ best)
+            bend, stale, own = (z.T * (share * chance * (1 - chance))) @ z, False, True
+            continue
+        assert not stale
+        move = np.linalg.solve(bend, slope(best))
+        decrements.append(slope(best) @ move)
+        step = best + scale * move
+        step *= min(1.0, radius / np.linalg.norm(step))
+        np.testing.assert_allclose(t, step, rtol=1e-5, atol=1e-7)
+        scales.append(scale)
+        if value(t, z, labels, weights) >= value(best, z, labels, weights) - 1e-15:
+            stale = np.linalg.norm(slope(t)) > newton.REUSE_BELOW * np.linalg.norm(slope(best))
+            best, scale = t, 1.0
+        elif own:
+            scale *= 0.5
+        else:
+            stale = True
+    return best, scales, decrements
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_are_newtons_by_a_curvature_that_is_kept_while_the_gradient_falls_fast(seed, events, x64):
+    data = problem(seed)
+    found = newton.maximise(*map(jnp.asarray, data), 30.0)
+    best, _, decrements = follow(events, *data[:3], 30.0)
+    np.testing.assert_array_equal(events[0][1], data[3])
+    np.testing.assert_array_equal(found.t, best)
+    # The end is where the decrement is what rounding hides of the value, and not before.
+    rounding = np.finfo(float).eps * (1.0 - found.value)
+    assert decrements[-1] < rounding
+    assert min(decrements[:-1]) > 0.01 * rounding
+    kinds = [kind for kind, _ in events]
+    assert 1 < kinds.count("curvature") < kinds.count("look") - 1
+
+
+@pytest.mark.slow
+def test_a_step_that_lowers_the_value_is_halved(events, x64):
+    """From where the curvature is next to nothing Newton's step goes to the other edge of the ball."""
+    z, labels, weights = np.ones((40, 1)), np.where(np.arange(40) % 4, 1.0, -1.0), np.ones(40)
+    found = newton.maximise(*map(jnp.asarray, (z, labels, weights, np.full(1, 8.0))), 30.0)
+    best, scales, _ = follow(events, z, labels, weights, 30.0)
+    assert min(scales) < 1.0 == scales[-1]
+    np.testing.assert_allclose(best, np.log(3.0), rtol=1e-7)
+    np.testing.assert_array_equal(found.t, best)
+    assert found.status == Status.CONVERGED
+
+
+@pytest.mark.slow
+def test_halving_ends_below_a_thousandth(events, x64):
+    """On the edge of the ball no step along Newton's direction raises the value."""
+    rng = np.random.default_rng(1)
+    columns = rng.normal(size=(2, 2)) * [[3.0], [0.3]]
+    z, luck = rng.normal(size=(m, 2)) @ columns, rng.uniform(size=m)
+    labels = np.where(luck < scipy.special.expit(5.0 * z @ rng.normal(size=2)), 1.0, -1.0)
+    found = newton.maximise(*map(jnp.asarray, (z, labels, np.ones(m), np.zeros(2))), 0.5)
+    _, scales, _ = follow(events, z, labels, np.ones(m), 0.5)
+    assert scales[-1] < 1e-3 <= scales[-2]
+    assert found.status == Status.CONVERGED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [0.1, 1.02, 6.0])
+def test_a_bad_step_by_the_curvature_of_another_problem_asks_for_its_own(times, events, x64):
+    z, labels, weights, start = problem(0)
+    own = maximise(*map(jnp.asarray, (z, labels, weights, start)), radius=30.0)
+    events.clear()
+    factor = times * np.asarray(own.factor)
+    newton.maximise(*map(jnp.asarray, (z, labels, weights, own.t + 0.1)), 30.0, factor=jnp.asarray(factor))
+    _, scales, _ = follow(events, z, labels, weights, 30.0, factor)
+    assert events[1][0] == "look"
+    assert set(scales) == {1.0}
+    assert any(kind == "curvature" for kind, _ in events) == (times != 1.02)
+
+
+@pytest.mark.slow
+def test_the_step_limit_is_counted_and_said(events, monkeypatch, x64):
+    monkeypatch.setattr(newton, "MAX_STEPS", 3)
+    data = problem(0, 4.0)
+    found = newton.maximise(*map(jnp.asarray, data), 30.0)
+    looks = [t for kind, t in events if kind == "look"]
+    assert len(looks) == 3
+    assert found.status == Status.MAX_STEPS
+    np.testing.assert_array_equal(found.t, max(looks, key=lambda t: value(t, *data[:3])))
+
+
 @given(st.integers(0, 2**16), st.floats(0.0, 30.0))
 def test_the_start_does_not_matter(seed, far):
     z, labels, weights, start = problem(seed)

@@ -1,13 +1,16 @@
 """What every reward estimator promises: symmetries, batches, one compilation, and what clean pairs give."""
 
+import inspect
+
 import jax
 import numpy as np
 import pytest
+import scipy.optimize
 from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.rewards.protocol import RewardEstimate
-from robust_rlhf_jax.rewards.registry import EMPHASIS, REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.protocol import RewardEstimate, RewardEstimator
+from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMATORS
 
 RADIUS = 5.0
 RIVALS = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
@@ -106,6 +109,58 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
     assert close == (name in LIKELIHOOD_AT_ZERO)
     if close:
         np.testing.assert_allclose(found.weights, 1.0)
+
+
+@pytest.mark.parametrize("name", ["maximum_likelihood", "cdpo", "rdpo", "redescending"])
+def test_suspicion_by_labels_alone_is_their_surprise(name, fits, x64):
+    x, y = (part[0] for part in batch(2))
+    fit = fits[name][0](x, y, 0.1)
+    surprise = np.logaddexp(0.0, -y * (x @ np.asarray(fit.theta)))
+    np.testing.assert_allclose(fit.suspicion, surprise, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cdpo", "rdpo"])
+def test_losses_that_know_the_flips_have_their_papers_minimum(name, fits, x64):
+    """Over the ball, by sequential quadratic programming: mixtures of ℓ(m) and ℓ(−m)."""
+    x, y = (part[0] for part in batch(2))
+    e, found = 0.2, fits[name][0](x, y, 0.2)
+
+    def loss(theta):
+        m = y * (x @ theta)
+        here, there = np.logaddexp(0.0, -m), np.logaddexp(0.0, m)
+        return np.mean((1 - e) * here + (e if name == "cdpo" else -e) * there)
+
+    ball = {"type": "ineq", "fun": lambda t: RADIUS**2 - t @ t}
+    options = {"ftol": 1e-14, "maxiter": 500}
+    best = scipy.optimize.minimize(loss, np.zeros(3), method="SLSQP", constraints=ball, options=options)
+    assert loss(np.asarray(found.theta)) <= best.fun + 1e-9
+    np.testing.assert_allclose(found.weights, 1.0)
+
+
+@pytest.mark.parametrize("name", REWARD_ESTIMATORS)
+def test_every_estimator_takes_what_the_protocol_says_and_the_radius_by_name(name):
+    protocol = list(inspect.signature(RewardEstimator.__call__).parameters.values())[1:]
+    taken = list(inspect.signature(REWARD_ESTIMATORS[name]).parameters.values())
+    assert [p.name for p in protocol] == ["x", "labels", "epsilon", "radius"]
+    assert [(p.name, p.kind) for p in taken[:4]] == [(p.name, p.kind) for p in protocol]
+    assert protocol[3].kind == inspect.Parameter.KEYWORD_ONLY
+    assert all(p.default is not inspect.Parameter.empty for p in taken[4:])
+
+
+def test_rivals_are_those_with_a_label():
+    assert {name for name, entry in ESTIMATORS.items() if entry.rival} == set(RIVALS)
+
+
+@pytest.mark.slow
+def test_trimming_and_the_filter_give_up_what_epsilon_says(x64):
+    """Alone, trimming leaves out εn pairs; plain maximum likelihood none, whatever its start."""
+    x, y = (part[0] for part in batch(2))
+    weights = {
+        name: REWARD_ESTIMATORS[name](x, y, 0.1, radius=RADIUS).weights
+        for name in ("maximum_likelihood", "trimmed")
+    }
+    np.testing.assert_array_equal(weights["maximum_likelihood"], 1.0)
+    np.testing.assert_allclose(np.sum(weights["trimmed"]), 0.9 * len(y), rtol=1e-6)
 
 
 @pytest.mark.slow

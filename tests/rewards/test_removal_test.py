@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.rewards.removal_test import excess_surprise, removal_is_telling
+from robust_rlhf_jax.rewards.removal_test import CERTAIN, ENOUGH, excess_surprise, removal_is_telling
 
 N, FAR = 4000, 400
 THETA = jnp.array([1.0, -2.0, 0.5])
@@ -70,6 +70,24 @@ def test_random_flips_everywhere_do_not_tell(rows):
     labels = np.where(rng.uniform(size=N) < sure, 1.0, -1.0) * np.where(rng.uniform(size=N) < 0.1, -1, 1)
     excess = excess_surprise(THETA, small, jnp.asarray(labels, jnp.float32))
     assert not removal_is_telling(excess, jnp.where(far, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(("share", "telling"), [(0.98, False), (1.02, True), (-0.98, False), (-1.02, True)])
+def test_means_are_apart_by_standard_errors(share, telling):
+    """A hundred removed rows of deviation 2 beside a thousand of deviation 1."""
+    removed = np.arange(1100) < 100
+    signs = np.where(np.arange(1100) % 2, 1.0, -1.0)
+    apart = share * CERTAIN * np.sqrt(4.0 / 100 + 1.0 / 1000)
+    excess = jnp.asarray(np.where(removed, 2.0 * signs + apart, signs))
+    assert removal_is_telling(excess, jnp.asarray(1.0 - removed)) == telling
+
+
+@pytest.mark.parametrize(("count", "telling"), [(ENOUGH, False), (ENOUGH - 0.5, True)])
+def test_fewer_removed_than_enough_are_believed(count, telling):
+    """Nothing tells them apart; of one row half may be removed."""
+    removed = np.clip(count - np.arange(200), 0.0, 1.0)
+    excess = np.where(np.arange(200) % 2, 1.0, -1.0)
+    assert removal_is_telling(jnp.asarray(excess), jnp.asarray(1.0 - removed)) == telling
 
 
 def test_a_handful_of_removed_rows_is_believed(rows):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards import RewardFit, fit_differences
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.scarcity import scarce_directions, secured
+from robust_rlhf_jax.rewards.scarcity import _beyond, scarce_directions, secured
 
 from .worlds import N, draw_labels, normal_pairs
 
@@ -79,6 +79,59 @@ def test_lies_by_some_of_the_few_leave_the_rest_known():
         secured(jnp.asarray(x, jnp.float32), f, jnp.float32(0.1)).information for f in (found, disputed)
     )
     np.testing.assert_allclose(np.asarray(there)[:4, :4], np.asarray(here)[:4, :4], rtol=0.05, atol=3.0)
+
+
+def few(count):
+    """`count` rows of both signs alone show the first of three axes, the others the second, and none the third."""
+    z = np.zeros((200, 3), np.float32)
+    z[:count, 0] = np.where(np.arange(count) % 2, 3.0, -3.0)
+    z[count:, 1] = 1.0
+    return jnp.asarray(z)
+
+
+@pytest.mark.parametrize(("share", "scarce"), [(17.9, False), (18.9, False), (19.0, True), (20.0, True)])
+def test_a_direction_is_scarce_if_the_share_holds_more_than_nine_tenths_of_it(share, scarce):
+    """Of twenty rows alike: eighteen hold nine tenths and no more."""
+    found = np.asarray(scarce_directions(few(20), jnp.float32(share / 200)))
+    expected = np.diag([1.0, 0.0, 0.0]) if scarce else np.zeros((3, 3))
+    np.testing.assert_allclose(found.T @ found, expected, atol=1e-5)
+    assert (np.linalg.norm(found, axis=1) > 0).sum() == scarce
+
+
+@pytest.mark.parametrize(("degrees", "kept"), [(0.0, False), (40.0, False), (50.0, True), (90.0, True)])
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_of_the_doubted_only_what_is_at_more_than_45_degrees_to_the_scarce_counts(degrees, kept, length):
+    """Its part beyond the scarce direction, at length 1; a row of zeros is no direction."""
+    angle = np.deg2rad(degrees)
+    doubted = np.zeros((3, 3), np.float32)
+    doubted[1] = length * np.array([np.cos(angle), np.sin(angle), 0.0])
+    scarce = np.diag([1.0, 0.0, 0.0]).astype(np.float32)
+    found = np.asarray(_beyond(jnp.asarray(doubted), jnp.asarray(scarce)))
+    np.testing.assert_allclose(found.T @ found, np.diag([0.0, float(kept), 0.0]), atol=1e-5)
+
+
+def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_the_rest(x64):
+    """In NumPy: rows and θ without the doubted span, each row by the share of its squared length that is left."""
+    x, labels = normal_pairs(0, 200)
+    x[9] = 0.0
+    pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
+    z, to_theta, from_theta = (np.asarray(part) for part in (pairs.z, pairs.to_theta, pairs.from_theta))
+    rng = np.random.default_rng(0)
+    theta, undisputed, doubted = rng.normal(size=6), rng.uniform(size=200), np.zeros((6, 6))
+    doubted[[1, 4]] = rng.normal(size=(2, 6)) * [[1e-2], [30.0]]
+    found = RewardFit(*[None] * 10)._replace(
+        theta=jnp.asarray(theta), undisputed=jnp.asarray(undisputed), doubted=jnp.asarray(doubted)
+    )
+    sure = secured(jnp.asarray(x), found, jnp.asarray(0.0))
+    basis = np.linalg.qr((doubted[[1, 4]] @ from_theta.T).T)[0]
+    clear = np.eye(6) - basis @ basis.T
+    t, rows = clear @ from_theta @ theta, z @ clear
+    length = np.sum(z**2, axis=1)
+    counts = undisputed * np.sum(rows**2, axis=1) / np.where(length > 0, length, 1.0)
+    size = np.maximum(np.abs(rows @ t), 1e-3)
+    known = (rows.T * (counts * np.tanh(size / 2) / (2 * size))) @ rows
+    np.testing.assert_allclose(sure.theta, to_theta @ t, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(sure.information, from_theta.T @ known @ from_theta, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])

@@ -1,5 +1,6 @@
 """`contradicting` beside the formula in NumPy; honest suspects come back, and liars do not."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,12 +10,12 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.rewards import score_test
+from robust_rlhf_jax.rewards import examination, score_test
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.examination import examine
 from robust_rlhf_jax.rewards.weighted_fit import PRIOR, information
 
-from .worlds import THETA, K, N, normal_pairs, planted, rare_pairs, sparse_pairs
+from .worlds import THETA, K, N, draw_labels, normal_pairs, planted, rare_pairs, rows_of, sparse_pairs
 
 
 @jax.jit
@@ -96,6 +97,83 @@ def test_all_suspects_go_where_the_last_of_them_still_contradict(x64):
     out, settled = contradicting(pairs, *map(jnp.asarray, arrays))
     np.testing.assert_array_equal(out, bad)
     assert settled
+
+
+@pytest.mark.parametrize(("left", "gone"), [(10.0, 10), (9.5, 9), (0.0, 0)])
+def test_as_many_chunks_go_as_are_left(left, gone, x64):
+    """Forty liars, a fortieth of whom is one."""
+    x, labels, bad = planted(*normal_pairs(0), 0.04, 3.0)
+    pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(labels))
+    t = np.linalg.solve(np.asarray(pairs.to_theta), THETA)
+    out, settled = contradicting(pairs, *map(jnp.asarray, (1.0 - bad, 1.0 * bad, t, left, 1.0)))
+    assert jnp.sum(out) == gone
+    assert settled == (gone == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mass", [1.0, 0.004])
+def test_chunks_are_of_equal_mass_whatever_the_mass(mass):
+    """Of suspects alone, the largest share first."""
+    rng = np.random.default_rng(0)
+    share, suspects = rng.normal(size=200), np.where(np.arange(200) < 120, mass, 0.0)
+    found = np.asarray(
+        score_test._chunks(jnp.asarray(share, jnp.float32), jnp.asarray(suspects, jnp.float32))
+    )
+    place = np.argsort(np.argsort(-share[:120]))
+    assert np.abs(found[:120] - (place + 0.99) * score_test.CHUNKS / 120).max() < 1.01
+    assert (np.bincount(found[:120], minlength=score_test.CHUNKS) <= 4).all()
+
+
+@pytest.mark.slow
+def test_where_all_are_suspects_the_last_counts_too():
+    """Nine of mass 1 and, of the least share, one of 31."""
+    found = score_test._chunks(10.0 - jnp.arange(10.0), jnp.ones(10).at[9].set(31.0))
+    np.testing.assert_array_equal(found, [1, 2, 3, 4, 5, 6, 7, 8, 9, score_test.CHUNKS - 1])
+
+
+@pytest.mark.slow
+def test_an_axis_that_no_row_shows_changes_no_decision(x64):
+    x, labels, _ = planted(*normal_pairs(0), 0.04, 2.0)
+    suspects = np.where(np.arange(N) < 100, 1.0, 0.0)
+    decisions = []
+    for z in (x, np.insert(x, 3, 0.0, axis=1)):
+        pairs = rows_of(z, labels, jnp.float64)
+        pairs = eqx.tree_at(lambda p: p.rank, pairs, jnp.asarray(K))
+        t = jnp.asarray(THETA if z is x else np.insert(THETA, 3, 0.0))
+        given = map(jnp.asarray, (1.0 - suspects, suspects, t, 200.0, 1.0))
+        decisions.append(contradicting(pairs, *given))
+    assert 0 < np.sum(decisions[0][0]) < 100
+    np.testing.assert_array_equal(decisions[0][0], decisions[1][0])
+    assert decisions[0][1] == decisions[1][1]
+
+
+def readmitted_by(decide, monkeypatch, suspects=20):
+    """`examine` with a stand-in for the score test: the pairs that stay, of whom the first were suspects."""
+
+    def contradicting(pairs, suspects, t, factor, left, overdispersion):
+        assert overdispersion == 1.0
+        return decide(suspects)
+
+    monkeypatch.setattr(examination, "contradicting", contradicting)
+    proposal = jnp.where(jnp.arange(60) < suspects, 0.0, 1.0)
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 2))
+    pairs = rows_of(z, draw_labels(rng, z, np.ones(2)))
+    return np.asarray(examine(pairs, proposal, jnp.float32(30.0), jnp.zeros(2), outliers=False).weights)
+
+
+@pytest.mark.slow
+def test_suspects_come_back_after_the_last_round(monkeypatch):
+    """A test that lets one go in each round, and never ends."""
+    kept = readmitted_by(lambda left: (jax.nn.one_hot(jnp.argmax(left), 60), jnp.asarray(False)), monkeypatch)
+    np.testing.assert_array_equal(kept, np.arange(60) >= score_test.ROUNDS)
+
+
+@pytest.mark.slow
+def test_a_single_suspect_is_tested_too(monkeypatch):
+    for out in (0.0, 1.0):
+        kept = readmitted_by(lambda left, out=out: (out * left, jnp.asarray(True)), monkeypatch, suspects=1)
+        np.testing.assert_array_equal(kept, np.where(np.arange(60) < 1, 1.0 - out, 1.0))
 
 
 @pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])

@@ -13,7 +13,7 @@ from robust_rlhf_jax.rewards import selection
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.explanations import Explanations
 
-from .worlds import THETA, K, N, normal_pairs, planted
+from .worlds import THETA, K, N, normal_pairs, planted, rows_of
 
 n, E = 90, 4
 neutral_rows = jax.jit(selection._neutral_rows)
@@ -56,6 +56,74 @@ def test_needed_corruption_cell_by_cell(seed, size):
                     total += max(abs(excess) - spread, 0.0)
             most = max(most, total / n)
         np.testing.assert_allclose(found, most, rtol=1e-4, atol=1e-5)
+
+
+def numpy_judgement(z, labels, t, weights, by_evidence, far, epsilon):
+    """The docstrings of `selection` in float64; the corruption needed is that of `needed_corruption`."""
+    predicted = t @ z.T
+    margins, pairs_in_all = labels * predicted, len(labels)
+    surest = np.max([ranks(np.abs(row)) for row in predicted], axis=0)
+    share = min(1 - 2 * epsilon, selection.NEUTRAL)
+    neutral = surest <= np.sort(surest)[int(np.floor(share * (pairs_in_all - 1)))]
+    chance = [scipy.special.expit(scale * margins) for scale in selection.SCALES]
+    fair = np.stack([np.log((1 - epsilon) * p + epsilon / 2) for p in chance])[:, :, neutral]
+    best = fair[np.argmax(fair.mean(axis=2), axis=0), np.arange(len(t))]
+    error = np.std(best - best[0], axis=1) / np.sqrt(neutral.sum())
+    places = np.stack([ranks(row) for row in predicted])
+    needed = np.asarray(needed_corruption(rows_of(z, labels, jnp.float64), jnp.asarray(predicted), places))
+    scores = best.mean(axis=1) - selection.PRICE * needed
+    most = selection.ADMISSIBLE * epsilon + selection.SLACK
+    admissible = (needed <= max(most, 1.05 * needed.min() + 0.005)) & (1 - weights.mean(axis=1) <= most)
+    against = predicted[0] * predicted < 0
+    lost = np.where(against, np.abs(2 * scipy.special.expit(predicted) - 1), 0.0)
+    at_stake = np.sum(weights * lost, axis=1) / weights.sum(axis=1)
+    gone = 1 - weights
+    absurd = gone @ far > selection.ABSURD * gone.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lead = np.where(scores == scores[0], 0.0, (scores - scores[0]) / error)
+    better = (lead > selection.AHEAD) & (at_stake > selection.MATERIAL) | (lead > selection.CERTAIN) & absurd
+    eligible = admissible & (better if admissible[0] else np.arange(len(t)) > 0)
+    standing = np.where(eligible, scores, -np.inf)
+    chosen = np.flatnonzero(standing >= standing.max() - selection.ALIKE)[0] if eligible.any() else 0
+    near = admissible & by_evidence & (scores >= scores[chosen] - selection.CERTAIN * error)
+    return chosen, near | (np.arange(len(t)) == chosen), scores, needed, admissible, at_stake, lead
+
+
+@pytest.mark.slow
+def test_the_verdict_is_that_of_the_definition(x64):
+    """On mixtures of honest pairs, planted pairs and flips, by rewards between the truth and what the liars say."""
+    seen = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        epsilon = rng.choice([0.02, 0.05, 0.1, 0.2])
+        z, labels, bad = planted(
+            *normal_pairs(seed, 400), rng.choice([0.0, 0.05, 0.2]), rng.choice([0.5, 2.0])
+        )
+        labels[rng.uniform(size=400) < rng.choice([0.0, 0.1])] *= -1
+        t = rng.choice([0.3, 1.0, 1.5], (E, 1)) * THETA + rng.choice([0.0, 0.2, 1.0], (E, 1)) * rng.normal(
+            size=(E, K)
+        )
+        t[rng.integers(E)] = 0.0 if seed % 4 == 0 else THETA
+        weights = np.stack([np.ones(400), 1.0 - bad, *(rng.uniform(size=(2, 400)) < 1 - epsilon)])
+        by_evidence, far = (
+            rng.uniform(size=E) < 0.7,
+            rng.uniform(size=400) < rng.choice([0.0, 0.04, 0.06, 0.2]),
+        )
+        pairs = eqx.tree_at(lambda p: p.far, rows_of(z, labels, jnp.float64), jnp.asarray(far))
+        claims = Explanations(*map(jnp.asarray, (t, weights, by_evidence)), jnp.zeros((K, K)))
+        found = judge(pairs, claims, jnp.asarray(epsilon))
+        expected = numpy_judgement(z, labels, t, weights, by_evidence, far, epsilon)
+        assert found.chosen == expected[0]
+        np.testing.assert_array_equal(found.plausible, expected[1])
+        np.testing.assert_array_equal(found.admissible, expected[4])
+        for name, value in zip(
+            ("scores", "needed", "at_stake", "lead"), (*expected[2:4], *expected[5:]), strict=True
+        ):
+            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-8, atol=1e-10)
+        seen.add((int(found.chosen), bool(found.admissible[0]), int(found.plausible.sum())))
+    assert {chosen for chosen, _, _ in seen} == set(range(E))
+    assert {plain for _, plain, _ in seen} == {True, False}
+    assert {count for *_, count in seen} >= {1, 2, 3}
 
 
 def verdict(x, labels, thetas, weights, by_evidence, epsilon):

@@ -9,10 +9,20 @@ import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.rewards import weighted_fit
+from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.rewards import newton, weighted_fit
 from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.plain_fit import plain_fit as maximum_likelihood_alone
 
-from .worlds import draw_labels, maximum_likelihood, normal_pairs, plain_fit, rare_pairs, sparse_pairs
+from .worlds import (
+    draw_labels,
+    maximum_likelihood,
+    normal_pairs,
+    plain_fit,
+    rare_pairs,
+    rows_of,
+    sparse_pairs,
+)
 
 n, k = 200, 6
 
@@ -155,6 +165,57 @@ def test_whatever_highs_separates_is_found(wide, seed, length, kind):
         assert found
     elif found:
         assert np.abs(x @ maximum_likelihood(x, labels)).max() > 10
+
+
+def test_maximum_likelihood_alone_is_the_same_fit(x64):
+    x, labels = normal_pairs(n=n)
+    np.testing.assert_allclose(
+        maximum_likelihood_alone(jnp.asarray(x), jnp.asarray(labels)),
+        maximum_likelihood(x, labels),
+        rtol=1e-6,
+    )
+
+
+def test_a_column_of_zeros_separates_nothing():
+    x, labels = normal_pairs(n=n)
+    x[:, 2] = 0.0
+    assert not says_separable(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32))
+
+
+def test_rows_of_zeros_separate_nothing():
+    assert not says_separable(jnp.zeros((n, k)), jnp.ones(n))
+
+
+@pytest.mark.parametrize(
+    ("count", "flat"),
+    [
+        (100, weighted_fit.FLAT),
+        (1000, 4000 * float(np.finfo(np.float32).eps)),
+        (40_000, weighted_fit.FLAT_AT_MOST),
+    ],
+)
+def test_labels_separate_where_their_variance_is_flat(count, flat):
+    """One axis, the same margin for all pairs: what counts as flat grows with the pairs, between its two bounds."""
+    pairs = rows_of(np.ones((count, 1)))
+    for variance, expected in ((0.85 * flat, True), (1.15 * flat, False)):
+        margin = scipy.special.logit(0.5 + np.sqrt(0.25 - variance))
+        plain = weighted_fit.WeightedFit(jnp.full(1, margin), None, None, None, jnp.asarray(False))
+        assert weighted_fit.separable(pairs, plain) == expected
+
+
+@pytest.mark.parametrize(("share", "there"), [(0.99, False), (1.0, True)])
+def test_the_radius_counts_as_reached_within_a_thousandth(share, there, monkeypatch):
+    """With a stand-in for the fit."""
+    x, labels = normal_pairs(n=n)
+    pairs = rows_of(x, labels)
+    end = jnp.zeros(k).at[2].set(-share * weighted_fit.RADIUS)
+    monkeypatch.setattr(weighted_fit, "maximise", lambda *_: newton.Optimum(end, None, None, None))
+    assert weighted_fit.fit(pairs, jnp.ones(n), end).at_radius == there
+
+
+def test_the_first_factor_is_of_the_largest_curvature_a_label_can_have():
+    factor = weighted_fit.first_factor(jnp.zeros(3))
+    np.testing.assert_array_equal(factor @ factor.T, label_variance(jnp.zeros(())) * np.eye(3))
 
 
 def test_secant_information_is_the_bound_of_jaakkola_and_jordan(x64):

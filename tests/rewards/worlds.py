@@ -6,10 +6,19 @@ import scipy.special
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax.rewards import RewardFit, fit_differences
+from robust_rlhf_jax.rewards.coordinates import Pairs
 from robust_rlhf_jax.rewards.weighted_fit import fit
 
 N, K = 1000, 6
 THETA = np.array([1.0, -1.0, 0.5, -0.5, 1.0, 1.2])
+
+
+def rows_of(z, labels=1.0, dtype=jnp.float32) -> Pairs:
+    """`Pairs` of rows that are taken as they are."""
+    n, r = np.shape(z)
+    eye = jnp.eye(r, dtype=dtype)
+    labels = jnp.broadcast_to(jnp.asarray(labels, dtype), n)
+    return Pairs(jnp.asarray(z, dtype), labels, eye, eye, jnp.asarray(r), jnp.zeros(n, bool))
 
 
 def plain_fit(pairs):

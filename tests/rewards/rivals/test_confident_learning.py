@@ -58,6 +58,19 @@ def test_a_model_that_is_mostly_wrong_counts_a_pair_for_its_likelier_class(seed,
     np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
 
 
+@pytest.mark.parametrize("own", [0.3, 0.45])
+@pytest.mark.parametrize("count", [5, 8])
+def test_a_class_that_is_wrong_throughout_keeps_as_many_as_cleanlab_keeps(count, own, x64):
+    cleanlab_filter = pytest.importorskip("cleanlab.filter")
+    given = np.arange(30) < count
+    confidence = np.where(given, own, np.linspace(0.55, 0.95, 30)) - 1e-3 * np.arange(30)
+    chance = np.where(given, confidence, 1 - confidence)
+    theirs = cleanlab_filter.find_label_issues(
+        given.astype(int), np.stack([1 - chance, chance], axis=1), filter_by="prune_by_noise_rate", n_jobs=1
+    )
+    np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
+
+
 def test_out_of_fold_probabilities_never_saw_their_pair(x64):
     """Each pair's probability is that of SciPy's fit to the other folds."""
     x, labels, _ = sample(2, n=60, noise=1.0)
@@ -80,8 +93,26 @@ def test_the_rest_is_fitted_plainly(x64):
     assert fit.status == Status.CONVERGED
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("folds", [FOLDS, 4])
+def test_every_second_block_of_folds_is_turned_to_class_1(folds, x64):
+    x, labels, _ = sample(3)
+    fit = confident_learning(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=10.0, folds=folds)
+    confidence, _ = out_of_fold_confidence(jnp.asarray(x), jnp.asarray(labels), jnp.asarray(10.0), folds)
+    np.testing.assert_allclose(fit.suspicion, 1 - confidence, rtol=1e-9)
+    blocks = np.zeros(200, bool)
+    for start in range(folds, 200, 2 * folds):
+        blocks[start : start + folds] = True
+    np.testing.assert_array_equal(fit.weights, 1 - prune(confidence, jnp.asarray(blocks)))
+
+
 def test_nothing_to_prune():
     """All labels as likely as each other or certain: no pair's own label is the less likely one."""
     given = jnp.asarray([True, False] * 4)
     np.testing.assert_array_equal(prune(jnp.full(8, 0.5), given), 0.0)
     np.testing.assert_array_equal(prune(jnp.ones(8), given), 0.0)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        confident_learning(*map(jnp.asarray, sample()[:2]), 0.1, 10.0)

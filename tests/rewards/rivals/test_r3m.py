@@ -10,7 +10,7 @@ import scipy.special
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic
-from robust_rlhf_jax.rewards.rivals.r3m import CLIPPED, r3m
+from robust_rlhf_jax.rewards.rivals.r3m import CLIPPED, SETTLED, OffsetRounds, OffsetState, r3m
 
 
 def sample(seed=0, n=60):
@@ -58,3 +58,36 @@ def test_as_many_offsets_as_pairs_may_be_corrupt(x64):
     margins = labels * (x @ fit.theta)
     assert margins[clipped].max() < margins[~clipped].min()
     assert (np.argsort(-np.asarray(fit.suspicion)) == np.argsort(margins)).all()
+    # The offset of a clipped pair lifts it to the lowest margin that is not clipped, and its slope is the same there.
+    lowest = margins[clipped] + np.asarray(fit.suspicion)[clipped] - np.logaddexp(0.0, -margins[clipped])
+    np.testing.assert_allclose(lowest, lowest[0], rtol=1e-9)
+    np.testing.assert_allclose(fit.suspicion[~clipped], np.logaddexp(0.0, -margins[~clipped]), atol=1e-2)
+    ratio = scipy.special.expit(-lowest) / scipy.special.expit(-margins[clipped])
+    np.testing.assert_allclose(fit.weights[clipped], ratio, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "moved", "ended"),
+    [
+        (-3.0, 0.99 * 4.0 * SETTLED, True),
+        (-3.0, 1.01 * 4.0 * SETTLED, False),
+        (0.0, 0.99 * SETTLED, True),
+        (0.0, 1.01 * SETTLED, False),
+        (-np.inf, np.inf, False),
+        (-np.inf, 0.0, True),
+    ],
+)
+def test_the_rounds_end_once_the_clipping_margin_moves_little(lowest, moved, ended):
+    """Relative to 1 and its size; before the first round it is −∞ and has not moved."""
+    state = OffsetState(None, jnp.float32(lowest), jnp.float32(moved))
+    status = OffsetRounds(jnp.float32(0.2)).terminate(None, state)
+    assert status == (Status.CONVERGED if ended else Status.RUNNING)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        r3m(*map(jnp.asarray, sample()), 0.1, 10.0)
+    rounds = OffsetRounds(jnp.float32(0.2))
+    for call in (rounds.init, lambda problem, key: rounds.step(problem, None, key)):
+        with pytest.raises(TypeError, match="positional argument"):
+            call(None, None)

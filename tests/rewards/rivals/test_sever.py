@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from likelihood.logistic_reference import slsqp
 
 from robust_rlhf_jax._iterate import Status
@@ -37,6 +38,16 @@ def test_rounds_equal_a_reference(x64):
         fit.theta, slsqp(x[kept], labels[kept], np.ones(kept.sum()), RADIUS), atol=1e-4
     )
     assert fit.status == Status.CONVERGED
+    loss = np.logaddexp(0.0, -labels * (x @ np.asarray(fit.theta)))
+    np.testing.assert_allclose(fit.suspicion, loss + ~kept * loss.max(), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_no_more_pairs_go_than_there_are(x64):
+    """Six rounds of a fifth."""
+    x, labels, _, _ = sample()
+    fit = sever(jnp.asarray(x), jnp.asarray(labels), 0.4, radius=RADIUS, rounds=6)
+    np.testing.assert_array_equal(fit.weights, 0.0)
 
 
 def test_planted_pairs_go_and_are_the_most_suspicious(x64):
@@ -46,3 +57,8 @@ def test_planted_pairs_go_and_are_the_most_suspicious(x64):
     suspicion = np.asarray(fit.suspicion)
     assert suspicion[planted].min() > suspicion[~planted].max()
     assert theta @ fit.theta > 0.9 * np.linalg.norm(theta) * np.linalg.norm(fit.theta)
+
+
+def test_options_are_given_by_name():
+    with pytest.raises(TypeError):
+        sever(*map(jnp.asarray, sample()[:2]), 0.1, RADIUS)
