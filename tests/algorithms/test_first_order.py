@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Status, sample_preferences
-from robust_rlhf_jax.algorithms import FirstOrderConfig, first_order
+from robust_rlhf_jax.algorithms import DescentConfig, FirstOrderConfig, first_order
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.worlds import gridworld, normalised_gap
 
@@ -89,3 +89,23 @@ def test_fifty_short_games_and_twenty_longer_ones(small_mdp):
     found = first_order(jax.random.key(1), data, 0.0, oracle=Shortenable(small_mdp), config=config)
     assert found.diagnostics["oracle_calls"] == 71
     assert sorted(Shortenable.asked) == [100, 400]
+
+
+BAD = {
+    "no warm steps": ({"warm_steps": 0}, "warm_steps=0: give 1 or more"),
+    "negative polish": ({"polish_steps": -1}, "polish_steps=-1: give 0 or more"),
+    "no steps of the polish": ({"polish_warm_steps": 0}, "polish_warm_steps=0: give 1 or more"),
+    "smoothing": ({"descent": DescentConfig(gradient="zero_order")}, 'first_order takes gradient="oracle"'),
+    "derivative": ({"descent": DescentConfig(gradient="autodiff")}, 'first_order takes gradient="oracle"'),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_settings_are_named(case):
+    settings, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        FirstOrderConfig(**settings)
+
+
+def test_the_least_settings_are_allowed():
+    FirstOrderConfig(warm_steps=1, polish_steps=0, polish_warm_steps=1)
