@@ -327,7 +327,8 @@ def test_theory_parameters_balance_their_bound():
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "miss"), [(0.0, 0.1), (-1.0, 0.1), (0.1, 0.0), (0.1, 1.0), (np.nan, 0.1)]
+    ("accuracy", "miss"),
+    [(0.0, 0.1), (-1.0, 0.1), (np.nan, 0.1), *((0.1, miss) for miss in (0.0, -0.5, 1.0, 1.5, np.nan))],
 )
 def test_bad_theory_settings(accuracy, miss):
     with pytest.raises(ValueError, match="needs accuracy > 0"):

@@ -309,6 +309,15 @@ def test_a_plan_that_promises_nothing_is_descended_from(x64):
     """It promises −1: uncertainty of next to nothing is more than none."""
     found, _ = plan_among(np.array([[-1.0, 0.0]]), 1e12 * np.eye(2), np.array([1.0, 0.0]))
     assert found.calls == STEPS + 3
+    assert not found.pessimistic
+
+
+def test_the_behaviours_own_plan_leaves_nothing_uncertain(x64):
+    """It gains nothing over the reference, by the estimate and for certain: greedy, and nothing is descended for."""
+    found, _ = plan_among(np.zeros((1, 2)), np.eye(2), np.array([1.0, 0.5]))
+    assert found.calls == 1
+    assert not found.pessimistic
+    assert found.chosen.guaranteed == found.chosen.promised == 0
 
 
 @pytest.mark.slow

@@ -63,6 +63,21 @@ def test_the_game_of_a_data_set(whiten, world):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("whiten", [False, True])
+def test_a_direction_that_no_sample_shows_has_no_inverse(whiten, world):
+    """A fifth column that is the mean of the other four leaves four directions to regress on."""
+    _, data = world
+    mix = np.concatenate([np.eye(4), np.full((4, 1), 0.25)], axis=1).astype(np.float32)
+    doubled = dataclasses.replace(
+        data, features=data.features @ mix, state_features=data.state_features @ mix
+    )
+    game = prepare(dataclasses.replace(SHORT, whiten=whiten), doubled, jnp.float32(0.0))
+    for root in np.asarray(game.gram_root_inverse, np.float64):
+        assert np.sum(np.linalg.eigvalsh(4000 * root @ root.T) > 1e-3) == 4
+        assert np.linalg.eigvalsh(4000 * root @ root.T).max() < 1e4
+
+
 def bare_game(**fields):
     """A game of which nothing else is asked."""
     return Game(**dict.fromkeys(Game.__dataclass_fields__) | fields)
