@@ -260,6 +260,7 @@ def test_a_second_descent_does_not_hide_that_the_first_was_lost(x64):
     whole = descend(cone_in_a_box([0.3, 0.0]), key=jax.random.key(0), steps=50)
     assert then(fell, whole).status == Status.NONFINITE
     assert then(whole, whole).status == Status.CONVERGED
+    assert then(whole, fell).status == Status.NONFINITE
 
 
 def ended(theta, best, counts, status, history=None):
