@@ -190,6 +190,19 @@ def test_the_bonus_is_the_formula(data):
 
 
 @pytest.mark.slow
+def test_the_default_bonus_leaves_more_than_half_of_the_value_where_the_theorys_leaves_none(data, small_mdp):
+    """In multiples of what lies between the least return and the plain planner's value."""
+    oracles = RLSVI(), RLSVI(bonus="relative"), RLSVI(bonus="relative", bonus_scale=1.0)
+    plain, usual, theory = (
+        float(solve(oracle, prepare(oracle, data, jnp.asarray(0.05)), small_mdp.theta).value)
+        for oracle in oracles
+    )
+    least = float(np.asarray(small_mdp.rewards()).min(axis=(1, 2)).sum())
+    np.testing.assert_allclose(theory, least, rtol=1e-5)
+    assert least + 0.5 * (plain - least) < usual < plain
+
+
+@pytest.mark.slow
 def test_the_default_ridge_adds_little_to_the_bonus(data):
     usual, none = (
         prepare(RLSVI(bonus="relative", ridge=ridge), data, jnp.zeros(())).bonus
