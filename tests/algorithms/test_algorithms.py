@@ -225,9 +225,7 @@ def test_bad_input_is_named_in_one_sentence(name, case, world):
     assert ". " not in text.rstrip(".").replace("e.g. ", ""), "one sentence"
 
 
-@pytest.mark.parametrize(
-    "algorithm", [standard, uniform_coverage, condition_number, first_order, pessimistic_mle]
-)
+@pytest.mark.parametrize("algorithm", [standard, uniform_coverage, condition_number, pessimistic_mle])
 def test_options_go_by_name(algorithm):
     key, data, epsilon, *options = inspect.signature(algorithm).parameters.values()
     assert [each.kind for each in (key, data, epsilon)] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 3

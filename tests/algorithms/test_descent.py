@@ -106,9 +106,8 @@ class Bowl(eqx.Module):
         return Evaluation(value, bent - self.slope, Status.CONVERGED.array(), memory + 1)
 
 
-@pytest.mark.parametrize(
-    ("adaptive", "averaging"), [pytest.param(False, 0.0, marks=pytest.mark.slow), (True, 2.5)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("adaptive", "averaging"), [(False, 0.0), (True, 2.5)])
 def test_every_step_against_numpy(adaptive, averaging, x64):
     """Seven steps in a box, of which the last two are of length 0 since η has faded after five."""
     shape, slope, step_size, fade = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, 0.7]), 0.3, 5.0

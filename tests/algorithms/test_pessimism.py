@@ -15,6 +15,7 @@ import pytest
 import scipy.stats
 from bellman_flow import flow_constraints
 from scipy.optimize import linprog
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, preferences_from_options, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -345,7 +346,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("case", SETTINGS)
+@pytest.mark.parametrize("case", slow_where(lambda case: case != "default", SETTINGS))
 def test_a_configuration_becomes_a_descent_from_the_sets_centre(case):
     """D is half of the set's radius unless given."""
     settings, asked = SETTINGS[case]
@@ -368,6 +369,7 @@ def test_a_plan_is_made_at_the_average_and_judged_against_the_reference():
         assert found.oracle_status == Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_a_polish_goes_on_from_the_average_by_an_oracle_of_its_own():
     config, finer = DescentConfig(gradient="oracle", steps=5), Bowl(jnp.asarray(7.0))
     first = descended(BOX.centre, 2.0, 5)
@@ -409,6 +411,7 @@ def test_diagnostics_of_a_pessimist(kept):
     )
 
 
+@pytest.mark.slow
 def test_a_history_has_a_row_for_every_step():
     config = DescentConfig(gradient="oracle", steps=5, keep_history=True)
     found = minimised(config).descent

@@ -50,9 +50,7 @@ def test_nothing_is_spent_on_clean_data(world):
 
 
 @pytest.mark.parametrize("estimate", [0.0, 0.1, 0.9 * MOST / MARGIN, 1.1 * MOST / MARGIN, 0.45])
-def test_the_algorithm_is_told_a_little_more_than_the_estimate_and_never_too_much(
-    estimate, world, monkeypatch
-):
+def test_the_algorithm_is_told_a_little_more_than_the_estimate_and_never_too_much(estimate, monkeypatch):
     """With the groups asked for ε, and all other options handed on."""
     asked, told = [], []
 
