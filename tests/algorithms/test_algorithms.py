@@ -1,6 +1,7 @@
 """What every algorithm promises, and what Algorithm 1 gains over plain RLHF on corrupted data."""
 
 import dataclasses
+import inspect
 from functools import partial
 
 import jax
@@ -222,6 +223,26 @@ def test_bad_input_is_named_in_one_sentence(name, case, world):
     assert text.endswith(".")
     assert "\n" not in text
     assert ". " not in text.rstrip(".").replace("e.g. ", ""), "one sentence"
+
+
+@pytest.mark.parametrize("algorithm", [standard, uniform_coverage, condition_number, pessimistic_mle])
+def test_options_go_by_name(algorithm):
+    key, data, epsilon, *options = inspect.signature(algorithm).parameters.values()
+    assert [each.kind for each in (key, data, epsilon)] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 3
+    assert {each.kind for each in options} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["standard", "uniform_coverage", "pessimistic_mle", "pessimistic_mle_linear"]
+)
+def test_rewards_without_a_length_of_their_own_are_as_long_as_the_paper_allows(name, world):
+    """Labels that follow θ★ without exception fit the better the longer θ is: √(Hd) it is, or the radius asked for."""
+    mdp, data, key = world
+    labels = jnp.where(data.differences() @ data.flat(mdp.theta) > 0, 1.0, -1.0)
+    found = ALGORITHMS[name](key, dataclasses.replace(data, labels=labels), 0.0)
+    theta = found.diagnostics.get("theta_estimate", found.theta)
+    np.testing.assert_allclose(np.linalg.norm(theta), np.sqrt(12), rtol=1e-4)
 
 
 def test_too_few_pairs_to_split(world):

@@ -1,5 +1,9 @@
 """Projected subgradient descent: known minima, its switches, its history, and the theory's parameters."""
 
+import inspect
+import itertools
+from types import SimpleNamespace
+
 import chex
 import equinox as eqx
 import jax
@@ -7,10 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax._iterate import Status, iterate
+from robust_rlhf_jax._iterate import Status, iterate, worst_status
+from robust_rlhf_jax.algorithms import DescentConfig
 from robust_rlhf_jax.algorithms.descent import (
+    Descent,
     DescentProblem,
     Evaluation,
+    History,
     SubgradientDescent,
     descend,
     first_order_parameters,
@@ -83,6 +90,117 @@ def test_finds_the_kink_or_the_corner(name, centre, x64):
     assert found.best_value <= np.linalg.norm(expected - centre) + tolerance
 
 
+class Bowl(eqx.Module):
+    """½θᵀAθ − b·θ, at three calls an evaluation; what it remembers is how often it was asked."""
+
+    shape: jax.Array
+    slope: jax.Array
+
+    calls = 3
+
+    @property
+    def memory(self):
+        return jnp.zeros((), jnp.int32)
+
+    def evaluate(self, theta, memory, *, key):
+        bent = self.shape @ theta
+        value = 0.5 * theta @ bent - self.slope @ theta
+        return Evaluation(value, bent - self.slope, Status.CONVERGED.array(), memory + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("adaptive", "averaging"), [(False, 0.0), (True, 2.5)])
+def test_every_step_against_numpy(adaptive, averaging, x64):
+    """Seven steps in a box, of which the last two are of length 0 since η has faded after five."""
+    shape, slope, step_size, fade = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, 0.7]), 0.3, 5.0
+    start = jnp.asarray([-3.0, 0.2])
+    box = Box(jnp.zeros(2), jnp.asarray(1.0))
+    problem = DescentProblem(Bowl(shape, slope), box, start, jnp.asarray(step_size), fade)
+    solver = SubgradientDescent(adaptive, averaging, history_length=7)
+    found = run(problem, 7, solver)
+    state = iterate(solver, problem, key=jax.random.key(0), max_steps=7).state
+    theta, squares, average = np.clip(start, -1, 1), 0.0, np.zeros(2)
+    thetas, values, norms = [], [], []
+    for t in range(7):
+        gradient = shape @ theta - slope
+        thetas.append(theta)
+        values.append(0.5 * theta @ shape @ theta - slope @ theta)
+        norms.append(np.linalg.norm(gradient))
+        squares += norms[-1] ** 2
+        rate = step_size / (np.sqrt(squares) if adaptive else 1.0) * max(1 - t / fade, 0.0)
+        theta = np.clip(theta - rate * gradient, -1, 1)
+        average += (averaging + 1) / (t + 1 + averaging) * (theta - average)
+    np.testing.assert_allclose(found.theta, average, rtol=1e-12)
+    np.testing.assert_allclose(state.theta, theta, rtol=1e-12)
+    np.testing.assert_allclose(state.squares, squares, rtol=1e-12)
+    np.testing.assert_allclose(found.history.theta, thetas, rtol=1e-12)
+    np.testing.assert_allclose(found.history.value, values, rtol=1e-12)
+    np.testing.assert_allclose(found.history.gradient_norm, norms, rtol=1e-12)
+    np.testing.assert_allclose(found.best_value, min(values), rtol=1e-12)
+    np.testing.assert_allclose(found.best_theta, thetas[int(np.argmin(values))], rtol=1e-12)
+    assert (found.steps, found.calls, found.solves, state.memory) == (7, 21, 7, 7)
+    np.testing.assert_array_equal(found.history.theta[5], found.history.theta[6])
+
+
+def test_of_equally_good_iterates_the_first_is_the_best(x64):
+    """Steps of 1 about a kink at ½ go to and fro between 0 and 1."""
+    found = run(cone_in_a_box([0.5]), 4, SubgradientDescent(adaptive=False))
+    assert found.best_value == 0.5
+    assert found.best_theta == 0.0
+
+
+def test_one_step_by_the_default_solver(x64):
+    problem = cone_in_a_box([0.3, -0.2, 0.6])
+    usual = descend(problem, key=jax.random.key(0), steps=1)
+    assert usual.steps == 1
+    assert usual.history is None
+    np.testing.assert_array_equal(usual.theta, run(problem, 1, SubgradientDescent()).theta)
+
+
+def test_the_default_average_is_the_same_everywhere():
+    assert SubgradientDescent().averaging == DescentConfig().averaging
+
+
+@pytest.mark.parametrize(("oracle", "projection"), list(itertools.product(Status, Status)))
+def test_only_what_cannot_be_mended_ends_a_descent(oracle, projection):
+    state = SimpleNamespace(oracle_status=oracle.array(), projection_status=projection.array())
+    found = SubgradientDescent().terminate(None, state)
+    lost = oracle == Status.NONFINITE or projection in (Status.NONFINITE, Status.INFEASIBLE)
+    expected = worst_status(oracle.array(), projection.array()) if lost else Status.RUNNING
+    assert found == expected
+
+
+class Slope(eqx.Module):
+    """A plane of value 0 whose gradient and status are given."""
+
+    gradient: jax.Array
+    status: jax.Array
+
+    calls = 1
+    memory = None
+
+    def evaluate(self, theta, memory, *, key):
+        return Evaluation(jnp.zeros(()), self.gradient, self.status)
+
+
+@pytest.mark.parametrize("status", [Status.MAX_STEPS, Status.FILTER_REMOVED_TOO_MUCH, Status.INFEASIBLE])
+def test_what_an_oracle_complains_of_is_told_after_all_steps(status):
+    box = Box(jnp.zeros(2), jnp.asarray(1.0))
+    problem = DescentProblem(Slope(jnp.ones(2), status.array()), box, box.centre, jnp.asarray(0.1))
+    found = run(problem, 3, SubgradientDescent())
+    assert found.steps == 3
+    assert found.status == status
+
+
+def test_a_gradient_of_nan_is_nonfinite_whatever_the_oracle_says():
+    box = Box(jnp.zeros(2), jnp.asarray(1.0))
+    plane = Slope(jnp.full(2, jnp.nan), Status.CONVERGED.array())
+    found = run(DescentProblem(plane, box, box.centre, jnp.asarray(0.1)), 3, SubgradientDescent())
+    assert found.status == Status.NONFINITE
+    assert found.steps == 0
+    assert np.isfinite(found.theta).all()
+
+
 def test_averages_are_those_of_the_history(x64):
     """averaging = 0: the plain mean of θ_1 … θ_T; p: weights close to tᵖ."""
     problem = cone_in_a_box([0.3, -0.2, 0.6], step_size=0.1)
@@ -151,6 +269,48 @@ def test_a_second_descent_does_not_hide_that_the_first_was_lost(x64):
     whole = descend(cone_in_a_box([0.3, 0.0]), key=jax.random.key(0), steps=50)
     assert then(fell, whole).status == Status.NONFINITE
     assert then(whole, whole).status == Status.CONVERGED
+    assert then(whole, fell).status == Status.NONFINITE
+
+
+def ended(theta, best, counts, status, history=None):
+    """A descent that found `theta` and saw the value `best` there; `counts`: steps, calls, solves."""
+    theta = jnp.asarray(theta)
+    return Descent(theta, theta, jnp.asarray(best), *counts, jnp.asarray(status), history)
+
+
+@pytest.mark.parametrize(("bests", "kept"), [((1.0, 2.0), 0), ((2.0, 1.0), 1), ((1.0, 1.0), 1)])
+def test_two_descents_as_one(bests, kept):
+    thetas = ([1.0, 2.0], [3.0, 4.0])
+    history = [
+        History(jnp.asarray([b]), jnp.asarray([10 * b]), jnp.asarray([t]))
+        for b, t in zip(bests, thetas, strict=True)
+    ]
+    first = ended(thetas[0], bests[0], (3, 5, 11), Status.INFEASIBLE, history[0])
+    second = ended(thetas[1], bests[1], (17, 29, 41), Status.CONVERGED, history[1])
+    both = then(first, second)
+    np.testing.assert_array_equal(both.theta, thetas[1])
+    np.testing.assert_array_equal(both.best_theta, thetas[kept])
+    assert both.best_value == bests[kept]
+    assert (both.steps, both.calls, both.solves) == (20, 34, 52)
+    assert both.status == Status.CONVERGED
+    np.testing.assert_array_equal(both.history.value, bests)
+    np.testing.assert_array_equal(both.history.gradient_norm, 10 * np.asarray(bests))
+    np.testing.assert_array_equal(both.history.theta, thetas)
+    assert then(first._replace(history=None), second).history is None
+    assert then(first, second._replace(history=None)).history is None
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (descend, "key"),
+        (first_order_parameters, "longest"),
+        (SubgradientDescent.init, "key"),
+        (SubgradientDescent.step, "key"),
+    ],
+)
+def test_keys_and_bounds_go_by_name(function, name):
+    assert inspect.signature(function).parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def test_no_steps_are_refused():
@@ -177,7 +337,8 @@ def test_theory_parameters_balance_their_bound():
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "miss"), [(0.0, 0.1), (-1.0, 0.1), (0.1, 0.0), (0.1, 1.0), (np.nan, 0.1)]
+    ("accuracy", "miss"),
+    [(0.0, 0.1), (-1.0, 0.1), (np.nan, 0.1), *((0.1, miss) for miss in (0.0, -0.5, 1.0, 1.5, np.nan))],
 )
 def test_bad_theory_settings(accuracy, miss):
     with pytest.raises(ValueError, match="needs accuracy > 0"):
@@ -217,6 +378,14 @@ def test_the_printed_steps_of_theorem_5_1_miss_their_accuracy():
 
 
 def test_bad_first_order_settings():
-    for bad in ({"accuracy": 0.0}, {"longest": -1.0}, {"radius": float("nan")}):
+    for name, value in itertools.product(("accuracy", "longest", "radius"), (0.0, -0.5, float("nan"))):
+        bad = {name: value}
         with pytest.raises(ValueError, match="all must be positive"):
             first_order_parameters(**({"accuracy": 0.1, "horizon": 2, "dim": 3} | bad))
+
+
+def test_first_order_settings_may_be_small():
+    """2D(G + √H)/f, squared: here 2·½·(½ + √2)/.1."""
+    found = first_order_parameters(0.1, 2, 3, longest=0.5, radius=0.5)
+    np.testing.assert_allclose(found.steps, (10 * (0.5 + np.sqrt(2))) ** 2)
+    np.testing.assert_allclose(found.step_size, 1.0 / ((0.5 + np.sqrt(2)) * np.sqrt(found.steps)))

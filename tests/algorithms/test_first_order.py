@@ -1,6 +1,7 @@
 """Algorithm 4 does not depend on the last bit of the data, nor on the lanes beside it; what its descent costs."""
 
 import dataclasses
+import inspect
 from typing import ClassVar
 
 import jax
@@ -16,6 +17,31 @@ from robust_rlhf_jax.worlds import gridworld, normalised_gap
 # name: (cells a side, horizon, pairs)
 GRIDS = {"small": (4, 2, 300), "large": (6, 4, 1_000)}
 SEEDS = (0, 1)
+
+
+BAD = {
+    "no warm steps": ({"warm_steps": 0}, "warm_steps=0: give 1 or more"),
+    "negative polish": ({"polish_steps": -1}, "polish_steps=-1: give 0 or more"),
+    "no steps of the polish": ({"polish_warm_steps": 0}, "polish_warm_steps=0: give 1 or more"),
+    "smoothing": ({"descent": DescentConfig(gradient="zero_order")}, 'first_order takes gradient="oracle"'),
+    "derivative": ({"descent": DescentConfig(gradient="autodiff")}, 'first_order takes gradient="oracle"'),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_settings_are_named(case):
+    settings, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        FirstOrderConfig(**settings)
+
+
+def test_the_least_settings_are_allowed():
+    FirstOrderConfig(warm_steps=1, polish_steps=0, polish_warm_steps=1)
+
+
+def test_options_go_by_name():
+    _, _, _, *options = inspect.signature(first_order).parameters.values()
+    assert {each.kind for each in options} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def clean_grid(name, seed, dtype):

@@ -4,6 +4,8 @@ That pessimism pays where data have holes: `test_front_door.py`, and `benchmarks
 """
 
 import dataclasses
+import inspect
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -13,6 +15,7 @@ import pytest
 import scipy.stats
 from bellman_flow import flow_constraints
 from scipy.optimize import linprog
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, preferences_from_options, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -22,14 +25,40 @@ from robust_rlhf_jax.algorithms import (
     PessimisticMLEConfig,
     Smoothing,
     condition_number,
+    pessimism,
     pessimistic_mle,
 )
 from robust_rlhf_jax.algorithms._pessimistic_mle import _linear_set
-from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
-from robust_rlhf_jax.algorithms.pessimism import DOUBT, _explained_rewards, _likely_rewards
-from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
+from robust_rlhf_jax.algorithms.descent import (
+    Descent,
+    DescentProblem,
+    History,
+    SubgradientDescent,
+    descend,
+    then,
+)
+from robust_rlhf_jax.algorithms.pessimism import (
+    DOUBT,
+    ZETAS,
+    Pessimum,
+    Polish,
+    _bounded_length,
+    _explained_rewards,
+    _likely_rewards,
+    _zeta,
+    minimise_pessimistically,
+    pessimistic_solution,
+    resolve_reference,
+    robust_pessimism,
+)
+from robust_rlhf_jax.algorithms.pessimism_objective import (
+    PessimismObjective,
+    flat_features,
+    reference_features,
+)
 from robust_rlhf_jax.attacks import flip_confident
-from robust_rlhf_jax.kernels.smoothing import sample_directions
+from robust_rlhf_jax.kernels.smoothing import sample_directions, smoothed_gradient
+from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, theory_zeta
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle, OracleResult
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
@@ -176,6 +205,286 @@ def test_oracle_calls_are_counted(gradient, antithetic, calls, small_mdp64):
     assert descend(problem, key=jax.random.key(0), steps=3).calls == 3 * calls
 
 
+class Bowl(eqx.Module):
+    """V̂(θ) = ½c‖θ‖² + Σθ at a fixed policy; its own subgradient says otherwise, and a warm start is counted."""
+
+    curvature: jax.Array
+    lost_above: jax.Array | float = float("inf")
+
+    def prepare(self, data, epsilon, *, key):
+        return jnp.zeros(())
+
+    def shortened(self, steps):
+        return self
+
+    def start(self, prepared):
+        return jnp.zeros((), jnp.int32)
+
+    def solve(self, prepared, theta):
+        value = 0.5 * self.curvature * jnp.sum(theta**2) + jnp.sum(theta)
+        value = jnp.where(theta[0, 0] > self.lost_above, jnp.nan, value)
+        return OracleResult(value, theta[0], Status.CONVERGED.array(), 3.0 * self.curvature * theta)
+
+    def solve_from(self, prepared, theta, warm):
+        return self.solve(prepared, theta), warm + 1
+
+
+REFERENCE = jnp.arange(4.0) / 10
+THETA = jnp.asarray([0.5, -1.0, 0.25, 2.0])
+
+
+def bowl_objective(gradient, oracle=None, warm=False, smoothing=None):
+    """On θ of two steps and two features."""
+    oracle = Bowl(jnp.asarray(2.0)) if oracle is None else oracle
+    smoothing = Smoothing(n_directions=6, std=0.3) if smoothing is None else smoothing
+    return PessimismObjective(oracle, jnp.zeros(()), REFERENCE, smoothing, 2, False, gradient, warm)
+
+
+@pytest.mark.slow
+def test_the_objective_is_the_value_less_the_references(x64):
+    """By each gradient: the derivative of V̂, the oracle's own subgradient, or that of Gaussian smoothing."""
+    key, value = jax.random.key(0), np.sum(np.asarray(THETA) ** 2) + np.sum(THETA)
+    smoothed = smoothed_gradient(
+        lambda t: jnp.sum(t**2) + jnp.sum(t), THETA, key,
+        smoothing_std=jnp.asarray(0.3), n_directions=6, directions="orthogonal",
+    )  # fmt: skip
+    slopes = {"autodiff": 2 * THETA + 1, "oracle": 6 * THETA, "zero_order": smoothed.gradient}
+    for gradient, slope in slopes.items():
+        found = bowl_objective(gradient).evaluate(THETA, None, key=key)
+        np.testing.assert_allclose(found.value, value - REFERENCE @ THETA, rtol=1e-6)
+        np.testing.assert_allclose(found.gradient, slope - REFERENCE, rtol=1e-6)
+        assert found.status == Status.CONVERGED
+        assert found.memory is None
+
+
+def test_a_derivative_needs_no_subgradient_of_the_oracle():
+    class Silent(Bowl):
+        def solve(self, prepared, theta):
+            return dataclasses.replace(Bowl.solve(self, prepared, theta), subgradient=None)
+
+    found = bowl_objective("autodiff", Silent(jnp.asarray(2.0))).evaluate(THETA, None, key=None)
+    np.testing.assert_allclose(found.gradient, 2 * THETA + 1 - REFERENCE, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_smoothed_gradient_over_a_cliff_is_nonfinite_though_the_value_is_not():
+    oracle = Bowl(jnp.asarray(2.0), THETA[0])
+    found = bowl_objective("zero_order", oracle).evaluate(THETA, None, key=jax.random.key(0))
+    assert np.isfinite(found.value)
+    assert not np.isfinite(found.gradient).all()
+    assert found.status == Status.NONFINITE
+
+
+def test_a_warm_oracle_goes_on_from_its_last_answer():
+    objective = bowl_objective("oracle", warm=True)
+    assert objective.memory == 0
+    assert objective.evaluate(THETA, jnp.asarray(4), key=None).memory == 5
+    assert bowl_objective("oracle").memory is None
+    with pytest.raises(ValueError, match="ExactOracle cannot start warm"):
+        _ = bowl_objective("oracle", ExactOracle(None), warm=True).memory
+
+
+def test_a_shared_reward_counts_every_step():
+    """φ(τ) is summed over steps, and the oracle sees θ once a step: V̂ = ½·2·3‖θ‖² + 3Σθ for three."""
+    features = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    np.testing.assert_array_equal(flat_features(features, True), [6.0, 9.0])
+    np.testing.assert_array_equal(flat_features(features, False), np.arange(6.0))
+    theta = jnp.asarray([0.5, -1.0])
+    arguments = (Bowl(jnp.asarray(2.0)), jnp.zeros(()), jnp.zeros(2), Smoothing(), 3, True, "autodiff")
+    found = PessimismObjective(*arguments).evaluate(theta, None, key=None)
+    np.testing.assert_allclose(found.value, 3 * 1.25 - 3 * 0.5, rtol=1e-6)
+    np.testing.assert_allclose(found.gradient, 3 * (2 * theta + 1), rtol=1e-6)
+
+
+def test_default_smoothing_hardly_moves_the_value():
+    """By μL√k at most: a tenth of 2L√k, what V̂ may range over in the ball of radius √k."""
+    assert 0 < Smoothing().std < 0.1 * 2
+
+
+@pytest.mark.slow
+def test_the_reference_is_the_mean_of_what_was_recorded(make_mdp):
+    """A row per step, their sum where θ is shared, and of pooled data the mean step times the plan's."""
+    data = sample_preferences(jax.random.key(0), make_mdp(), 400)
+    mean = np.mean(np.asarray(data.features, np.float64), axis=(0, 1))
+    kinds = {
+        "own": (data, mean.reshape(-1)),
+        "shared": (dataclasses.replace(data, stationary=True), mean.sum(axis=0)),
+        "pooled": (
+            dataclasses.replace(data, stationary=True, planning_horizon=7),
+            7 * mean.mean(axis=0),
+        ),
+    }
+    for kind, expected in kinds.values():
+        np.testing.assert_allclose(reference_features(kind, jnp.float32(0.0)), expected, rtol=1e-4)
+
+
+PLAIN = SimpleNamespace(plan_steps=2, stationary=False, per_step=lambda theta: theta.reshape(2, 2))
+BOX = Box(jnp.asarray([0.1, -0.2, 0.3, 0.4]), jnp.asarray(1.5))
+
+
+def minimised(config, planner=None, polish=None):
+    key, nothing, oracle = jax.random.key(0), jnp.zeros(()), Bowl(jnp.asarray(2.0))
+    return minimise_pessimistically(key, PLAIN, nothing, oracle, BOX, REFERENCE, config, planner, polish)
+
+
+def descended(start, curvature, steps, distance=0.75, fade=None, solver=None):
+    """The descent alone: from `start` with D = `distance`, the steps falling to 0 over all of them."""
+    objective = bowl_objective("oracle", Bowl(jnp.asarray(curvature)))
+    fade = float(steps) if fade is None else fade
+    problem = DescentProblem(objective, BOX, start, jnp.asarray(distance), fade)
+    return descend(problem, key=jax.random.key(0), steps=steps, solver=solver)
+
+
+SETTINGS = {
+    "default": ({}, {}),
+    "no decay": ({"decay": False}, {"fade": np.inf}),
+    "given step": ({"step_size": 0.2}, {"distance": 0.2}),
+    "as printed": (
+        {"step_size": 0.2, "adaptive": False, "averaging": 0.0, "decay": False},
+        {"distance": 0.2, "fade": np.inf, "solver": SubgradientDescent(False, 0.0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", slow_where(lambda case: case != "default", SETTINGS))
+def test_a_configuration_becomes_a_descent_from_the_sets_centre(case):
+    """D is half of the set's radius unless given."""
+    settings, asked = SETTINGS[case]
+    found = minimised(DescentConfig(gradient="oracle", steps=5, **settings)).descent
+    expected = descended(BOX.centre, 2.0, 5, **asked)
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=1e-5)
+    assert found.calls == 5
+    assert found.history is None
+
+
+def test_a_plan_is_made_at_the_average_and_judged_against_the_reference():
+    config = DescentConfig(gradient="oracle", steps=5)
+    for planner, curvature in ((None, 2.0), (Bowl(jnp.asarray(5.0)), 5.0)):
+        found = minimised(config, planner)
+        theta = np.asarray(found.descent.theta)
+        value = 0.5 * curvature * np.sum(theta**2) + np.sum(theta)
+        np.testing.assert_allclose(found.value, value, rtol=1e-5)
+        np.testing.assert_allclose(found.objective, value - REFERENCE @ theta, rtol=1e-5)
+        np.testing.assert_array_equal(found.policy, theta[:2])
+        assert found.oracle_status == Status.CONVERGED
+
+
+@pytest.mark.slow
+def test_a_polish_goes_on_from_the_average_by_an_oracle_of_its_own():
+    config, finer = DescentConfig(gradient="oracle", steps=5), Bowl(jnp.asarray(7.0))
+    first = descended(BOX.centre, 2.0, 5)
+    expected = then(first, descended(first.theta, 7.0, 3))
+    found = minimised(config, polish=Polish(finer, 3)).descent
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=1e-5)
+    assert (found.steps, found.calls) == (8, 8)
+    for none in (None, Polish(finer, 0)):
+        np.testing.assert_allclose(minimised(config, polish=none).descent.theta, first.theta, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_diagnostics_of_a_pessimist(kept):
+    """The oracle's calls and the plan's, every stage's status, the history if it was kept; θ by steps."""
+    history = History(jnp.arange(3.0), jnp.arange(3.0) + 1, jnp.ones((3, 4))) if kept else None
+    theta, status = jnp.arange(4.0), Status.CONVERGED.array()
+    descent = Descent(theta, -theta, jnp.asarray(-2.0), 3, 12, 5, Status.SEPARABLE.array(), history)
+    found = Pessimum(descent, "plan", jnp.asarray(1.5), jnp.asarray(0.25), Status.MAX_STEPS.array())
+    solution = pessimistic_solution(PLAIN, found, status, BOX, {"zeta": 0.3})
+    assert solution.policy == "plan"
+    assert solution.value == 1.5
+    assert solution.status == Status.MAX_STEPS
+    np.testing.assert_array_equal(solution.theta, [[0.0, 1.0], [2.0, 3.0]])
+    told = dict(solution.diagnostics)
+    np.testing.assert_array_equal(told.pop("theta_estimate"), BOX.centre.reshape(2, 2))
+    past = {name: told.pop(name) for name in list(told) if name.startswith("history_")}
+    assert set(past) == ({"history_value", "history_gradient_norm", "history_theta"} if kept else set())
+    assert {name: float(value) for name, value in told.items()} == pytest.approx(
+        {
+            "objective": 0.25,
+            "best_objective": -2.0,
+            "oracle_calls": 13,
+            "projection_solves": 5,
+            "reward_status": Status.CONVERGED,
+            "descent_status": Status.SEPARABLE,
+            "oracle_status": Status.MAX_STEPS,
+            "zeta": 0.3,
+        }
+    )
+
+
+@pytest.mark.slow
+def test_a_history_has_a_row_for_every_step():
+    config = DescentConfig(gradient="oracle", steps=5, keep_history=True)
+    found = minimised(config).descent
+    assert found.history.value.shape == (5,)
+    assert np.isfinite(found.history.theta).all()
+    np.testing.assert_allclose(found.history.theta[0], BOX.centre, rtol=1e-6)
+
+
+def test_a_reference_is_flat_in_the_datas_precision():
+    reference = np.arange(4.0).reshape(2, 2)
+    data = SimpleNamespace(features=jnp.zeros(1), stationary=False)
+    np.testing.assert_array_equal(resolve_reference(reference, data, None), [0.0, 1.0, 2.0, 3.0])
+    data.stationary = True
+    np.testing.assert_array_equal(resolve_reference(reference, data, None), [2.0, 4.0])
+
+
+@pytest.mark.parametrize("status", Status)
+def test_labels_that_leave_theta_without_a_length_are_no_complaint(status):
+    assert _bounded_length(status.array()) == (Status.CONVERGED if status == Status.SEPARABLE else status)
+
+
+def test_zeta_by_name_or_number():
+    epsilon, rank, n_pairs = jnp.float32(0.1), jnp.asarray(5), jnp.float32(400.0)
+    data = SimpleNamespace(horizon=3, reward_dim=4)
+    found = {zeta: _zeta(zeta, epsilon, rank, n_pairs, data) for zeta in ("theory", "calibrated", 0.3)}
+    np.testing.assert_allclose(found["theory"], theory_zeta(0.1, 3, 4, 400.0), rtol=1e-6)
+    np.testing.assert_allclose(found["calibrated"], calibrated_zeta(0.1, 5, 400.0), rtol=1e-6)
+    np.testing.assert_allclose(found[0.3], 0.3, rtol=1e-6)
+    assert found[0.3].dtype == jnp.float32
+
+
+@pytest.mark.parametrize("zeta", [*ZETAS, 0.3])
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("radius", [None, 2.0])
+def test_the_first_part_of_the_data_gives_the_set_and_the_second_the_plan(
+    zeta, reuse, radius, holes, monkeypatch
+):
+    """The paper's two-way split; the set over explanations by its name alone, else that of the likelihood."""
+    _, data, reference = holes
+    seen = {}
+
+    def made(name):
+        def make(part, epsilon, radius, *zeta):
+            seen.update(kind=name, set=part, radius=float(radius), zeta=zeta)
+            return "allowed", "status", {}
+
+        return make
+
+    def plan(key, part, epsilon, oracle, allowed, target, descent, planner, polish):
+        seen.update(plan=part, allowed=allowed, target=target, planner=planner)
+
+    monkeypatch.setattr(pessimism, "_explained_rewards", made("explained"))
+    monkeypatch.setattr(pessimism, "_likely_rewards", made("likely"))
+    monkeypatch.setattr(pessimism, "minimise_pessimistically", plan)
+    monkeypatch.setattr(pessimism, "pessimistic_solution", lambda *arguments: arguments)
+    config = ConditionNumberConfig(zeta=zeta, reuse_data=reuse, radius=radius)
+    robust_pessimism(jax.random.key(0), data, jnp.asarray(0.1), reference, config, "oracle", "planner")
+    assert seen["kind"] == ("explained" if zeta == "explained" else "likely")
+    assert seen["zeta"] == (() if zeta == "explained" else (zeta,))
+    assert seen["radius"] == pytest.approx(np.sqrt(6) if radius is None else 2.0)
+    assert (seen["allowed"], seen["planner"]) == ("allowed", "planner")
+    np.testing.assert_allclose(seen["target"], np.ravel(reference))
+    parts = [seen["set"], seen["plan"]]
+    assert [part.n_pairs for part in parts] == [400 if reuse else 200] * 2
+    rows = {tuple(row) for part in parts for row in np.asarray(part.features).reshape(part.n_pairs, -1)}
+    assert len(rows) == len({tuple(row) for row in np.asarray(data.features).reshape(400, -1)})
+
+
+def test_the_key_of_an_objective_goes_by_name():
+    parameters = inspect.signature(PessimismObjective.evaluate).parameters
+    assert parameters["key"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
 def test_reference_of_the_data_is_the_behaviours(holes):
     mdp, _, reference = holes
     _, (policy, _) = partial_coverage_mdp(
@@ -247,12 +556,16 @@ BAD_SETTINGS = {
     "odd pairs": (lambda: Smoothing(n_directions=3, antithetic=True), "even number if antithetic"),
     "no width": (lambda: Smoothing(std=0.0), "smoothing μ must be positive"),
     "negative width": (lambda: Smoothing(std=-1.0), "smoothing μ must be positive"),
+    "no pairs": (lambda: Smoothing(n_directions=0, antithetic=True), "even number if antithetic"),
     "unknown directions": (lambda: Smoothing(directions="cubic"), "directions='cubic' is unknown"),
     "no chunk": (lambda: Smoothing(chunk=0), "chunk=0"),
     "no steps": (lambda: DescentConfig(steps=0), "steps=0"),
     "unknown gradient": (lambda: DescentConfig(gradient="magic"), "gradient='magic' is unknown"),
     "constant of no size": (lambda: DescentConfig(adaptive=False), "needs its size"),
     "no step": (lambda: DescentConfig(step_size=0.0), "step_size=0.0"),
+    "negative step": (lambda: DescentConfig(step_size=-0.5), "step_size=-0.5"),
+    "warm smoothing": (lambda: DescentConfig(warm_start=True), "not 'zero_order'"),
+    "warm derivative": (lambda: DescentConfig(gradient="autodiff", warm_start=True), "not 'autodiff'"),
     "negative averaging": (lambda: DescentConfig(averaging=-1.0), "averaging=-1.0"),
     "no warm steps": (lambda: FirstOrderConfig(warm_steps=0), "warm_steps=0"),
     "fewer than no polish": (lambda: FirstOrderConfig(polish_steps=-1), "polish_steps=-1"),
@@ -275,7 +588,8 @@ def test_bad_settings_are_named_in_one_sentence(case):
     [
         lambda: Smoothing(n_directions=1, chunk=1),
         lambda: Smoothing(n_directions=2, antithetic=True),
-        lambda: DescentConfig(steps=1, averaging=0.0),
+        lambda: DescentConfig(steps=1, averaging=0.0, step_size=0.01),
+        lambda: DescentConfig(gradient="oracle", warm_start=True),
         lambda: FirstOrderConfig(warm_steps=1, polish_steps=0, polish_warm_steps=1),
         lambda: ConditionNumberConfig(zeta=0.0),
     ],
@@ -384,6 +698,20 @@ def test_the_set_of_what_is_explained_is_the_ellipsoid_of_the_undisputed_pairs(x
             edge = np.sqrt(level / (way @ known @ way))
             for length, inside in ((0.97, True), (1.03, False)):
                 assert allowed.contains(found.theta + length * edge * way) == inside
+
+
+@pytest.mark.slow
+def test_where_every_pair_is_disputed_zeta_is_that_of_one_pair(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    labels = np.where(x[:, 0] + rng.logistic(size=200) > 0, 1.0, -1.0)
+    data = preferences_from_options(np.zeros_like(x), x, labels)
+    found = fit_data(data, jnp.float32(0.0))
+    disputed = found._replace(undisputed=0.0 * found.undisputed)
+    monkeypatch.setattr(pessimism, "fit_data", lambda data, epsilon: disputed)
+    _, _, extra = _explained_rewards(data, jnp.float32(0.0), jnp.float32(3.0))
+    np.testing.assert_allclose(extra["zeta"], scipy.stats.chi2.ppf(0.9, 3) / 2, rtol=0.01)
+    np.testing.assert_allclose(extra["removed_mass"], 0.0, atol=1e-6)
 
 
 def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():

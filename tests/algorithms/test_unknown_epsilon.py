@@ -1,11 +1,22 @@
 """An algorithm told the estimated ε is the algorithm at that ε; on clean data it is told 0."""
 
+import inspect
+from types import SimpleNamespace
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import attacks, estimate_epsilon, sample_preferences
-from robust_rlhf_jax.algorithms import uniform_coverage, unknown_epsilon
+from robust_rlhf_jax import (
+    Solution,
+    attacks,
+    estimate_epsilon,
+    preferences_from_options,
+    sample_preferences,
+)
+from robust_rlhf_jax.algorithms import _unknown_epsilon, uniform_coverage, unknown_epsilon
+from robust_rlhf_jax.algorithms._unknown_epsilon import MARGIN, MOST
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp
 
@@ -36,3 +47,32 @@ def test_nothing_is_spent_on_clean_data(world):
     mdp, clean = world
     found = unknown_epsilon(jax.random.key(3), clean, oracle=ExactOracle(mdp))
     assert float(found.diagnostics["epsilon"]) == 0.0
+
+
+@pytest.mark.parametrize("estimate", [0.0, 0.1, 0.9 * MOST / MARGIN, 1.1 * MOST / MARGIN, 0.45])
+def test_the_algorithm_is_told_a_little_more_than_the_estimate_and_never_too_much(estimate, monkeypatch):
+    """With the groups asked for ε, and all other options handed on."""
+    asked, told = [], []
+
+    def estimated(data, *, groups):
+        asked.append(groups)
+        return SimpleNamespace(estimate=jnp.float32(estimate))
+
+    def algorithm(key, data, epsilon, **options):
+        told.append((float(epsilon), options))
+        return Solution("policy", "theta", "value", "status", {"rank": 7})
+
+    monkeypatch.setattr(_unknown_epsilon, "estimate_epsilon", estimated)
+    rows, groups = np.eye(4), np.zeros(4, int)
+    data = preferences_from_options(np.zeros_like(rows), rows, np.ones(4))
+    found = unknown_epsilon(jax.random.key(0), data, algorithm=algorithm, groups=groups, oracle="mine")
+    expected = pytest.approx(min(MARGIN * estimate, MOST))
+    assert asked[0] is groups
+    assert told == [(expected, {"oracle": "mine"})]
+    assert found.diagnostics == {"rank": 7, "epsilon": expected}
+    assert found.policy == "policy"
+
+
+def test_options_go_by_name():
+    kinds = inspect.signature(unknown_epsilon).parameters
+    assert kinds["algorithm"].kind is kinds["groups"].kind is inspect.Parameter.KEYWORD_ONLY

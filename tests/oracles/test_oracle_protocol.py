@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Status, sample_preferences
-from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, Oracle, OracleResult, solve_many
+from robust_rlhf_jax.oracles import (
+    LSVI,
+    RLSVI,
+    ExactOracle,
+    Oracle,
+    OracleResult,
+    PrimalDual,
+    WarmOracle,
+    solve_many,
+)
 from robust_rlhf_jax.worlds import expected_features, optimal_policy
 
 ORACLES = {
@@ -85,15 +94,29 @@ def test_protocol(name, world, count_compilations):
     np.testing.assert_array_equal(solve_three(bad, thetas).status, int(expected))
 
 
+@pytest.mark.parametrize("name", [*ORACLES, "primal_dual"])
+def test_the_key_of_an_oracle_goes_by_name(name, world):
+    mdp, (data, _) = world
+    oracle = PrimalDual() if name == "primal_dual" else ORACLES[name](mdp)
+    with pytest.raises(TypeError, match="positional"):
+        oracle.prepare(data, 0.0, jax.random.key(0))
+
+
+def test_only_an_oracle_that_goes_on_from_an_answer_is_warm():
+    assert isinstance(PrimalDual(), WarmOracle)
+    assert not isinstance(LSVI(), WarmOracle)
+
+
 def test_chunks_change_nothing(world):
     _, (data, _) = world
     oracle = LSVI()
     prepared = jax.jit(lambda d: oracle.prepare(d, 0.0, key=None))(data)
     thetas = jnp.asarray(np.random.default_rng(1).normal(size=(5, 3, 4)), jnp.float32)
-    whole, parts = (jax.jit(lambda t, c=c: solve_many(oracle, prepared, t, c))(thetas) for c in (5, 2))
-    np.testing.assert_allclose(parts.value, whole.value, rtol=1e-5)
-    np.testing.assert_array_equal(parts.policy, whole.policy)
-    assert parts.value.shape == (5,)
+    whole, *others = (jax.jit(lambda t, c=c: solve_many(oracle, prepared, t, c))(thetas) for c in (5, 2, 1))
+    for parts in others:
+        np.testing.assert_allclose(parts.value, whole.value, rtol=1e-5)
+        np.testing.assert_array_equal(parts.policy, whole.policy)
+        assert parts.value.shape == (5,)
     with pytest.raises(ValueError, match="chunk=0"):
         solve_many(oracle, prepared, thetas, 0)
 

@@ -7,10 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from primal_dual_games import SHORT, prepare
 from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, sample_segments
 from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, PrimalDual
+from robust_rlhf_jax.oracles.primal_dual.data import SampleWeights, game_moments
+from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
 from robust_rlhf_jax.worlds import delivery_grid, normalised_gap, optimal_policy, random_linear_mdp
 
 ORACLES = {
@@ -50,6 +53,56 @@ def test_long_plans_from_short_segments(name, world):
         assert found.policy.shape == (20, 32, 4)
         assert normalised_gap(mdp, found.policy) < 0.05
         np.testing.assert_allclose(found.value, best, rtol=0.05)
+
+
+def test_pooled_transitions_are_one_sample_of_both_steps(small):
+    _, data = small
+    phi, following = transitions_per_step(data)
+    assert phi.shape == (1, 6000, 4)
+    for step in range(2):
+        rows = slice(3000 * step, 3000 * (step + 1))
+        np.testing.assert_array_equal(phi[0, rows], data.features[:, :, step].reshape(-1, 4))
+        np.testing.assert_array_equal(following[0, rows], data.states[:, :, step + 1].reshape(-1))
+
+
+def test_fresh_folds_of_pooled_data_hold_whole_pairs(small):
+    """Features are the pair's number and the step: a pair's four transitions stay together, with their s'."""
+    _, data = small
+    marks = 2 * np.arange(1500.0)[:, None, None] + np.arange(2.0)
+    marks = jnp.broadcast_to(jnp.asarray(marks, jnp.float32)[..., None], data.features.shape)
+    phi, following = fresh_folds(jax.random.key(0), dataclasses.replace(data, features=marks))
+    assert phi.shape == (5, 1200, 4)
+    seen, states = np.asarray(phi[..., 0]).astype(int), np.asarray(data.states)
+    for fold, arrived in zip(seen, np.asarray(following), strict=True):
+        pairs, steps = np.divmod(fold, 2)
+        assert (np.bincount(pairs, minlength=1500)[np.unique(pairs)] == 4).all()
+        assert (states[pairs, :, steps + 1] == arrived[:, None]).any(axis=1).all()
+    assert len(np.unique(seen // 2)) == 1500
+
+
+@pytest.mark.slow
+def test_a_pooled_game_plays_every_step_on_one_sample(small):
+    """Moments in NumPy from all transitions (s, φ, s'), of which the plan's step h is as good as any other."""
+    _, data = small
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    phi, before, after = np.asarray(game.phi[0]), *np.asarray(game.states)
+    assert game.horizon == 5
+    assert game.phi.shape == game.reward_phi.shape == (1, 6000, 4)
+    assert sorted(np.asarray(game.order).tolist()) == list(range(6000))
+    np.testing.assert_array_equal(before, np.moveaxis(np.asarray(data.states)[..., :-1], 2, 0).reshape(-1))
+    np.testing.assert_array_equal(after, np.moveaxis(np.asarray(data.states)[..., 1:], 2, 0).reshape(-1))
+    np.testing.assert_allclose(game.start, initial_state_weights(data))
+    ascent, arrival, flow = np.random.default_rng(0).uniform(size=(3, 5, 6000)).astype(np.float32)
+    found = jax.jit(game_moments)(game, SampleWeights(ascent, arrival, flow))
+    landed = np.eye(8)[after].T
+    for h in range(5):
+        up, down, came = (part[h] / part[h].sum() for part in (ascent, flow, arrival))
+        np.testing.assert_allclose(found.second[h], (phi.T * up) @ phi, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(found.flow_second[h], (phi.T * down) @ phi, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(found.landing[h], landed @ (phi * up[:, None]), rtol=1e-3, atol=1e-5)
+        expected = landed @ (phi * came[:, None]) if h else np.zeros((8, 4))
+        np.testing.assert_allclose(found.arriving[h], expected, rtol=1e-3, atol=1e-5)
+    np.testing.assert_array_equal(found.initial, game.start)
 
 
 def test_lsvi_counts_transitions(small):

@@ -1,6 +1,7 @@
 """The primal–dual oracle: convergence, subgradients, robustness, its options, its statuses, its memory."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import chex
 import equinox as eqx
@@ -13,6 +14,12 @@ from primal_dual_games import SHORT, prepare, solve
 from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
 from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle, theory_steps
+from robust_rlhf_jax.oracles.primal_dual.oracle import (
+    CAUTION,
+    PUBLISHED_POLICY_STEP,
+    PUBLISHED_STEP,
+    USUAL_COVERAGE,
+)
 from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
 from robust_rlhf_jax.worlds import (
     SoftmaxMixture,
@@ -69,12 +76,12 @@ def test_corrupted_transitions_mislead_plain_means_only(robust_means, large):
     assert gaps[1] <= 0.005
 
 
-def test_a_shorter_oracle_is_ten_times_as_cautious():
+def test_a_shorter_oracle_is_more_cautious():
     """And renews its weights about as often."""
     oracle = PrimalDual(steps=1000, refresh=40, policy_share=5.0)
     short = oracle.shortened(100)
     assert (short.steps, short.refresh) == (100, 20)
-    np.testing.assert_allclose(short.policy_share, 0.5)
+    np.testing.assert_allclose(short.policy_share, 5.0 * CAUTION)
     either = oracle.shortened(100, 30)
     assert (either.steps, either.refresh) == (100, 10)
 
@@ -247,10 +254,17 @@ def test_memory_stays_far_below_an_array_per_sample_and_action():
 BAD = {
     "steps": ({"steps": 0}, "steps=0"),
     "refresh": ({"steps": 100, "refresh": 30}, "multiple of refresh"),
+    "no refresh": ({"refresh": 0}, "refresh=0"),
     "filter steps": ({"filter_steps": -1}, "filter_steps=-1"),
     "means": ({"robust_means": "magic"}, "robust_means='magic'"),
     "step size": ({"step_size": 0.0}, "step_size=0.0 must be positive"),
     "step name": ({"step_size": "magic"}, "step_size='magic' is unknown"),
+    "later step name": ({"step_size": "zeal"}, "step_size='zeal' is unknown"),
+    "coverage of the theory": ({"step_size": "theory", "coverage": 0.0}, "coverage=0.0"),
+    "occupancy step of the theory": (
+        {"step_size": "theory", "occupancy_step": 0.1},
+        "occupancy_step=0.1 needs a number",
+    ),
     "occupancy step": ({"step_size": 0.1, "occupancy_step": 0.0}, "occupancy_step=0.0 must be positive"),
     "occupancy step alone": ({"occupancy_step": 0.1}, "occupancy_step=0.1 needs a number as step_size"),
     "policy share": ({"policy_share": 0.0}, "policy_share=0.0 must be positive"),
@@ -267,6 +281,153 @@ def test_bad_settings_are_named_in_one_sentence(case):
     with pytest.raises(ValueError, match=message) as error:
         PrimalDual(**settings)
     assert str(error.value).endswith(".")
+
+
+def test_the_least_settings_are_allowed():
+    PrimalDual(steps=1, refresh=1, filter_steps=0, averaging=0.0)
+    PrimalDual(step_size=1e-6, occupancy_step=1e-6, policy_step=1e-6, coverage=1e-6, tolerance=1e-6)
+    PrimalDual(policy_share=1e-6)
+
+
+def test_a_game_is_scaled_and_bounded_as_documented(world):
+    """θ to rewards of at most 1, ‖w_h‖ ≤ 2H√d, ‖β‖² ≤ the coverage; η adapts and α is the share of E‖φ‖²."""
+    mdp, data = world
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    start = SHORT.start(game)
+    problem, scale = SHORT._problem(game, 7.0 * mdp.theta, start)
+    largest = 7.0 * np.abs(np.asarray(mdp.rewards())).max()
+    np.testing.assert_allclose(scale, largest, rtol=1e-5)
+    np.testing.assert_allclose(problem.theta, 7.0 * np.asarray(mdp.theta) / largest, rtol=1e-5)
+    np.testing.assert_allclose(problem.radius_w, 2 * 3 * 4**0.5, rtol=1e-6)
+    np.testing.assert_allclose(problem.radius_beta, (USUAL_COVERAGE * 3 * 4) ** 0.5, rtol=1e-6)
+    np.testing.assert_allclose(problem.policy_step, SHORT.policy_share / game.mean_square, rtol=1e-6)
+    assert problem.step_size == 0
+    np.testing.assert_array_equal(problem.balance, [1.0, 1.0])
+    np.testing.assert_allclose(problem.averaging, SHORT.averaging)
+    assert problem.start is start
+    given = dataclasses.replace(SHORT, coverage=9.0)._problem(game, mdp.theta, start)[0]
+    np.testing.assert_allclose(given.radius_beta, 3.0, rtol=1e-6)
+    assert SHORT._problem(game, 0.0 * mdp.theta, start)[1] == 1.0
+
+
+STEPS = {
+    "published": ({"optimistic": False}, (PUBLISHED_STEP, 1.0, PUBLISHED_POLICY_STEP)),
+    "split": ({"sample_splitting": True}, (PUBLISHED_STEP, 1.0, 4.0)),
+    "adaptive": ({}, (0.0, 1.0, 4.0)),
+    "given": ({"step_size": 0.2}, (0.2, 1.0, 4.0)),
+    "given twice": ({"step_size": 0.2, "occupancy_step": 0.1}, (0.2, 0.5, 4.0)),
+    "longer for the occupancy": ({"step_size": 0.2, "occupancy_step": 0.3}, (0.2, 1.5, 4.0)),
+    "policy": ({"policy_step": 3.0}, (0.0, 1.0, 3.0)),
+    "theory": ({"step_size": "theory", "steps": 50}, theory_steps(5, 7, 3, 50, 2.0)),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_steps_and_their_ratio(case):
+    """E‖φ‖² is 2, so that a share of 8 makes α 4; the theory has two steps of w and β, and their ratio is asked."""
+    settings, (step, ratio, policy) = STEPS[case]
+    if case == "theory":
+        ratio = ratio / step
+    oracle = PrimalDual(**{"policy_share": 8.0} | settings)
+    game = SimpleNamespace(table=np.zeros((6, 3, 7)), horizon=5, mean_square=2.0)
+    np.testing.assert_allclose(oracle._steps(game, 2.0), (step, ratio, policy), rtol=1e-6)
+
+
+def test_a_traced_step_is_that_of_both_players():
+    game = SimpleNamespace(mean_square=2.0)
+    ratio = jax.jit(lambda step: dataclasses.replace(SHORT, step_size=step)._steps(game, 2.0)[1])
+    assert ratio(0.1) == 1.0
+
+
+@pytest.mark.parametrize("averaging", [0.0, 3.0, 30.0])
+@pytest.mark.parametrize("count", [0, 1, 25, 40])
+def test_members_weigh_what_the_average_gives_them(averaging, count):
+    """Iterate t joins with the share (p + 1)/(t + p); policies that were never played weigh nothing."""
+    state = SimpleNamespace(logits=jnp.zeros((40, 3, 4)), count=count)
+    found = dataclasses.replace(SHORT, averaging=averaging)._mixture_weights(state)
+    expected = np.zeros(40)
+    for t in range(1, max(count, 1) + 1):
+        share = (averaging + 1) / (t + averaging)
+        expected *= 1 - share
+        expected[t - 1] += share
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("residual", "length", "status"),
+    [
+        (0.125, 0.0, Status.CONVERGED),
+        (0.125, 2.0, Status.CONVERGED),
+        (0.126, 0.98, Status.INFEASIBLE),
+        (0.126, 1.0, Status.INFEASIBLE),
+        (0.126, 0.97, Status.MAX_STEPS),
+    ],
+)
+def test_status_says_whether_there_is_a_flow_in_the_ball(residual, length, status):
+    """A residual of at most the tolerance is one; else β at the edge of its ball, of radius 1, says there is none."""
+    beta = jnp.zeros((3, 4)).at[1, 2].set(length)
+    state = SimpleNamespace(means=SimpleNamespace(at=jnp.stack([jnp.full((3, 4), 5.0), beta])))
+    problem = SimpleNamespace(radius_beta=jnp.float32(1.0))
+    assert (
+        dataclasses.replace(SHORT, tolerance=0.125)._status(problem, state, jnp.float32(residual)) == status
+    )
+
+
+def test_a_flow_that_is_off_by_a_quarter_has_not_converged_by_default():
+    state = SimpleNamespace(means=SimpleNamespace(at=jnp.zeros((2, 3, 4))))
+    found = PrimalDual()._status(SimpleNamespace(radius_beta=1.0), state, jnp.float32(0.25))
+    assert found == Status.MAX_STEPS
+
+
+@pytest.mark.slow
+def test_a_game_that_is_lost_reports_its_last_whole_round(world):
+    """After one round of two: the first round's gap and residual in the reward's own unit, and no value."""
+    mdp, data = world
+    game = prepare(SHORT, data, jnp.float32(0.0))
+    theta = 7.0 * mdp.theta
+    problem, scale = SHORT._problem(game, theta, SHORT.start(game))
+    half = iterate(DescentAscent(2, 20, True, 0, "residual", 8), problem, max_steps=1)
+    lost = SHORT._result(problem, dataclasses.replace(half, status=Status.NONFINITE.array()), theta, scale)
+    assert lost.status == Status.NONFINITE
+    assert np.isnan(lost.value)
+    unfinished = SHORT._result(problem, half, theta, scale)
+    assert unfinished.status == Status.MAX_STEPS
+    state = half.state
+    expected = np.einsum("hdp,hd->hp", game.reward_second, state.means.at[1])
+    np.testing.assert_allclose(unfinished.subgradient, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(unfinished.value, np.sum(expected * theta), rtol=1e-4)
+    for found in (lost, unfinished):
+        details = found.details
+        np.testing.assert_allclose(details["gaps"], [scale * state.gaps[0], np.inf], rtol=1e-6)
+        np.testing.assert_array_equal(details["residuals"], [state.residuals[0], np.inf])
+        assert details["duality_gap"] == details["gaps"][0]
+        assert details["flow_residual"] == details["residuals"][0]
+        np.testing.assert_allclose(np.sum(found.policy.weights[:20]), 1.0, rtol=1e-5)
+        mean = np.einsum("t,thd->hd", found.policy.weights, state.logits)
+        chances = np.exp(np.einsum("sad,hd->hsa", game.table, mean))
+        chances /= chances.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(details["average_policy"], chances, rtol=1e-3, atol=1e-5)
+
+
+def test_groups_of_one_sample_are_the_smallest(world):
+    """4,000 trajectories make 2HT = 3,996 groups for T = 666, and not 4,002."""
+    _, data = world
+    groups = lambda steps: PrimalDual(steps=steps, refresh=1, sample_splitting=True)  # noqa: E731
+    shape = jax.eval_shape(lambda d: groups(666).prepare(d, 0.0, key=jax.random.key(0)), data)
+    assert shape.order.shape == (4000,)
+    with pytest.raises(ValueError, match=r"4000 trajectories cannot give 2·H·T = 4002 groups"):
+        groups(667).prepare(data, 0.0, key=jax.random.key(0))
+
+
+def test_pooled_samples_are_split_over_the_steps_of_the_plan(world):
+    """3 steps of 4,000 trajectories are 12,000 samples, for 2·5·T groups."""
+    _, data = world
+    pooled = dataclasses.replace(data, stationary=True, planning_horizon=5)
+    groups = lambda steps: PrimalDual(steps=steps, refresh=1, sample_splitting=True)  # noqa: E731
+    shape = jax.eval_shape(lambda d: groups(1200).prepare(d, 0.0, key=jax.random.key(0)), pooled)
+    assert shape.order.shape == (12_000,)
+    with pytest.raises(ValueError, match=r"12000 trajectories cannot give 2·H·T = 12010 groups"):
+        groups(1201).prepare(pooled, 0.0, key=jax.random.key(0))
 
 
 def test_theory_steps():

@@ -10,7 +10,9 @@ import pytest
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.attacks import corrupt_transitions
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.oracles import LSVI, RLSVI
+from robust_rlhf_jax.oracles.backward_induction import backward_induction
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
 from robust_rlhf_jax.worlds import chain_mdp, expected_features, normalised_gap, optimal_policy
 
@@ -74,6 +76,28 @@ def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
         value, policy = numpy_value_iteration(data, theta, first, ridge=1e-2)
         np.testing.assert_allclose(plain.value[i], value, rtol=tolerance, atol=tolerance)
         np.testing.assert_array_equal(plain.policy[i], policy)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_backward_induction_with_a_model_for_each_step_or_one_for_all(shared):
+    """Q = clip(r + φᵀMV − Γ) in NumPy, the clip within reach; d = 4 and S = 6 are more than the H = 3 steps."""
+    rng = np.random.default_rng(0)
+    own = 1 if shared else 3
+    measures = rng.dirichlet(np.ones(6), (own, 4)).astype(np.float32)
+    bonus = rng.uniform(0.0, 4.0, (own, 6, 3)).astype(np.float32)
+    table = rng.dirichlet(np.ones(4), (6, 3)).astype(np.float32)
+    rewards = rng.normal(size=(3, 6, 3)).astype(np.float32)
+    value, policy = backward_induction(measures, matmul, table, rewards, bonus)
+    expected, low, high, clipped = np.zeros(6), 0.0, 0.0, 0
+    for h in (2, 1, 0):
+        low, high = low + rewards[h].min(), high + rewards[h].max()
+        q = rewards[h] + table @ (measures[h % own] @ expected) - bonus[h % own]
+        clipped += (q < low).sum()
+        q = np.clip(q, low, high)
+        np.testing.assert_array_equal(policy[h], np.eye(3)[q.argmax(axis=1)])
+        expected = q.max(axis=1)
+    assert clipped > 0
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -165,6 +189,31 @@ def test_the_bonus_is_the_formula(data):
         np.testing.assert_allclose(prepared.bonus[h], 0.5 * constant * norms, rtol=1e-4)
 
 
+@pytest.mark.slow
+def test_the_default_bonus_costs_less_than_half_of_the_value(data, small_mdp):
+    """Of what lies between the least return and the plain planner's value; the theory's own takes all of it."""
+    plain, usual, theory = (
+        RLSVI(bonus="relative", bonus_scale=jnp.asarray(scale)) for scale in (0.0, RLSVI().bonus_scale, 1.0)
+    )
+    values = [
+        float(solve(oracle, prepare(oracle, data, jnp.asarray(0.05)), small_mdp.theta).value)
+        for oracle in (theory, usual, plain)
+    ]
+    least = float(np.asarray(small_mdp.rewards()).min(axis=(1, 2)).sum())
+    np.testing.assert_allclose(values[0], least, rtol=1e-5)
+    assert least + 0.5 * (values[2] - least) < values[1] < values[2]
+
+
+@pytest.mark.slow
+def test_the_default_ridge_adds_little_to_the_bonus(data):
+    usual, none = (
+        prepare(RLSVI(bonus="relative", ridge=ridge), data, jnp.zeros(())).bonus
+        for ridge in (RLSVI().ridge, 0.0)
+    )
+    np.testing.assert_allclose(usual, none, rtol=0.5)
+    assert (np.asarray(usual) > np.asarray(none)).all()
+
+
 def test_unknown_bonus_is_named():
     with pytest.raises(ValueError, match="bonus='much' is unknown"):
         RLSVI(bonus="much")
@@ -195,6 +244,12 @@ def test_fresh_folds_are_disjoint(data):
         assert (allowed == np.asarray(following[h])[:, None]).any(axis=1).all()
         both = np.sort(np.asarray(data.states)[used[h], :, h + 1].ravel())
         np.testing.assert_array_equal(np.sort(following[h]), both)
+
+
+def test_as_many_pairs_as_steps_give_each_step_one(data):
+    phi, following = fresh_folds(jax.random.key(0), data.take(jnp.arange(3)))
+    assert phi.shape == (3, 2, 4)
+    assert following.shape == (3, 2)
 
 
 def test_too_few_pairs_for_fresh_data(data):

@@ -212,8 +212,7 @@ class DescentAscent(eqx.Module):
         bent = jnp.linalg.norm(now.slope - state.before.slope)
         known = (moved > 0) & (bent > 0)
         limit = LIPSCHITZ_SHARE * moved / jnp.where(known, bent, 1.0)
-        adapted = jnp.minimum(GROWTH * state.step_size, jnp.where(known, limit, jnp.inf))
-        adapted = jnp.where(known, adapted, state.step_size)
+        adapted = jnp.where(known, jnp.minimum(GROWTH * state.step_size, limit), state.step_size)
         return jnp.where(problem.step_size > 0, state.step_size, adapted)
 
 
