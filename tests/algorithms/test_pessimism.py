@@ -35,13 +35,12 @@ from robust_rlhf_jax.algorithms.descent import (
     History,
     SubgradientDescent,
     descend,
-    then,
 )
 from robust_rlhf_jax.algorithms.pessimism import (
     DOUBT,
     ZETAS,
     Pessimum,
-    Polish,
+    Phase,
     _bounded_length,
     _explained_rewards,
     _likely_rewards,
@@ -206,7 +205,10 @@ def test_oracle_calls_are_counted(gradient, antithetic, calls, small_mdp64):
 
 
 class Bowl(eqx.Module):
-    """V̂(θ) = ½c‖θ‖² + Σθ at a fixed policy; its own subgradient says otherwise, and a warm start is counted."""
+    """V̂(θ) = ½c‖θ‖² + Σθ at a fixed policy; its own subgradient says otherwise, and a warm start is counted.
+
+    Told a number of steps, that is c.
+    """
 
     curvature: jax.Array
     lost_above: jax.Array | float = float("inf")
@@ -214,7 +216,7 @@ class Bowl(eqx.Module):
     def prepare(self, data, epsilon, *, key):
         return jnp.zeros(())
 
-    def shortened(self, steps):
+    def shortened(self, *steps):
         return self
 
     def start(self, prepared):
@@ -225,8 +227,9 @@ class Bowl(eqx.Module):
         value = jnp.where(theta[0, 0] > self.lost_above, jnp.nan, value)
         return OracleResult(value, theta[0], Status.CONVERGED.array(), 3.0 * self.curvature * theta)
 
-    def solve_from(self, prepared, theta, warm):
-        return self.solve(prepared, theta), warm + 1
+    def solve_from(self, prepared, theta, warm, steps=None):
+        told = self if steps is None else Bowl(steps.astype(theta.dtype), self.lost_above)
+        return told.solve(prepared, theta), warm + 1
 
 
 REFERENCE = jnp.arange(4.0) / 10
@@ -322,9 +325,9 @@ PLAIN = SimpleNamespace(plan_steps=2, stationary=False, per_step=lambda theta: t
 BOX = Box(jnp.asarray([0.1, -0.2, 0.3, 0.4]), jnp.asarray(1.5))
 
 
-def minimised(config, planner=None, polish=None):
+def minimised(config, planner=None, phases=None):
     key, nothing, oracle = jax.random.key(0), jnp.zeros(()), Bowl(jnp.asarray(2.0))
-    return minimise_pessimistically(key, PLAIN, nothing, oracle, BOX, REFERENCE, config, planner, polish)
+    return minimise_pessimistically(key, PLAIN, nothing, oracle, BOX, REFERENCE, config, planner, phases)
 
 
 def descended(start, curvature, steps, distance=0.75, fade=None, solver=None):
@@ -370,15 +373,20 @@ def test_a_plan_is_made_at_the_average_and_judged_against_the_reference():
 
 
 @pytest.mark.slow
-def test_a_polish_goes_on_from_the_average_by_an_oracle_of_its_own():
-    config, finer = DescentConfig(gradient="oracle", steps=5), Bowl(jnp.asarray(7.0))
-    first = descended(BOX.centre, 2.0, 5)
-    expected = then(first, descended(first.theta, 7.0, 3))
-    found = minimised(config, polish=Polish(finer, 3)).descent
-    np.testing.assert_allclose(found.theta, expected.theta, rtol=1e-5)
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_phase_goes_on_from_the_average_of_the_one_before_with_games_of_its_own(kept):
+    config = DescentConfig(gradient="oracle", steps=9, warm_start=True, keep_history=kept)
+    solver = SubgradientDescent(history_length=5)
+    first = descended(BOX.centre, 2.0, 5, solver=solver)
+    second = descended(first.theta, 7.0, 3, solver=solver)
+    found = minimised(config, phases=(Phase(5, 2), Phase(3, 7))).descent
+    np.testing.assert_allclose(found.theta, second.theta, rtol=1e-5)
+    np.testing.assert_allclose(found.best_value, min(first.best_value, second.best_value), rtol=1e-5)
     assert (found.steps, found.calls) == (8, 8)
-    for none in (None, Polish(finer, 0)):
-        np.testing.assert_allclose(minimised(config, polish=none).descent.theta, first.theta, rtol=1e-5)
+    assert (found.history is None) != kept
+    if kept:
+        rows = np.concatenate([first.history.theta, second.history.theta[:3]])
+        np.testing.assert_allclose(found.history.theta, rows, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kept", [False, True])
