@@ -45,5 +45,5 @@ def top_by_lanczos(apply, start: Float[Array, " D"], steps: int = LANCZOS_STEPS)
     size = jnp.linalg.norm(start)
     first = start / positive_or_one(size)
     _, _, own, next_to = jax.lax.fori_loop(0, steps, step, (basis, first, nothing, nothing))
-    lower_half = jnp.diag(own) + jnp.diag(next_to[:-1], -1)
-    return eigh(lower_half)[0][-1]
+    projected = jnp.diag(own) + jnp.diag(next_to[:-1], 1) + jnp.diag(next_to[:-1], -1)
+    return eigh(projected)[0][-1]
