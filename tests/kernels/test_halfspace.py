@@ -201,3 +201,13 @@ def test_a_ball_of_radius_zero_is_its_centre(x64):
     np.testing.assert_array_equal(found.point, 0.0)
     assert found.feasible
     assert found.multiplier == 0
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_length_of_the_normal_is_no_part_of_the_half_space(unit, x64):
+    a, b, normal, level, radius = cut_model(0, 0.9, 2.0)
+    plain = solve(*map(jnp.asarray, (a, b, normal, level, radius)))
+    other = solve(*map(jnp.asarray, (a, b, unit * normal, unit * level, radius)))
+    assert other.feasible
+    np.testing.assert_allclose(other.point, plain.point, atol=1e-10)
+    np.testing.assert_allclose(unit * other.multiplier, plain.multiplier, rtol=1e-8)

@@ -244,3 +244,12 @@ def test_other_numbers_of_rows_are_refused():
     for targets, weights in ((ones[:1], ones), (ones, ones[:1])):
         with pytest.raises(AssertionError):
             regression.huber_regression(columns, targets, weights, jnp.eye(2), jnp.ones(()))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_only_relative_weights_count_in_a_scale(unit, x64):
+    residuals, weights = np.random.default_rng(2).normal(size=(2, 500))
+    plain, other = (
+        scale_of(jnp.asarray(residuals), by * jnp.asarray(weights) ** 2, 2.0) for by in (1.0, unit)
+    )
+    np.testing.assert_allclose(other, plain, rtol=1e-12)

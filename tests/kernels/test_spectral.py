@@ -387,3 +387,11 @@ def test_the_unit_of_the_scores_does_not_matter(unit, x64):
     plain, other = (remove(weights, by * scores, 3.0, 2.0, 1.5) for by in (1.0, unit))
     assert plain[2] < 1
     np.testing.assert_allclose(other, plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("dimensions", "formed"), [(255, True), (256, True), (257, False)])
+def test_a_covariance_is_formed_up_to_so_many_dimensions(dimensions, formed, no_covariance, monkeypatch):
+    taken, dense = [], spectral.top_eigenpair
+    monkeypatch.setattr(spectral, "top_eigenpair", lambda matrix: taken.append(matrix.shape) or dense(matrix))
+    jax.eval_shape(spectral.linear_scores, jnp.ones((5, dimensions)), jnp.ones(5))
+    assert taken == [(dimensions, dimensions)] * formed
