@@ -164,7 +164,8 @@ def test_a_twenty_fourth_of_the_budget_goes_at_a_time(budget, left, gone):
 
 @pytest.mark.parametrize("rank", [0, 1, 6])
 @pytest.mark.parametrize(
-    ("off", "left", "calm"), [(-1e-3, 9.0, True), (1e-3, 9.0, False), (2.0, 0.6, False), (2.0, 0.5, True)]
+    ("off", "left", "calm"),
+    [(-1e-3, 9.0, True), (1e-3, 9.0, False), (2.0, 0.6, False), (2.0, 0.5, True), (2.0, 0.2, True)],
 )
 def test_it_is_calm_up_to_the_level_and_where_nobody_may_go(rank, off, left, calm):
     """λ of 1.1 and three standard errors, √(rank/N) each, at least one axis counted."""

@@ -87,6 +87,12 @@ def test_different_rows_are_no_crowd(size):
     np.testing.assert_array_equal(found, [1.0] * 62 + [2.0] * 2)
 
 
+def test_rows_that_differ_by_rounding_are_one_crowd():
+    """Half as long as the longest, give or take a few bits."""
+    z = np.array([1.0, 0.5, 0.5 * (1 + 1e-6), 0.5 * (1 - 1e-6)])
+    np.testing.assert_array_equal(proposals.crowds(rows_of(z[:, None])), [1.0, 3.0, 3.0, 3.0])
+
+
 def test_rows_of_zeros_are_one_crowd():
     np.testing.assert_array_equal(proposals.crowds(rows_of(np.zeros((5, 3)))), 5.0)
 

@@ -110,6 +110,7 @@ def test_of_the_doubted_only_what_is_at_more_than_45_degrees_to_the_scarce_count
     np.testing.assert_allclose(found.T @ found, np.diag([0.0, float(kept), 0.0]), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_the_rest(x64):
     """In NumPy: rows and θ without the doubted span, each row by the share of its squared length that is left."""
     x, labels = normal_pairs(0, 200)
