@@ -149,6 +149,7 @@ def test_of_equally_good_iterates_the_first_is_the_best(x64):
     assert found.best_theta == 0.0
 
 
+@pytest.mark.slow
 def test_one_step_by_the_default_solver(x64):
     problem = cone_in_a_box([0.3, -0.2, 0.6])
     usual = descend(problem, key=jax.random.key(0), steps=1)

@@ -189,6 +189,7 @@ def test_a_plan_that_promises_nothing_is_descended_from(x64):
     assert not found.pessimistic
 
 
+@pytest.mark.slow
 def test_the_behaviours_own_plan_leaves_nothing_uncertain(x64):
     """It gains nothing over the reference, by the estimate and for certain: greedy, and nothing is descended for."""
     found, _ = plan_among(np.zeros((1, 2)), np.eye(2), np.array([1.0, 0.5]))
@@ -212,6 +213,7 @@ def test_a_plan_is_traded_for_one_that_is_guaranteed_more(safe, pessimistic, x64
     assert found.calls == STEPS + 3
 
 
+@pytest.mark.slow
 def test_the_better_of_the_last_and_the_best_iterates_plan_is_returned(monkeypatch, x64):
     """The descent's average or its best iterate, by what their plans are guaranteed; the average if equal."""
     plans, known = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -0.3]]), np.diag([1e-2, 1e8])

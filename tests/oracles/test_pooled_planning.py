@@ -65,6 +65,7 @@ def test_pooled_transitions_are_one_sample_of_both_steps(small):
         np.testing.assert_array_equal(following[0, rows], data.states[:, :, step + 1].reshape(-1))
 
 
+@pytest.mark.slow
 def test_fresh_folds_of_pooled_data_hold_whole_pairs(small):
     """Features are the pair's number and the step: a pair's four transitions stay together, with their s'."""
     _, data = small

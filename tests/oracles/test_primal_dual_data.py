@@ -117,6 +117,7 @@ def test_before_any_clipping_a_sample_weighs_what_the_covariates_filter_says():
     np.testing.assert_allclose(found.arrival, np.concatenate([np.ones((1, 5)), base[:2]]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_moments_are_weighted_means_over_samples(world):
     _, data = world
     game = prepare(SHORT, data, jnp.float32(0.0))
