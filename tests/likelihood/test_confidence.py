@@ -251,6 +251,7 @@ def test_a_set_without_slack_is_its_centre(x64):
 EPS = np.finfo(np.float64).eps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("excess", "inside"), [(25, True), (30, False)])
 def test_membership_forgives_what_a_mean_cannot_resolve(excess, inside, x64):
     """θ = 0 between two contradicting pairs, where ℓ = −log 2 is flat: 16 rounding errors of 1 + log 2, 27.1 eps."""

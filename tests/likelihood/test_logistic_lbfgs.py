@@ -386,6 +386,7 @@ def test_a_pair_is_remembered_where_its_curvature_is_resolved(share, taken, x64)
     np.testing.assert_allclose(sigma, change @ change / (2 * curvature) if taken else 0.7, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_pair_whose_change_underflows_is_not_remembered():
     """In float32 a change of 10⁻²³ has the square 0, and σ would be 0."""
     problem = problem_of(*(part.astype(np.float32) for part in separable()))
@@ -422,6 +423,7 @@ def test_the_first_curvature_bounds_that_along_the_gradient(x64):
     assert logistic_lbfgs._steepest_curvature(problem, jnp.zeros(4)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theta", "slope", "radius", "expected"),
     [
@@ -441,6 +443,7 @@ def test_far_stationarity_is_that_of_a_long_step(theta, slope, radius, expected,
     np.testing.assert_allclose(logistic_lbfgs._far_stationarity(problem, state), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "saturated"),
     [
@@ -507,6 +510,7 @@ def test_it_ends_at_a_flat_gradient_or_without_gains(share, idle, done, x64):
 lbfgs_step = jax.jit(lambda problem, state: logistic_lbfgs.BallLBFGS().step(problem, state, key=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gaps", "risen"), [(0.5, False), (2.0, True)])
 def test_only_a_measurable_rise_moves_the_mark(gaps, risen, x64):
     """Else the steps without one are counted."""

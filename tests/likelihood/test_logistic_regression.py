@@ -355,6 +355,7 @@ def test_a_newton_step_by_hand(x64):
         assert found.upkeep == KEEP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "finite"), [(0.99, False), (1.01, True)])
 def test_a_gain_with_an_old_curvature_counts_where_the_gradient_is_nearly_zero(share, finite, x64):
     """Within four times what counts as zero, set here by the length of the rows."""

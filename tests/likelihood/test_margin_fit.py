@@ -194,6 +194,7 @@ def average_loss(problem, theta):
     return [np.average(part, axis=0, weights=problem.weights) for part in parts]
 
 
+@pytest.mark.slow
 def test_value_gradient_and_curvature_are_weighted_means(x64):
     problem = weighted_problem()
     theta = np.array([0.3, -0.2, 0.1])
