@@ -40,13 +40,6 @@ class FirstOrderConfig(eqx.Module):
         if self.descent.gradient != "oracle":
             raise ValueError(f'gradient={self.descent.gradient!r}: first_order takes gradient="oracle".')
 
-    def phases(self) -> tuple[Phase, ...]:
-        """The descent and, if any, its polish: the steps of each, and the iterations of every game in it."""
-        descent = Phase(self.descent.steps, self.warm_steps)
-        return (
-            (descent, Phase(self.polish_steps, self.polish_warm_steps)) if self.polish_steps else (descent,)
-        )
-
 
 def first_order(
     key: PRNGKeyArray,
@@ -82,6 +75,13 @@ def first_order(
 def _run(key, data, epsilon, oracle, reference, config) -> Solution:
     if not config.descent.warm_start:
         return robust_pessimism(key, data, epsilon, reference, config, oracle)
-    phases = config.phases()
+    phases = _phases(config)
     game = require_warm(oracle).shortened(*(phase.oracle_steps for phase in phases))
     return robust_pessimism(key, data, epsilon, reference, config, game, oracle, phases)
+
+
+def _phases(config: FirstOrderConfig) -> tuple[Phase, ...]:
+    """The descent and, if any, its polish: the steps of each, and the iterations of every game in it."""
+    descent = Phase(config.descent.steps, config.warm_steps)
+    polish = Phase(config.polish_steps, config.polish_warm_steps)
+    return (descent, polish) if polish.steps else (descent,)

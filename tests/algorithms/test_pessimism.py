@@ -451,6 +451,7 @@ def test_zeta_by_name_or_number():
     assert found[0.3].dtype == jnp.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeta", [*ZETAS, 0.3])
 @pytest.mark.parametrize("reuse", [False, True])
 @pytest.mark.parametrize("radius", [None, 2.0])

@@ -182,6 +182,7 @@ def test_planted_trajectories_harm_more_than_random_flips(large):
     assert gap(push_on_table) > gap(flip_random) + 0.1
 
 
+@pytest.mark.slow
 def test_the_search_harms_its_victim_more_than_its_start(large):
     mdp, data = large
     searched, start = (corrupted(attack, large)[0] for attack in (adaptive_on_table, push_on_table))

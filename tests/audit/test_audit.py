@@ -130,6 +130,7 @@ def test_random_flips(data):
     assert (result.accuracy > 0.65).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [name for name in AUDIT_FITS if name != "fit_reward"])
 def test_every_estimator_beats_the_plain_fit(data, estimator):
     result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, estimator=estimator)

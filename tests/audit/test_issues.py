@@ -141,6 +141,7 @@ def test_reliability_of_raters():
     assert found["coin"].reliability == pytest.approx(0, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs_each", [12, 40])
 def test_many_half_reliable_raters_are_flagged_in_one_file_of_a_hundred(pairs_each):
     rng, n, flagged = np.random.default_rng(pairs_each), 300, 0

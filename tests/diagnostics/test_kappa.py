@@ -50,6 +50,7 @@ def test_an_ellipsoid_cut_by_a_ball(seed, x64):
     np.testing.assert_allclose(found.margin_bound, found.margin, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_a_likelihood_ratio_set(x64):
     """At θ̂ alone κ is several times smaller than over the set."""
     rng = np.random.default_rng(5)

@@ -203,6 +203,7 @@ def newton_loop(a, b, radius, max_steps):
     return u * min(1.0, radius / np.linalg.norm(u))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_steps", [0, 1, 2, 3])
 def test_the_loop_makes_as_many_steps_as_allowed_and_two_more(max_steps, x64):
     a, b = np.diag([1e-9, 1e-6, 1e-3, 1.0]), np.array([1e-6, 1e-4, 1e-2, 1.0])

@@ -83,6 +83,7 @@ def krylov_top(matrix, start, steps):
     return np.linalg.eigvalsh(basis @ matrix @ basis.T)[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2, 5, 12])
 def test_the_top_ritz_value_is_that_of_the_krylov_space(steps, x64):
     rng = np.random.default_rng(1)

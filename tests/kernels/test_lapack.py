@@ -110,6 +110,7 @@ def test_the_lower_triangle_alone_is_read(name):
         np.testing.assert_array_equal(*(map(np.tril, (one, other)) if name == "cholesky" else (one, other)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(6, 3), (3, 6)])
 @pytest.mark.parametrize("shape", [(), (4,)])
 def test_singular_values_and_orthonormal_bases_are_those_of_numpy(shape, size):

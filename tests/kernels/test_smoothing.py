@@ -108,6 +108,7 @@ def test_smoothing_bias_and_subgradient_inequality(x64):
         assert f(jnp.asarray(other)) >= f(theta) + found.gradient @ step - slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directions", DIRECTIONS)
 @pytest.mark.parametrize("n_directions", [2, 4, 14])
 def test_gradient_error_and_value_are_those_of_their_definition(n_directions, directions, x64):
@@ -131,6 +132,7 @@ def test_gradient_error_and_value_are_those_of_their_definition(n_directions, di
     np.testing.assert_allclose(found.value, here, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_directions", [4, 14])
 def test_antithetic_parts_are_those_of_their_definition(n_directions, x64):
     """Central differences over K/2 directions; the value is the mean over all evaluations."""
@@ -157,6 +159,7 @@ def test_a_single_direction_has_no_error_to_report(n_directions, antithetic):
     np.testing.assert_array_equal(found.standard_error, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DIRECTIONS)
 @pytest.mark.parametrize("count", [1, K, 2 * K + 1])
 def test_directions_have_the_shape_and_precision_asked_for(count, kind, x64):

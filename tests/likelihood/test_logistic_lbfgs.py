@@ -279,6 +279,7 @@ def test_span_of_the_rows_from_either_gram(wide, shape):
 TRIMS = [pytest.param(200, 4, id="tall"), pytest.param(30, 50, id="wide", marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), TRIMS)
 def test_trimmed_fit_is_that_by_newton(n, k, x64):
     """Every kind of start, one of them off the span."""

@@ -100,6 +100,7 @@ def scaled(deficient=False):
     return x, weights, scaled_span(jnp.asarray(x), jnp.asarray(weights), 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deficient", [False, True])
 def test_a_scaled_span_is_that_of_the_rows_under_their_shares(deficient, x64):
     x, weights, found = scaled(deficient)

@@ -55,6 +55,7 @@ def test_long_plans_from_short_segments(name, world):
         np.testing.assert_allclose(found.value, best, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_pooled_transitions_are_one_sample_of_both_steps(small):
     _, data = small
     phi, following = transitions_per_step(data)
@@ -129,6 +130,7 @@ def test_lsvi_counts_transitions(small):
     np.testing.assert_allclose(found.value, np.asarray(mdp.initial_distribution) @ value, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", ["residual", "spectral"])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05])
 def test_primal_dual_finds_the_plan(means, epsilon, small):

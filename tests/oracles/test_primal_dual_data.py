@@ -166,6 +166,7 @@ def test_weights_are_hubers_about_the_robust_regression(world, rarely_arrived):
         assert (expected < 0.2 * base).any() == (h < 2)
 
 
+@pytest.mark.slow
 def test_rounding_of_long_samples_is_not_clipped(world, rarely_arrived):
     """Rewards are linear and nothing follows: ten samples ten thousand times as long leave rounding errors as long."""
     mdp, _ = world

@@ -77,6 +77,7 @@ def test_twice_epsilon_of_the_pairs_may_be_left_out(monkeypatch):
     np.testing.assert_array_equal(claims.weights[:5, 0], [1.0, 1.0, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wide", "filter_up_to", "examined", "trimmed"), [(6, 6, 8, 7), (6, 5, 7, 7), (5, 6, 6, 2), (5, 5, 5, 2)]
 )

@@ -162,6 +162,7 @@ def test_a_twenty_fourth_of_the_budget_goes_at_a_time(budget, left, gone):
         assert settled == calm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1, 6])
 @pytest.mark.parametrize(
     ("off", "left", "calm"),

@@ -186,6 +186,7 @@ def test_rows_of_zeros_separate_nothing():
     assert not says_separable(jnp.zeros((n, k)), jnp.ones(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "flat"),
     [
