@@ -116,7 +116,7 @@ def iterate(
     if loop == "while":
         last = jax.lax.while_loop(unfinished, advance, first)
     else:
-        last = jax.lax.scan(frozen_advance, first, length=max_steps)[0]
+        last = jax.lax.scan(frozen_advance, first, length=int(max_steps))[0]
     status = jnp.where(last.status == Status.RUNNING, Status.MAX_STEPS.array(), last.status)
     return Iteration(last.state, last.step, status)
 

@@ -76,7 +76,7 @@ def _run(key, data, epsilon, oracle, reference, config) -> Solution:
     if not config.descent.warm_start:
         return robust_pessimism(key, data, epsilon, reference, config, oracle)
     phases = _phases(config)
-    game = require_warm(oracle).shortened(*(phase.oracle_steps for phase in phases))
+    game = require_warm(oracle).shortened(*(phase.oracle_steps for phase in phases if phase.oracle_steps))
     return robust_pessimism(key, data, epsilon, reference, config, game, oracle, phases)
 
 
