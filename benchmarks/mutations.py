@@ -42,23 +42,28 @@ FOLDERS = (
 )
 # Files whose tests have another name than test_<file>.py; later ones run if the earlier ones pass.
 MIRRORS = {
-    "moments/covariance": ["moments/test_filters", "invariances/test_range", "invariances/test_units"],
+    "moments/covariance": [
+        "moments/test_covariance",
+        "moments/test_filters",
+        "invariances/test_range",
+        "invariances/test_units",
+    ],
     "moments/influence": [
         "moments/test_influence",
         "invariances/test_bounded_influence",
         "moments/test_filters",
     ],
-    "moments/mean": ["moments/test_filters", "invariances/test_range"],
+    "moments/mean": ["moments/test_mean", "moments/test_filters", "invariances/test_range"],
     "moments/regression": ["moments/test_regression", "invariances/test_bounded_influence"],
     "moments/scaled_span": ["moments/test_span", "invariances/test_units"],
-    "likelihood/geometry": ["likelihood/test_trimmed", "invariances/test_units"],
+    "likelihood/geometry": ["likelihood/test_geometry", "likelihood/test_trimmed", "invariances/test_units"],
     "likelihood/logistic_problem": [
         "likelihood/test_logistic_regression",
         "likelihood/test_logistic_lbfgs",
     ],
     "likelihood/margin_losses": ["likelihood/test_margin_fit"],
     "likelihood/projection": ["likelihood/test_confidence"],
-    "likelihood/separation": ["likelihood/test_trimmed"],
+    "likelihood/separation": ["likelihood/test_separation", "likelihood/test_trimmed"],
     "rewards/doubt": ["rewards/test_fit", "rewards/test_explanations"],
     "rewards/examination": ["rewards/test_label_outliers", "rewards/test_score_test", "rewards/test_fit"],
     "rewards/plain_fit": ["rewards/test_weighted_fit"],
@@ -85,7 +90,7 @@ MIRRORS = {
     "algorithms/_standard": ["algorithms/test_algorithms"],
     "algorithms/_uniform_coverage": ["algorithms/test_algorithms", "algorithms/test_table_evidence"],
     "algorithms/_unknown_epsilon": ["algorithms/test_unknown_epsilon"],
-    "algorithms/pessimism_objective": ["algorithms/test_pessimism"],
+    "algorithms/pessimism_objective": ["algorithms/test_pessimism_objective", "algorithms/test_pessimism"],
     "algorithms/solution": ["algorithms/test_algorithms"],
     "algorithms/table_evidence": ["algorithms/test_table_evidence"],
 }

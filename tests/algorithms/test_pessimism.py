@@ -4,7 +4,6 @@ That pessimism pays where data have holes: `test_front_door.py`, and `benchmarks
 """
 
 import dataclasses
-import inspect
 from types import SimpleNamespace
 
 import equinox as eqx
@@ -29,13 +28,7 @@ from robust_rlhf_jax.algorithms import (
     pessimistic_mle,
 )
 from robust_rlhf_jax.algorithms._pessimistic_mle import _linear_set
-from robust_rlhf_jax.algorithms.descent import (
-    Descent,
-    DescentProblem,
-    History,
-    SubgradientDescent,
-    descend,
-)
+from robust_rlhf_jax.algorithms.descent import Descent, DescentProblem, History, SubgradientDescent, descend
 from robust_rlhf_jax.algorithms.pessimism import (
     DOUBT,
     ZETAS,
@@ -47,21 +40,17 @@ from robust_rlhf_jax.algorithms.pessimism import (
     _zeta,
     minimise_pessimistically,
     pessimistic_solution,
-    resolve_reference,
     robust_pessimism,
 )
-from robust_rlhf_jax.algorithms.pessimism_objective import (
-    PessimismObjective,
-    flat_features,
-    reference_features,
-)
+from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective, reference_features
 from robust_rlhf_jax.attacks import flip_confident
-from robust_rlhf_jax.kernels.smoothing import sample_directions, smoothed_gradient
+from robust_rlhf_jax.kernels.smoothing import sample_directions
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, theory_zeta
-from robust_rlhf_jax.oracles import RLSVI, ExactOracle, OracleResult
+from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
 
+from .bowl import REFERENCE, Bowl, bowl_objective
 from .cutting_planes import minimum_over_confidence_set, value_program
 from .test_descent import Box
 
@@ -185,143 +174,9 @@ def test_objective_is_within_two_percent_of_cutting_planes(descent, holes):
     assert found.diagnostics["projection_solves"] <= 3 * descent.steps
 
 
-def boxed(mdp, oracle, gradient, smoothing):
-    """(objective, problem): V(θ) over the unit box, from its centre."""
-    k = mdp.horizon * mdp.dim
-    objective = PessimismObjective(oracle, mdp, jnp.zeros(k), smoothing, mdp.horizon, False, gradient)
-    box = Box(jnp.zeros(k), jnp.asarray(1.0))
-    return objective, DescentProblem(objective, box, box.centre, jnp.asarray(1.0))
-
-
-@pytest.mark.parametrize(
-    ("gradient", "antithetic", "calls"),
-    [("zero_order", True, 6), ("zero_order", False, 7), ("autodiff", True, 1)],
-)
-def test_oracle_calls_are_counted(gradient, antithetic, calls, small_mdp64):
-    smoothing = Smoothing(n_directions=6, antithetic=antithetic)
-    objective, problem = boxed(small_mdp64, ExactOracle(small_mdp64), gradient, smoothing)
-    assert objective.calls == calls
-    assert descend(problem, key=jax.random.key(0), steps=3).calls == 3 * calls
-
-
-class Bowl(eqx.Module):
-    """V̂(θ) = ½c‖θ‖² + Σθ at a fixed policy; its own subgradient says otherwise, and a warm start is counted.
-
-    Told a number of steps, that is c.
-    """
-
-    curvature: jax.Array
-    lost_above: jax.Array | float = float("inf")
-
-    def prepare(self, data, epsilon, *, key):
-        return jnp.zeros(())
-
-    def shortened(self, *steps):
-        return self
-
-    def start(self, prepared):
-        return jnp.zeros((), jnp.int32)
-
-    def solve(self, prepared, theta):
-        value = 0.5 * self.curvature * jnp.sum(theta**2) + jnp.sum(theta)
-        value = jnp.where(theta[0, 0] > self.lost_above, jnp.nan, value)
-        return OracleResult(value, theta[0], Status.CONVERGED.array(), 3.0 * self.curvature * theta)
-
-    def solve_from(self, prepared, theta, warm, steps=None):
-        told = self if steps is None else Bowl(steps.astype(theta.dtype), self.lost_above)
-        return told.solve(prepared, theta), warm + 1
-
-
-REFERENCE = jnp.arange(4.0) / 10
-THETA = jnp.asarray([0.5, -1.0, 0.25, 2.0])
-
-
-def bowl_objective(gradient, oracle=None, warm=False, smoothing=None):
-    """On θ of two steps and two features."""
-    oracle = Bowl(jnp.asarray(2.0)) if oracle is None else oracle
-    smoothing = Smoothing(n_directions=6, std=0.3) if smoothing is None else smoothing
-    return PessimismObjective(oracle, jnp.zeros(()), REFERENCE, smoothing, 2, False, gradient, warm)
-
-
-@pytest.mark.slow
-def test_the_objective_is_the_value_less_the_references(x64):
-    """By each gradient: the derivative of V̂, the oracle's own subgradient, or that of Gaussian smoothing."""
-    key, value = jax.random.key(0), np.sum(np.asarray(THETA) ** 2) + np.sum(THETA)
-    smoothed = smoothed_gradient(
-        lambda t: jnp.sum(t**2) + jnp.sum(t), THETA, key,
-        smoothing_std=jnp.asarray(0.3), n_directions=6, directions="orthogonal",
-    )  # fmt: skip
-    slopes = {"autodiff": 2 * THETA + 1, "oracle": 6 * THETA, "zero_order": smoothed.gradient}
-    for gradient, slope in slopes.items():
-        found = bowl_objective(gradient).evaluate(THETA, None, key=key)
-        np.testing.assert_allclose(found.value, value - REFERENCE @ THETA, rtol=1e-6)
-        np.testing.assert_allclose(found.gradient, slope - REFERENCE, rtol=1e-6)
-        assert found.status == Status.CONVERGED
-        assert found.memory is None
-
-
-def test_a_derivative_needs_no_subgradient_of_the_oracle():
-    class Silent(Bowl):
-        def solve(self, prepared, theta):
-            return dataclasses.replace(Bowl.solve(self, prepared, theta), subgradient=None)
-
-    found = bowl_objective("autodiff", Silent(jnp.asarray(2.0))).evaluate(THETA, None, key=None)
-    np.testing.assert_allclose(found.gradient, 2 * THETA + 1 - REFERENCE, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_smoothed_gradient_over_a_cliff_is_nonfinite_though_the_value_is_not():
-    oracle = Bowl(jnp.asarray(2.0), THETA[0])
-    found = bowl_objective("zero_order", oracle).evaluate(THETA, None, key=jax.random.key(0))
-    assert np.isfinite(found.value)
-    assert not np.isfinite(found.gradient).all()
-    assert found.status == Status.NONFINITE
-
-
-def test_a_warm_oracle_goes_on_from_its_last_answer():
-    objective = bowl_objective("oracle", warm=True)
-    assert objective.memory == 0
-    assert objective.evaluate(THETA, jnp.asarray(4), key=None).memory == 5
-    assert bowl_objective("oracle").memory is None
-    with pytest.raises(ValueError, match="ExactOracle cannot start warm"):
-        _ = bowl_objective("oracle", ExactOracle(None), warm=True).memory
-
-
-def test_a_shared_reward_counts_every_step():
-    """φ(τ) is summed over steps, and the oracle sees θ once a step: V̂ = ½·2·3‖θ‖² + 3Σθ for three."""
-    features = np.arange(6.0, dtype=np.float32).reshape(3, 2)
-    np.testing.assert_array_equal(flat_features(features, True), [6.0, 9.0])
-    np.testing.assert_array_equal(flat_features(features, False), np.arange(6.0))
-    theta = jnp.asarray([0.5, -1.0])
-    arguments = (Bowl(jnp.asarray(2.0)), jnp.zeros(()), jnp.zeros(2), Smoothing(), 3, True, "autodiff")
-    found = PessimismObjective(*arguments).evaluate(theta, None, key=None)
-    np.testing.assert_allclose(found.value, 3 * 1.25 - 3 * 0.5, rtol=1e-6)
-    np.testing.assert_allclose(found.gradient, 3 * (2 * theta + 1), rtol=1e-6)
-
-
-def test_default_smoothing_hardly_moves_the_value():
-    """By μL√k at most: a tenth of 2L√k, what V̂ may range over in the ball of radius √k."""
-    assert 0 < Smoothing().std < 0.1 * 2
-
-
-@pytest.mark.slow
-def test_the_reference_is_the_mean_of_what_was_recorded(make_mdp):
-    """A row per step, their sum where θ is shared, and of pooled data the mean step times the plan's."""
-    data = sample_preferences(jax.random.key(0), make_mdp(), 400)
-    mean = np.mean(np.asarray(data.features, np.float64), axis=(0, 1))
-    kinds = {
-        "own": (data, mean.reshape(-1)),
-        "shared": (dataclasses.replace(data, stationary=True), mean.sum(axis=0)),
-        "pooled": (
-            dataclasses.replace(data, stationary=True, planning_horizon=7),
-            7 * mean.mean(axis=0),
-        ),
-    }
-    for kind, expected in kinds.values():
-        np.testing.assert_allclose(reference_features(kind, jnp.float32(0.0)), expected, rtol=1e-4)
-
-
 PLAIN = SimpleNamespace(plan_steps=2, stationary=False, per_step=lambda theta: theta.reshape(2, 2))
+
+
 BOX = Box(jnp.asarray([0.1, -0.2, 0.3, 0.4]), jnp.asarray(1.5))
 
 
@@ -428,14 +283,6 @@ def test_a_history_has_a_row_for_every_step():
     np.testing.assert_allclose(found.history.theta[0], BOX.centre, rtol=1e-6)
 
 
-def test_a_reference_is_flat_in_the_datas_precision():
-    reference = np.arange(4.0).reshape(2, 2)
-    data = SimpleNamespace(features=jnp.zeros(1), stationary=False)
-    np.testing.assert_array_equal(resolve_reference(reference, data, None), [0.0, 1.0, 2.0, 3.0])
-    data.stationary = True
-    np.testing.assert_array_equal(resolve_reference(reference, data, None), [2.0, 4.0])
-
-
 @pytest.mark.parametrize("status", Status)
 def test_labels_that_leave_theta_without_a_length_are_no_complaint(status):
     assert _bounded_length(status.array()) == (Status.CONVERGED if status == Status.SEPARABLE else status)
@@ -489,11 +336,6 @@ def test_the_first_part_of_the_data_gives_the_set_and_the_second_the_plan(
     assert len(rows) == len({tuple(row) for row in np.asarray(data.features).reshape(400, -1)})
 
 
-def test_the_key_of_an_objective_goes_by_name():
-    parameters = inspect.signature(PessimismObjective.evaluate).parameters
-    assert parameters["key"].kind is inspect.Parameter.KEYWORD_ONLY
-
-
 def test_reference_of_the_data_is_the_behaviours(holes):
     mdp, _, reference = holes
     _, (policy, _) = partial_coverage_mdp(
@@ -514,32 +356,6 @@ def test_the_reference_survives_planted_trajectories(holes):
     clean = np.mean(np.asarray(data.features), axis=(0, 1)).reshape(-1)
     found = reference_features(planted, jnp.asarray(0.1))
     assert np.linalg.norm(found - clean) < 0.1 * np.linalg.norm(rows.mean(axis=0) - clean)
-
-
-class Moody(eqx.Module):
-    """The exact oracle, until the first parameter falls below `cliff`: then NaN."""
-
-    exact: ExactOracle
-    cliff: jax.Array
-
-    def prepare(self, data, epsilon, *, key):
-        return self.exact.mdp
-
-    def solve(self, prepared, theta):
-        answer = self.exact.solve(prepared, theta)
-        value = jnp.where(theta[0, 0] < self.cliff, jnp.nan, answer.value)
-        status = jnp.where(jnp.isfinite(value), Status.CONVERGED.array(), Status.NONFINITE.array())
-        return OracleResult(value, answer.policy, status, answer.subgradient)
-
-
-@pytest.mark.parametrize("gradient", ["zero_order", "autodiff", "oracle"])
-def test_every_gradient_reports_a_nonfinite_oracle(gradient, small_mdp64):
-    for cliff, status in ((-np.inf, Status.CONVERGED), (np.inf, Status.NONFINITE)):
-        oracle = Moody(ExactOracle(small_mdp64), jnp.asarray(cliff))
-        _, problem = boxed(small_mdp64, oracle, gradient, Smoothing(n_directions=4))
-        found = descend(problem, key=jax.random.key(0), steps=3)
-        assert found.status == status
-        assert np.isfinite(found.theta).all()
 
 
 @pytest.mark.slow

@@ -12,9 +12,6 @@ import scipy.special
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
-from robust_rlhf_jax.likelihood.geometry import dense_geometry, wide_geometry
-from robust_rlhf_jax.likelihood.logistic_regression import SAMPLED_ROWS, STRIDE
-from robust_rlhf_jax.likelihood.separation import FLAT, FLAT_AT_MOST, all_won, some_direction_flat
 from robust_rlhf_jax.likelihood.trimmed import (
     Alternation,
     TrimmedProblem,
@@ -48,10 +45,6 @@ def fit_from(starts, x, labels, epsilon, radius=4.0, **options):
 ZEROS = np.zeros((2, 4))
 
 
-is_flat = jax.jit(some_direction_flat)
-describe_wide = jax.jit(wide_geometry, static_argnums=4)
-
-
 def likelihoods(theta, x, labels):
     return scipy.special.log_expit(labels * (x @ np.asarray(theta, np.float64)))
 
@@ -65,126 +58,6 @@ def numpy_newton(x, labels, radius, steps=40, weights=1.0):
         theta = theta + np.linalg.solve(hessian, (weights * labels * chance) @ x)
     assert np.linalg.norm(theta) < radius
     return theta
-
-
-@pytest.mark.parametrize("columns", [1, 3])
-def test_one_direction_of_sure_pairs_is_flat(columns):
-    """However many others there are, of whose pairs the fit is not sure; rows of zeros have no direction."""
-    x = np.eye(columns, dtype=np.float32)[np.arange(120) % columns]
-    for sure, flat in ((np.arange(120) % columns == 0, True), (np.zeros(120, bool), False)):
-        margins = jnp.where(jnp.asarray(sure), 14.0, -1.0)
-        assert is_flat(jnp.asarray(x), jnp.ones(120), margins, jnp.float32(0.0)) == flat
-        assert not is_flat(jnp.zeros((120, columns)), jnp.ones(120), margins, jnp.float32(0.0))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rank", "k"), [(1, 3), (2, 4)])
-def test_directions_that_no_row_shows_are_not_flat(rank, k):
-    x = jnp.asarray(np.eye(k, dtype=np.float32)[np.arange(120) % rank])
-    for margin, flat in ((-1.0, False), (14.0, True)):
-        assert is_flat(x, jnp.ones(120), jnp.full(120, margin), jnp.float32(0.0)) == flat
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("wide", "n", "level"),
-    [
-        (True, 120, FLAT),
-        (False, 120, 4 * 120 * np.finfo(np.float32).eps),
-        (False, 3000, FLAT_AT_MOST),
-    ],
-)
-def test_flat_is_below_a_level_that_rounding_may_raise(wide, n, level):
-    """P(1 − P) the same for all pairs, a tenth above or below it; the weights of the pairs do not matter then."""
-    x, weights = np.eye(2)[np.arange(n) % 2], 1.0 + np.arange(n) % 3
-    with jax.enable_x64(wide):
-        for share, flat in ((0.9, True), (1.1, False)):
-            chance = 0.5 - np.sqrt(0.25 - share * level)
-            margins = jnp.full(n, -scipy.special.logit(chance))
-            assert is_flat(*map(jnp.asarray, (x, weights)), margins, 0.0) == flat
-
-
-@pytest.mark.parametrize(
-    ("x", "weights", "margins", "won"),
-    [
-        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, 3, 0.1], True),
-        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, 3, 0], False),
-        ([[1, 0], [0, -1], [0, 0.3]], [1, 1, 0.5], [0.2, -3, 0.1], False),
-        ([[1, 0], [0, -1], [0, 0.3]], [1, 0, 0.5], [0.2, -3, 0.1], True),  # a trimmed pair
-        ([[1, 0], [0, 0], [0, 0.3]], [1, 1, 0.5], [0.2, 0, 0.1], True),  # a row of zeros
-        ([[1, 0], [0, -1], [0, 0]], [0, 0, 0.5], [0.2, 3, 0.1], False),  # no pair that counts
-    ],
-)
-def test_all_is_won_where_every_pair_that_counts_is(x, weights, margins, won):
-    assert all_won(*(jnp.asarray(part, jnp.float32) for part in (x, weights, margins))) == won
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("whiten", [True, False])
-def test_far_rows_count_in_a_wide_description_as_typical_ones(whiten, x64):
-    rng = np.random.default_rng(1)
-    x, weights = rng.normal(size=(60, 4)), rng.uniform(0.2, 1.0, 60)
-    x[:3] *= 100.0
-    found = describe_wide(jnp.asarray(x), jnp.asarray(weights), 0.0, jnp.zeros((1, 4)), whiten)
-    share = weights * typical_share(jnp.asarray(x))
-    assert np.asarray(share / weights)[:3].max() < 1e-3
-    np.testing.assert_allclose(found.row_size**2, np.average(np.sum(x**2, axis=1), weights=share), rtol=1e-9)
-    if whiten:
-        moment = (x.T * share) @ x / share.sum()
-        lengths = np.sqrt(np.sum(x @ np.linalg.inv(moment) * x, axis=1))
-        np.testing.assert_allclose(found.lengths, lengths, rtol=1e-7)
-
-
-@pytest.mark.slow
-def test_a_sample_of_the_rows_gives_the_moment_unless_it_misses_a_column(x64):
-    """Or the lengths of all rows are asked for, which takes the exact one."""
-    n = 2 * SAMPLED_ROWS * STRIDE
-    x, weights = np.random.default_rng(0).normal(size=(n, 2)), np.random.default_rng(1).uniform(0.5, 1.0, n)
-    missed = x.copy()
-    missed[::STRIDE, 1] = 0.0
-    describe = jax.jit(dense_geometry, static_argnums=4)
-
-    def moment(rows, w):
-        return (rows.T * w) @ rows / w.sum()
-
-    for rows, whiten, expected in (
-        (x, False, moment(x[::STRIDE], weights[::STRIDE])),
-        (x, True, moment(x, weights)),
-        (missed, False, moment(missed, weights)),
-    ):
-        found = describe(jnp.asarray(rows), jnp.asarray(weights), 0.0, jnp.zeros((1, 2)), whiten)
-        np.testing.assert_allclose(found.moment, expected, rtol=1e-9)
-        assert found.rank == 2
-
-
-@pytest.mark.parametrize("describe", [dense_geometry, wide_geometry])
-@pytest.mark.parametrize("whiten", [True, False])
-def test_rows_are_described_alike_with_and_without_a_moment(describe, whiten, x64):
-    """Beside NumPy, rows of one length: root mean square, rank, Mahalanobis lengths, the projector or the projected."""
-    rng = np.random.default_rng(0)
-    signs, weights, starts = (
-        rng.choice([-1.0, 1.0], (60, 3)),
-        rng.uniform(0.2, 1.0, 60),
-        rng.normal(size=(2, 4)),
-    )
-    x = np.column_stack([signs, -2.0 * signs[:, 0]]) * 3.0
-    found = jax.jit(describe, static_argnums=4)(x, weights, 0.0, starts, whiten)
-    np.testing.assert_allclose(
-        found.row_size**2, np.average(np.sum(x**2, axis=1), weights=weights), rtol=1e-9
-    )
-    assert found.rank == 3
-    moment = (x.T * weights) @ x / weights.sum()
-    if whiten:
-        lengths = np.sqrt(np.sum(x @ np.linalg.pinv(moment, rcond=1e-9) * x, axis=1))
-        np.testing.assert_allclose(found.lengths, lengths, rtol=1e-6)
-    else:
-        assert found.lengths is None
-    onto = np.linalg.pinv(x) @ x
-    if found.projector is None:
-        np.testing.assert_allclose(found.starts, starts @ onto, atol=1e-9)
-    else:
-        np.testing.assert_allclose(found.projector, onto, atol=1e-9)
-        np.testing.assert_allclose(found.moment, moment, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])
@@ -517,6 +390,8 @@ def test_the_robust_start_weighs_rows_by_one_over_their_length(x64):
 
 
 plain_start = jax.jit(row_normalised_start)
+
+
 random_starts = jax.jit(_random_subset_starts, static_argnums=2)
 
 
