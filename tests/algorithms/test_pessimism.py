@@ -50,8 +50,8 @@ from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.worlds import expected_features, normalised_gap, optimal_policy, partial_coverage_mdp
 
-from .bowl import REFERENCE, Bowl, bowl_objective
 from .cutting_planes import minimum_over_confidence_set, value_program
+from .known_oracles import REFERENCE, Bowl, Moody, bowl_objective
 from .test_descent import Box
 
 

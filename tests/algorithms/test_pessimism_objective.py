@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 from types import SimpleNamespace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,9 +19,9 @@ from robust_rlhf_jax.algorithms.pessimism_objective import (
     reference_features,
 )
 from robust_rlhf_jax.kernels.smoothing import smoothed_gradient
-from robust_rlhf_jax.oracles import ExactOracle, OracleResult
+from robust_rlhf_jax.oracles import ExactOracle
 
-from .bowl import REFERENCE, Bowl, bowl_objective
+from .known_oracles import REFERENCE, Bowl, Moody, bowl_objective
 from .test_descent import Box
 
 
@@ -137,22 +136,6 @@ def test_a_reference_is_flat_in_the_datas_precision():
 def test_the_key_of_an_objective_goes_by_name():
     parameters = inspect.signature(PessimismObjective.evaluate).parameters
     assert parameters["key"].kind is inspect.Parameter.KEYWORD_ONLY
-
-
-class Moody(eqx.Module):
-    """The exact oracle, until the first parameter falls below `cliff`: then NaN."""
-
-    exact: ExactOracle
-    cliff: jax.Array
-
-    def prepare(self, data, epsilon, *, key):
-        return self.exact.mdp
-
-    def solve(self, prepared, theta):
-        answer = self.exact.solve(prepared, theta)
-        value = jnp.where(theta[0, 0] < self.cliff, jnp.nan, answer.value)
-        status = jnp.where(jnp.isfinite(value), Status.CONVERGED.array(), Status.NONFINITE.array())
-        return OracleResult(value, answer.policy, status, answer.subgradient)
 
 
 @pytest.mark.parametrize("gradient", ["zero_order", "autodiff", "oracle"])

@@ -1,4 +1,4 @@
-"""An oracle whose value is a known bowl, and the pessimistic objective of it."""
+"""An oracle whose value is a known bowl, the pessimistic objective of it, and an oracle that falls to NaN."""
 
 import equinox as eqx
 import jax
@@ -7,7 +7,23 @@ import jax.numpy as jnp
 from robust_rlhf_jax import Status
 from robust_rlhf_jax.algorithms import Smoothing
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective
-from robust_rlhf_jax.oracles import OracleResult
+from robust_rlhf_jax.oracles import ExactOracle, OracleResult
+
+
+class Moody(eqx.Module):
+    """The exact oracle, until the first parameter falls below `cliff`: then NaN."""
+
+    exact: ExactOracle
+    cliff: jax.Array
+
+    def prepare(self, data, epsilon, *, key):
+        return self.exact.mdp
+
+    def solve(self, prepared, theta):
+        answer = self.exact.solve(prepared, theta)
+        value = jnp.where(theta[0, 0] < self.cliff, jnp.nan, answer.value)
+        status = jnp.where(jnp.isfinite(value), Status.CONVERGED.array(), Status.NONFINITE.array())
+        return OracleResult(value, answer.policy, status, answer.subgradient)
 
 
 class Bowl(eqx.Module):
