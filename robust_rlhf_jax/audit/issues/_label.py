@@ -7,7 +7,7 @@ from .base import Batch, Issue, counted
 
 # The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
 LEAST_SHARE = 0.01
-# Where a reason stops to count: no fit is surer of a label than this.
+# Reasons state no higher probability: no fit is surer of a label than this.
 SURE = 0.999
 
 

@@ -9,7 +9,7 @@ from .base import Batch, Issue
 
 # Labels that a rater needs before anything is said, and the reliability below which it is, by so many deviations.
 FEWEST, UNRELIABLE, DEVIATIONS = 10, 0.5, 3.0
-# In a file of many raters, the chance that any of them is flagged who is as reliable as that.
+# The chance that a file flags any rater whose reliability is just that, however many raters it has.
 FALSE_ALARM = 0.01
 
 
@@ -32,7 +32,7 @@ class Rater(NamedTuple):
 def rater(batch: Batch) -> Issue | None:
     """Score: a rater's reliability ρ, clipped to [0, 1]; flagged where ρ is below ½ by three standard errors.
 
-    By more in a file of over seven raters: Φ⁻¹(1 − .01/n), so that chance flags one of n in a file out of a hundred.
+    In a file of n > 7 raters by Φ⁻¹(1 − .01/n): of a hundred such files, chance alone flags a rater in one.
     P(label) = ½ + ρ(P − ½) with P under the held-out robust fits: ρ by least squares over the rater's pairs. Nobody is
     dropped: where people disagree in good faith, leaving raters out does harm; exported weights carry ρ.
     """
