@@ -7,7 +7,7 @@ import scipy.stats
 
 from robust_rlhf_jax.rewards import RewardFit, fit_differences
 from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.scarcity import _beyond, scarce_directions, secured
+from robust_rlhf_jax.rewards.scarcity import _beyond, decisive, scarce_directions, secured
 
 from .worlds import N, draw_labels, normal_pairs
 
@@ -30,7 +30,7 @@ def found_in(x, share):
 
 def test_each_direction_costs_its_own_pairs():
     x, _ = holes()
-    assert len(found_in(x, 0.9 * RARE / N)) == 0
+    assert len(found_in(x, 0.6 * RARE / N)) == 0
     assert len(found_in(x, 1.3 * RARE / N)) == 2
     assert len(found_in(normal_pairs()[0], 0.2)) == 0
 
@@ -96,6 +96,18 @@ def test_a_direction_is_scarce_if_the_share_holds_more_than_nine_tenths_of_it(sh
     expected = np.diag([1.0, 0.0, 0.0]) if scarce else np.zeros((3, 3))
     np.testing.assert_allclose(found.T @ found, expected, atol=1e-5)
     assert (np.linalg.norm(found, axis=1) > 0).sum() == scarce
+
+
+def test_the_decisive_share_rises_from_three_fifths_to_nine_tenths():
+    shares = jnp.asarray([0.0, 0.01, 0.025, 0.05, 0.051, 0.2, 0.49])
+    np.testing.assert_allclose(decisive(shares), [0.6, 0.66, 0.75, 0.9, 0.9, 0.9, 0.9], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "scarce"), [(1, True), (2, True), (3, True), (4, False)])
+def test_a_small_share_needs_to_hold_less_of_a_direction(rows, scarce):
+    """One per cent is two pairs of 200: two of three hold .67 > .66 of it, two of four a half."""
+    found = np.asarray(scarce_directions(few(rows), jnp.float32(0.0101)))
+    np.testing.assert_allclose(found.T @ found, np.diag([float(scarce), 0.0, 0.0]), atol=1e-5)
 
 
 @pytest.mark.parametrize(("degrees", "kept"), [(0.0, False), (40.0, False), (50.0, True), (90.0, True)])
