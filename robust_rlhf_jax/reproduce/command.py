@@ -10,6 +10,7 @@ from robust_rlhf_jax.sweeps.sealed import CELLS, Part, sealed
 from robust_rlhf_jax.terminal import marked
 
 from . import robustness, table1
+from .attack_by_attack import duel_table
 from .figures import exponent_figure, worst_case_figure
 
 SUFFIXES = (".md", ".png", ".parquet", ".json")
@@ -43,7 +44,8 @@ def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
     def work(on_batch, store, folder):
         rows = robustness.run_robustness(config, on_batch, store)
         worst_case_figure(rows, robustness.OURS, folder / "robustness.png")
-        return rows, robustness.robustness_table(rows, robustness.limits(config))
+        worst = robustness.robustness_table(rows, robustness.limits(config))
+        return rows, f"{worst}\n{duel_table(rows, robustness.OURS)}"
 
     _reproduce("robustness", config, robustness.robustness_cells(config), out, quiet, work)
 
