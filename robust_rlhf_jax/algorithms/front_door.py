@@ -49,7 +49,7 @@ def robust_policy(
     `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. With F the information of
     those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ 1.645²} is what they leave possible, along each direction an interval
     of 90 %: narrow where they cover it, wide where nobody does, where only suspects do of whom some are contradicted,
-    and where so few pairs do that all of them may be lies. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the
+    and where so few pairs do that lies may be most of them. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the
     paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy planning at θ̂ is guaranteed about as
     much, it is returned instead.
 

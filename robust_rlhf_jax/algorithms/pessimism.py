@@ -134,7 +134,7 @@ def _explained_rewards(data: PreferenceData, epsilon, radius):
     """(Θ, status, diagnostics): the rewards that no plausible explanation's pairs refute (`rewards.fit_differences`).
 
     {‖θ‖ ≤ radius, (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²}, F the information of the undisputed pairs, 0 along directions
-    that are doubted or shown by so few pairs that all of them may be lies (`rewards.scarcity.secured`).
+    that are doubted or shown by so few pairs that most of them may be lies (`rewards.scarcity.secured`).
     """
     found = fit_data(data, epsilon)
     sure = secured(believed_differences(data)[0], found, epsilon)

@@ -32,7 +32,7 @@ class Secured(NamedTuple):
 
 def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> Secured:
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
-    the directions that no more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
+    the directions that hardly more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
 
     Nothing contradicts a lie that is told by every pair that speaks of a direction: only their number says whether it
     could be one. Scarce directions are the sharper ones: of the doubted, only what lies mostly outside of them counts.
