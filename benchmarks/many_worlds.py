@@ -3,8 +3,8 @@
 Three parts, each over worlds drawn by keys 10 and up (0–9 are for tuning).
 - *clean*: the families of the presets `quick` (the default sweep) and `coverage`, 4,000 honest pairs, `robust_policy`
   told ε = .1 and told nothing: the return beside plain RLHF's.
-- *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1, every attack on labels and on whole
-  trajectories (`ATTACKS`): the normalised return under the attack that hurts most, as a share of plain RLHF's on clean
+- *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1 (`--epsilon`), attacks on labels and on whole
+  trajectories (`--attacks`): the normalised return under the one that hurts most, as a share of plain RLHF's on clean
   data.
 - *sizes*: random worlds of other dimensions, horizons, numbers of states and of pairs, clean and attacked: the return
   beside plain RLHF's on the same data.
@@ -56,13 +56,13 @@ def returned(mdp, solution) -> float:
     return 1.0 - float(normalised_gap(mdp, solution.policy))
 
 
-def trial(world: World, key, pairs, attack, told=EPSILON):
-    """(return of plain RLHF, of `robust_policy` told this ε) on data of a world under an attack."""
+def trial(world: World, key, pairs, attack, told=EPSILON, epsilon=EPSILON):
+    """(return of plain RLHF, of `robust_policy` told this ε) on data under an attack on a share `epsilon`."""
     k_data, k_attack, k_solve = jax.random.split(key, 3)
     data = sample_preferences(k_data, world.mdp, pairs, behaviour=(world.behaviour, world.behaviour))
     if attack != "none":
-        data = attacks.ATTACKS[attack](k_attack, data, EPSILON, world.mdp)
-    solved = (standard(k_solve, data, EPSILON), robust_policy(k_solve, data, told))
+        data = attacks.ATTACKS[attack](k_attack, data, epsilon, world.mdp)
+    solved = (standard(k_solve, data, epsilon), robust_policy(k_solve, data, told))
     return tuple(returned(world.mdp, solution) for solution in solved)
 
 
@@ -77,13 +77,13 @@ def clean_rows(keys):
     return rows
 
 
-def coverage_rows(keys, told, families):
+def coverage_rows(keys, told, families, epsilon):
     """(family, key, attack) → (plain, robust); attack "none" is the clean reference."""
     rows = {}
     cells = [(f, k, a) for f in families for k in keys for a in ("none", *told)]
     for family, k, attack in track(cells, description="coverage"):
         world = PRESETS["coverage"].families[family](jax.random.key(k))
-        rows[family, k, attack] = trial(world, jax.random.key(1000 + k), PAIRS, attack)
+        rows[family, k, attack] = trial(world, jax.random.key(1000 + k), PAIRS, attack, epsilon, epsilon)
     return rows
 
 
@@ -158,6 +158,7 @@ def main() -> int:
     parser.add_argument(
         "--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of the coverage part"
     )
+    parser.add_argument("--epsilon", type=float, default=EPSILON, help="of the coverage part, told")
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     arguments = parser.parse_args()
     start, keys = time.time(), list(range(10, 10 + arguments.worlds))
@@ -167,7 +168,7 @@ def main() -> int:
         lines, missed = [*lines, *table, ""], [*missed, *short]
     if "coverage" in arguments.parts:
         told, families = tuple(arguments.attacks), tuple(arguments.families)
-        rows = coverage_rows(keys, told, families)
+        rows = coverage_rows(keys, told, families, arguments.epsilon)
         table, short = coverage_table(rows, keys, told, families)
         lines, missed = [*lines, *table, ""], [*missed, *short]
     if "sizes" in arguments.parts:
@@ -175,8 +176,8 @@ def main() -> int:
         lines, missed = [*lines, *table, ""], [*missed, *short]
     facts = environment()
     lines.append(
-        f"{len(keys)} worlds a family (keys {keys[0]}–{keys[-1]}), ε = {EPSILON} where told; {facts['date']}, "
-        f"{facts['cores']}-core {facts['platform']}, jax {facts['versions']['jax']}, {time.time() - start:.0f} s"
+        f"{len(keys)} worlds a family (keys {keys[0]}–{keys[-1]}), ε = {arguments.epsilon:g} where told; "
+        f"{facts['date']}, {facts['cores']}-core {facts['platform']}, jax {facts['versions']['jax']}, {time.time() - start:.0f} s"
     )
     text = "\n".join([*lines, "", *[f"- MISSED {m}" for m in missed]])
     print(text)
