@@ -3,9 +3,9 @@
 Three parts, each over worlds drawn by keys 10 and up (0–9 are for tuning).
 - *clean*: the families of the presets `quick` (the default sweep) and `coverage`, 4,000 honest pairs, `robust_policy`
   told ε = .1 and told nothing: the return beside plain RLHF's.
-- *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1 (`--epsilon`), attacks on labels and on whole
-  trajectories (`--attacks`): the normalised return under the one that hurts most, as a share of plain RLHF's on clean
-  data.
+- *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1 (`--epsilon`), attacks on labels and on
+  whole trajectories (`--attacks`): the normalised return under the one that hurts most, as a share of plain RLHF's on
+  clean data.
 - *sizes*: random worlds of other dimensions, horizons, numbers of states and of pairs, clean and attacked: the return
   beside plain RLHF's on the same data.
 Prints the median, the quartiles and the worst world by name. Exits with 1 if a bar is missed: coverage ≥ .98 in the
@@ -177,7 +177,8 @@ def main() -> int:
     facts = environment()
     lines.append(
         f"{len(keys)} worlds a family (keys {keys[0]}–{keys[-1]}), ε = {arguments.epsilon:g} where told; "
-        f"{facts['date']}, {facts['cores']}-core {facts['platform']}, jax {facts['versions']['jax']}, {time.time() - start:.0f} s"
+        f"{facts['date']}, {facts['cores']}-core {facts['platform']}, "
+        f"jax {facts['versions']['jax']}, {time.time() - start:.0f} s"
     )
     text = "\n".join([*lines, "", *[f"- MISSED {m}" for m in missed]])
     print(text)
