@@ -35,7 +35,7 @@ def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
 
 
 def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
-    """Run every algorithm under every attack; write robustness.md, .png, .parquet and .json to `out`. Resumable.
+    """Run every algorithm under the attacks; write robustness.md, .png, .parquet and .json to `out`. Resumable.
 
     **Raises:** ValueError if `out` cannot be written.
     """

@@ -137,7 +137,7 @@ def test_two_results_are_two_sections(finished, cells):
 
 
 def test_a_large_sweep_stays_small_enough_to_mail(tmp_path):
-    """17 attacks × 3 families × 13 algorithms × 4 ε."""
+    """25 attacks × 3 families × 13 algorithms × 4 ε."""
     from robust_rlhf_jax.attacks import ATTACKS
     from robust_rlhf_jax.reproduce import robustness
 
