@@ -69,8 +69,7 @@ def duel_table(rows: list[dict[str, Any]], ours: tuple[str, ...]) -> str:
 
 
 def _case(name: str, case: WorstCase) -> str:
-    low, median, high = case.quartiles
-    return f"{median:.3f} ({low:.2f}–{high:.2f}) `{name}`"
+    return f"{case.text} `{name}`"
 
 
 def _widest(duel: Duel) -> str:

@@ -17,6 +17,12 @@ class WorstCase(NamedTuple):
         return tuple(np.quantile(self.returns, (0.25, 0.5, 0.75)).tolist())
 
     @property
+    def text(self) -> str:
+        """Median and quartiles, as tables show them."""
+        low, median, high = self.quartiles
+        return f"{median:.3f} ({low:.2f}–{high:.2f})"
+
+    @property
     def spread(self) -> float:
         """Interquartile range over seeds."""
         low, _, high = self.quartiles
