@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.units import typical_entries
-from robust_rlhf_jax.likelihood.confidence import Ellipsoid, ellipsoid
+from robust_rlhf_jax.likelihood.confidence import Ellipsoid, chi_square_quantile, ellipsoid
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
@@ -24,15 +24,17 @@ from .pessimism import check_reference, resolve_reference
 from .pessimism_objective import PessimismObjective, Smoothing
 from .solution import Solution
 
-# The set's half-width in standard errors along every direction: a plan's value is one direction of θ, and this is its
-# interval of 90 %. A set that holds all of θ with that chance is wider by √(χ²_rank/χ²_1). Where the data are merely
-# noisy it forgoes more than it saves: on clean gridworlds of 48 directions it triples the gap of greedy plans.
-STANDARD_ERRORS = 1.645
+# The set's half-width in standard errors: a plan's value is one direction of θ, and this is its interval of 90 %. Where
+# the data are merely noisy, the set that holds all of θ with that chance, wider by √(χ²_rank/χ²_1), forgoes more than
+# it saves: on clean gridworlds of 48 directions it triples the gap of greedy plans. Where lies may hide, the set is
+# that wide: liars choose which direction they speak of.
+CONFIDENCE, STANDARD_ERRORS = 0.9, 1.645
 STEPS = 60
 # The set reaches this many times as far as the estimate where the data say nothing, and this much further.
 REACH, LEAST_REACH = 3.0, 1.0
-# Nothing is descended for where the data leave no more than this share of what the greedy plan promises uncertain; and
-# the pessimist's plan must be guaranteed this share of it more than the greedy one to be returned.
+# Unless lies may hide, nothing is descended for if the data leave no more than this share of what the
+# greedy plan promises uncertain; and the pessimist's plan must be guaranteed this share of it more than the greedy one
+# to be returned.
 UNCERTAIN, GAINED = 0.1, 0.02
 
 
@@ -47,11 +49,12 @@ def robust_policy(
     """A policy from preferences, some of which may be corrupt: safe whatever the coverage.
 
     `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. With F the information of
-    those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ 1.645²} is what they leave possible, along each direction an interval
-    of 90 %: narrow where they cover it, wide where nobody does, where only suspects do of whom some are contradicted,
-    and where so few pairs do that lies may be most of them. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the
-    paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy planning at θ̂ is guaranteed about as
-    much, it is returned instead.
+    those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ c²} is what they leave possible: narrow where they cover θ, wide where
+    nobody does, where only suspects do of whom some are contradicted, and where so few pairs do that lies may be most
+    of them. c = 1.645 holds the value of one plan with 90 %. Where the data show corruption and fewer than a share ε of
+    the pairs are disputed, other lies may hide: c² = χ²₀.₉(rank) holds all of θ. The plan maximises
+    min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy
+    planning at θ̂ is guaranteed about as much, it is returned instead.
 
     **Arguments:**
 
@@ -98,8 +101,9 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     target = resolve_reference(reference, believed, remaining)
     prepared = oracle.prepare(believed, remaining, key=key)
     planner = _Planner(oracle, prepared, target, data.plan_steps, data.stationary)
-    possible = _possible(believed_differences(data)[0], found, remaining)
-    plan = _plan(planner, possible, found.theta)
+    hiding = _lies_may_hide(found, remaining, gone)
+    possible = _possible(believed_differences(data)[0], found, remaining, hiding)
+    plan = _plan(planner, possible, found.theta, hiding)
     chosen = plan.chosen
     diagnostics = {
         "epsilon": found.epsilon,
@@ -130,6 +134,16 @@ def _fitted(data: PreferenceData, epsilon, gone) -> tuple[RewardFit, Float[Array
     return found._replace(undisputed=undisputed, doubted=jnp.where(evidence, found.doubted, 0.0)), remaining
 
 
+def _lies_may_hide(found: RewardFit, epsilon: Float[Array, ""], gone: Float[Array, ""]) -> Bool[Array, ""]:
+    """Whether the data show corruption, and fewer pairs on the table are disputed than the share ε of them that may
+    lie.
+    """
+    pairs = found.undisputed.size
+    disputed = 1.0 - jnp.sum(found.undisputed) / (pairs * (1.0 - gone))
+    evidence = found.epsilon > 0.5 / pairs
+    return evidence & (epsilon - disputed > 0.5 / pairs)
+
+
 class _Planner(eqx.Module):
     """`oracle` on what it prepared, with the value's derivative E_π̂[φ] whatever kind of oracle it is."""
 
@@ -149,7 +163,9 @@ class _Planner(eqx.Module):
 
 
 class _Possible(NamedTuple):
-    """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape."""
+    """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape; its half-width is `set.size`
+    standard errors.
+    """
 
     set: Ellipsoid
     sizes: Float[Array, " k"]
@@ -158,7 +174,7 @@ class _Possible(NamedTuple):
     def uncertainty(self, features: Float[Array, " k"]) -> Float[Array, ""]:
         """max over Θ of (θ̂ − θ)·features, at most."""
         scaled = features / self.sizes
-        by_data = STANDARD_ERRORS * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
+        by_data = self.set.size * jnp.linalg.norm(lower_solve(self.factor, scaled[:, None]))
         return jnp.minimum(by_data, 2.0 * self.set.radius * jnp.linalg.norm(scaled))
 
     def promised(self, features: Float[Array, " k"]) -> Float[Array, ""]:
@@ -170,15 +186,19 @@ class _Possible(NamedTuple):
         return self.promised(features) - self.uncertainty(features)
 
 
-def _possible(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> _Possible:
-    """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt."""
+def _possible(x: Float[Array, "N k"], found: RewardFit, epsilon, hiding) -> _Possible:
+    """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt: along one direction, or, if
+    lies may be `hiding` among them, along all at once.
+    """
+    everywhere = jnp.sqrt(chi_square_quantile(CONFIDENCE, jnp.maximum(found.rank, 1)))
+    width = jnp.where(hiding, everywhere, STANDARD_ERRORS).astype(x.dtype)
     sizes = typical_entries(x)
     sure = secured(x, found, epsilon)
     known = sure.information / (sizes[:, None] * sizes)
     centre = sure.theta * sizes
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH
-    floor = (STANDARD_ERRORS / radius) ** 2 * jnp.eye(x.shape[1], dtype=x.dtype)
-    return _Possible(ellipsoid(known, centre, STANDARD_ERRORS, radius), sizes, cholesky(known + floor))
+    floor = (width / radius) ** 2 * jnp.eye(x.shape[1], dtype=x.dtype)
+    return _Possible(ellipsoid(known, centre, width, radius), sizes, cholesky(known + floor))
 
 
 class _Certified(eqx.Module):
@@ -221,7 +241,7 @@ class _Plan(NamedTuple):
     calls: Array
 
 
-def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> _Plan:
+def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"], hiding) -> _Plan:
     objective = planner.objective()
     key = jax.random.key(0)
     problem = DescentProblem(
@@ -249,9 +269,9 @@ def _plan(planner: _Planner, possible: _Possible, theta: Float[Array, " k"]) -> 
     greedy = consider(theta)
     promise = jnp.maximum(greedy.promised, 0.0)
     # No plan is guaranteed more than the greedy one promises.
-    settled = greedy.promised - greedy.guaranteed <= UNCERTAIN * promise
+    settled = greedy.promised - greedy.guaranteed <= jnp.where(hiding, 0.0, UNCERTAIN) * promise
     careful, calls = jax.lax.cond(settled, lambda: (greedy, jnp.zeros((), jnp.int32)), descend_too)
-    pessimistic = careful.guaranteed > greedy.guaranteed + GAINED * promise
+    pessimistic = careful.guaranteed > greedy.guaranteed + jnp.where(hiding, 0.0, GAINED) * promise
     return _Plan(_either(pessimistic, careful, greedy), pessimistic, calls + 1)
 
 
