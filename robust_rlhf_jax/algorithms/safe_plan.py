@@ -1,0 +1,120 @@
+"""The greedy plan, or the one that is guaranteed most whichever possible reward is true, if that is clearly more."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax._iterate import worst_status
+from robust_rlhf_jax.oracles import Oracle
+
+from .descent import DescentProblem, Evaluation, SubgradientDescent, descend
+from .pessimism_objective import PessimismObjective, Smoothing
+from .possible_rewards import PossibleRewards
+
+STEPS = 60
+# Nothing is descended for where the data leave no more than this share of what the greedy plan promises uncertain; and
+# the pessimist's plan must be guaranteed this share of it more than the greedy one to be returned. Both are 0 where
+# lies may hide.
+UNCERTAIN, GAINED = 0.1, 0.02
+
+
+class Planner(eqx.Module):
+    """`oracle` on what it prepared, with the value's derivative E_π̂[φ] whatever kind of oracle it is."""
+
+    oracle: Oracle
+    prepared: Any
+    reference: Float[Array, " k"]
+    steps: int = eqx.field(static=True)
+    stationary: bool = eqx.field(static=True)
+
+    def objective(self) -> PessimismObjective:
+        shape = jax.eval_shape(lambda t: self._bare("autodiff").solve(t), self.reference)
+        return self._bare("autodiff" if shape.subgradient is None else "oracle")
+
+    def _bare(self, gradient: str) -> PessimismObjective:
+        settings = (self.oracle, self.prepared, self.reference, Smoothing(), self.steps, self.stationary)
+        return PessimismObjective(*settings, gradient)
+
+
+class Certified(eqx.Module):
+    """An objective as a function of θ·sizes, whose value is what the plan at θ is not guaranteed: its best iterate is
+    the plan with the best certificate.
+    """
+
+    inner: PessimismObjective
+    possible: PossibleRewards
+
+    @property
+    def calls(self) -> int:
+        return self.inner.calls
+
+    @property
+    def memory(self):
+        return self.inner.memory
+
+    def evaluate(self, theta: Float[Array, " k"], memory: Any, *, key: PRNGKeyArray) -> Evaluation:
+        sizes = self.possible.sizes
+        found = self.inner.evaluate(theta / sizes, memory, key=key)
+        value = -self.possible.guaranteed(found.gradient)
+        return found._replace(value=value, gradient=found.gradient / sizes)
+
+
+class Candidate(NamedTuple):
+    """A plan for `theta`, and what it gains over the reference: at least, and by the estimate."""
+
+    theta: Float[Array, " k"]
+    policy: Any
+    value: Float[Array, ""]
+    guaranteed: Float[Array, ""]
+    promised: Float[Array, ""]
+    status: Array
+
+
+class Plan(NamedTuple):
+    chosen: Candidate
+    pessimistic: Array
+    calls: Array
+
+
+def safe_plan(planner: Planner, possible: PossibleRewards, theta: Float[Array, " k"], hiding) -> Plan:
+    """The greedy plan for `theta`, or the one found by descent on what is not guaranteed; `hiding`: whether lies may be
+    among the pairs that nobody disputes, so that every gain is taken.
+    """
+    objective = planner.objective()
+    key = jax.random.key(0)
+    problem = DescentProblem(
+        Certified(objective, possible), possible.set, possible.set.centre,
+        0.5 * possible.set.radius, float(STEPS),
+    )  # fmt: skip
+
+    def consider(t):
+        """What the plan at t gains over the reference by the estimate, and at least."""
+        answer = objective.solve(t)
+        # The derivative of V̂ − E_ref·θ: what the plan's features exceed the reference's by.
+        ahead = objective.evaluate(t, objective.memory, key=key).gradient
+        gains = possible.guaranteed(ahead), possible.promised(ahead)
+        return Candidate(t, answer.policy, answer.value, *gains, answer.status)
+
+    def descend_too():
+        descent = descend(problem, key=key, steps=STEPS, solver=SubgradientDescent())
+        ends = jnp.stack([descent.theta, descent.best_theta]) / possible.sizes
+        # One after the other in a loop: half of a program that takes seconds to compile.
+        both = jax.lax.map(consider, ends)
+        last, best = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in range(2))
+        careful = _either(last.guaranteed >= best.guaranteed, last, best)
+        return careful._replace(status=worst_status(careful.status, descent.status)), descent.calls + 2
+
+    greedy = consider(theta)
+    promise = jnp.maximum(greedy.promised, 0.0)
+    # No plan is guaranteed more than the greedy one promises.
+    settled = greedy.promised - greedy.guaranteed <= jnp.where(hiding, 0.0, UNCERTAIN) * promise
+    careful, calls = jax.lax.cond(settled, lambda: (greedy, jnp.zeros((), jnp.int32)), descend_too)
+    pessimistic = careful.guaranteed > greedy.guaranteed + jnp.where(hiding, 0.0, GAINED) * promise
+    return Plan(_either(pessimistic, careful, greedy), pessimistic, calls + 1)
+
+
+def _either(condition, one, other):
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
