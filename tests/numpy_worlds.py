@@ -1,6 +1,6 @@
 """Worlds drawn by NumPy: at test sizes JAX's own would take all the time to compile."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from robust_rlhf_jax.worlds import LinearMDP
@@ -13,9 +13,10 @@ def numpy_mdp(
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=(horizon, dim))
     theta *= np.sqrt(dim) / np.linalg.norm(theta, axis=-1, keepdims=True)
-    return LinearMDP(
-        jnp.asarray(rng.dirichlet(np.ones(dim), (n_states, n_actions))),
-        jnp.asarray(rng.dirichlet(np.full(n_states, 0.5), (horizon, dim))),
-        jnp.asarray(theta),
-        jnp.asarray(rng.dirichlet(np.ones(n_states))),
+    mdp = LinearMDP(
+        rng.dirichlet(np.ones(dim), (n_states, n_actions)),
+        rng.dirichlet(np.full(n_states, 0.5), (horizon, dim)),
+        theta,
+        rng.dirichlet(np.ones(n_states)),
     )
+    return jax.device_put(mdp)

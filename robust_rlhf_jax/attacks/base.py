@@ -32,11 +32,17 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
     **Raises:** ValueError for ε outside [0, ½).
     """
     check_epsilon(epsilon)
+    return _corruption_count(epsilon, n_pairs)
+
+
+@jax.jit
+def _corruption_count(epsilon, n_pairs):
     product = jnp.asarray(epsilon, float) * n_pairs
     slack = jnp.minimum(2 * jnp.finfo(product.dtype).eps * product, 0.4)
     return jnp.floor(product + slack).astype(jnp.int32)
 
 
+@jax.jit
 def largest(scores: Float[Array, " N"], count: Int[Array, ""]) -> Bool[Array, " N"]:
     """Mask of exactly `count` largest scores (ties by position)."""
     rank = (

@@ -108,7 +108,7 @@ class PreferenceData(Module):
 
     def take(self, rows: Int[Array, " M"]) -> "PreferenceData":
         """The pairs at `rows`, in that order; the table is shared."""
-        return self.replace_pairs(lambda x: x[rows])
+        return self.replace_pairs(lambda x: _gather(x, rows))
 
     def replace_pairs(self, change) -> "PreferenceData":
         """Apply `change` to every array that has one row per pair."""
@@ -117,6 +117,11 @@ class PreferenceData(Module):
         return dataclasses.replace(
             self, **{name: None if x is None else change(x) for name, x in rows.items()}
         )
+
+
+@jax.jit  # one program for each shape; eagerly, each operation in it would be one
+def _gather(x, rows):
+    return x[rows]
 
 
 @partial(jax.jit, static_argnames="stationary")

@@ -7,7 +7,6 @@ import uuid
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from . import npz, parquet
@@ -107,7 +106,7 @@ def _assemble(path, arrays, header):
             rounding = lost_to_rounding(observed, jax.dtypes.canonicalize_dtype(observed.dtype))
             data = dataclasses.replace(data, rounding=rounding)
         with np.errstate(over="ignore"):
-            data = jax.tree.map(jnp.asarray, data)
+            data = jax.device_put(data)
         check_preferences(data)  # again: float64 that overflows float32 is infinite only now
     return data
 

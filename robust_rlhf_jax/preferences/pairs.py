@@ -1,7 +1,6 @@
 """Pairs of single options, described by their features, as preference data of horizon 1."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
@@ -48,7 +47,7 @@ def preferences_from_options(
     fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
     data = PreferenceData(*fields, rounding=rounding)  # pyright: ignore[reportArgumentType]
     check_preferences(data)
-    return jax.tree.map(jnp.asarray, data)
+    return jax.device_put(data)
 
 
 def preferences_from_features(

@@ -65,7 +65,7 @@ def data_bytes(config: SweepConfig, worlds: World) -> int:
     def sample(key, mdp, behaviour):
         return sample_world(key, mdp, behaviour, pairs, segment=PRESETS[config.preset].segment)
 
-    world = jax.tree.map(lambda leaf: leaf[0], worlds)
+    world = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), worlds)
     shapes = jax.eval_shape(sample, jax.random.key(0), *world)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     return size * config.pairs // pairs

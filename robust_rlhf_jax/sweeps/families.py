@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -159,16 +158,16 @@ def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: in
     reward, more_rewards = mdp.reward_features, more_dims
     if reward is not None:
         reward = np.pad(reward, ((0, 0), (0, more_actions), (0, 0)), mode="edge")
-        reward = jnp.asarray(np.concatenate([reward, np.repeat(reward[:1], more_states, axis=0)]))
+        reward = jax.device_put(np.concatenate([reward, np.repeat(reward[:1], more_states, axis=0)]))
         more_rewards = 0
     padded = LinearMDP(
-        features=jnp.asarray(np.pad(phi, ((0, 0), (0, 0), (0, more_dims)))),
-        transition_measures=jnp.asarray(mu),
-        theta=jnp.asarray(np.pad(mdp.theta, ((0, more_steps), (0, more_rewards)))),
-        initial_distribution=jnp.asarray(np.pad(mdp.initial_distribution, (0, more_states))),
+        features=jax.device_put(np.pad(phi, ((0, 0), (0, 0), (0, more_dims)))),
+        transition_measures=jax.device_put(mu),
+        theta=jax.device_put(np.pad(mdp.theta, ((0, more_steps), (0, more_rewards)))),
+        initial_distribution=jax.device_put(np.pad(mdp.initial_distribution, (0, more_states))),
         reward_features=reward,
     )
-    return World(padded, jnp.asarray(np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions)))))
+    return World(padded, jax.device_put(np.pad(behaviour, ((0, 0), (0, 0), (0, more_actions)))))
 
 
 def stack_worlds(worlds: list[World]) -> World:
@@ -176,5 +175,5 @@ def stack_worlds(worlds: list[World]) -> World:
     names = ("horizon", "n_states", "n_actions", "dim")
     shape = [max(getattr(world.mdp, name) for world in worlds) for name in names]
     return jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack(leaves)), *[pad_world(w, *shape) for w in worlds]
+        lambda *leaves: jax.device_put(np.stack(leaves)), *[pad_world(w, *shape) for w in worlds]
     )

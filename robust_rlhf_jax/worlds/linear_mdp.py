@@ -74,9 +74,10 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
         raise ValueError(f"A theta_h has norm {theta_norms.max():.4g}: the bound is sqrt(p).")
     if rho.min() < -tolerance or abs(rho.sum() - 1) > tolerance:
         raise ValueError("initial_distribution is not a distribution: it must be ≥ 0 and sum to 1.")
-    for h in range(mdp.horizon):
-        _check_transitions(phi, np.asarray(mdp.transition_measures[h], np.float64), h, tolerance)
-    totals = np.linalg.norm(np.asarray(mdp.transition_measures, np.float64).sum(axis=-1), axis=-1)
+    measures = np.asarray(mdp.transition_measures)
+    for h, measure in enumerate(measures):
+        _check_transitions(phi, measure.astype(np.float64), h, tolerance)
+    totals = np.linalg.norm(measures.sum(axis=-1, dtype=np.float64), axis=-1)
     if totals.max() > np.sqrt(mdp.dim) + tolerance:
         raise ValueError(
             f"A mu_h(S) has norm {totals.max():.4g}: the bound is sqrt(d) = {np.sqrt(mdp.dim):.4g}."

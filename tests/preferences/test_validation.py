@@ -134,7 +134,7 @@ def test_stationary_differences_that_cancel_up_to_rounding_give_no_direction():
 
 
 def test_a_difference_beyond_the_first_block_is_found():
-    data = make_data().take(np.zeros(5000, int))
+    data = jax.tree.map(np.array, make_data().take(np.zeros(5000, int)))
     data.reward_features[:, 1] = data.reward_features[:, 0]
     data.reward_features[-1, 1] += 1
     check_preferences(data)
