@@ -23,6 +23,10 @@ if os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "1" and version("jaxlib").sta
             "--xla_cpu_parallel_codegen_split_count=1",
         ]
     )
+# The tests' own modules are compiled once, not by each worker in each run: where the environment says to keep no
+# bytecode, half of the time to collect them would go into that.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
 # Two workers share the cores: a command that runs within a test leaves the other's alone.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
 # No test reads or writes the user's own cache of compiled programs; the tests have one, which both workers and later
@@ -31,6 +35,8 @@ os.environ["ROBUST_RLHF_CACHE"] = "off"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# A program says where each operation comes from: one line of that is written, not a hundred frames of the test runner.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "1")
 
 import jax
 import jax.numpy as jnp
@@ -41,8 +47,8 @@ from numpy_worlds import numpy_mdp
 
 from robust_rlhf_jax.worlds import LinearMDP, partial_coverage_mdp
 
-# Compiled programs live on: looking through all of them for garbage takes seconds.
-gc.set_threshold(700, 10, 1000)
+# Compiled programs live on, and tracing makes objects by the million: looking for garbage among them takes seconds.
+gc.set_threshold(50_000, 20, 1000)
 
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)

@@ -35,8 +35,10 @@ def test_a_device_per_core():
 
 @pytest.mark.parametrize(
     "variables",
-    [{"JAX_NUM_CPU_DEVICES": "3"}, {"XLA_FLAGS": f"--{processor_devices.FLAG}=3"}],
-    ids=["JAX's variable", "XLA's flag"],
+    [
+        pytest.param({"JAX_NUM_CPU_DEVICES": "3"}, id="JAX's variable"),
+        pytest.param({"XLA_FLAGS": f"--{processor_devices.FLAG}=3"}, id="XLA's flag", marks=pytest.mark.slow),
+    ],
 )
 def test_who_has_chosen_keeps_the_choice(variables):
     assert counted(**variables)[1] == 3

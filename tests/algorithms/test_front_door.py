@@ -82,10 +82,8 @@ def test_where_data_cover_everything_it_is_greedy():
     assert returned(mdp, solution) > returned(mdp, standard(KEY, data, 0.0)) - 0.01
 
 
-@pytest.mark.parametrize(
-    "attack",
-    ["praise_rare", *(pytest.param(a, marks=pytest.mark.slow) for a in ("push_on_table", "least_covered"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ["praise_rare", "push_on_table", "least_covered"])
 def test_lies_about_what_nobody_else_shows_do_not_lead_it_astray(attack):
     """Plain RLHF believes them and loses a quarter or more; the pessimist keeps .9 of the clean return."""
     mdp, data = world("condition_number")

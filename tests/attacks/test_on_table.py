@@ -83,7 +83,7 @@ def reachable(mdp, data: PreferenceData, rows):
 
 @pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name == "adaptive_filtered_on_table", (*ON_TABLE, "goal_haters")),
+    slow_where(lambda name: name.startswith("adaptive"), (*ON_TABLE, "goal_haters")),
 )
 @pytest.mark.parametrize("own", [False, True])
 def test_the_table_contradicts_none(name, own, world, split_world):

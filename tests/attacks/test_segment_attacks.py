@@ -55,7 +55,7 @@ def possible(states, actions):
 
 @pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name.startswith("adaptive_filtered"), ATTACKS),
+    slow_where(lambda name: name.startswith("adaptive"), ATTACKS),
 )
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])

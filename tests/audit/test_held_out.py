@@ -46,12 +46,14 @@ def rail():
     return pairs, hold_out(pairs, repeats=1)
 
 
+@pytest.mark.slow
 def test_clean_choices_of_people_show_no_corruption(rail):
     _, fit = rail
     assert fit.epsilon == 0
     assert fit.interval[0] == 0
 
 
+@pytest.mark.slow
 def test_a_ceiling_is_no_quota_of_labels(rail):
     """Told ε = .1, the audit of clean choices drops nobody: only evidence flags a label."""
     pairs, _ = rail
@@ -61,6 +63,7 @@ def test_a_ceiling_is_no_quota_of_labels(rail):
     assert told.summary.epsilon == 0
 
 
+@pytest.mark.slow
 def test_confident_flips_are_counted_once_whatever_was_told(rail):
     pairs, fit = rail
     wrong = np.argsort(-(pairs.differences() @ fit.theta[0]))[:290]

@@ -69,6 +69,7 @@ def test_every_lane_spends_its_own_budget(sampled, corrupt):
         np.testing.assert_array_equal(np.sum(changed, axis=1), [0, 60, 150])
 
 
+@pytest.mark.slow
 def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
     bits = [
         np.asarray(sample(keys, worlds, temperature, small_config.n_pairs)[1])
