@@ -27,7 +27,7 @@ from robust_rlhf_jax.algorithms import (
 )
 from robust_rlhf_jax.attacks import push_features
 from robust_rlhf_jax.oracles import ExactOracle, PrimalDual
-from robust_rlhf_jax.rivals import cdpo, confident_learning, r3m, rdpo, redescending, sever
+from robust_rlhf_jax.rivals import RIVALS
 from robust_rlhf_jax.worlds import LinearMDP, SoftmaxMixture, normalised_gap, random_linear_mdp
 
 SHORT = {
@@ -55,14 +55,8 @@ ALGORITHMS = {
     "pessimistic_mle_linear": partial(
         pessimistic_mle, config=PessimisticMLEConfig(penalty="linear", descent=SHORT["autodiff"])
     ),
-    "r3m": r3m,
-    "cdpo": cdpo,
-    "rdpo": rdpo,
-    "sever": sever,
-    "redescending": redescending,
-    "confident_learning": confident_learning,
+    **RIVALS,
 }
-RIVALS = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
 # Those whose answer depends on the key: they split the data at random.
 SPLITTING = {"uniform_coverage", "condition_number", "condition_number_autodiff", "first_order"}
 PESSIMISTIC = {
