@@ -9,15 +9,7 @@ import scipy.special
 
 from robust_rlhf_jax.likelihood import stationarity, stationarity_bound, trimmed_mle
 
-
-def sample(seed, n=200, k=4, share=0.1):
-    rng = np.random.default_rng(seed)
-    x, theta = rng.uniform(-1, 1, size=(n, k)), rng.normal(size=k)
-    theta *= 2.0 / np.linalg.norm(theta)
-    labels = np.where(rng.uniform(size=n) < scipy.special.expit(x @ theta), 1.0, -1.0)
-    bad = int(share * n)
-    x[:bad], labels[:bad] = -np.sqrt(k) * theta / np.linalg.norm(theta), 1.0
-    return x, labels, theta
+from .trimmed_fits import sample
 
 
 def trimmed_likelihood(theta, x, labels, kept):
@@ -27,7 +19,7 @@ def trimmed_likelihood(theta, x, labels, kept):
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_slope_of_the_trimmed_likelihood(seed, x64):
     """Away from ties the kept pairs stay, so that central differences towards θ★ are the slope."""
-    x, labels, truth = sample(seed)
+    x, labels, truth = sample(share=0.1, seed=seed)
     theta = np.random.default_rng(seed).normal(size=4)
     unit = (truth - theta) / np.linalg.norm(truth - theta)
     ends = [trimmed_likelihood(theta + s * 1e-6 * unit, x, labels, 180) for s in (1, -1)]
@@ -37,7 +29,7 @@ def test_it_is_the_slope_of_the_trimmed_likelihood(seed, x64):
 
 @pytest.mark.parametrize("inside", [True, False])
 def test_without_a_target_it_is_the_worst_of_the_ball(inside, x64):
-    x, labels, _ = sample(4, k=2)
+    x, labels, _ = sample(k=2, share=0.1, seed=4)
     theta = np.array([0.6, -0.8]) * (0.7 if inside else 1.0)
     angles = np.linspace(0, 2 * np.pi, 20001)
     feasible = theta + 1e-4 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -50,7 +42,7 @@ def test_without_a_target_it_is_the_worst_of_the_ball(inside, x64):
 
 
 def test_a_converged_fit_is_stationary_in_its_ball(x64):
-    x, labels, _ = sample(5)
+    x, labels, _ = sample(share=0.1, seed=5)
     for radius in (0.5, 10.0):
         found = trimmed_mle(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=radius)
         assert stationarity(found.theta, x, labels, 0.1, radius=radius) < 1e-7
@@ -60,7 +52,7 @@ def test_a_converged_fit_is_stationary_in_its_ball(x64):
 def test_lemma_3_1(x64):
     """γ ≤ max{2Lε, ε²/‖θ★ − θ̂‖} at the paper's η = ε² and its start."""
     for seed, epsilon in itertools.product(range(4), (0.02, 0.05, 0.1)):
-        x, labels, truth = sample(seed, share=epsilon)
+        x, labels, truth = sample(share=epsilon, seed=seed)
         options = {"starts": jnp.zeros((2, 4)), "robust_start": False, "tolerance": epsilon**2}
         theta = trimmed_mle(jnp.asarray(x), jnp.asarray(labels), epsilon, radius=4.0, **options).theta
         level = stationarity_bound(
@@ -109,5 +101,5 @@ def test_options_are_given_by_name():
 
 
 def test_at_the_target_it_is_zero(x64):
-    x, labels, truth = sample(0)
+    x, labels, truth = sample(share=0.1)
     assert stationarity(truth, x, labels, 0.1, target=truth) == 0

@@ -1,4 +1,4 @@
-"""Pairs and fits that the tests of Algorithm 2 share."""
+"""Pairs and fits that the tests of Algorithm 2 and of its stationarity share."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,9 +6,7 @@ import scipy.optimize
 import scipy.special
 
 from robust_rlhf_jax.likelihood import trimmed_mle
-from robust_rlhf_jax.likelihood.trimmed import (
-    TrimmedProblem,
-)
+from robust_rlhf_jax.likelihood.trimmed import TrimmedProblem
 
 
 def sample(n=200, k=4, share=0.0, seed=0):
