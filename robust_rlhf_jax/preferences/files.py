@@ -106,7 +106,7 @@ def _assemble(path, arrays, header):
             rounding = lost_to_rounding(observed, jax.dtypes.canonicalize_dtype(observed.dtype))
             data = dataclasses.replace(data, rounding=rounding)
         with np.errstate(over="ignore"):
-            data = jax.device_put(data)
+            data = jax.device_put(data)  # may share the memory of what was just read
         check_preferences(data)  # again: float64 that overflows float32 is infinite only now
     return data
 

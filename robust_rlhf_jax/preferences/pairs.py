@@ -47,7 +47,7 @@ def preferences_from_options(
     fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
     data = PreferenceData(*fields, rounding=rounding)  # pyright: ignore[reportArgumentType]
     check_preferences(data)
-    return jax.device_put(data)
+    return jax.device_put(data)  # may share memory: every array above is a copy of its own
 
 
 def preferences_from_features(

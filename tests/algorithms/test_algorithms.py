@@ -101,7 +101,7 @@ SLOW_PROTOCOL = {
     "first_order",
     "pessimistic_mle_linear",
 }
-# One function plans for all rivals, so r3m stands for them; their fits' batches are in test_reward_fits.py.
+# One function plans for all rivals, so r3m stands for them; their fits' batches are in rewards/test_registry.py.
 BATCHED_ELSEWHERE = set(RIVALS) - {"r3m"}
 
 

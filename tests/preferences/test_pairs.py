@@ -28,6 +28,18 @@ def test_options_become_rows_of_the_table():
     np.testing.assert_array_equal(data.labels, LABELS)
 
 
+@pytest.mark.parametrize("n", [3, 4096])  # memory of the second size may be aligned, and then be shared
+def test_what_was_given_may_be_written_to(n):
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=(n, 2)).astype(np.float32), rng.normal(size=(n, 2)).astype(np.float32)]
+    labels = rng.choice([-1.0, 1.0], n).astype(np.float32)
+    data = preferences_from_options(*given, labels)
+    kept = jax.tree.map(np.array, data)
+    for array in (*given, labels):
+        array[:] = 7.0
+    jax.tree.map(np.testing.assert_array_equal, data, kept)
+
+
 def test_chosen_is_trajectory_1_by_default():
     data = preferences_from_features(OPTION1, OPTION0)
     np.testing.assert_array_equal(data.labels, np.ones(3))
