@@ -1,9 +1,8 @@
 """Where nobody could find the corrupt pairs: `python benchmarks/detection_limits.py [--shared FOLDER]`.
 
-For the rows of `detection.py` in which `flag` is below chance, the certificate of `two_worlds.py`: the share of
-the pairs that must be corrupt if the answer of `fit_reward`, told ε = .2, were the truth. If that is at most ε,
-two rewards are as near to what is seen, and whoever finds the corrupt pairs in one world names honest ones in
-the other.
+For the rows of `detection.py` in which `fit_reward` believes the liars, the certificate of `two_worlds.py`: the share
+of the pairs that must be corrupt if its answer, told ε = .2, were the truth. If that is at most ε, two rewards are as
+near to what is seen, and who trusts one of them alone names honest pairs in the other world.
 """
 
 import argparse
@@ -42,7 +41,7 @@ def limit_of(data, kind: str):
     relabel = partial(flip_surest, clean_x, truth, mask.sum()) if kind == "flip_confident" else None
     wins = chance_of_wins(x, seen.labels, truth, relabel, clean_x)
     right = (np.mean(data.labels * (clean_x @ theta) > 0) for theta in (truth, answer))
-    return *right, certificate(x, wins, answer, truth, clean_x)
+    return *right, certificate(x, wins, answer, truth)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .filter_and_trim import FilteredReward, robust_reward
-from .fit import CEILING, RewardFit, fit_differences
+from .fit import CEILING, RewardFit, fit_differences, fit_with_alternative
 from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
@@ -19,6 +19,7 @@ __all__ = [
     "fit_data",
     "fit_differences",
     "fit_reward",
+    "fit_with_alternative",
     "group_numbers",
     "robust_reward",
 ]

@@ -15,6 +15,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
+from .alternative import Alternative, alternative_to, no_alternative
 from .coordinates import Pairs, unit_free
 from .corrupt_share import corrupt_share
 from .doubt import COVERED, coverage, span_basis, unit_rows
@@ -68,11 +69,23 @@ def fit_differences(
     **Raises:** ValueError for labels other than ±1.
     """
     check_labels(labels)
-    return _fit_differences(x, labels, epsilon, groups)
+    return _fit_differences(x, labels, epsilon, groups, False)[0]
+
+
+def fit_with_alternative(
+    x: Float[Array, "N k"],
+    labels: Float[Array, " N"],
+    epsilon: Float[Array, ""],
+    groups: Int[Array, " N"] | None = None,
+) -> tuple[RewardFit, Alternative]:
+    """`fit_differences`, and whom the explanation holds for corrupt that contradicts the believed one most."""
+    check_labels(labels)
+    return _fit_differences(x, labels, epsilon, groups, True)
 
 
 @eqx.filter_jit
-def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
+def _fit_differences(x, labels, epsilon, groups, compare: bool):
+    """(RewardFit, Alternative or None where nobody asks to `compare`)."""
     pairs = unit_free(x, labels)
     rows = doubted_rows(pairs, epsilon)
     starts, plain = first_fits(pairs, rows)
@@ -88,17 +101,18 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         t = jnp.where(trusting, plain.t, kept)
         doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
         share = corrupt_share(pairs, explanations, found, epsilon, spread)
-        return _Outcome(t, weights, undisputed, doubted, *share)
+        other = alternative_to(found.chosen, pairs, explanations, plain.t, epsilon) if compare else None
+        return _Outcome(t, weights, undisputed, doubted, *share, other)
 
     def classical():
         ones, r = jnp.ones_like(labels), len(plain.t)
         nothing = jnp.zeros((r, r), x.dtype), jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
-        return _Outcome(plain.t, ones, ones, *nothing)
+        return _Outcome(plain.t, ones, ones, *nothing, no_alternative(pairs) if compare else None)
 
     # Labels that a reward explains one and all contradict nothing.
     explained = jnp.min(pairs.margins(plain.t)) > 0
     found = jax.lax.cond((epsilon > 0) & ~explained, robust, classical)
-    return RewardFit(
+    fitted = RewardFit(
         theta=matmul(pairs.to_theta, found.t),
         weights=found.weights,
         undisputed=found.undisputed,
@@ -110,6 +124,7 @@ def _fit_differences(x, labels, epsilon, groups) -> RewardFit:
         at_radius=plain.at_radius,
         status=_status(pairs, plain, found.t),
     )
+    return fitted, found.alternative
 
 
 class _Outcome(NamedTuple):
@@ -121,6 +136,7 @@ class _Outcome(NamedTuple):
     doubted: Float[Array, "r r"]
     epsilon: Float[Array, ""]
     interval: Float[Array, "2"]
+    alternative: Alternative | None
 
 
 def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:

@@ -3,8 +3,10 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flipped_choices import surest_flipped
 
 from robust_rlhf_jax import changed_pairs, sample_preferences, sample_segments
 from robust_rlhf_jax.attacks import flip_confident, push_features
@@ -106,6 +108,21 @@ def test_radius_batch_and_bad_arguments(attacked):
         suspicion_scores(data, estimator="cdpo")
     with pytest.raises(ValueError, match="groups has shape"):
         flag(data, groups=np.zeros(3))
+
+
+def test_two_stories_share_the_flags():
+    """The surest fifth of the labels flipped: the believed reward is the liars', and names hardly any of them."""
+    data, corrupt = surest_flipped(0.2)
+    scores = np.asarray(suspicion_scores(data, 0.2))
+    believed = np.argsort(-scores, kind="stable")[: corrupt.sum()]
+    assert corrupt[believed].mean() < 0.05
+    flagged = np.asarray(flag(data, 0.2))
+    assert flagged.sum() == corrupt.sum() == 585
+    assert (flagged & corrupt).sum() > 0.22 * 585
+    # Seven tenths are still those of highest suspicion.
+    np.testing.assert_array_equal(flagged[believed[: 585 - round(0.3 * 585)]], True)
+    alone = np.asarray(jax.vmap(lambda e: flag(data, e))(jnp.asarray([0.2, 0.0], jnp.float32)))
+    np.testing.assert_array_equal(alone, [flagged, np.zeros(len(flagged), bool)])
 
 
 def test_without_epsilon_as_many_are_flagged_as_there_is_evidence_for(attacked):
