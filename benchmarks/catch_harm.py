@@ -104,7 +104,7 @@ def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draw
     found = None
     if lost > 0 and clean.accuracy - told.accuracy > (1 - bar(epsilon)) * lost:
         wins = chance_of_wins(seen.x, seen.labels, truth, seen.relabel, trial.x, draws)
-        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth, trial.test_x)
+        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth)
     return Result(clean, plain, told, nothing, found)
 
 

@@ -1,9 +1,11 @@
 """When no algorithm can tell: two rewards that the same observed pairs fit, each with no more than ε of them corrupt.
 
-World A is the truth, its pairs attacked. In world B another reward θ_B is true. Given the observed x, B's honest labels
-become those observed by changing pair n with chance |σ(θ_Bᵀx_n) − Q_n|, Q_n the chance that the observed label is a win
-(the maximal coupling of two coins). If that is ε of the pairs, each label is seen with the same chance in both worlds,
-and whoever is right in A is wrong in B. The law of x is not known to anyone, and says nothing.
+World A is the truth, its pairs attacked; pair n is then seen to be a win with chance Q_n. In world B another reward θ_B
+is true: honest raters give a win with chance P_n = σ(θ_Bᵀx_n), and honest pairs show x_n with weight h_n, where those
+seen have weight 1. The adversary of B replaces whole pairs, as the paper's does. To show what is seen in A the share
+Σ_n Σ_o max(Q_n(o) − h_n P_n(o), 0)/N has to be replaced, the distance in total variation (the maximal coupling). If
+that is ε, the same pairs are seen with the same chance in both worlds, and whoever is right in A is wrong in B. Nobody
+knows the law of x, so that any h of mean 1 will do.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,7 @@ LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
 
 class Certificate(NamedTuple):
     """`cost`: share of the pairs that must be corrupt if θ_B is true; `error`: its standard deviation by chance;
-    `stake`: accuracy that θ_A would lose in world B."""
+    `stake`: accuracy that θ_A would lose on the honest pairs of world B."""
 
     cost: float
     error: float
@@ -29,18 +31,39 @@ class Certificate(NamedTuple):
         return self.cost <= epsilon + 2 * self.error
 
 
-def certificate(x, wins: Float[np.ndarray, " N"], theta_b, theta_a, test_x) -> Certificate:
+def certificate(x, wins: Float[np.ndarray, " N"], theta_b, theta_a) -> Certificate:
     """What the direction of θ_B costs where pair n shows a win with chance `wins[n]`, at the length that costs least:
     who is right about every pair does not depend on it.
     """
     x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
     margins = x @ theta_b
-    changes = [np.abs(_sigmoid(length * margins) - wins) for length in LENGTHS]
-    least = int(np.argmin([change.mean() for change in changes]))
-    changed = changes[least]
-    believed, other = LENGTHS[least] * (test_x @ theta_b), test_x @ theta_a
-    stake = np.mean(np.abs(2 * _sigmoid(believed) - 1) * (believed * other < 0))
-    return Certificate(changed.mean(), np.sqrt(np.sum(changed * (1 - changed))) / len(x), stake)
+    worlds = [least_replaced(_sigmoid(length * margins), wins) for length in LENGTHS]
+    least = int(np.argmin([replaced.mean() for _, replaced in worlds]))
+    honest, replaced = worlds[least]
+    lost = np.abs(2 * _sigmoid(LENGTHS[least] * margins) - 1) * (margins * (x @ theta_a) < 0)
+    error = np.sqrt(np.sum(replaced * (1 - replaced))) / len(x)
+    return Certificate(replaced.mean(), error, np.mean(honest * lost))
+
+
+def least_replaced(
+    believed: Float[np.ndarray, " N"], wins: Float[np.ndarray, " N"]
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """(h [N] of mean 1, chance [N] that the observed pair is not honest), the h with the least mean chance.
+
+    In h_n the distance is convex and piecewise linear: it falls by ½ per unit up to the first of Q_n/P_n and
+    (1 − Q_n)/(1 − P_n), rises by ½ from the second one, and between them its slope depends on P_n. As 1 lies between
+    them, the least sum fills h up from the first ones in the order of the slopes.
+    """
+    p = np.clip(believed, 1e-9, 1 - 1e-9)
+    first, last = np.sort([wins / p, (1 - wins) / (1 - p)], axis=0)
+    slope = (p - 0.5) * np.where(wins < p, 1.0, -1.0)
+    order = np.argsort(slope, kind="stable")
+    room = (last - first)[order]
+    before = np.cumsum(room) - room
+    honest = first.copy()
+    honest[order] += np.clip(len(p) - first.sum() - before, 0.0, room)
+    replaced = np.maximum(wins - honest * p, 0) + np.maximum(1 - wins - honest * (1 - p), 0)
+    return honest, replaced
 
 
 def chance_of_wins(
