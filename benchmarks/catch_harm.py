@@ -3,9 +3,9 @@
 `fit_reward` told ε and told nothing beside plain maximum likelihood, on clean held-out pairs, after the attacks of
 `pair_attacks.py` on real choices and the delivery grid, and on the grid also the library's attacks on trajectories.
 Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
-does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: if the
-fit's own answer were the truth, no more than ε of the pairs would be corrupt either. Exits with 1 for a miss that is
-not excused.
+does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
+in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
+Exits with 1 for a miss that is not excused.
 """
 
 import argparse
@@ -23,14 +23,13 @@ from no_harm import short
 from pair_attacks import PAIR_ATTACKS, Pairs
 from pair_sets import SHARED, Score, Trial, available, fit_world, trials
 from rich.progress import track
-from two_worlds import Certificate, certificate, chance_of_wins
+from two_worlds import LOSS, Certificate, certificate, chance_of_wins
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards.fit import CEILING
 
 LEVELS = (0.05, 0.1, 0.2)
-LOSS = 0.02
 SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")
 WORLD_ATTACKS = (
     "push_on_table", "scale_on_table", "leverage_on_table", "praise_rare", "mimicry", "push_features",
@@ -102,9 +101,9 @@ def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draw
     plain, told, nothing = (trial.score(fits[c].theta) for c in (0.0, epsilon, CEILING))
     lost = clean.accuracy - plain.accuracy
     found = None
-    if lost > 0 and clean.accuracy - told.accuracy > (1 - bar(epsilon)) * lost:
+    if clean.accuracy - told.accuracy > (1 - bar(epsilon)) * max(lost, 0.0):
         wins = chance_of_wins(seen.x, seen.labels, truth, seen.relabel, trial.x, draws)
-        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth)
+        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth, epsilon)
     return Result(clean, plain, told, nothing, found)
 
 
@@ -132,13 +131,15 @@ def verdict(results: list[Result], epsilon: float) -> str:
     excused = [r for r in results if r.certificate is not None and r.certificate.holds(epsilon)]
     missed = [r for r in results if r.certificate is not None and not r.certificate.holds(epsilon)]
     fine = [r for r in results if r.certificate is None]
-    if missed and not reaches(missed + fine, epsilon):
+    if missed + fine and not reaches(missed + fine, epsilon):
         return f"MISSED in {len(missed)} of {len(results)} ({costs(missed)})"
     return f"hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
 
 
 def costs(results: list[Result]) -> str:
-    """Mean cost and stake of the certificates."""
+    """Mean cost and stake of the certificates, if any."""
+    if not results:
+        return "no certificate"
     cost, stake = (np.mean([getattr(r.certificate, what) for r in results]) for what in ("cost", "stake"))
     return f"cost {short(cost)}, stake {short(stake)}"
 

@@ -41,7 +41,7 @@ def limit_of(data, kind: str):
     relabel = partial(flip_surest, clean_x, truth, mask.sum()) if kind == "flip_confident" else None
     wins = chance_of_wins(x, seen.labels, truth, relabel, clean_x)
     right = (np.mean(data.labels * (clean_x @ theta) > 0) for theta in (truth, answer))
-    return *right, certificate(x, wins, answer, truth)
+    return *right, certificate(x, wins, answer, truth, EPSILON)
 
 
 def main() -> int:

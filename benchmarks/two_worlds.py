@@ -5,7 +5,8 @@ is true: honest raters give a win with chance P_n = σ(θ_Bᵀx_n), and honest p
 seen have weight 1. The adversary of B replaces whole pairs, as the paper's does. To show what is seen in A the share
 Σ_n Σ_o max(Q_n(o) − h_n P_n(o), 0)/N has to be replaced, the distance in total variation (the maximal coupling). If
 that is ε, the same pairs are seen with the same chance in both worlds, and whoever is right in A is wrong in B. Nobody
-knows the law of x, so that any h of mean 1 will do.
+knows the law of x, so that any h of mean 1 will do. Pairs are matched one by one, not jointly, and the order of the two
+options of a pair is taken to say nothing.
 """
 
 from collections.abc import Callable
@@ -16,33 +17,47 @@ from jaxtyping import Float
 
 # Lengths of θ_B that are tried, times its own.
 LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
+# How far beyond the answer, seen from the truth, θ_B is sought; 0: the answer is the truth of world B.
+BEYOND = (0.0, 0.5, 1.0, 2.0, 4.0)
+# Accuracy that counts as lost.
+LOSS = 0.02
 
 
 class Certificate(NamedTuple):
-    """`cost`: share of the pairs that must be corrupt if θ_B is true; `error`: its standard deviation by chance;
-    `stake`: accuracy that θ_A would lose on the honest pairs of world B."""
+    """`cost`: share of the pairs that must be corrupt if θ_B is true; on the honest pairs of world B, `stake`: accuracy
+    that θ_A would lose, `regret`: accuracy that the fit's answer loses."""
 
     cost: float
-    error: float
     stake: float
+    regret: float
 
     def holds(self, epsilon: float) -> bool:
-        """B is within reach: ε of the pairs, and two standard deviations for the labels' chance."""
-        return self.cost <= epsilon + 2 * self.error
+        """B is within reach, the answer is right there, and who answers with the truth of A is wrong."""
+        return self.cost <= epsilon and self.stake > LOSS and self.regret <= LOSS
 
 
-def certificate(x, wins: Float[np.ndarray, " N"], theta_b, theta_a) -> Certificate:
-    """What the direction of θ_B costs where pair n shows a win with chance `wins[n]`, at the length that costs least:
-    who is right about every pair does not depend on it.
+def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: float) -> Certificate:
+    """Of the worlds B at the answer and beyond it, the first one that certifies; if none does, the one at the answer.
+
+    Pair n shows a win with chance `wins[n]`. Each direction is taken at the length that costs least: who is right about
+    every pair does not depend on it.
     """
     x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
+    unit_b, unit_a = (v / max(np.linalg.norm(x @ v), 1e-30) for v in (answer, theta_a))
+    length = np.linalg.norm(x @ answer)
+    ways = [length * (unit_b + further * (unit_b - unit_a)) for further in BEYOND]
+    found = [_of(x, wins, theta_b, answer, theta_a) for theta_b in ways]
+    return next((c for c in found if c.holds(epsilon)), found[0])
+
+
+def _of(x, wins, theta_b, answer, theta_a) -> Certificate:
     margins = x @ theta_b
     worlds = [least_replaced(_sigmoid(length * margins), wins) for length in LENGTHS]
     least = int(np.argmin([replaced.mean() for _, replaced in worlds]))
     honest, replaced = worlds[least]
-    lost = np.abs(2 * _sigmoid(LENGTHS[least] * margins) - 1) * (margins * (x @ theta_a) < 0)
-    error = np.sqrt(np.sum(replaced * (1 - replaced))) / len(x)
-    return Certificate(replaced.mean(), error, np.mean(honest * lost))
+    sure = honest * np.abs(2 * _sigmoid(LENGTHS[least] * margins) - 1)
+    stake, regret = (np.mean(sure * (margins * (x @ theta) < 0)) for theta in (theta_a, answer))
+    return Certificate(replaced.mean(), stake, regret)
 
 
 def least_replaced(
@@ -50,9 +65,9 @@ def least_replaced(
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """(h [N] of mean 1, chance [N] that the observed pair is not honest), the h with the least mean chance.
 
-    In h_n the distance is convex and piecewise linear: it falls by ½ per unit up to the first of Q_n/P_n and
-    (1 − Q_n)/(1 − P_n), rises by ½ from the second one, and between them its slope depends on P_n. As 1 lies between
-    them, the least sum fills h up from the first ones in the order of the slopes.
+    ½Σ_o |Q_n(o) − h_n P_n(o)|, which has the same sum, is convex and piecewise linear in h_n: it falls by ½ per unit up
+    to the first of Q_n/P_n and (1 − Q_n)/(1 − P_n), rises by ½ from the second one, and between them its slope depends
+    on P_n. As 1 lies between them, the least sum fills h up from the first ones in the order of the slopes.
     """
     p = np.clip(believed, 1e-9, 1 - 1e-9)
     first, last = np.sort([wins / p, (1 - wins) / (1 - p)], axis=0)

@@ -17,13 +17,13 @@ from robust_rlhf_jax.preferences import (
     leave_out,
     off_table,
 )
-from robust_rlhf_jax.rewards import CEILING, fit_with_alternative, group_numbers
+from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative, group_numbers
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
 DEFAULT_ESTIMATOR = "fit_reward"
-# Of the ⌊εN⌋ flags, this many ε go to an explanation that contradicts the believed one, where both are within ε: if it
-# holds and two thirds of what it names are corrupt, the flags are still right more often than by chance.
+# Share of the ⌊εN⌋ flags, in ε, that goes to an explanation which contradicts the believed one: if it holds, and two
+# thirds of what it names are corrupt, the flags do no worse than chance. Half of them at most.
 HEDGED = 1.5
 
 
@@ -55,7 +55,7 @@ def suspicion_scores(
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
     name, or groups of another length.
     """
-    return _examine(data, epsilon, estimator, radius, groups, ask_table).scores
+    return _examine(data, epsilon, estimator, radius, groups, ask_table, compare=False).scores
 
 
 def flag(
@@ -69,15 +69,17 @@ def flag(
 ) -> Bool[Array, " N"]:
     """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
 
-    Where another explanation contradicts the believed one and is within ε of the data, too, it names a share 1.5ε of
-    these pairs (`rewards/alternative.py`): the flags then beat chance whichever holds, if two thirds of what it names
-    are corrupt. On honest data and under random flips there is no such explanation.
+    Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
+    of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
+    what it names are corrupt. On honest choices and under random flips there was no such explanation
+    (docs/detection.md); labels that are nearly coins may have one.
 
     Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
 
     **Arguments** and **Raises:** as `suspicion_scores`.
     """
-    found = _examine(data, epsilon, estimator, radius, groups, ask_table)
+    told = epsilon is not None
+    found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=told)
     if epsilon is None:
         return largest(found.scores, corruption_count(jnp.minimum(found.share, 0.499), data.n_pairs))
     return _flag(found, corruption_count(epsilon, data.n_pairs), epsilon)
@@ -85,7 +87,7 @@ def flag(
 
 class _Examined(NamedTuple):
     """`share`: of the pairs that there is evidence against, 0 where the estimator does not say; `off` [N]: pairs that
-    the table contradicts; `alternative`: whom another explanation would suspect.
+    the table contradicts; `alternative`: whom another explanation suspects, None where nobody asks.
     """
 
     scores: Float[Array, " N"]
@@ -99,19 +101,21 @@ def _flag(found: _Examined, count, epsilon):
     if found.alternative is None:
         return largest(found.scores, count)
     doubtful = jnp.maximum(count - jnp.sum(found.off), 0)
-    theirs = jnp.round(HEDGED * epsilon * doubtful * found.alternative.exists).astype(count.dtype)
+    theirs = jnp.round(jnp.minimum(HEDGED * epsilon, 0.5) * doubtful * found.alternative.exists).astype(
+        count.dtype
+    )
     ours = largest(found.scores, count - theirs)
     return ours | largest(jnp.where(ours, -jnp.inf, found.alternative.suspicion), theirs)
 
 
-def _examine(data, epsilon, estimator, radius, groups, ask_table) -> _Examined:
+def _examine(data, epsilon, estimator, radius, groups, ask_table, compare) -> _Examined:
     _check(data, epsilon, estimator)
     dtype = data.features.dtype
     radius = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, dtype)
     off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
     numbers = None if groups is None else group_numbers(groups, data.n_pairs)
     ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
-    return _scores(data, off, ceiling, radius, estimator, numbers)
+    return _scores(data, off, ceiling, radius, estimator, numbers, compare)
 
 
 def _check(data, epsilon, estimator):
@@ -126,11 +130,12 @@ def _check(data, epsilon, estimator):
 
 
 @eqx.filter_jit
-def _scores(data, off, epsilon, radius, estimator, groups) -> _Examined:
+def _scores(data, off, epsilon, radius, estimator, groups, compare: bool) -> _Examined:
     if estimator == DEFAULT_ESTIMATOR:
         # A row of zeros says nothing about any reward.
         x = jnp.where(off[:, None], 0.0, data.differences())
-        found, alternative = fit_with_alternative(x, data.labels.astype(x.dtype), epsilon, groups)
+        given = (x, data.labels.astype(x.dtype), epsilon, groups)
+        found, alternative = fit_with_alternative(*given) if compare else (fit_differences(*given), None)
         scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
     else:
         known = leave_out(data, off)

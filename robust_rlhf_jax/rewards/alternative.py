@@ -1,4 +1,4 @@
-"""The other story: the explanation that contradicts the believed one most, among those that the data hardly refute."""
+"""An alternative explanation: the one that contradicts the believed one most, among those that fit the data, too."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from .suspicion import suspicion_of
 CONTRADICTS = 0.3
 # One that does not score higher than what is believed has to use this share of the ε that it is allowed.
 EXPLAINS = 0.9
-# What the trimmed fit from the opposite of the plain fit leaves out, in ε: there liars may have decided every start.
+# Share left out, in ε, by the trimmed fit that starts from −plain: liars may have decided every other start.
 OPPOSITE = 1.5
 
 
@@ -42,7 +42,7 @@ def alternative_to(
     """Among the explanations and the trimmed fit from −`plain`, the one that disagrees with `chosen` on most pairs.
 
     It must disagree on `CONTRADICTS` of them, and either score at least as high as `chosen` or be admissible and leave
-    out nearly ε. On honest data and under random flips there is none.
+    out nearly ε.
     """
     weights, t = believed_rows(pairs, 1.0 - OPPOSITE * epsilon, -plain, jnp.asarray(True))
     every = Explanations(
@@ -53,7 +53,7 @@ def alternative_to(
     )
     found = judge(pairs, every, epsilon)
     prefers = jnp.sign(matmul(every.t, pairs.z.T))
-    disagrees = jnp.mean(prefers != prefers[chosen], axis=1, dtype=plain.dtype)
+    disagrees = jnp.mean(prefers * prefers[chosen] < 0, axis=1, dtype=plain.dtype)
     left_out = 1.0 - jnp.mean(every.weights, axis=1)
     stands = found.admissible & (left_out >= EXPLAINS * epsilon) | (found.scores >= found.scores[chosen])
     eligible = stands & (disagrees >= CONTRADICTS)

@@ -23,7 +23,7 @@ def plan(modules, trial, name, epsilon=EPSILON):
     catch_harm, _, two_worlds = modules
     seen = catch_harm.on_pairs(trial, name, epsilon, THETA, seed=0)
     wins = two_worlds.chance_of_wins(seen.x, seen.labels, THETA, seen.relabel, trial.x)
-    return seen, lambda theta: two_worlds.certificate(seen.x, wins, theta, THETA)
+    return seen, lambda theta: two_worlds.certificate(seen.x, wins, theta, THETA, epsilon)
 
 
 def test_every_attack_changes_no_more_than_its_budget(modules):
@@ -40,9 +40,9 @@ def test_every_attack_changes_no_more_than_its_budget(modules):
 def test_the_truth_itself_is_always_within_epsilon(modules, name):
     _, cost = plan(modules, toy_trial(), name)
     certificate = cost(THETA)
-    assert certificate.holds(EPSILON)
     assert certificate.cost <= EPSILON + 1e-9
-    assert certificate.stake == 0
+    assert certificate.stake == certificate.regret == 0
+    assert not certificate.holds(EPSILON)  # nothing is at stake: it excuses nothing
 
 
 def test_what_can_be_told_apart_has_no_certificate(modules):
@@ -73,7 +73,7 @@ def test_equal_rows_share_their_chance(modules):
     two_worlds = modules[2]
     x = np.array([[0.0, 2.0], [0.0, -2.0], [1.0, 0.0]])
     # The second row, turned, says that the first one lost: together a coin.
-    found = two_worlds.certificate(x, np.array([1.0, 1.0, 0.5]), np.zeros(2), np.zeros(2))
+    found = two_worlds.certificate(x, np.array([1.0, 1.0, 0.5]), np.zeros(2), np.zeros(2), EPSILON)
     assert found.cost == pytest.approx(0.0)
 
 
@@ -114,9 +114,9 @@ def test_a_line_tells_pass_from_miss(modules):
     found = catch_harm.attacked(trial, seen, EPSILON, THETA, clean, draws=5)
     assert found.certificate is None
     assert catch_harm.verdict([found], EPSILON) == "pass"
-    missed = found._replace(told=found.plain, certificate=two_worlds.Certificate(0.3, 0.01, 0.1))
+    missed = found._replace(told=found.plain, certificate=two_worlds.Certificate(0.3, 0.1, 0.0))
     assert catch_harm.verdict([missed], EPSILON).startswith("MISSED in 1 of 1 (cost .300")
-    excused = missed._replace(certificate=two_worlds.Certificate(0.09, 0.01, 0.1))
+    excused = missed._replace(certificate=two_worlds.Certificate(0.09, 0.1, 0.0))
     assert catch_harm.verdict([excused], EPSILON).startswith("hopeless in 1 of 1 (cost .090")
     line = catch_harm.line("toy", "far", EPSILON, [found])
     assert line.count("|") == catch_harm.HEAD.splitlines()[1].count("|")
@@ -151,8 +151,19 @@ def test_trajectories_are_attacked_in_their_world(modules):
 def test_a_fit_that_loses_where_plain_does_not_is_no_pass(modules):
     catch_harm, _, two_worlds = modules
     scores = [catch_harm.Score(accuracy, 0.5, np.nan) for accuracy in (0.8, 0.79, 0.7, 0.7)]
-    result = catch_harm.Result(*scores, two_worlds.Certificate(0.3, 0.01, 0.1))
+    result = catch_harm.Result(*scores, two_worlds.Certificate(0.3, 0.1, 0.0))
     assert np.isnan(catch_harm.recovered([result]))
     assert catch_harm.verdict([result], EPSILON).startswith("MISSED")
     harmless = result._replace(told=result.plain, certificate=None)
     assert catch_harm.verdict([harmless], EPSILON) == "no loss"
+    # Harm where plain is ahead of the clean fit, and no certificate.
+    ahead = result._replace(plain=result.clean._replace(accuracy=0.81), certificate=None)
+    assert catch_harm.verdict([ahead] * 3, EPSILON).startswith("MISSED")
+
+
+@pytest.mark.parametrize(
+    ("cost", "stake", "regret", "holds"),
+    [(0.1, 0.1, 0.0, True), (0.101, 0.1, 0.0, False), (0.1, 0.02, 0.0, False), (0.1, 0.1, 0.03, False)],
+)
+def test_a_certificate_needs_reach_stake_and_an_answer_that_is_right(cost, stake, regret, holds, modules):
+    assert modules[2].Certificate(cost, stake, regret).holds(EPSILON) == holds
