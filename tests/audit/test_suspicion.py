@@ -11,7 +11,9 @@ from flipped_choices import surest_flipped
 from robust_rlhf_jax import changed_pairs, sample_preferences, sample_segments
 from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
+from robust_rlhf_jax.audit.suspicion import _Examined, _flag
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
+from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 from robust_rlhf_jax.worlds import delivery_grid
 
@@ -110,6 +112,18 @@ def test_radius_batch_and_bad_arguments(attacked):
         flag(data, groups=np.zeros(3))
 
 
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_other_explanation_names_a_share_of_the_flags(exists):
+    """20 pairs, ε = .3: six flags, one of them off the table; of the other five .45 round to two."""
+    scores = np.linspace(1.0, 0.0, 20)
+    off = np.arange(20) == 19
+    theirs = Alternative(jnp.asarray(exists), jnp.asarray(np.arange(20.0)))
+    found = _Examined(jnp.where(off, 2.0, scores), jnp.asarray(0.0), jnp.asarray(off), theirs)
+    flagged = np.flatnonzero(_flag(found, jnp.asarray(6), jnp.asarray(0.3)))
+    np.testing.assert_array_equal(flagged, [0, 1, 2, 17, 18, 19] if exists else [0, 1, 2, 3, 4, 19])
+
+
+@pytest.mark.slow
 def test_two_stories_share_the_flags():
     """The surest fifth of the labels flipped: the believed reward is the liars', and names hardly any of them."""
     data, corrupt = surest_flipped(0.2)
