@@ -124,7 +124,7 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
 
 
 @pytest.mark.slow
-def test_two_stories_share_the_flags():
+def test_two_explanations_share_the_flags():
     """The surest fifth of the labels flipped: the believed reward is the liars', and names hardly any of them."""
     data, corrupt = surest_flipped(0.2)
     scores = np.asarray(suspicion_scores(data, 0.2))

@@ -30,7 +30,7 @@ def test_honest_choices_and_random_flips_have_one_explanation(flipped, epsilon):
     assert not fitted(labels, epsilon)[1].exists
 
 
-def test_where_liars_decide_the_fit_the_other_story_names_them():
+def test_where_liars_decide_the_fit_the_alternative_names_them():
     labels, corrupt = surest(0.2)
     _, other = fitted(labels, 0.2)
     named = np.argsort(-np.asarray(other.suspicion), kind="stable")[: corrupt.sum()]
@@ -46,7 +46,7 @@ def test_it_changes_no_fit():
     )
 
 
-def test_no_epsilon_and_labels_that_a_reward_explains_leave_no_other_story():
+def test_no_epsilon_and_labels_that_a_reward_explains_leave_no_alternative():
     assert not fitted(surest(0.2)[0], 0.0)[1].exists
     assert not fitted(np.where(X @ np.ones(X.shape[1]) > 0, 1.0, -1.0), 0.2)[1].exists
 
