@@ -78,11 +78,9 @@ def flag(
 
     **Arguments** and **Raises:** as `suspicion_scores`.
     """
-    told = epsilon is not None
-    found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=told)
-    if epsilon is None:
-        return largest(found.scores, corruption_count(jnp.minimum(found.share, 0.499), data.n_pairs))
-    return _flag(found, corruption_count(epsilon, data.n_pairs), epsilon)
+    found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=epsilon is not None)
+    share = jnp.minimum(found.share, 0.499) if epsilon is None else epsilon
+    return _flag(found, corruption_count(share, data.n_pairs), share)
 
 
 class _Examined(NamedTuple):

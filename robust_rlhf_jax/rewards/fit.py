@@ -78,7 +78,10 @@ def fit_with_alternative(
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None = None,
 ) -> tuple[RewardFit, Alternative]:
-    """`fit_differences`, and whom the explanation holds for corrupt that contradicts the believed one most."""
+    """`fit_differences`, and the explanation that contradicts the believed one most, if any fits the data, too.
+
+    **Arguments** and **Raises:** as `fit_differences`.
+    """
     check_labels(labels)
     return _fit_differences(x, labels, epsilon, groups, True)
 
