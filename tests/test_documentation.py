@@ -57,6 +57,17 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_into_a_page_lead_to_a_heading(page):
+    """As on a code host, which builds no site that would complain."""
+    for target, heading in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(MADE):
+            text = (page.parent / target if target else page).read_text(encoding="utf-8")
+            titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+            anchors = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+            assert heading in anchors, f"{target}#{heading}"
+
+
 def test_tests_and_benchmarks_that_pages_name_exist():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     named = {
