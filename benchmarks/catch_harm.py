@@ -27,7 +27,7 @@ from two_worlds import LOSS, Certificate, certificate, chance_of_wins
 
 from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.rewards.fit import CEILING
+from robust_rlhf_jax.rewards import CEILING
 
 LEVELS = (0.05, 0.1, 0.2)
 SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")

@@ -18,7 +18,7 @@ from pair_sets import SHARED, Score, Trial, available, trials
 from rich.progress import track
 
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.rewards.fit import CEILING
+from robust_rlhf_jax.rewards import CEILING
 
 LEVELS = (0.05, 0.1, 0.2)
 ACCURACY, LOG_LOSS, RETURN, REMOVED = 0.005, 0.01, 0.01, 0.05

@@ -15,7 +15,7 @@ from pair_attacks import PAIR_ATTACKS, Pairs, count
 from pair_sets import SHARED, Trial, trials
 
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.rewards.fit import CEILING
+from robust_rlhf_jax.rewards import CEILING
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

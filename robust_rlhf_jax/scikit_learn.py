@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers
-from robust_rlhf_jax.rewards.plain_fit import plain_fit
+from robust_rlhf_jax.rewards import plain_fit
 
 
 class RobustBradleyTerry(ClassifierMixin, BaseEstimator):

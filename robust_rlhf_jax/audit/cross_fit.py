@@ -104,7 +104,7 @@ def _whiten(x):
     """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
     x = jnp.asarray(x)
     pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))
-    return np.asarray(pairs.z), np.asarray(pairs.to_theta), int(pairs.rank)
+    return np.asarray(pairs.rows), np.asarray(pairs.to_theta), int(pairs.rank)
 
 
 def _choose_injected(rng, z, clean, fraction, injection, radius):

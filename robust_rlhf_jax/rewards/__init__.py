@@ -1,8 +1,9 @@
 """Rewards from labelled differences: `fit_reward`, and what it is made of."""
 
+from .config import CEILING, RobustFit
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .filter_and_trim import FilteredReward, robust_reward
-from .fit import CEILING, RewardFit, fit_differences, fit_with_alternative
+from .fit import Explanations, RewardFit, fit_differences, fit_with_alternative, plain_fit
 from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
@@ -11,9 +12,11 @@ __all__ = [
     "CEILING",
     "REWARD_ESTIMATORS",
     "EpsilonEstimate",
+    "Explanations",
     "FilteredReward",
     "RewardFit",
     "RewardModel",
+    "RobustFit",
     "believed_differences",
     "estimate_epsilon",
     "fit_data",
@@ -21,5 +24,6 @@ __all__ = [
     "fit_reward",
     "fit_with_alternative",
     "group_numbers",
+    "plain_fit",
     "robust_reward",
 ]

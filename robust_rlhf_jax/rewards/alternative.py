@@ -1,24 +1,17 @@
-"""An alternative explanation: the one that contradicts the believed one most, among those that fit the data, too."""
+"""An alternative explanation: the one that contradicts what is believed most, among those that fit the data, too."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from robust_rlhf_jax.kernels.linalg import matmul
-
-from .coordinates import Pairs
-from .explanations import Explanations
-from .proposals import believed_rows
-from .selection import judge
+from .decision import Decision, Explanations
 from .suspicion import suspicion_of
 
 # An alternative prefers the other trajectory in at least this share of the pairs.
 CONTRADICTS = 0.3
-# One that does not score higher than what is believed has to use this share of the ε that it is allowed.
+# One that explains the labels worse than what is believed has to use this share of the ε that it is allowed.
 EXPLAINS = 0.9
-# Share left out, in ε, by the trimmed fit that starts from −plain: liars may have decided every other start.
-OPPOSITE = 1.5
 
 
 class Alternative(NamedTuple):
@@ -28,35 +21,19 @@ class Alternative(NamedTuple):
     suspicion: Float[Array, " N"]
 
 
-def no_alternative(pairs: Pairs) -> Alternative:
-    return Alternative(jnp.asarray(False), jnp.zeros_like(pairs.o))
-
-
 def alternative_to(
-    chosen: Int[Array, ""],
-    pairs: Pairs,
-    explanations: Explanations,
-    plain: Float[Array, " r"],
-    epsilon: Float[Array, ""],
+    judged: Explanations, probability: Float[Array, " E"], decision: Decision, epsilon
 ) -> Alternative:
-    """Among the explanations and the trimmed fit from −`plain`, the one that disagrees with `chosen` on most pairs.
+    """The explanation that disagrees with the likeliest one on most pairs, on `CONTRADICTS` of them at least.
 
-    It must disagree on `CONTRADICTS` of them, and either score at least as high as `chosen` or be admissible and leave
-    out nearly ε.
+    It must explain the labels at least as well, or be admissible and need nearly ε.
     """
-    weights, t = believed_rows(pairs, 1.0 - OPPOSITE * epsilon, -plain, jnp.asarray(True))
-    every = Explanations(
-        jnp.concatenate([explanations.t, t[None]]),
-        jnp.concatenate([explanations.weights, weights[None]]),
-        jnp.concatenate([explanations.by_evidence, jnp.zeros(1, bool)]),
-        explanations.doubted,
-    )
-    found = judge(pairs, every, epsilon)
-    prefers = jnp.sign(matmul(every.t, pairs.z.T))
-    disagrees = jnp.mean(prefers * prefers[chosen] < 0, axis=1, dtype=plain.dtype)
-    left_out = 1.0 - jnp.mean(every.weights, axis=1)
-    stands = found.admissible & (left_out >= EXPLAINS * epsilon) | (found.scores >= found.scores[chosen])
+    chosen = jnp.argmax(probability)
+    prefers = jnp.sign(judged.margins)
+    disagrees = jnp.mean(prefers * prefers[chosen] < 0, axis=1, dtype=judged.margins.dtype)
+    ahead = decision.evidence >= decision.evidence[chosen]
+    stands = (decision.admissible & (judged.needed >= EXPLAINS * epsilon)) | ahead
     eligible = stands & (disagrees >= CONTRADICTS)
     other = jnp.argmax(jnp.where(eligible, disagrees, -1.0))
-    suspicion = suspicion_of(pairs, every.t[other], every.weights[other], epsilon)
-    return Alternative(jnp.any(eligible), suspicion)
+    alone = jnp.zeros_like(probability).at[other].set(1.0)
+    return Alternative(jnp.any(eligible), suspicion_of(judged, alone, 1.0 - judged.lies[other], epsilon))

@@ -1,9 +1,9 @@
-"""Labelled differences in coordinates without units: scaled, shortened where absurd, whitened on their span."""
+"""Labelled differences in coordinates without units and without sides: scaled, shortened where absurd, whitened."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -16,42 +16,50 @@ from robust_rlhf_jax.kernels.units import (
 )
 from robust_rlhf_jax.moments.span import row_span
 
-# Coordinates from which on every fit is expensive: fewer proposals are tried, eigenpairs found without a matrix.
+# Coordinates from which on every fit is expensive: candidates get fewer rounds, and no filter of second moments.
 WIDE = 128
 
 
 class Pairs(eqx.Module):
-    """N labelled differences as rows z = x·M whose second moment is I on their span, up to what the whitening shortens.
+    """N labelled differences as `rows` y_n = o_n·x_n·M [N, r], preferred less other, with second moment I on their span.
 
-    `z` [N, r]; `o` [N]: the labels ±1; `to_theta` M [k, r]: θ = M·t for a fit t in these coordinates, `from_theta`
-    [r, k] back; `rank` of the span; `far` [N]: rows `LONGEST_IN_SCALES` times as long as the typical one.
+    A reward t agrees with label n where tᵀy_n > 0. Only o·x enters, so that nothing depends on which option of a pair
+    stands first. `penalty` [r]: the squared length in scaled columns of a unit along each axis, mean 1, which the prior
+    of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
     """
 
-    z: Float[Array, "N r"]
-    o: Float[Array, " N"]
+    rows: Float[Array, "N r"]
+    penalty: Float[Array, " r"]
     to_theta: Float[Array, "k r"]
     from_theta: Float[Array, "r k"]
     rank: Int[Array, ""]
-    far: Bool[Array, " N"]
 
     @property
     def n_pairs(self) -> int:
-        return self.o.shape[-1]
+        return self.rows.shape[0]
+
+    @property
+    def wide(self) -> bool:
+        return self.rows.shape[1] > WIDE
 
     def margins(self, t: Float[Array, " r"]) -> Float[Array, " N"]:
-        """o_n·tᵀz_n, positive where t agrees with the label."""
-        return self.o * matmul(self.z, t)
+        """tᵀy_n, positive where t agrees with the label."""
+        return matmul(self.rows, t)
+
+    def lengths(self) -> Float[Array, " N"]:
+        """‖y_n‖: the Mahalanobis length of pair n's difference."""
+        return jnp.linalg.norm(self.rows, axis=1)
 
 
 @jax.jit
 def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
-    """`Pairs` of x: nothing computed from them depends on the columns' units, nor on an invertible map of x but by
-    rounding.
+    """`Pairs` of x: nothing computed from them depends on the columns' units or on the sides of a pair.
 
     Columns are divided by a typical entry, which half of the rows cannot move. Rows that are 10⁴ times as long as the
-    typical one are shortened (`kernels.units`), and the whitening shortens further. A direction that any
-    row shows is kept however rare it is, up to the precision.
+    typical one are shortened (`kernels.units`), and the whitening shortens further. A direction that any row shows is
+    kept however rare it is, up to the precision.
     """
+    x = labels[:, None] * x
     size = typical_entries(x)
     scaled = in_units(x, size)
     relative = relative_lengths(scaled)
@@ -59,6 +67,8 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2)
     deviations = jnp.sqrt(positive_or_one(span.variances))
     whiten, colour = span.axes / deviations, span.axes * deviations
-    far = relative > LONGEST_IN_SCALES
-    to_theta, from_theta = whiten / size[:, None], (colour * size[:, None]).T
-    return Pairs(matmul(scaled, whiten), labels, to_theta, from_theta, span.rank, far)
+    penalty = jnp.where(span.variances > 0, 1.0 / deviations**2, 0.0)
+    penalty = penalty * span.rank / positive_or_one(jnp.sum(penalty))
+    return Pairs(
+        matmul(scaled, whiten), penalty, whiten / size[:, None], (colour * size[:, None]).T, span.rank
+    )

@@ -1,51 +1,49 @@
-"""What share of the pairs is corrupt: estimated, certain, and possible."""
+"""What share of the pairs is corrupt: certain, and possible."""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .config import RobustFit
 from .coordinates import Pairs
-from .explanations import Explanations
-from .selection import Judgement
+from .decision import Decision, Explanations
 
-# People's choices are not quite linear: clean sets seem to need .01 to .03 of corruption, small ones more by chance.
-NONLINEARITY, CHANCE = 0.025, 0.6
-# Where more than this must be corrupt beyond that, it is said even if no explanation stands out.
-ALARM = 0.025
 # Shares of flipped labels that are tried, and the fall in log-likelihood that the 95 % interval allows (χ²/2).
 FLIPS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.175, 0.2, 0.225, 0.25, 0.3, 0.35, 0.4, 0.45)  # fmt: skip  # noqa: E501
 ALLOWED_FALL = 1.92
 STEPS = 12
 
 
-def corrupt_share(
+def interval_of(
     pairs: Pairs,
-    explanations: Explanations,
-    found: Judgement,
+    judged: Explanations,
+    decision: Decision,
+    honest: Float[Array, " N"],
+    estimate: Float[Array, ""],
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float,
-) -> tuple[Float[Array, ""], Float[Array, "2"]]:
-    """(estimate, [lower, upper]).
+    config: RobustFit,
+) -> Float[Array, "2"]:
+    """[lower, upper].
 
-    - estimate: the share that the chosen explanation leaves out, 0 for the plain one.
-    - lower: what even the most lenient explanation needs, less what honest people's choices seem to need.
-    - upper: without evidence the largest of what the chosen explanation needs, what a plausible one leaves out, and
-      `most_flips`, up to the ceiling ε; with evidence the ceiling, since liars who are caught may have friends.
+    - lower: where there is evidence of corruption, what the explanation that is plausible whatever ε and needs least
+      needs, less what honest people's choices seem to need.
+    - upper: without evidence the largest of what a plausible explanation needs and `most_flips`, up to the ceiling ε;
+      with evidence the ceiling: those who were found do not exclude others.
 
     The interval presumes that the truth is at most ε, and Bradley–Terry with a linear reward: the corruption of another
     reward's honest followers leaves no trace and is in no interval.
     """
-    left_out = 1.0 - jnp.mean(explanations.weights, axis=1)
-    clean = found.chosen == 0
-    estimate = jnp.where(clean, 0.0, left_out[found.chosen])
-    excess = jnp.min(found.needed) - NONLINEARITY - CHANCE / jnp.sqrt(pairs.n_pairs)
-    lower = jnp.where(clean & (excess < ALARM), 0.0, jnp.maximum(excess, 0.0))
-    lower = jnp.where(clean, lower, jnp.minimum(lower, estimate))
-    flips = most_flips(pairs.margins(explanations.t[found.chosen]), overdispersion)
-    suspected = jnp.max(jnp.where(found.plausible, left_out, 0.0))
-    possible = jnp.maximum(jnp.maximum(flips, suspected), found.needed[0] + 0.02)
-    upper = jnp.where(clean & (lower == 0), jnp.minimum(possible, epsilon), epsilon)
-    return estimate, jnp.stack([lower, jnp.maximum(upper, jnp.maximum(lower, estimate))])
+    ahead = jnp.max(jnp.where(decision.free > 0, decision.evidence, -jnp.inf))
+    evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * len(honest))
+    least = jnp.min(jnp.where(decision.free > config.plausible, judged.needed, jnp.inf))
+    lower = jnp.where(evidence, jnp.maximum(least - config.habit, 0.0), 0.0)
+    lower = jnp.where(decision.corrupt, jnp.minimum(lower, estimate), lower)
+    flips = most_flips(judged.margins[jnp.argmax(decision.weights)], overdispersion)
+    suspected = jnp.max(jnp.where(decision.weights > config.plausible, judged.needed, 0.0))
+    possible = jnp.minimum(jnp.maximum(flips, suspected), epsilon)
+    upper = jnp.where(decision.corrupt | (lower > 0), epsilon, possible)
+    return jnp.stack([lower, jnp.maximum(upper, jnp.maximum(lower, estimate))])
 
 
 def most_flips(

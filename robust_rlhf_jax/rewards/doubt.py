@@ -10,12 +10,10 @@ from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Pairs
-from .weighted_fit import PRIOR, secant_information
+from .posterior_fit import secant_information
 
-# Suspects alone cover a direction if the other pairs know less than this share of what all know of it.
-COVERED = 0.1
-# It is doubted if those among them that are contradicted know at least this share.
-CONTRADICTED = 0.1
+# What is known of every axis beside the pairs: a hundredth of one, so that nothing divides by zero.
+FLOOR = 0.01
 
 
 class Coverage(NamedTuple):
@@ -27,8 +25,8 @@ class Coverage(NamedTuple):
 
 def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]) -> Coverage:
     """Generalised eigenvectors of (F_kept, F_all): along row i, F_all is 1 and F_kept is `share`_i."""
-    r = pairs.z.shape[1]
-    floor = 0.5 * PRIOR * jnp.eye(r, dtype=margins.dtype)
+    r = pairs.rows.shape[1]
+    floor = FLOOR * jnp.eye(r, dtype=margins.dtype)
     factor = cholesky(secant_information(pairs, jnp.ones_like(kept), margins) + floor)
     half = lower_solve(factor, secant_information(pairs, kept, margins) + floor)
     share, axes = eigh(lower_solve(factor, half.T))
@@ -36,17 +34,24 @@ def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]
 
 
 def doubted_directions(
-    pairs: Pairs, proposal: Float[Array, " N"], weights: Float[Array, " N"], t: Float[Array, " r"]
+    pairs: Pairs,
+    proposal: Float[Array, " N"],
+    weights: Float[Array, " N"],
+    t: Float[Array, " r"],
+    covered: float,
 ) -> Float[Array, "r r"]:
     """Unit directions of t as rows, 0 where not doubted: those that only the suspects of `proposal` cover, where the
     rest contradicts suspects that know much of them (`weights` 0). The others of them nothing contradicts, and nothing
     confirms.
+
+    Suspects alone cover a direction if the other pairs know less than the share `covered` of what all know of it; it is
+    doubted if those that are contradicted know at least that share.
     """
     margins = pairs.margins(t)
     found = coverage(pairs, proposal, margins)
     gone = secant_information(pairs, 1.0 - weights, margins)
     contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
-    return unit_rows(found.directions, (found.share < COVERED) & (contradicted > CONTRADICTED))
+    return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
 
 
 def unit_rows(directions: Float[Array, "r r"], mask) -> Float[Array, "r r"]:

@@ -1,7 +1,4 @@
-"""How a reward is fitted: maximum likelihood on honest pairs, without what the rest contradicts.
-
-`front_door.py` has `fit_reward`, `score_test.py` the level of a contradiction, `weighted_fit.py` prior and radius.
-"""
+"""The robust reward of labelled differences, from coordinates to what is believed; `model.py` says it to a person."""
 
 from typing import NamedTuple
 
@@ -10,32 +7,50 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from .alternative import Alternative, alternative_to, no_alternative
+from .alternative import Alternative, alternative_to
+from .candidates import candidates
+from .config import CEILING, RobustFit
+from .contamination import cells_of
 from .coordinates import Pairs, unit_free
-from .corrupt_share import corrupt_share
-from .doubt import COVERED, coverage, span_basis, unit_rows
-from .explanations import explain, first_fits
-from .proposals import doubted_rows
-from .selection import judge
+from .corrupt_share import interval_of
+from .decision import Decision, decide, judge
+from .decision import Explanations as Judged
+from .doubt import doubted_directions, span_basis
+from .posterior_fit import Fit, first_fit, information, missed, refit
 from .suspicion import suspicion_of
-from .weighted_fit import PRIOR, WeightedFit, fit, information, missed, separable
 
-# Information about a unit of t, in whitened coordinates, that a handful of pairs has: below, a direction is not known.
-IDENTIFIED = 1.0
-# What ε may be at most where nobody says: beyond a fifth, liars can outvote the honest in whatever matters.
-CEILING = 0.2
+__all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
+
+# Halvings of the interval in which the length of the mean reward is sought.
+HALVINGS = 20
+
+
+class Explanations(NamedTuple):
+    """The rewards that might explain the pairs, by rows; row 0 is maximum likelihood on all pairs.
+
+    `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
+    honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
+    explains the labels better than honest maximum likelihood does.
+    """
+
+    theta: Float[Array, "E k"]
+    probability: Float[Array, " E"]
+    weights: Float[Array, "E N"]
+    needed: Float[Array, " E"]
+    evidence: Float[Array, " E"]
 
 
 class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
-    `undisputed` [N]: 1 for pairs that every plausible explanation keeps; `doubted` [r, k]: directions of θ, or rows of
-    0.
+    `undisputed` [N]: the chance that the most suspicious plausible explanation leaves to a pair; `doubted` [r, k]:
+    directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing, 0 where no corruption is
+    believed.
     """
 
     theta: Float[Array, " k"]
@@ -46,7 +61,8 @@ class RewardFit(NamedTuple):
     interval: Float[Array, "2"]
     rank: Int[Array, ""]
     doubted: Float[Array, "r k"]
-    at_radius: Bool[Array, ""]
+    label_noise: Float[Array, ""]
+    explanations: Explanations
     status: Int[Array, ""]
 
 
@@ -55,21 +71,22 @@ def fit_differences(
     labels: Float[Array, " N"],
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None = None,
+    config: RobustFit | None = None,
 ) -> RewardFit:
     """The robust reward of labelled differences. Jit- and vmap-able; a new ε compiles nothing.
 
-    1. `plain`: maximum likelihood on all pairs, in coordinates without units.
-    2. Explanations: suspects proposed in several ways, those that nothing contradicts brought back (`explain`).
-    3. The plain fit stays unless another explanation is better with certainty and consequence (`judge`).
-    4. Directions that only left-out pairs cover are fitted to those, and reported.
+    1. `candidates`: the plain fit, and fits that doubt some pairs, each settled on the pairs that it believes.
+    2. `judge`: how well each explains all labels, if those that contradict it in crowds are corrupt.
+    3. `decide`: whether there is corruption that matters, and how far each is believed.
+    4. Without corruption: the plain fit. Else their mean, at the length that comes nearest to the mean probability.
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs, a ceiling; `groups` [N]: the rater of each
-    pair as a number from 0 to N − 1, or None.
+    pair as a number from 0 to N − 1, or None; `config`: the constants.
 
     **Raises:** ValueError for labels other than ±1.
     """
     check_labels(labels)
-    return _fit_differences(x, labels, epsilon, groups, False)[0]
+    return _fit_differences(x, labels, epsilon, groups, config or RobustFit(), False)[0]
 
 
 def fit_with_alternative(
@@ -77,99 +94,140 @@ def fit_with_alternative(
     labels: Float[Array, " N"],
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None = None,
+    config: RobustFit | None = None,
 ) -> tuple[RewardFit, Alternative]:
     """`fit_differences`, and the explanation that contradicts the believed one most, if any fits the data, too.
 
     **Arguments** and **Raises:** as `fit_differences`.
     """
     check_labels(labels)
-    return _fit_differences(x, labels, epsilon, groups, True)
+    return _fit_differences(x, labels, epsilon, groups, config or RobustFit(), True)
 
 
 @eqx.filter_jit
-def _fit_differences(x, labels, epsilon, groups, compare: bool):
-    """(RewardFit, Alternative or None where nobody asks to `compare`)."""
+def plain_fit(x: Float[Array, "N k"], labels: Float[Array, " N"]) -> Float[Array, " k"]:
+    """θ̂ of `fit_differences` at ε = 0, without compiling the rest. Jit- and vmap-able."""
     pairs = unit_free(x, labels)
-    rows = doubted_rows(pairs, epsilon)
-    starts, plain = first_fits(pairs, rows)
-    spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
+    return matmul(pairs.to_theta, _plain(pairs).t)
 
-    def robust():
-        explanations = explain(pairs, rows, starts, epsilon, spread)
-        found = judge(pairs, explanations, epsilon)
-        undisputed = jnp.min(jnp.where(found.plausible[:, None], explanations.weights, 1.0), axis=0)
-        trusting = found.chosen == 0
-        weights = jnp.where(trusting, 1.0, explanations.weights[found.chosen])
-        kept, uncovered = _keep_every_direction(pairs, weights, explanations.t[found.chosen])
-        t = jnp.where(trusting, plain.t, kept)
-        doubted = span_basis(jnp.concatenate([uncovered * ~trusting, explanations.doubted]))
-        share = corrupt_share(pairs, explanations, found, epsilon, spread)
-        other = alternative_to(found.chosen, pairs, explanations, plain.t, epsilon) if compare else None
-        return _Outcome(t, weights, undisputed, doubted, *share, other)
 
-    def classical():
-        ones, r = jnp.ones_like(labels), len(plain.t)
-        nothing = jnp.zeros((r, r), x.dtype), jnp.zeros((), x.dtype), jnp.zeros(2, x.dtype)
-        return _Outcome(plain.t, ones, ones, *nothing, no_alternative(pairs) if compare else None)
+def _plain(pairs: Pairs, most: int = RobustFit().rounds) -> Fit:
+    """The fit to all pairs, its prior's strength settled."""
+    ones = jnp.ones(pairs.n_pairs, pairs.rows.dtype)
+    return jax.lax.fori_loop(0, most, lambda _, fit: refit(pairs, ones, fit), first_fit(pairs))
 
-    # Labels that a reward explains one and all contradict nothing.
-    explained = jnp.min(pairs.margins(plain.t)) > 0
-    found = jax.lax.cond((epsilon > 0) & ~explained, robust, classical)
-    fitted = RewardFit(
-        theta=matmul(pairs.to_theta, found.t),
-        weights=found.weights,
-        undisputed=found.undisputed,
-        suspicion=suspicion_of(pairs, found.t, found.weights, epsilon),
-        epsilon=found.epsilon,
-        interval=found.interval,
-        rank=pairs.rank,
-        doubted=matmul(found.doubted, pairs.to_theta.T),
-        at_radius=plain.at_radius,
-        status=_status(pairs, plain, found.t),
+
+@eqx.filter_jit
+def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: bool):
+    """(RewardFit, Alternative or None where nobody asks to `compare`)."""
+    pairs, cells = (found := unit_free(x, labels)), cells_of(found)
+    found = candidates(pairs, cells, config)
+    honest = jax.nn.log_sigmoid(pairs.margins(found.t[0]))
+    spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, found.t[0], groups)
+    judged = judge(pairs, found, cells)
+    decision = decide(judged, honest, epsilon, spread, config)
+    # Labels that the plain fit predicts one and all contradict nothing.
+    separable = jnp.min(pairs.margins(found.t[0])) > 0
+    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~separable)
+    beliefs = _believed(pairs, found.t[0], judged, decision, epsilon, config)
+    interval = interval_of(pairs, judged, decision, honest, beliefs.share, epsilon, spread, config)
+    none = (epsilon == 0) | separable
+    half = len(found.t) // 2
+    doubted = span_basis(
+        jnp.where(none, 0.0, 1.0)
+        * jax.lax.map(
+            lambda part: doubted_directions(pairs, *part, config.covered),
+            (found.weights[:half], 1.0 - judged.lies[half:], found.t[half:]),
+        ).reshape(-1, pairs.rows.shape[1])
     )
-    return fitted, found.alternative
+    fitted = RewardFit(
+        theta=matmul(pairs.to_theta, beliefs.t),
+        weights=beliefs.weights,
+        undisputed=jnp.where(none, 1.0, beliefs.undisputed),
+        suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
+        epsilon=beliefs.share,
+        interval=jnp.where(none, 0.0, interval),
+        rank=pairs.rank,
+        doubted=matmul(doubted, pairs.to_theta.T),
+        label_noise=jnp.where(decision.corrupt, epsilon, 0.0).astype(x.dtype),
+        explanations=Explanations(
+            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), pairs.to_theta.T),
+            beliefs.probability,
+            1.0 - judged.lies,
+            judged.needed,
+            decision.evidence,
+        ),
+        status=_status(found.status, beliefs, separable, config),
+    )
+    if not compare:
+        return fitted, None
+    return fitted, alternative_to(judged, beliefs.probability, decision, epsilon)
 
 
-class _Outcome(NamedTuple):
-    """A fit in unit-free coordinates."""
+class _Beliefs(NamedTuple):
+    """What follows from a decision: `t` [r], `probability` [E], `weights`, `undisputed` [N], `share` left out."""
 
     t: Float[Array, " r"]
+    probability: Float[Array, " E"]
     weights: Float[Array, " N"]
     undisputed: Float[Array, " N"]
-    doubted: Float[Array, "r r"]
-    epsilon: Float[Array, ""]
-    interval: Float[Array, "2"]
-    alternative: Alternative | None
+    share: Float[Array, ""]
+
+
+def _believed(
+    pairs: Pairs, plain: Float[Array, " r"], judged: Judged, decision: Decision, epsilon, config: RobustFit
+) -> _Beliefs:
+    """The plain fit on all pairs, or the mean of the explanations on those that they leave honest."""
+    only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
+    probability = jnp.where(decision.corrupt, decision.weights, only_plain)
+    lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
+    mean = matmul(probability, judged.t)
+    chance = (1.0 - epsilon) * matmul(probability, jax.nn.sigmoid(judged.margins)) + 0.5 * epsilon
+    length = _nearest_length(pairs.margins(mean), chance, 1.0 - lies)
+    plausible = decision.weights > config.plausible
+    disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
+    return _Beliefs(
+        jnp.where(decision.corrupt, length * mean, plain),
+        probability,
+        1.0 - lies,
+        1.0 - disputed,
+        jnp.mean(lies),
+    )
+
+
+def _nearest_length(
+    margins: Float[Array, " N"], chance: Float[Array, " N"], weights: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """argmin over κ in [0, 2] of Σ_n w_n KL(chance_n ‖ σ(κ m_n)), whose derivative rises, by bisection."""
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        longer = jnp.dot(weights, margins * (chance - jax.nn.sigmoid(middle * margins))) > 0
+        return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
+
+    zero = jnp.zeros((), margins.dtype)
+    low, high = jax.lax.fori_loop(0, HALVINGS, halve, (zero, zero + 2.0))
+    return 0.5 * (low + high)
 
 
 def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
     """How much more the scores of whole groups vary than if a group's labels were independent, at least 1.
 
-    tr(F⁻¹Σ_g s_g s_gᵀ)/rank with s_g = Σ_{n∈g} r_n o_n z_n: the design effect of Moulton 1986.
+    tr(F⁻¹Σ_g s_g s_gᵀ)/rank with s_g = Σ_{n∈g} r_n y_n: the design effect of Moulton 1986.
     """
     margins = pairs.margins(t)
-    ones, r = jnp.ones_like(margins), len(t)
-    scores = (missed(margins) * pairs.o)[:, None] * pairs.z
+    scores = missed(margins)[:, None] * pairs.rows
     by_group = jax.ops.segment_sum(scores, groups, pairs.n_pairs)
-    known = information(pairs, ones, margins) + 0.5 * PRIOR * jnp.eye(r, dtype=t.dtype)
+    # A hundredth of a pair along every axis, so that axes of which nothing is known divide by something.
+    known = information(pairs, jnp.ones_like(margins), margins) + 0.01 * jnp.eye(len(t), dtype=t.dtype)
     whitened = lower_solve(cholesky(known), by_group.T)
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)
 
 
-def _keep_every_direction(pairs: Pairs, weights: Float[Array, " N"], t: Float[Array, " r"]):
-    """(t, basis [r, r]): the directions about which the kept pairs know next to nothing are fitted to the pairs that
-    were left out, which speak of nothing else.
-    """
-    found = coverage(pairs, weights, pairs.margins(t))
-    # By what the kept pairs know in themselves: beside rows that lie far out, any honest pair knows little.
-    alone = found.share / jnp.maximum(jnp.sum(found.directions**2, axis=1), 1e-30)
-    basis = span_basis(unit_rows(found.directions, (found.share < COVERED) & (alone < IDENTIFIED)))
-    shown = matmul(matmul(pairs.z, basis.T), basis)
-    z = weights[:, None] * pairs.z + (1.0 - weights)[:, None] * shown
-    every = eqx.tree_at(lambda p: p.z, pairs, z)
-    return jnp.where(jnp.any(basis != 0), fit(every, jnp.ones_like(weights), t).t, t), basis
-
-
-def _status(pairs: Pairs, plain: WeightedFit, t) -> Int[Array, ""]:
-    status = jnp.where(separable(pairs, plain), Status.SEPARABLE.array(), plain.status)
-    return jnp.where(jnp.all(jnp.isfinite(t)), status, Status.NONFINITE.array())
+def _status(statuses, beliefs: _Beliefs, separable, config: RobustFit) -> Int[Array, ""]:
+    """The worst end of the fits that are believed."""
+    believed = beliefs.probability > config.plausible
+    one_by_one = jnp.where(believed, statuses, Status.CONVERGED.array())
+    worst = worst_status(*one_by_one, jnp.where(separable, Status.SEPARABLE.array(), Status.CONVERGED.array()))
+    return jnp.where(jnp.all(jnp.isfinite(beliefs.t)), worst, Status.NONFINITE.array())

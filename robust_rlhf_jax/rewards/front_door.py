@@ -8,7 +8,8 @@ from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed, off_table
 
-from .fit import CEILING, RewardFit, fit_differences
+from .config import CEILING, RobustFit
+from .fit import RewardFit, fit_differences
 from .model import RewardModel
 
 
@@ -17,12 +18,15 @@ def fit_reward(
     epsilon: float | Float[Array, ""] | None = None,
     *,
     groups: Int[np.ndarray, " N"] | None = None,
+    config: RobustFit | None = None,
 ) -> RewardModel:
     """A linear reward from preferences, some of which may be corrupt.
 
-    Where nothing contradicts anything it is maximum likelihood on all pairs, exactly. ε is a ceiling, not a quota: a
-    pair is left out only if the rest contradicts it, and no direction is lost that any pair shows. Pairs whose recorded
-    features differ from the table are left out for certain (`off_table`). Nothing depends on the features' units.
+    Without evidence of corruption it is maximum likelihood on all pairs, with a weak prior whose strength the pairs
+    choose. ε is a ceiling, not a quota: a pair is left out only as far as the rest contradicts it. Where several
+    rewards explain the pairs, each counts as far as it is believed (`RewardModel.explanations`). Pairs whose recorded
+    features differ from the table are left out for certain (`off_table`). Nothing depends on the features' units, nor
+    on which option of a pair stands first.
 
     **Arguments:**
 
@@ -30,13 +34,15 @@ def fit_reward(
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values), whose labels hang together; None: each pair for itself.
+    - `config`: every constant that decides, `RobustFit()` by default.
 
     **Returns:** `RewardModel`; `model.message` says what was found.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, or `groups` of
     another length.
 
-    **Source:** White 1982, Rao 1948; trimmed starts from the paper's Algorithm 2. Measured in docs/do_no_harm.md.
+    **Source:** candidates by the paper's Algorithm 2, Sever and filters; judged by a mixture with concomitant
+    variables, weighed by pseudo-BMA+ (`rewards/decision.py`). Measured in docs/do_no_harm.md.
 
     **Example:**
 
@@ -50,19 +56,25 @@ def fit_reward(
         check_epsilon(epsilon)
     ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
     numbers = None if groups is None else group_numbers(groups, data.n_pairs)
-    found = fit_data(data, ceiling, numbers)
+    found = fit_data(data, ceiling, numbers, config)
     return reward_model(found)
 
 
-def fit_data(data: PreferenceData, epsilon: Float[Array, ""], groups=None) -> RewardFit:
+def fit_data(
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    groups: Int[Array, " N"] | None = None,
+    config: RobustFit | None = None,
+) -> RewardFit:
     """`fit_differences` of a data set, what the table contradicts left out. Jit- and vmap-able."""
     x, off = believed_differences(data)
-    found = fit_differences(x, data.labels.astype(x.dtype), epsilon, groups)
+    found = fit_differences(x, data.labels.astype(x.dtype), epsilon, groups, config)
     gone = jnp.mean(off, dtype=x.dtype)
     kept = jnp.where(off, 0.0, 1.0).astype(x.dtype)
     return found._replace(
         weights=found.weights * kept,
         undisputed=found.undisputed * kept,
+        explanations=found.explanations._replace(weights=found.explanations.weights * kept),
         suspicion=jnp.where(off, 1.0, found.suspicion),
         epsilon=found.epsilon + gone,
         interval=found.interval + gone,
@@ -81,7 +93,7 @@ def reward_model(found: RewardFit) -> RewardModel:
     if not is_traced(doubted) and doubted.ndim == 2:
         length = np.linalg.norm(np.asarray(doubted), axis=1)
         doubted = jnp.asarray(np.asarray(doubted)[length > 0] / length[length > 0, None])
-    names = ("theta", "weights", "suspicion", "epsilon", "interval", "rank", "undisputed", "status")
+    names = ("theta", "weights", "suspicion", "epsilon", "interval", "rank", "undisputed", "label_noise", "explanations", "status")
     return RewardModel(doubted=doubted, **{name: getattr(found, name) for name in names})
 
 

@@ -18,24 +18,32 @@ from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 
+from .config import RobustFit
+from .fit import Explanations
+
 FORMAT = "robust_rlhf_jax.RewardModel"
-VERSION = 1
+VERSION = 2
+# Two rewards contend if both are believed at least this far and prefer different options in at least this share.
+CONTENDS, DIFFERS = 0.05, 0.05
+CERTAINTY = RobustFit().certainty
 
 
 class RewardModel(Module):
-    """r(φ) = θᵀφ fitted by `fit_reward`. Arrays only, so that it vmaps.
+    """r(φ) = θᵀφ fitted by `fit_reward`, and how sure one can be of it. Arrays only, so that it vmaps.
 
     | field | shape | meaning |
     |---|---|---|
     | `theta` | [k] | θ̂, per unit of each feature |
-    | `weights` | [N] | what each pair counted in the fit: 0 where it was left out |
+    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: 0 where it was left out |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
     | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
-    | `status` | | a `Status` code: converged, separable (‖θ‖ stopped at its bound), max_steps, nonfinite |
+    | `label_noise` | | the share of labels that `probability` takes for noise: ε where corruption is believed, else 0 |
+    | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
+    | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
 
     **Example:**
 
@@ -53,6 +61,8 @@ class RewardModel(Module):
     rank: Int[Array, ""]
     doubted: Float[Array, "m k"]
     undisputed: Float[Array, " N"]
+    label_noise: Float[Array, ""]
+    explanations: Explanations
     status: Int[Array, ""]
 
     def reward(self, features: Float[Array, "*b k"]) -> Float[Array, "*b"]:
@@ -60,35 +70,97 @@ class RewardModel(Module):
         return matmul(jnp.asarray(features, self.theta.dtype), self.theta)
 
     def probability(self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]) -> Float[Array, "*b"]:
-        """P(first is preferred to second) = σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1)."""
-        return jax.nn.sigmoid(self.reward(jnp.asarray(first) - jnp.asarray(second)))
+        """P(first is preferred to second).
+
+        Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
+        (1 − ε)Σ_e p_e σ(θ_eᵀ(φ_first − φ_second)) + ε/2: as far as each explanation is believed, and a label may be
+        corrupt wherever it stands. θ is the one reward that comes nearest to this.
+
+        **Example:**
+
+        >>> from robust_rlhf_jax import fit_reward, load_rail_choices
+        >>> data = load_rail_choices()
+        >>> model = fit_reward(data)
+        >>> first, second = data.features[0, 0, 0], data.features[0, 1, 0]
+        >>> bool(abs(model.probability(first, second) + model.probability(second, first) - 1) < 1e-6)
+        True
+        """
+        difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
+        each = jax.nn.sigmoid(matmul(difference, self.explanations.theta.T))
+        honest = matmul(each, self.explanations.probability)
+        return (1.0 - self.label_noise) * honest + 0.5 * self.label_noise
 
     @property
     def message(self) -> str:
         """One or two sentences on what the fit found. Not under jit."""
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
-        return " ".join(part for part in (self._verdict(), self._doubts(), self._warning()) if part)
+        return " ".join(part for part in (self._verdict(), self._contention(), self._doubts(), self._warning()) if part)
 
     def _verdict(self) -> str:
         n = self.weights.shape[-1]
-        if not float(self.epsilon) > 0:
-            return self._plain_verdict(n)
         low, high = (100 * float(v) for v in self.interval)
-        out = round(n - float(jnp.sum(self.weights)))
-        return (
-            f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left out; "
-            f"between {low:.1f} and {high:.1f} % may be corrupt."
-        )
-
-    def _plain_verdict(self, n: int) -> str:
-        low = 100 * float(self.interval[0])
+        if float(self.epsilon) > 0:
+            out = round(n - float(jnp.sum(self.weights)))
+            return (
+                f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left out; "
+                f"between {low:.1f} and {high:.1f} % may be corrupt."
+            )
         if low > 0:
             return (
-                f"At least {low:.1f} % of the pairs contradict every reward, but no explanation of it stands out: "
-                f"maximum likelihood on all {n:,} pairs, which corrupt pairs may decide."
+                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} pairs count, "
+                "and corrupt ones may decide. Tell a larger ε."
             )
-        return f"No evidence of corruption: maximum likelihood on all {n:,} pairs."
+        few = "" if n >= self._enough() else f" {n:,} pairs are too few to doubt any of them."
+        return f"No evidence of corruption: maximum likelihood on all {n:,} pairs.{few}"
+
+    def _enough(self) -> float:
+        """Pairs from which a share of .05 that contradicts the rest for certain could be seen: each tells at most about
+        log 1/.05 = 3 nats, of which a fit of `rank` numbers hides one each.
+        """
+        return 20.0 * (CERTAINTY + float(self.rank)) / 3.0
+
+    def _contention(self) -> str:
+        other = self.contending()
+        if other is None:
+            return ""
+        believed = 100 * float(self.explanations.probability[other])
+        out = 100 * float(self.explanations.needed[other])
+        return (
+            f"Another reward explains the pairs, too ({believed:.0f} % likely): it needs {out:.1f} % of them to be "
+            "corrupt. Ask raters again about the pairs that `deciding()` lists."
+        )
+
+    def contending(self) -> int | None:
+        """The row of `explanations` that is believed next to the likeliest one and prefers other options, or None.
+
+        Not under jit.
+        """
+        probability = np.asarray(self.explanations.probability)
+        order = np.argsort(-probability, kind="stable")
+        theta = np.asarray(self.explanations.theta)
+        believed = np.asarray(self.explanations.weights)
+        for other in order[1:]:
+            if probability[other] < CONTENDS:
+                return None
+            apart = np.mean(np.abs(believed[order[0]] - believed[other]) > 0.5)
+            cosine = theta[order[0]] @ theta[other]
+            lengths = np.linalg.norm(theta[order[0]]) * np.linalg.norm(theta[other])
+            if apart > DIFFERS or cosine < 0.5 * lengths:
+                return int(other)
+        return None
+
+    def deciding(self, most: int = 20) -> np.ndarray:
+        """The pairs, likeliest first, about which the likeliest reward and the contending one differ most; none where
+        no other contends. Not under jit.
+        """
+        other = self.contending()
+        if other is None:
+            return np.zeros(0, int)
+        first = int(np.argmax(self.explanations.probability))
+        apart = np.abs(np.asarray(self.explanations.weights[first] - self.explanations.weights[other]))
+        order = np.argsort(-apart, kind="stable")
+        return order[apart[order] > 0.5][:most]
 
     def _doubts(self) -> str:
         rows = np.asarray(self.doubted)
@@ -102,7 +174,7 @@ class RewardModel(Module):
     def _warning(self) -> str:
         status = Status(int(self.status))
         return {
-            Status.SEPARABLE: "A reward explains every label (they are separable): θ has a direction, but no length.",
+            Status.SEPARABLE: "A reward explains every label (they are separable): the length of θ comes from the prior.",
             Status.MAX_STEPS: "The fit stopped at its step limit.",
             Status.NONFINITE: "The fit met a number that is not finite.",
         }.get(status, "")
@@ -113,6 +185,7 @@ class RewardModel(Module):
         **Raises:** OSError if the file cannot be written.
         """
         arrays = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
+        arrays |= {_EACH + name: np.asarray(part) for name, part in self.explanations._asdict().items()}
         header = json.dumps({"format": FORMAT, "version": VERSION})
         scratch = f"{os.fspath(path)}.{os.urandom(6).hex()}.part"
         try:
@@ -132,7 +205,12 @@ class RewardModel(Module):
         try:
             with np.load(path, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
-                arrays = {name: file[name] for name in _FIELDS}
+                if header != {"format": FORMAT, "version": VERSION}:
+                    raise _OtherVersion(header)
+                arrays = {name: jnp.asarray(file[name]) for name in _FIELDS}
+                each = {name: jnp.asarray(file[_EACH + name]) for name in Explanations._fields}
+        except _OtherVersion as error:
+            raise ValueError(f"{path} was written by another version ({error}): fit the reward again.") from None
         except (zipfile.BadZipFile, TypeError):
             # `np.load` gives an array, which no `with` takes, for a file of one array.
             raise ValueError(
@@ -140,11 +218,14 @@ class RewardModel(Module):
             ) from None
         except (ValueError, KeyError, EOFError, SyntaxError, tokenize.TokenError) as error:
             raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
-        if header != {"format": FORMAT, "version": VERSION}:
-            raise ValueError(f"{path} was written by another version ({header}): fit the reward again.")
-        return RewardModel(**{name: jnp.asarray(array) for name, array in arrays.items()})
+        return RewardModel(explanations=Explanations(**each), **arrays)
 
 
+class _OtherVersion(Exception):
+    """A file whose header is not ours of today."""
+
+
+_EACH = "explanations_"
 _FIELDS = (
-    "theta", "weights", "suspicion", "epsilon", "interval", "rank", "doubted", "undisputed", "status"
+    "theta", "weights", "suspicion", "epsilon", "interval", "rank", "doubted", "undisputed", "label_noise", "status"
 )  # fmt: skip

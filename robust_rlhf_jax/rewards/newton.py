@@ -1,4 +1,4 @@
-"""Weighted logistic regression in whitened coordinates: Newton's method in one small loop that compiles fast."""
+"""Weighted logistic regression with a Gaussian prior: Newton's method in one small loop that compiles fast."""
 
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
-from robust_rlhf_jax.kernels.linalg import weighted_gram, weighted_sum
-from robust_rlhf_jax.kernels.logistic import label_variance, margins_of
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_sum
+from robust_rlhf_jax.kernels.logistic import label_variance
 
 MAX_STEPS = 61
 # A step that shrinks the gradient to less than this share earns its curvature another step.
@@ -17,8 +17,8 @@ REUSE_BELOW = 0.3
 
 
 class Optimum(NamedTuple):
-    """`t` [r]; `value`: the mean log-likelihood there; `factor`: lower factor of the curvature that the last step used;
-    `status`.
+    """`t` [r]; `value`: the objective there, per unit of weight; `factor`: lower factor of the curvature that the last
+    step used, per unit of weight; `status`.
     """
 
     t: Float[Array, " r"]
@@ -43,43 +43,31 @@ class _State(NamedTuple):
 
 def maximise(
     rows: Float[Array, "n r"],
-    labels: Float[Array, " n"],
     weights: Float[Array, " n"],
     start: Float[Array, " r"],
-    radius: float,
-    prior: float | Float[Array, ""] = 0.0,
-    factor: Float[Array, "r r"] | None = None,
+    precision: Float[Array, " r"],
+    factor: Float[Array, "r r"],
 ) -> Optimum:
-    """argmax over ‖t‖ ≤ radius of (Σ_n w_n log σ(o_n tᵀz_n) + prior·Σ_j log σ(t_j)σ(−t_j))/(Σ_n w_n + 2r·prior).
+    """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j², for rows y whose second moment is about I.
 
-    For rows z whose second moment is about I, from a start within the radius. The prior gives every axis that many wins
-    and as many losses. A step that does not raise the value is halved; the curvature is kept while the gradient falls
-    fast (Shamanskii 1967), that of `factor`, if given, from the start: what a similar problem ended with. It ends where
-    Newton's decrement, or the gain of a step with fresh curvature, is what rounding hides.
+    A step that does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii
+    1967), that of `factor` from the start: what a similar problem ended with. It ends where Newton's decrement, or the
+    gain of a step with fresh curvature, is what rounding hides.
     """
     dtype = rows.dtype
-    prior = jnp.asarray(prior, dtype)
-    mass = jnp.sum(weights) + 2.0 * prior * rows.shape[1]
-    total = jnp.maximum(mass, jnp.finfo(dtype).tiny)
-    weights, prior = weights / total, prior / total
+    total = jnp.maximum(jnp.sum(weights), 1.0)
+    weights, precision = weights / total, precision / total
     hidden = 4 * jnp.finfo(dtype).eps
 
     def look(t):
-        margins = margins_of(t, rows, labels)
-        doubt = jnp.sum(jax.nn.log_sigmoid(t) + jax.nn.log_sigmoid(-t))
-        value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) + prior * doubt
-        slope = weighted_sum(weights * labels * jax.nn.sigmoid(-margins), rows)
-        return value, slope - prior * jnp.tanh(0.5 * t)
+        margins = matmul(rows, t)
+        value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) - 0.5 * jnp.dot(precision, t**2)
+        return value, weighted_sum(weights * jax.nn.sigmoid(-margins), rows) - precision * t
 
     def factor_at(t):
-        margins = margins_of(t, rows, labels)
-        curvature = weighted_gram(rows, weights * label_variance(margins))
-        own = 2.0 * prior * label_variance(t)
+        curvature = weighted_gram(rows, weights * label_variance(matmul(rows, t)))
         ridge = 16 * jnp.finfo(dtype).eps * (1.0 + jnp.trace(curvature))
-        return cholesky(curvature + jnp.diag(own + ridge))
-
-    def within(t):
-        return t * jnp.minimum(1.0, radius / jnp.maximum(jnp.linalg.norm(t), 1e-30))
+        return cholesky(curvature + jnp.diag(precision + ridge))
 
     def unfinished(s: _State):
         return ~s.done & (s.step < MAX_STEPS)
@@ -89,7 +77,7 @@ def maximise(
         # The first step stays where it is, and looks: one program for it and the others.
         begun = s.step > 0
         move = jnp.where(begun, cholesky_solve(current, s.gradient[:, None])[:, 0], 0.0)
-        t = within(s.t + s.scale * move)
+        t = s.t + s.scale * move
         value, gradient = look(t)
         rounding = hidden * (1.0 + jnp.abs(s.value))
         better = ~begun | (value >= s.value - rounding)
@@ -104,26 +92,19 @@ def maximise(
             jnp.where(better, gradient, s.gradient),
             current,
             own,
-            # A bad step by another problem's curvature asks for this one's, not for a shorter step.
-            jnp.where(begun, jnp.where(better, ~fast, ~own), factor is None),
+            # Where another problem's curvature gives a bad step, this problem's is computed before a step is shortened.
+            begun & jnp.where(better, ~fast, ~own),
             jnp.where(better | ~own, 1.0, 0.5 * s.scale).astype(dtype),
             begun & (resolved | stalled | lost),
             s.step + 1,
         )
 
-    zero = jnp.zeros((), dtype)
+    no = jnp.asarray(False)
     first = _State(
-        t=start,
-        value=zero,
-        gradient=jnp.zeros_like(start),
-        factor=jnp.eye(len(start), dtype=dtype) if factor is None else factor,
-        own=jnp.asarray(factor is None),
-        stale=jnp.asarray(False),
-        scale=zero + 1,
-        done=jnp.asarray(False),
-        step=jnp.zeros((), jnp.int32),
-    )
+        start, jnp.zeros((), dtype), jnp.zeros_like(start), factor, no, no, jnp.ones((), dtype), no,
+        jnp.zeros((), jnp.int32),
+    )  # fmt: skip
     end = jax.lax.while_loop(unfinished, step, first)
-    finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t)) & (mass > 0)
+    finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
     status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
     return Optimum(end.t, end.value, end.factor, jnp.where(finite, status, Status.NONFINITE.array()))

@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .coordinates import unit_free
 from .doubt import span_basis
 from .fit import RewardFit
-from .weighted_fit import secant_information
+from .posterior_fit import secant_information
 
 # Steps from the longest row to the direction that it and its like have in common; each is about cubic.
 SHARPENINGS = 4
@@ -39,16 +39,16 @@ def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""])
     """
     pairs = unit_free(x, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    scarce = scarce_directions(pairs.z, epsilon)
+    scarce = scarce_directions(pairs.rows, epsilon)
     unknown = span_basis(
         jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
     )
     t = _without(t, unknown)
-    rows = _without(pairs.z, unknown)
+    rows = _without(pairs.rows, unknown)
     # A row counts as far as it shows what is known: the rest of its label speaks of the unknown.
-    length = jnp.sum(pairs.z**2, axis=1)
+    length = jnp.sum(pairs.rows**2, axis=1)
     share = jnp.sum(rows**2, axis=1) / positive_or_one(length)
-    cleared = eqx.tree_at(lambda p: p.z, pairs, rows)
+    cleared = eqx.tree_at(lambda p: p.rows, pairs, rows)
     known = secant_information(cleared, found.undisputed * share, cleared.margins(t))
     return Secured(matmul(pairs.to_theta, t), matmul(pairs.from_theta.T, matmul(known, pairs.from_theta)))
 

@@ -1,0 +1,170 @@
+"""Candidate explanations: rewards that some way of doubting pairs leads to, each settled on the pairs it believes."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.kernels.spectral import linear_scores
+from robust_rlhf_jax.moments.covariance import filter_whitened
+
+from .config import RobustFit
+from .contamination import Cells, contaminated
+from .coordinates import Pairs
+from .posterior_fit import Fit, first_fit, missed, refit
+
+# Widest coordinates for which a filter of second moments has power and is affordable.
+FILTER_UP_TO = 64
+# Rows alike to this share of the largest count as the same point.
+SAME = 1e-5
+# Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
+SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
+# What a proposal does to the weights before each refit: nothing; keep the pairs about which the fit is least sure;
+# those that it finds likeliest; remove the steepest gradients (Sever). And what every candidate does in the end.
+HOLD, UNSURE, LIKELY, STEEP, BELIEVED = range(5)
+
+
+class Candidates(NamedTuple):
+    """`t` [E, r]; `weights` [E, N] of the pairs in each fit; `status` [E]. Row 0 is the plain fit to all pairs; rows
+    0 to m − 1 are the proposals as they were fitted, rows m to 2m − 1 what they settled on.
+    """
+
+    t: Float[Array, "E r"]
+    weights: Float[Array, "E N"]
+    status: Int[Array, " E"]
+
+
+class _Proposal(NamedTuple):
+    """`kind` of reweighting; `keep`: the share of pairs that stays; `weights` [N] at first; where t begins: at
+    `of_plain` times the plain fit plus `of_short` times the fit to the short rows.
+    """
+
+    kind: Int[Array, ""]
+    keep: Float[Array, ""]
+    weights: Float[Array, " N"]
+    of_plain: Float[Array, ""]
+    of_short: Float[Array, ""]
+
+
+class _State(NamedTuple):
+    fit: Fit
+    weights: Float[Array, " N"]
+    proposed: tuple[Fit, Array]
+    settling: Array
+    round: Int[Array, ""]
+    done: Array
+
+
+def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
+    """The plain fit and every other proposal, as fitted and as settled on the pairs that it believes.
+
+    | proposal | doubts | after |
+    |---|---|---|
+    | plain | nobody | |
+    | short | the longer half of the rows | Mallows |
+    | unsure | the 2ε of which the fit to short rows is surest | |
+    | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
+    | crowd | the ε in the largest crowds of equal rows | |
+    | steep | the ε of the steepest gradients | Sever (Diakonikolas et al. 2019) |
+    | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |
+
+    ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later.
+    """
+    ones = jnp.ones(pairs.n_pairs, pairs.rows.dtype)
+    some, many = 1.0 - config.ceiling, 1.0 - 2.0 * config.ceiling
+    proposals = [
+        _proposal(HOLD, 1.0, ones, 0.0, 0.0),
+        _proposal(HOLD, 0.5, best_share(-pairs.lengths(), 0.5), 0.0, 0.0),
+        _proposal(UNSURE, many, ones, 0.0, 1.0),
+        _proposal(LIKELY, many, ones, -1.0, 0.0),
+        _proposal(HOLD, some, best_share(-crowds(pairs), some), 1.0, 0.0),
+        _proposal(STEEP, some, ones, 1.0, 0.0),
+    ]
+    if pairs.rows.shape[1] <= FILTER_UP_TO:
+        filtered = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, ones.dtype), pairs.rank)
+        proposals.append(_proposal(HOLD, some, filtered, 1.0, 0.0))
+    table = jax.tree.map(lambda *leaves: jnp.stack(leaves), *proposals)
+    rounds = max(config.rounds // 2, 1) if pairs.wide else config.rounds
+    zero = first_fit(pairs)
+
+    def settle(known, given):
+        plain, short, index = known
+        start = zero._replace(t=given.of_plain * plain.t + given.of_short * short.t)
+        start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.strength))
+        proposed, end = _settled(pairs, cells, given, start, rounds)
+        fit = proposed[0]
+        plain = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), fit, plain)
+        short = jax.tree.map(lambda a, b: jnp.where(index == 1, a, b), fit, short)
+        return (plain, short, index + 1), (proposed, end)
+
+    first = (zero, zero, jnp.zeros((), jnp.int32))
+    _, (proposed, settled) = jax.lax.scan(settle, first, table)
+    fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), proposed, settled)
+    return Candidates(fits.t, weights, fits.status)
+
+
+def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: int):
+    """((fit, weights) as proposed, (fit, weights) once settled): one loop, so that a refit is compiled once."""
+    kinds = (
+        lambda fit, weights: weights,
+        lambda fit, weights: best_share(-jnp.abs(pairs.margins(fit.t)), given.keep),
+        lambda fit, weights: best_share(pairs.margins(fit.t), given.keep),
+        lambda fit, weights: _without_steepest(pairs, fit.t, weights, given.keep, rounds),
+        lambda fit, weights: 1.0 - contaminated(pairs.margins(fit.t), cells).lies,
+    )
+
+    def turn(state: _State) -> _State:
+        kind = jnp.where(state.settling, BELIEVED, given.kind)
+        # A fit from zero comes before anyone is doubted for its margins.
+        blank = (state.round == 0) & jnp.all(state.fit.t == 0)
+        weights = jax.lax.switch(jnp.where(blank, HOLD, kind), kinds, state.fit, state.weights)
+        fit = refit(pairs, weights, state.fit)
+        still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
+        still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
+        over = (still & ~blank) | (state.round >= rounds - 1)
+        proposed = jax.tree.map(
+            lambda new, old: jnp.where(state.settling, old, new), (fit, weights), state.proposed
+        )
+        return _State(
+            fit,
+            weights,
+            proposed,
+            state.settling | over,
+            jnp.where(over, 0, state.round + 1),
+            over & state.settling,
+        )
+
+    no = jnp.asarray(False)
+    first = _State(start, given.weights, (start, given.weights), no, jnp.zeros((), jnp.int32), no)
+    end = jax.lax.while_loop(lambda s: ~s.done, turn, first)
+    return end.proposed, (end.fit, end.weights)
+
+
+def _proposal(kind: int, keep: float, weights, of_plain: float, of_short: float) -> _Proposal:
+    keep, of_plain, of_short = (jnp.asarray(v, weights.dtype) for v in (keep, of_plain, of_short))
+    return _Proposal(jnp.asarray(kind, jnp.int32), keep, weights, of_plain, of_short)
+
+
+def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
+    """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
+    return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))
+
+
+def crowds(pairs: Pairs) -> Float[Array, " N"]:
+    """How many rows stand where row n stands, up to their sign: copies of one pair stand together."""
+    r = pairs.rows.shape[1]
+    probe = jnp.cos(jnp.arange(1, r + 1, dtype=pairs.rows.dtype) ** 2)
+    key = jnp.abs(matmul(pairs.rows, probe))
+    cell = jnp.round(key / jnp.maximum(jnp.max(key), 1e-30) / SAME).astype(jnp.int32)
+    return jnp.zeros(round(1.0 / SAME) + 1, key.dtype).at[cell].add(1.0)[cell]
+
+
+def _without_steepest(pairs: Pairs, t, weights, keep, rounds: int) -> Float[Array, " N"]:
+    """The weights less a part of those pairs whose gradients stand out most, until the share `keep` is left."""
+    gradients = missed(pairs.margins(t))[:, None] * pairs.rows
+    n = pairs.n_pairs
+    left = jnp.maximum(jnp.sum(weights) - (1.0 - keep) * n / max(rounds // 2, 1), keep * n)
+    return keep_top(-linear_scores(gradients, weights)[0], weights, left)

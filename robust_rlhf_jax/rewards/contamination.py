@@ -1,0 +1,86 @@
+"""How well a reward explains labels of which some are corrupt: the likelihood that every explanation is judged by."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from .coordinates import Pairs
+
+# Steps of the rates' fixed point, which starts at the excess of contradictions and is flat from the third on.
+STEPS = 4
+# No rate is 1, or one honest surprise in a cell of lies would be impossible.
+SUREST = 1.0 - 1e-4
+
+
+class Contaminated(NamedTuple):
+    """`log_likelihoods` [N] in nats, less what the rates cost; `rates` [N]: the chance that a pair like this one is
+    corrupt; `lies` [N]: the chance that this one is, given its label; `needed`: the share of the pairs that is corrupt.
+    """
+
+    log_likelihoods: Float[Array, " N"]
+    rates: Float[Array, " N"]
+    lies: Float[Array, " N"]
+    needed: Float[Array, ""]
+
+
+class Cells(NamedTuple):
+    """Pairs by length: `of_length` [N] the bin of each, `bins` how many there are; margins are cut into as many."""
+
+    of_length: Int[Array, " N"]
+    bins: int
+
+    @property
+    def count(self) -> int:
+        return self.bins**2
+
+
+def cells_of(pairs: Pairs) -> Cells:
+    """⌊N^¼⌉ bins of equal size by length, as many by |margin| later: √N cells of √N pairs."""
+    bins = max(2, round(pairs.n_pairs**0.25))
+    return Cells(quantile_bins(pairs.lengths(), bins), bins)
+
+
+def quantile_bins(values: Float[Array, " N"], bins: int) -> Int[Array, " N"]:
+    """The bin of each value among `bins` of equal size; equal values stay together."""
+    n = len(values)
+    edges = jnp.sort(values)[jnp.asarray([n * b // bins for b in range(1, bins)])]
+    return jnp.sum(values[:, None] >= edges, axis=1, dtype=jnp.int32)
+
+
+def contaminated(margins: Float[Array, " N"], cells: Cells) -> Contaminated:
+    """P(label agrees with the margin) = (1 − π_c)σ(|m|), else (1 − π_c)σ(−|m|) + π_c, at the best rates π_c.
+
+    A corrupt label is one that contradicts the reward, whatever honest people would do; in cell c, of pairs alike in
+    length and |margin|, a share π_c is. A cell's rate costs ½ log N (the Bayesian information criterion) and is 0 where
+    it does not gain that. So a crowd of contradictions in one place is a cheap accusation, and as many that are
+    scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
+
+    **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price.
+    """
+    n = len(margins)
+    cell = quantile_bins(jnp.abs(margins), cells.bins) * cells.bins + cells.of_length
+    contradicts = (margins < 0).astype(margins.dtype)
+    honest = jax.nn.sigmoid(margins)
+
+    def by_cell(values):
+        return jax.ops.segment_sum(values, cell, cells.count)
+
+    size = jnp.maximum(by_cell(jnp.ones_like(margins)), 1.0)
+
+    def posterior(rate):
+        return contradicts * rate / jnp.maximum(rate + (1.0 - rate) * honest, 1e-30)
+
+    def improve(_, rates):
+        return jnp.clip(by_cell(posterior(rates[cell])) / size, 0.0, SUREST)
+
+    excess = by_cell(contradicts - jax.nn.sigmoid(-jnp.abs(margins))) / size
+    rates = jax.lax.fori_loop(0, STEPS, improve, jnp.clip(excess, 0.0, SUREST))
+    rate, plain = rates[cell], jax.nn.log_sigmoid(margins)
+    mixed = jnp.where(margins < 0, jnp.log((1.0 - rate) * honest + rate + 1e-30), jnp.log1p(-rate) + plain)
+    price = 0.5 * jnp.log(n)
+    opened = (by_cell(mixed - plain) > price)[cell]
+    rate = jnp.where(opened, rate, 0.0)
+    log_likelihoods = jnp.where(opened, mixed - (price / size)[cell], plain)
+    return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate))

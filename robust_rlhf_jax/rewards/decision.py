@@ -1,0 +1,123 @@
+"""What to believe: every candidate judged by one likelihood, and weighed against the others by its evidence."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.kernels.lapack import eigh
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .candidates import Candidates
+from .config import RobustFit
+from .contamination import Cells, contaminated
+from .coordinates import Pairs
+
+# Lengths at which a reward is judged, times its own: fits to the pairs that agree with them are too sure.
+SCALES = tuple(2.0 ** (0.5 * power) for power in range(-5, 3))
+
+
+class Explanations(NamedTuple):
+    """Every candidate at its best length, judged: `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels
+    in nats, corruption allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
+    """
+
+    t: Float[Array, "E r"]
+    margins: Float[Array, "E N"]
+    log_likelihoods: Float[Array, "E N"]
+    rates: Float[Array, "E N"]
+    lies: Float[Array, "E N"]
+    needed: Float[Array, " E"]
+    status: Int[Array, " E"]
+
+
+class Decision(NamedTuple):
+    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
+    `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of honest maximum likelihood;
+    `at_stake` [E]: accuracy that the plain fit loses if the explanation is right.
+    """
+
+    corrupt: Bool[Array, ""]
+    weights: Float[Array, " E"]
+    free: Float[Array, " E"]
+    admissible: Bool[Array, " E"]
+    evidence: Float[Array, " E"]
+    at_stake: Float[Array, " E"]
+
+
+def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Explanations:
+    """Every candidate's `contaminated` likelihood at the length that is best for it."""
+
+    def at_best_length(t):
+        margins = pairs.margins(t)
+        scales = jnp.asarray(SCALES, t.dtype)
+        values = jax.lax.map(lambda s: jnp.sum(contaminated(s * margins, cells).log_likelihoods), scales)
+        scale = scales[jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))]
+        best = contaminated(scale * margins, cells)
+        return scale * t, scale * margins, best
+
+    t, margins, best = jax.lax.map(at_best_length, found.t)
+    return Explanations(t, margins, best.log_likelihoods, best.rates, best.lies, best.needed, found.status)
+
+
+def decide(
+    explanations: Explanations,
+    honest: Float[Array, " N"],
+    epsilon: Float[Array, ""],
+    overdispersion: Float[Array, ""] | float,
+    config: RobustFit,
+) -> Decision:
+    """Whether pairs are corrupt, and how far each explanation is believed.
+
+    - An explanation is admissible if it needs at most `allowance`·ε of the pairs to be corrupt; the plain fit always.
+    - Admissible ones are weighed by `bootstrap_weights`.
+    - There is corruption if the best of them is ahead of `honest` [N], the log-likelihoods of the plain fit without
+      corruption, by `certainty` nats, and if it matters: accuracy of `material` is at stake, or the lead exceeds
+      `nonlinearity` nats per pair, by which honest people may depart from a linear reward.
+
+    Nats are divided by `overdispersion`, where labels of one rater hang together (Wedderburn 1974).
+    """
+    n = len(honest)
+    scores = jnp.sum(explanations.log_likelihoods, axis=1) / overdispersion
+    finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(explanations.t), axis=1)
+    first = jnp.arange(len(scores)) == 0
+    admissible = (finite & (explanations.needed <= config.allowance * epsilon)) | first
+    weights = bootstrap_weights(explanations.log_likelihoods, admissible, overdispersion, config.draws)
+    free = bootstrap_weights(explanations.log_likelihoods, finite, overdispersion, config.draws)
+    evidence = scores - jnp.sum(honest) / overdispersion
+    at_stake = _at_stake(explanations.margins)
+    lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
+    matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
+        lead > config.nonlinearity * n
+    )
+    return Decision((lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake)
+
+
+def bootstrap_weights(
+    log_likelihoods: Float[Array, "E N"], eligible: Bool[Array, " E"], overdispersion, draws: int
+) -> Float[Array, " E"]:
+    """The mean over draws of softmax_e(N·ℓ̄_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
+
+    N·ℓ̄ ~ N(Σ_n ℓ_n, Σ_n (ℓ_n − ℓ̄)(ℓ_n − ℓ̄)ᵀ), the normal limit of the Bayesian bootstrap: an explanation is believed
+    alone only if its lead is more than chance. Draws are the same in every call.
+
+    **Source:** pseudo-BMA+ of Yao, Vehtari, Simpson & Gelman 2018, *Using stacking to average Bayesian predictive
+    distributions*.
+    """
+    eligible = eligible & jnp.isfinite(jnp.sum(log_likelihoods, axis=1))
+    known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
+    centred = known - jnp.mean(known, axis=1, keepdims=True)
+    # Relative to row 0, so that nothing is lost to the rounding of what all share.
+    values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)
+    noise = jax.random.normal(jax.random.key(0), (draws, len(known)), known.dtype)
+    root = matmul(axes * jnp.sqrt(jnp.maximum(values, 0.0)), axes.T)
+    shaken = matmul(noise, root)
+    ahead = jnp.sum(known - known[:1], axis=1)
+    return jnp.mean(jax.nn.softmax(jnp.where(eligible, ahead + shaken, -jnp.inf), axis=1), axis=0)
+
+
+def _at_stake(margins: Float[Array, "E N"]) -> Float[Array, " E"]:
+    """Accuracy that the plain fit, row 0, loses on these pairs if another row is right."""
+    disagree = margins * margins[:1] < 0
+    return jnp.mean(jnp.abs(2.0 * jax.nn.sigmoid(margins) - 1.0) * disagree, axis=1)
