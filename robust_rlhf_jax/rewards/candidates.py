@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.spectral import linear_scores
 from robust_rlhf_jax.moments.covariance import filter_whitened
 
 from .config import RobustFit
-from .contamination import Cells, contaminated
+from .contamination import Cells, contaminated_at_best_length
 from .coordinates import Pairs
 from .posterior_fit import Fit, first_fit, missed, refit
 
@@ -28,13 +28,13 @@ HOLD, UNSURE, LIKELY, STEEP, BELIEVED = range(5)
 
 
 class Candidates(NamedTuple):
-    """`t` [E, r]; `weights` [E, N] of the pairs in each fit; `status` [E]. Row 0 is the plain fit to all pairs; rows
-    0 to m − 1 are the proposals as they were fitted, rows m to 2m − 1 what they settled on.
+    """`fits` and `weights` [E, N] of the pairs in each, row 0 the plain fit to all pairs, the others what the proposals
+    settled on; `proposed` [E − 1, N]: the weights that they began to settle with.
     """
 
-    t: Float[Array, "E r"]
+    fits: Fit
     weights: Float[Array, "E N"]
-    status: Int[Array, " E"]
+    proposed: Float[Array, "E-1 N"]
 
 
 class _Proposal(NamedTuple):
@@ -50,9 +50,16 @@ class _Proposal(NamedTuple):
 
 
 class _State(NamedTuple):
+    """`lies` [N]: who is corrupt if `fit` is right; `best`: the settled fit and its weights that explain the labels
+    best so far, by `value` in nats; `proposed` [N]: the weights that the proposal ended with.
+    """
+
     fit: Fit
     weights: Float[Array, " N"]
-    proposed: tuple[Fit, Array]
+    lies: Float[Array, " N"]
+    best: tuple[Fit, Array]
+    value: Float[Array, ""]
+    proposed: Float[Array, " N"]
     settling: Array
     round: Int[Array, ""]
     done: Array
@@ -94,53 +101,65 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
         plain, short, index = known
         start = zero._replace(t=given.of_plain * plain.t + given.of_short * short.t)
         start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.strength))
-        proposed, end = _settled(pairs, cells, given, start, rounds)
-        fit = proposed[0]
+        proposed, fit, end = _settled(pairs, cells, given, start, rounds)
         plain = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), fit, plain)
         short = jax.tree.map(lambda a, b: jnp.where(index == 1, a, b), fit, short)
         return (plain, short, index + 1), (proposed, end)
 
     first = (zero, zero, jnp.zeros((), jnp.int32))
-    _, (proposed, settled) = jax.lax.scan(settle, first, table)
-    fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), proposed, settled)
-    return Candidates(fits.t, weights, fits.status)
+    (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
+    fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (plain, ones), settled)
+    return Candidates(fits, weights, proposed)
 
 
 def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: int):
-    """((fit, weights) as proposed, (fit, weights) once settled): one loop, so that a refit is compiled once."""
+    """(weights as proposed, fit to them, (fit, weights) once settled): one loop, so that a refit is compiled once."""
     kinds = (
-        lambda fit, weights: weights,
-        lambda fit, weights: best_share(-jnp.abs(pairs.margins(fit.t)), given.keep),
-        lambda fit, weights: best_share(pairs.margins(fit.t), given.keep),
-        lambda fit, weights: _without_steepest(pairs, fit.t, weights, given.keep, rounds),
-        lambda fit, weights: 1.0 - contaminated(pairs.margins(fit.t), cells).lies,
+        lambda state: state.weights,
+        lambda state: best_share(-jnp.abs(pairs.margins(state.fit.t)), given.keep),
+        lambda state: best_share(pairs.margins(state.fit.t), given.keep),
+        lambda state: _without_steepest(pairs, state.fit.t, state.weights, given.keep, rounds),
+        lambda state: 1.0 - state.lies,
     )
+
+    def _lies(pairs, of_length, fit):
+        found = contaminated_at_best_length(pairs.margins(fit.t), Cells(of_length, cells.bins)).found
+        return found.lies, jnp.sum(found.log_likelihoods)
 
     def turn(state: _State) -> _State:
         kind = jnp.where(state.settling, BELIEVED, given.kind)
         # A fit from zero comes before anyone is doubted for its margins.
         blank = (state.round == 0) & jnp.all(state.fit.t == 0)
-        weights = jax.lax.switch(jnp.where(blank, HOLD, kind), kinds, state.fit, state.weights)
+        weights = jax.lax.switch(jnp.where(blank, HOLD, kind), kinds, state)
         fit = refit(pairs, weights, state.fit)
         still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
         over = (still & ~blank) | (state.round >= rounds - 1)
-        proposed = jax.tree.map(
-            lambda new, old: jnp.where(state.settling, old, new), (fit, weights), state.proposed
+        lies, value = jax.lax.cond(
+            state.settling | over, _lies, lambda *_: (state.lies, state.value), pairs, cells.of_length, fit
         )
+        better = state.settling & (value > state.value)
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), (fit, weights), state.best)
         return _State(
             fit,
             weights,
-            proposed,
+            lies,
+            best,
+            jnp.where(better, value, state.value),
+            jnp.where(state.settling, state.proposed, weights),
             state.settling | over,
             jnp.where(over, 0, state.round + 1),
             over & state.settling,
         )
 
-    no = jnp.asarray(False)
-    first = _State(start, given.weights, (start, given.weights), no, jnp.zeros((), jnp.int32), no)
-    end = jax.lax.while_loop(lambda s: ~s.done, turn, first)
-    return end.proposed, (end.fit, end.weights)
+    no, value = jnp.asarray(False), jnp.asarray(-jnp.inf, pairs.rows.dtype)
+    first = _State(
+        start, given.weights, jnp.zeros_like(given.weights), (start, given.weights), value, given.weights,
+        no, jnp.zeros((), jnp.int32), no,
+    )  # fmt: skip
+    proposed = jax.lax.while_loop(lambda s: ~s.settling, turn, first)
+    end = jax.lax.while_loop(lambda s: ~s.done, turn, proposed)
+    return end.proposed, proposed.fit, end.best
 
 
 def _proposal(kind: int, keep: float, weights, of_plain: float, of_short: float) -> _Proposal:

@@ -8,10 +8,14 @@ from jaxtyping import Array, Float, Int
 
 from .coordinates import Pairs
 
-# Steps of the rates' fixed point, which starts at the excess of contradictions and is flat from the third on.
-STEPS = 4
+# Steps of the rates' fixed point, which starts at the excess of contradictions.
+STEPS = 3
 # No rate is 1, or one honest surprise in a cell of lies would be impossible.
 SUREST = 1.0 - 1e-4
+
+
+# Lengths at which the margins of a fit are tried: fits to the pairs that agree with them are too sure.
+SCALES = tuple(2.0 ** (-0.5 * halvings) for halvings in range(6))
 
 
 class Contaminated(NamedTuple):
@@ -49,7 +53,7 @@ def quantile_bins(values: Float[Array, " N"], bins: int) -> Int[Array, " N"]:
     return jnp.sum(values[:, None] >= edges, axis=1, dtype=jnp.int32)
 
 
-def contaminated(margins: Float[Array, " N"], cells: Cells) -> Contaminated:
+def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int) -> Contaminated:
     """P(label agrees with the margin) = (1 − π_c)σ(|m|), else (1 − π_c)σ(−|m|) + π_c, at the best rates π_c.
 
     A corrupt label is one that contradicts the reward, whatever honest people would do; in cell c, of pairs alike in
@@ -57,15 +61,16 @@ def contaminated(margins: Float[Array, " N"], cells: Cells) -> Contaminated:
     it does not gain that. So a crowd of contradictions in one place is a cheap accusation, and as many that are
     scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
 
+    **Arguments:** `cell` [N] of each pair, from 0 to `count` − 1.
+
     **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price.
     """
     n = len(margins)
-    cell = quantile_bins(jnp.abs(margins), cells.bins) * cells.bins + cells.of_length
     contradicts = (margins < 0).astype(margins.dtype)
     honest = jax.nn.sigmoid(margins)
 
     def by_cell(values):
-        return jax.ops.segment_sum(values, cell, cells.count)
+        return jax.ops.segment_sum(values, cell, count)
 
     size = jnp.maximum(by_cell(jnp.ones_like(margins)), 1.0)
 
@@ -84,3 +89,27 @@ def contaminated(margins: Float[Array, " N"], cells: Cells) -> Contaminated:
     rate = jnp.where(opened, rate, 0.0)
     log_likelihoods = jnp.where(opened, mixed - (price / size)[cell], plain)
     return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate))
+
+
+class Judged(NamedTuple):
+    """`scale`: how long the margins are best taken, at most as they are; `found` there; `honest`: the log-likelihood in
+    nats without corruption, at the length that is best for that.
+    """
+
+    scale: Float[Array, ""]
+    found: Contaminated
+    honest: Float[Array, ""]
+
+
+def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> Judged:
+    """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
+    cell = quantile_bins(jnp.abs(margins), cells.bins) * cells.bins + cells.of_length
+    scales = jnp.asarray(SCALES, margins.dtype)
+
+    def values(scale):
+        found = contaminated(scale * margins, cell, cells.count)
+        return jnp.sum(found.log_likelihoods), jnp.sum(jax.nn.log_sigmoid(scale * margins))
+
+    mixed, honest = jax.lax.map(values, scales)
+    scale = scales[jnp.argmax(mixed)]
+    return Judged(scale, contaminated(scale * margins, cell, cells.count), jnp.max(honest))

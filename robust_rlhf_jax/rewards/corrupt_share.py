@@ -5,7 +5,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .config import RobustFit
-from .coordinates import Pairs
 from .decision import Decision, Explanations
 
 # Shares of flipped labels that are tried, and the fall in log-likelihood that the 95 % interval allows (χ²/2).
@@ -15,10 +14,8 @@ STEPS = 12
 
 
 def interval_of(
-    pairs: Pairs,
     judged: Explanations,
     decision: Decision,
-    honest: Float[Array, " N"],
     estimate: Float[Array, ""],
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float,
@@ -35,7 +32,7 @@ def interval_of(
     reward's honest followers leaves no trace and is in no interval.
     """
     ahead = jnp.max(jnp.where(decision.free > 0, decision.evidence, -jnp.inf))
-    evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * len(honest))
+    evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * judged.margins.shape[1])
     least = jnp.min(jnp.where(decision.free > config.plausible, judged.needed, jnp.inf))
     lower = jnp.where(evidence, jnp.maximum(least - config.habit, 0.0), 0.0)
     lower = jnp.where(decision.corrupt, jnp.minimum(lower, estimate), lower)

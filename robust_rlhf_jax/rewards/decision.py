@@ -11,21 +11,20 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Candidates
 from .config import RobustFit
-from .contamination import Cells, contaminated
+from .contamination import Cells, contaminated_at_best_length
 from .coordinates import Pairs
-
-# Lengths at which a reward is judged, times its own: fits to the pairs that agree with them are too sure.
-SCALES = tuple(2.0 ** (0.5 * power) for power in range(-5, 3))
+from .posterior_fit import optimism
 
 
 class Explanations(NamedTuple):
     """Every candidate at its best length, judged: `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels
-    in nats, corruption allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
+    in nats, corruption allowed for, and `honest` [E], in all, not allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
     """
 
     t: Float[Array, "E r"]
     margins: Float[Array, "E N"]
     log_likelihoods: Float[Array, "E N"]
+    honest: Float[Array, " E"]
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
     needed: Float[Array, " E"]
@@ -34,7 +33,7 @@ class Explanations(NamedTuple):
 
 class Decision(NamedTuple):
     """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
-    `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of honest maximum likelihood;
+    `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of the best reward without corruption;
     `at_stake` [E]: accuracy that the plain fit loses if the explanation is right.
     """
 
@@ -47,23 +46,22 @@ class Decision(NamedTuple):
 
 
 def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Explanations:
-    """Every candidate's `contaminated` likelihood at the length that is best for it."""
+    """Every candidate's `contaminated` likelihood, as of pairs that it has not seen, at its best length."""
 
-    def at_best_length(t):
-        margins = pairs.margins(t)
-        scales = jnp.asarray(SCALES, t.dtype)
-        values = jax.lax.map(lambda s: jnp.sum(contaminated(s * margins, cells).log_likelihoods), scales)
-        scale = scales[jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))]
-        best = contaminated(scale * margins, cells)
-        return scale * t, scale * margins, best
+    def one(given):
+        fit, weights = given
+        margins = pairs.margins(fit.t)
+        best = contaminated_at_best_length(margins, cells)
+        return best.scale * fit.t, best.scale * margins, best, optimism(pairs, weights, fit)
 
-    t, margins, best = jax.lax.map(at_best_length, found.t)
-    return Explanations(t, margins, best.log_likelihoods, best.rates, best.lies, best.needed, found.status)
+    t, margins, best, seen = jax.lax.map(one, (found.fits, found.weights))
+    unseen = best.found.log_likelihoods - seen[:, None] / pairs.n_pairs
+    parts = (best.found.rates, best.found.lies, best.found.needed)
+    return Explanations(t, margins, unseen, best.honest - seen, *parts, found.fits.status)
 
 
 def decide(
     explanations: Explanations,
-    honest: Float[Array, " N"],
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float,
     config: RobustFit,
@@ -72,20 +70,21 @@ def decide(
 
     - An explanation is admissible if it needs at most `allowance`·ε of the pairs to be corrupt; the plain fit always.
     - Admissible ones are weighed by `bootstrap_weights`.
-    - There is corruption if the best of them is ahead of `honest` [N], the log-likelihoods of the plain fit without
-      corruption, by `certainty` nats, and if it matters: accuracy of `material` is at stake, or the lead exceeds
-      `nonlinearity` nats per pair, by which honest people may depart from a linear reward.
+    - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
+      it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
+      people may depart from a linear reward.
 
     Nats are divided by `overdispersion`, where labels of one rater hang together (Wedderburn 1974).
     """
-    n = len(honest)
+    n = explanations.margins.shape[1]
     scores = jnp.sum(explanations.log_likelihoods, axis=1) / overdispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(explanations.t), axis=1)
     first = jnp.arange(len(scores)) == 0
     admissible = (finite & (explanations.needed <= config.allowance * epsilon)) | first
     weights = bootstrap_weights(explanations.log_likelihoods, admissible, overdispersion, config.draws)
     free = bootstrap_weights(explanations.log_likelihoods, finite, overdispersion, config.draws)
-    evidence = scores - jnp.sum(honest) / overdispersion
+    honest = jnp.max(jnp.where(finite, explanations.honest, -jnp.inf)) / overdispersion
+    evidence = scores - honest
     at_stake = _at_stake(explanations.margins)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (

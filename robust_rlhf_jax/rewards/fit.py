@@ -35,7 +35,7 @@ class Explanations(NamedTuple):
 
     `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
     honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
-    explains the labels better than honest maximum likelihood does.
+    explains the labels better than any reward does without corruption.
     """
 
     theta: Float[Array, "E k"]
@@ -122,22 +122,21 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
     """(RewardFit, Alternative or None where nobody asks to `compare`)."""
     pairs, cells = (found := unit_free(x, labels)), cells_of(found)
     found = candidates(pairs, cells, config)
-    honest = jax.nn.log_sigmoid(pairs.margins(found.t[0]))
-    spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, found.t[0], groups)
+    plain = jax.tree.map(lambda leaf: leaf[0], found.fits)
+    spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found, cells)
-    decision = decide(judged, honest, epsilon, spread, config)
+    decision = decide(judged, epsilon, spread, config)
     # Labels that the plain fit predicts one and all contradict nothing.
-    separable = jnp.min(pairs.margins(found.t[0])) > 0
+    separable = jnp.min(pairs.margins(plain.t)) > 0
     decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~separable)
-    beliefs = _believed(pairs, found.t[0], judged, decision, epsilon, config)
-    interval = interval_of(pairs, judged, decision, honest, beliefs.share, epsilon, spread, config)
+    beliefs = _believed(pairs, plain.t, judged, decision, epsilon, config)
+    interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
     none = (epsilon == 0) | separable
-    half = len(found.t) // 2
     doubted = span_basis(
         jnp.where(none, 0.0, 1.0)
         * jax.lax.map(
             lambda part: doubted_directions(pairs, *part, config.covered),
-            (found.weights[:half], 1.0 - judged.lies[half:], found.t[half:]),
+            (found.proposed, 1.0 - judged.lies[1:], judged.t[1:]),
         ).reshape(-1, pairs.rows.shape[1])
     )
     fitted = RewardFit(
@@ -157,7 +156,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
             judged.needed,
             decision.evidence,
         ),
-        status=_status(found.status, beliefs, separable, config),
+        status=_status(judged.status, beliefs, separable, config),
     )
     if not compare:
         return fitted, None
