@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
+
 from .coordinates import Pairs
 
 # Steps of the rates' fixed point, which starts at the excess of contradictions.
@@ -30,20 +32,22 @@ class Contaminated(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Pairs by length: `of_length` [N] the bin of each, `bins` how many there are; margins are cut into as many."""
+    """Pairs by length: `of_length` [N] the bin of each, from 0 to `bins`; margins are cut into `bins`, too."""
 
     of_length: Int[Array, " N"]
     bins: int
 
     @property
     def count(self) -> int:
-        return self.bins**2
+        return self.bins * (self.bins + 1)
 
 
 def cells_of(pairs: Pairs) -> Cells:
-    """⌊N^¼⌉ bins of equal size by length, as many by |margin| later: √N cells of √N pairs."""
+    """⌊N^¼⌉ bins of equal size by length, and one of the rows that lie absurdly far out; as many by |margin| later."""
     bins = max(2, round(pairs.n_pairs**0.25))
-    return Cells(quantile_bins(pairs.lengths(), bins), bins)
+    lengths = pairs.lengths()
+    absurd = lengths > LONGEST_IN_SCALES * jnp.median(lengths)
+    return Cells(jnp.where(absurd, bins, quantile_bins(lengths, bins)), bins)
 
 
 def quantile_bins(values: Float[Array, " N"], bins: int) -> Int[Array, " N"]:
@@ -103,7 +107,7 @@ class Judged(NamedTuple):
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> Judged:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
-    cell = quantile_bins(jnp.abs(margins), cells.bins) * cells.bins + cells.of_length
+    cell = quantile_bins(jnp.abs(margins), cells.bins) * (cells.bins + 1) + cells.of_length
     scales = jnp.asarray(SCALES, margins.dtype)
 
     def values(scale):

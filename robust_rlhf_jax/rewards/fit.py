@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
@@ -21,7 +22,7 @@ from .corrupt_share import interval_of
 from .decision import Decision, decide, judge
 from .decision import Explanations as Judged
 from .doubt import doubted_directions, span_basis
-from .posterior_fit import Fit, first_fit, information, missed, refit
+from .posterior_fit import Fit, at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
 
 __all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
@@ -127,11 +128,11 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
     judged = judge(pairs, found, cells)
     decision = decide(judged, epsilon, spread, config)
     # Labels that the plain fit predicts one and all contradict nothing.
-    separable = jnp.min(pairs.margins(plain.t)) > 0
-    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~separable)
+    predicted = jnp.min(pairs.margins(plain.t)) > 0
+    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
     beliefs = _believed(pairs, plain.t, judged, decision, epsilon, config)
     interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
-    none = (epsilon == 0) | separable
+    none = (epsilon == 0) | predicted
     doubted = span_basis(
         jnp.where(none, 0.0, 1.0)
         * jax.lax.map(
@@ -156,11 +157,12 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
             judged.needed,
             decision.evidence,
         ),
-        status=_status(judged.status, beliefs, separable, config),
+        status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain), config),
     )
     if not compare:
         return fitted, None
-    return fitted, alternative_to(judged, beliefs.probability, decision, epsilon)
+    other = alternative_to(judged, beliefs.probability, decision, epsilon)
+    return fitted, other._replace(exists=other.exists & ~none)
 
 
 class _Beliefs(NamedTuple):
@@ -182,7 +184,10 @@ def _believed(
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
     mean = matmul(probability, judged.t)
     chance = (1.0 - epsilon) * matmul(probability, jax.nn.sigmoid(judged.margins)) + 0.5 * epsilon
-    length = _nearest_length(pairs.margins(mean), chance, 1.0 - lies)
+    # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
+    lengths = pairs.lengths()
+    bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
+    length = _nearest_length(pairs.margins(mean), chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
     disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
     return _Beliefs(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.lapack import lower_solve
@@ -61,6 +61,11 @@ def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit) -> Fit:
         jnp.maximum(known, 0.0) / jnp.maximum(size, 1e-12), rank / MOST_MARGIN**2, rank / LEAST_MARGIN**2
     )
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
+
+
+def at_bound(pairs: Pairs, fit: Fit) -> Bool[Array, ""]:
+    """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
+    return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / MOST_MARGIN**2
 
 
 def optimism(pairs: Pairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:

@@ -28,7 +28,7 @@ def test_the_second_moment_is_the_identity(draw, wide, tolerance):
     x *= [1e-6, 1.0, 1.0, 30.0, 1e4, 1e8]
     with jax.enable_x64(wide):
         pairs = pairs_of(x, labels, jnp.float64 if wide else jnp.float32)
-        z, to_theta = np.asarray(pairs.z), np.asarray(pairs.to_theta)
+        z, to_theta = np.asarray(pairs.rows), np.asarray(pairs.to_theta)
         np.testing.assert_allclose(z.T @ z / n, np.eye(k), atol=10 * tolerance)
         np.testing.assert_allclose(x @ to_theta, z, rtol=tolerance, atol=10 * tolerance)
         assert pairs.rank == k
@@ -44,7 +44,7 @@ def test_powers_of_two_change_no_bit(powers):
     x, labels = rare_pairs(n=n)
     scale = 2.0 ** np.asarray(powers)
     one, other = pairs_of(x, labels), pairs_of(x * scale, labels)
-    np.testing.assert_array_equal(one.z, other.z)
+    np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_array_equal(one.to_theta, np.asarray(other.to_theta) * scale[:, None])
 
 
@@ -53,7 +53,7 @@ def test_a_linear_map_turns_the_rows_and_nothing_else(x64):
     x, labels = normal_pairs(n=n)
     rng = np.random.default_rng(1)
     for change in (np.linalg.qr(rng.normal(size=(k, k)))[0], rng.normal(size=(k, k))):
-        z, other = (np.asarray(pairs_of(a, labels, jnp.float64).z) for a in (x, x @ change))
+        z, other = (np.asarray(pairs_of(a, labels, jnp.float64).rows) for a in (x, x @ change))
         np.testing.assert_allclose(other @ other.T, z @ z.T, atol=1e-9)
 
 
@@ -63,10 +63,10 @@ def test_null_columns_have_no_axis():
     x[:, 5] = -3.0 * x[:, 4]
     pairs = pairs_of(x)
     assert pairs.rank == 4
-    assert np.sum(np.abs(pairs.z).max(axis=0) > 0) == 4
+    assert np.sum(np.abs(pairs.rows).max(axis=0) > 0) == 4
     np.testing.assert_array_equal(pairs.to_theta[0], 0.0)
     assert pairs_of(np.zeros((n, k))).rank == 0
-    assert np.isfinite(pairs_of(np.zeros((n, k))).z).all()
+    assert np.isfinite(pairs_of(np.zeros((n, k))).rows).all()
 
 
 def test_a_constant_column_is_a_direction():
@@ -83,7 +83,7 @@ def test_one_pair_alone_keeps_its_direction(row):
     pairs = pairs_of(x)
     assert pairs.rank == k
     # A second moment of 1 that one row carries.
-    np.testing.assert_allclose(np.linalg.norm(pairs.z[row]) ** 2, n, rtol=0.1)
+    np.testing.assert_allclose(np.linalg.norm(pairs.rows[row]) ** 2, n, rtol=0.1)
 
 
 @pytest.mark.parametrize("size", [1e6, 1e10, 1e30, 1e38, 3.4e38])
@@ -92,13 +92,13 @@ def test_an_absurd_row_is_shortened_in_its_direction(size):
     clean = pairs_of(x, labels)
     x[7, 2] = size
     pairs = pairs_of(x, labels)
-    z = np.asarray(pairs.z, np.float64)
-    assert np.isfinite(pairs.z).all()
+    z = np.asarray(pairs.rows, np.float64)
+    assert np.isfinite(pairs.rows).all()
     assert np.isfinite(pairs.to_theta).all()
     assert pairs.rank == k
     others = np.arange(n) != 7
     # The others keep their geometry, up to one row that counts as ten typical ones.
-    ratio = np.linalg.norm(z[others], axis=1) / np.linalg.norm(np.asarray(clean.z)[others], axis=1)
+    ratio = np.linalg.norm(z[others], axis=1) / np.linalg.norm(np.asarray(clean.rows)[others], axis=1)
     assert 0.4 < ratio.min() <= ratio.max() < 1.2
     assert 1e2 < np.linalg.norm(z[7]) < 1e5
     direction = np.asarray(pairs.to_theta, np.float64)[2]
@@ -128,7 +128,7 @@ def test_a_far_row_counts_in_the_whitening_as_one_of_ten_typical_lengths(x64):
     length = np.linalg.norm(x, axis=1)
     moment = np.array([np.sum((weights * length**2)[axis == a]) for a in range(k)]) / weights.sum()
     pairs = pairs_of(x, dtype=jnp.float64)
-    np.testing.assert_allclose(np.linalg.norm(pairs.z, axis=1), length / np.sqrt(moment[axis]), rtol=1e-10)
+    np.testing.assert_allclose(np.linalg.norm(pairs.rows, axis=1), length / np.sqrt(moment[axis]), rtol=1e-10)
 
 
 def test_the_way_back_from_theta_is_the_inverse(x64):
@@ -141,7 +141,7 @@ def test_swapped_pairs_are_mirror_images():
     x, labels = normal_pairs(n=n)
     flips = np.random.default_rng(3).choice([-1.0, 1.0], n)
     one, other = pairs_of(x, labels), pairs_of(flips[:, None] * x, flips * labels)
-    np.testing.assert_array_equal(other.z, flips[:, None] * one.z)
+    np.testing.assert_array_equal(other.rows, flips[:, None] * one.rows)
     np.testing.assert_array_equal(other.o, flips * labels)
 
 
@@ -149,4 +149,4 @@ def test_swapped_pairs_are_mirror_images():
 def test_what_is_no_number_is_not_mended(bad):
     x, labels = normal_pairs(n=n)
     x[7, 2] = bad
-    assert not np.isfinite(pairs_of(x, labels).z).all()
+    assert not np.isfinite(pairs_of(x, labels).rows).all()

@@ -24,7 +24,7 @@ def holes(seed=0):
 
 
 def found_in(x, share):
-    rows = scarce_directions(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).z, jnp.float32(share))
+    rows = scarce_directions(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).rows, jnp.float32(share))
     return np.asarray(rows)[np.linalg.norm(rows, axis=1) > 0]
 
 
@@ -37,7 +37,7 @@ def test_each_direction_costs_its_own_pairs():
 
 def test_it_turns_with_the_rows_and_ignores_units():
     x, _ = holes()
-    z = np.asarray(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(N)).z)
+    z = np.asarray(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(N)).rows)
     rotation = scipy.stats.ortho_group.rvs(z.shape[1], random_state=1).astype(np.float32)
     share = jnp.float32(0.05)
     here, there = (np.asarray(scarce_directions(jnp.asarray(rows), share)) for rows in (z, z @ rotation))
@@ -128,7 +128,7 @@ def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_th
     x, labels = normal_pairs(0, 200)
     x[9] = 0.0
     pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
-    z, to_theta, from_theta = (np.asarray(part) for part in (pairs.z, pairs.to_theta, pairs.from_theta))
+    z, to_theta, from_theta = (np.asarray(part) for part in (pairs.rows, pairs.to_theta, pairs.from_theta))
     rng = np.random.default_rng(0)
     theta, undisputed, doubted = rng.normal(size=6), rng.uniform(size=200), np.zeros((6, 6))
     doubted[[1, 4]] = rng.normal(size=(2, 6)) * [[1e-2], [30.0]]

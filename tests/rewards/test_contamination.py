@@ -1,0 +1,99 @@
+"""The contaminated likelihood against SciPy's maximum cell by cell, and what it makes of crowds and of scattered lies."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+
+from robust_rlhf_jax.rewards import contamination
+from robust_rlhf_jax.rewards.contamination import Cells, contaminated_at_best_length, quantile_bins
+
+contaminated = jax.jit(contamination.contaminated, static_argnums=2)
+
+
+def drawn(n=2000, seed=0):
+    """(margins, cells): honest labels, four cells."""
+    rng = np.random.default_rng(seed)
+    m = np.abs(rng.normal(size=n)) * 2
+    m *= np.where(rng.uniform(size=n) < scipy.special.expit(m), 1.0, -1.0)
+    return m, (np.arange(n) * 4 // n).astype(np.int32)
+
+
+def cost(rate, m):
+    """−log-likelihood of the margins of one cell."""
+    honest = scipy.special.expit(m)
+    return -np.sum(np.where(m < 0, np.log((1 - rate) * honest + rate), np.log((1 - rate) * honest)))
+
+
+def test_every_rate_is_the_most_likely_one_or_0(x64, monkeypatch):
+    monkeypatch.setattr(contamination, "STEPS", 400)
+    m, cell = drawn()
+    m[:80] = -np.abs(m[:80]) - 1.0
+    m[1600:1800] = -3.0
+    found = jax.jit(lambda *given: contamination.contaminated(*given, 4))(jnp.asarray(m), jnp.asarray(cell))
+    price, total = 0.5 * np.log(len(m)), 0.0
+    for c in range(4):
+        part = m[cell == c]
+        best = scipy.optimize.minimize_scalar(cost, bounds=(0, 1 - 1e-6), args=(part,), method="bounded")
+        opened = cost(0.0, part) - best.fun > price
+        np.testing.assert_allclose(np.asarray(found.rates)[cell == c], best.x if opened else 0.0, atol=1e-4)
+        total -= best.fun + price if opened else cost(0.0, part)
+    assert 0 < (np.asarray(found.rates) > 0).mean() < 1
+    np.testing.assert_allclose(np.sum(found.log_likelihoods), total, rtol=1e-8)
+    rate = np.asarray(found.rates)
+    lies = np.where(m < 0, rate / np.maximum(rate + (1 - rate) * scipy.special.expit(m), 1e-30), 0.0)
+    np.testing.assert_allclose(found.lies, lies, atol=1e-8)
+    np.testing.assert_allclose(found.needed, rate.mean(), rtol=1e-8)
+
+
+def test_few_steps_are_near_enough():
+    m, cell = drawn()
+    m[1600:1800] = -3.0
+    few, many = (
+        jax.jit(lambda *given: contamination.contaminated(*given, 4))(jnp.asarray(m), jnp.asarray(cell))
+        for contamination.STEPS in (3, 400)
+    )
+    contamination.STEPS = 3
+    assert abs(float(jnp.sum(few.log_likelihoods - many.log_likelihoods))) < 2.0
+    assert abs(float(few.needed - many.needed)) < 0.01
+
+
+def test_honest_labels_need_no_corruption():
+    needed = [float(contaminated(*map(jnp.asarray, drawn(seed=seed)), 4).needed) for seed in range(20)]
+    assert np.mean(np.asarray(needed) > 0) < 0.1
+    assert max(needed) < 0.03
+
+
+def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
+    m, cell = drawn()
+    surest = np.argsort(-np.abs(m))
+    scattered, crowded = m.copy(), m.copy()
+    scattered[surest[:400:4]] = -np.abs(scattered[surest[:400:4]])
+    crowded[surest[:100]] = -np.abs(crowded[surest[:100]])
+    by_margin = np.asarray(quantile_bins(jnp.abs(jnp.asarray(m)), 20))
+    values = [
+        float(jnp.sum(contaminated(jnp.asarray(margins), jnp.asarray(by_margin), 20).log_likelihoods))
+        for margins in (scattered, crowded)
+    ]
+    assert values[1] > values[0] + 50
+
+
+def test_the_length_of_margins_that_are_too_sure_is_mended():
+    m, _ = drawn()
+    cells = Cells(jnp.zeros(len(m), jnp.int32), 6)
+    for times in (1.0, 2.0, 4.0):
+        judged = contaminated_at_best_length(jnp.asarray(times * m, jnp.float32), cells)
+        np.testing.assert_allclose(judged.scale * times, 1.0, rtol=0.01)
+        assert judged.found.needed < 0.01
+        np.testing.assert_allclose(judged.honest, scipy.special.log_expit(m).sum(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("bins", [2, 5])
+def test_equal_values_fall_in_one_bin(bins):
+    values = np.random.default_rng(0).integers(0, 4, 103).astype(float)
+    found = np.asarray(quantile_bins(jnp.asarray(values), bins))
+    assert all(len(set(found[values == v])) == 1 for v in range(4))
+    distinct = np.asarray(quantile_bins(jnp.asarray(np.random.default_rng(1).normal(size=100)), bins))
+    np.testing.assert_array_equal(np.bincount(distinct), 100 // bins)

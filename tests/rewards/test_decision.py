@@ -1,0 +1,89 @@
+"""How explanations are weighed, which are admissible, and when there is corruption."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+from robust_rlhf_jax.rewards.config import RobustFit
+from robust_rlhf_jax.rewards.decision import Explanations, bootstrap_weights, decide
+
+N = 400
+weigh = jax.jit(bootstrap_weights, static_argnums=3)
+
+
+def likelihoods(leads, noise=0.5, seed=0):
+    """[E, N]: row 0, and rows that are ahead of it by `leads` nats in all."""
+    rng = np.random.default_rng(seed)
+    base = -np.abs(rng.normal(size=N))
+    shift = rng.normal(size=(len(leads), N)) * noise
+    shift -= shift.mean(axis=1, keepdims=True)
+    return np.concatenate([base[None], base + shift + np.asarray(leads)[:, None] / N])
+
+
+@pytest.mark.parametrize("leads", [[0.0, 0.0], [3.0, -4.0], [30.0, 10.0], [400.0, 0.0]])
+def test_weights_are_the_mean_of_softmaxes_over_the_bayesian_bootstrap(leads):
+    """Dirichlet weights of the pairs (Rubin 1981), drawn in NumPy."""
+    rows = likelihoods(leads)
+    rng = np.random.default_rng(1)
+    draws = rng.dirichlet(np.ones(N), 4000) @ rows.T * N
+    expected = scipy.special.softmax(draws, axis=1).mean(axis=0)
+    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, 4000)
+    np.testing.assert_allclose(found, expected, atol=0.04)
+    few = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, 256)
+    np.testing.assert_allclose(few, expected, atol=0.15)
+
+
+def test_overdispersed_labels_decide_less():
+    rows = jnp.asarray(likelihoods([20.0]), jnp.float32)
+    alone, crowd = (float(weigh(rows, jnp.ones(2, bool), times, 256)[1]) for times in (1.0, 20.0))
+    assert alone > crowd + 0.1
+
+
+def test_what_is_not_eligible_or_not_finite_has_no_weight():
+    rows = likelihoods([50.0, 40.0, 30.0])
+    rows[2] = np.nan
+    found = np.asarray(weigh(jnp.asarray(rows, jnp.float32), jnp.asarray([True, False, True, True]), 1.0, 256))
+    np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-5)
+    assert found[1] == found[2] == 0
+    assert found[3] > 0.5
+
+
+def explained(lead, needed, apart=0.2, noise=0.1):
+    """Two explanations: the plain one, and one `lead` nats ahead of it that disagrees on the share `apart`."""
+    rows = jnp.asarray(likelihoods([lead], noise), jnp.float32)
+    margins = jnp.ones((2, N)) * jnp.where(jnp.arange(N) < apart * N, jnp.asarray([[1.0], [-1.0]]), 1.0)
+    nothing = jnp.zeros((2, N))
+    return Explanations(
+        jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), nothing, nothing,
+        jnp.asarray([0.0, needed]), jnp.zeros(2, jnp.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lead", "needed", "apart", "epsilon", "corrupt"),
+    [
+        (40.0, 0.1, 0.2, 0.1, True),
+        (40.0, 0.1, 0.2, 0.05, False),
+        (40.0, 0.14, 0.2, 0.1, True),
+        (40.0, 0.16, 0.2, 0.1, False),
+        (6.0, 0.1, 0.2, 0.1, False),
+        (7.9, 0.1, 0.0, 0.1, False),
+        (40.0, 0.1, 0.0, 0.1, True),
+    ],
+    ids=["evidence", "more than ε", "an estimate", "too much", "chance", "nothing at stake", "beyond nonlinearity"],
+)
+def test_when_there_is_corruption(lead, needed, apart, epsilon, corrupt):
+    found = jax.jit(lambda e: decide(explained(lead, needed, apart), e, 1.0, RobustFit()))(jnp.asarray(epsilon))
+    assert bool(found.corrupt) == corrupt
+    np.testing.assert_allclose(found.evidence, [0.0, lead], atol=0.05)
+    assert bool(found.admissible[0])
+    if lead > 30:
+        assert found.free[1] > 0.9
+
+
+def test_accuracy_at_stake():
+    """P(right) − P(wrong) where they disagree: 2σ(1) − 1 on a fifth of the pairs."""
+    found = decide(explained(40.0, 0.1), jnp.asarray(0.1), 1.0, RobustFit())
+    np.testing.assert_allclose(found.at_stake, [0.0, 0.2 * (2 * scipy.special.expit(1.0) - 1)], rtol=1e-5)
