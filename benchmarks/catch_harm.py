@@ -5,7 +5,8 @@
 Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
 does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
-Exits with 1 for a miss that is not excused.
+The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not. Columns of log-loss and
+expected calibration error: plain / told ε / told nothing. Exits with 1 for a miss that is not excused, or for log-loss.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
 LEVELS = (0.05, 0.1, 0.2)
+# Nats by which the log-loss may exceed plain's.
+DEARER = 0.05
 SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")
 WORLD_ATTACKS = (
     "push_on_table", "scale_on_table", "leverage_on_table", "praise_rare", "mimicry", "push_features",
@@ -98,7 +101,7 @@ def on_trajectories(trial: Trial, name: str, epsilon: float, seed: int) -> Seen:
 def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draws: int) -> Result:
     """All fits to what is seen, and the certificate where the fit told ε recovers too little."""
     fits = {ceiling: seen.fit(ceiling) for ceiling in {0.0, epsilon, CEILING}}
-    plain, told, nothing = (trial.score(fits[c].theta) for c in (0.0, epsilon, CEILING))
+    plain, told, nothing = (trial.score(fits[c]) for c in (0.0, epsilon, CEILING))
     lost = clean.accuracy - plain.accuracy
     found = None
     if clean.accuracy - told.accuracy > (1 - bar(epsilon)) * max(lost, 0.0):
@@ -145,8 +148,8 @@ def costs(results: list[Result]) -> str:
 
 
 HEAD = (
-    "| set | attack | ε | clean | plain | told ε | told nothing | recovered | told nothing | return | verdict |\n"
-    + "|---|---|---|---|---|---|---|---|---|---|---|"
+    "| set | attack | ε | clean | plain | told ε | told nothing | recovered | told nothing | log-loss | calibration | "
+    "return | verdict |\n" + "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -155,8 +158,17 @@ def line(name: str, attack: str, epsilon: float, results: list[Result]) -> str:
     shares = [recovered(results, which) for which in ("told", "nothing")]
     cells = [name, attack, f"{epsilon:g}", *(short(m[0]) for m in means)]
     cells += ["" if np.isnan(share) else f"{share:.0%}" for share in shares]
+    cells.append(" / ".join(f"{m[1]:.3f}" for m in means[1:]))
+    cells.append(" / ".join(f"{m[3]:.2f}" for m in means[1:]))
     cells.append("" if np.isnan(means[0][2]) else " / ".join(f"{m[2]:.2f}" for m in means))
-    return "| " + " | ".join([*cells, verdict(results, epsilon)]) + " |"
+    kept = verdict(results, epsilon) + uncertain(results)
+    return "| " + " | ".join([*cells, kept]) + " |"
+
+
+def uncertain(results: list[Result]) -> str:
+    """A remark where the log-loss of a fit, told ε or nothing, exceeds plain's by more than `DEARER`."""
+    plain, told, nothing = (np.mean([getattr(r, w).log_loss for r in results]) for w in Result._fields[1:4])
+    return "" if max(told, nothing) <= plain + DEARER else "; LOG-LOSS"
 
 
 def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, attacks=None, draws=100):
@@ -166,8 +178,9 @@ def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, a
     results = {(attack, epsilon): [] for attack in attacks for epsilon in levels}
     for seed, build in enumerate(track(trials(name.split(",")[0], shared, repeats, seeds), name)):
         trial = build()
-        fitted = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
-        clean, truth = trial.score(fitted), fitted if trial.world is None else trial.world.theta
+        fitted = trial.fit(trial.x, trial.labels, 0.0)
+        clean = trial.score(fitted)
+        truth = np.asarray(fitted.theta, float) if trial.world is None else trial.world.theta
         for (attack, epsilon), found in results.items():
             seen = (
                 on_trajectories(trial, attack, epsilon, seed)
@@ -204,7 +217,7 @@ def main(words=None) -> int:
     print("\n".join(lines[-2:]))
     if arguments.out:
         arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return int(any("MISSED" in found for found in lines))
+    return int(any("MISSED" in found or "LOG-LOSS" in found for found in lines))
 
 
 if __name__ == "__main__":

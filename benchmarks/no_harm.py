@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pair_sets import SHARED, Score, Trial, available, trials
+from pair_sets import ORIENTATIONS, SHARED, Score, Trial, available, trials
 from rich.progress import track
 
 from robust_rlhf_jax.outputs import environment
@@ -45,7 +45,7 @@ def outcomes(trial: Trial, seed: int, levels=LEVELS) -> list[Outcome]:
         liars = order[: int(flipped * len(order))]
         labels = trial.labels.copy()
         labels[liars] *= -1
-        plain = trial.score(trial.fit(trial.x, labels, 0.0).theta)
+        plain = trial.score(trial.fit(trial.x, labels, 0.0))
         honest = np.ones(len(labels), bool)
         honest[liars] = False
         known = {}
@@ -55,7 +55,7 @@ def outcomes(trial: Trial, seed: int, levels=LEVELS) -> list[Outcome]:
                 fit = trial.fit(trial.x, labels, ceiling)
                 out = 1.0 - np.asarray(fit.weights)
                 known[ceiling] = (
-                    trial.score(fit.theta),
+                    trial.score(fit),
                     worst_rare_group(out, trial.touched, honest),
                     out.any(),
                 )
@@ -91,7 +91,7 @@ def row(name: str, flipped: float, found: list[Outcome]) -> Row:
     by = [[o for o in found if o.told == t] for t in told]
     plain = Score(*np.mean([o.plain for o in by[0]], axis=0))
     means = np.array([np.mean([o.robust for o in same], axis=0) for same in by])
-    robust = Score(means[:, 0].min(), means[:, 1].max(), means[:, 2].min())
+    robust = Score(means[:, 0].min(), means[:, 1].max(), means[:, 2].min(), means[:, 3].max())
     removed = max(o.removed for o in found)
     failed = {
         "accuracy": robust.accuracy < plain.accuracy - ACCURACY,
@@ -130,11 +130,13 @@ def line(row: Row) -> str:
     return "| " + " | ".join([*cells, "FAILS: " + ", ".join(row.failed) if row.failed else "pass"]) + " |"
 
 
-def rows_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS) -> list[Row]:
+def rows_of(
+    name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, orientation=ORIENTATIONS[0]
+) -> list[Row]:
     """All rows of a set, a progress line with the time left meanwhile."""
     found = []
     for seed, build in enumerate(track(trials(name, shared, repeats, seeds), name)):
-        found += outcomes(build(), seed, levels)
+        found += outcomes(build().turned(orientation), seed, levels)
     return [row(name, share, [o for o in found if o.flipped == share]) for share in (0.0, *levels)]
 
 
@@ -144,6 +146,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=20, help="worlds of each family, and delivery grids")
     parser.add_argument("--quick", action="store_true", help="one repeat and two seeds")
     parser.add_argument("--sets", nargs="+", help="only these sets")
+    parser.add_argument(
+        "--orientations", nargs="+", choices=ORIENTATIONS, default=ORIENTATIONS, help="which option stands first"
+    )
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder of the sets that are not bundled")
     parser.add_argument("--out", type=Path, help="write the table to this file, too")
     return parser
@@ -155,11 +160,14 @@ def main(words=None) -> int:
     names, skipped = available(arguments.shared)
     lines, failed = [*skipped, "", HEAD] if skipped else [HEAD], False
     print("\n".join(lines), flush=True)
-    for name in arguments.sets or names:
-        for found in rows_of(name, arguments.shared, repeats, seeds):
-            lines.append(line(found))
-            failed |= bool(found.failed)
-            print(lines[-1], flush=True)
+    for orientation in arguments.orientations:
+        lines.append(f"\nOptions stand {orientation}:\n")
+        print(lines[-1], flush=True)
+        for name in arguments.sets or names:
+            for found in rows_of(name, arguments.shared, repeats, seeds, orientation=orientation):
+                lines.append(line(found))
+                failed |= bool(found.failed)
+                print(lines[-1], flush=True)
     lines += ["", f"{repeats} × 5 folds of people, {seeds} worlds. {environment()}"]
     print("\n".join(lines[-2:]))
     if arguments.out:

@@ -59,20 +59,51 @@ class Trial(NamedTuple):
         x, labels, epsilon = (jnp.asarray(value, jnp.float32) for value in (x, labels, epsilon))
         return jax.block_until_ready(fit_differences(x, labels, epsilon, people))
 
-    def score(self, theta) -> "Score":
-        """How θ does on the clean pairs, and as a plan where there is a world."""
-        margins = self.test_labels * (self.test_x @ np.asarray(theta, float))
-        right = np.mean((margins > 0) + 0.5 * (margins == 0))
+    def score(self, found: RewardFit | np.ndarray) -> "Score":
+        """How the probabilities of a fit, or σ(θᵀx) of a θ, do on the clean pairs, and θ as a plan where there is a
+        world.
+        """
+        theta = getattr(found, "theta", found)
+        if isinstance(found, RewardFit):
+            first = np.asarray(found.probability(jnp.asarray(self.test_x, jnp.float32)), float)
+        else:
+            first = 1 / (1 + np.exp(-np.clip(self.test_x @ np.asarray(theta, float), -30, 30)))
+        chance = np.clip(np.where(self.test_labels > 0, first, 1 - first), 1e-12, 1.0)
+        right = (chance > 0.5) + 0.5 * (chance == 0.5)
         value = np.nan if self.world is None else _return(self.world, jnp.asarray(theta, jnp.float32))
-        return Score(float(right), float(np.mean(np.logaddexp(0, -margins))), value)
+        return Score(
+            float(np.mean(right)),
+            float(-np.mean(np.log(chance))),
+            value,
+            calibration_error(np.maximum(chance, 1 - chance), right),
+        )
+
+    def turned(self, how: str) -> "Trial":
+        """The same pairs in another orientation: "random" as they are, "chosen first", "nine in ten" so."""
+        if how == "random":
+            return self
+        turn = self.labels.copy()
+        if how == "nine in ten":
+            turn *= np.where(np.random.default_rng(0).random(len(turn)) < 0.9, 1.0, -1.0)
+        return self._replace(x=self.x * turn[:, None], labels=self.labels * turn)
+
+
+ORIENTATIONS = ("random", "chosen first", "nine in ten")
 
 
 class Score(NamedTuple):
-    """`value`: normalised return of the exact plan for θ, NaN without a world."""
+    """`value`: normalised return of the exact plan for θ, NaN without a world; `calibration`: expected error."""
 
     accuracy: float
     log_loss: float
     value: float
+    calibration: float = np.nan
+
+
+def calibration_error(confidence, right, bins: int = 10) -> float:
+    """Σ_b N_b/N |accuracy − confidence| over bins of confidence from ½ to 1 (Guo et al. 2017)."""
+    of = np.minimum(((confidence - 0.5) * 2 * bins).astype(int), bins - 1)
+    return float(sum(abs(np.sum((right - confidence)[of == b])) for b in range(bins)) / len(right))
 
 
 def fit_world(data: PreferenceData, epsilon: float) -> RewardFit:

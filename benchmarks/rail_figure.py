@@ -48,7 +48,7 @@ def accuracies(trial: Trial, attack, epsilon: float, seed: int) -> tuple[float, 
     """Held-out accuracy of the plain and of the robust fit."""
     theta = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
     pairs = attack(np.random.default_rng(seed), Pairs(trial.x, trial.labels, trial.options), epsilon, theta)
-    plain, robust = (trial.score(trial.fit(pairs.x, pairs.labels, e).theta).accuracy for e in (0.0, CEILING))
+    plain, robust = (trial.score(trial.fit(pairs.x, pairs.labels, e)).accuracy for e in (0.0, CEILING))
     return plain, robust
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_mean
 from robust_rlhf_jax.kernels.units import (
     LONGEST_IN_SCALES,
     in_units,
@@ -24,8 +24,8 @@ class Pairs(eqx.Module):
     """N labelled differences as `rows` y_n = o_n·x_n·M [N, r], preferred less other, with second moment I on their span.
 
     A reward t agrees with label n where tᵀy_n > 0. Only o·x enters, so that nothing depends on which option of a pair
-    stands first. `penalty` [r]: the squared length in scaled columns of a unit along each axis, mean 1, which the prior
-    of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
+    stands first. `penalty` [r]: the squared length of a unit along each axis in columns of root mean square 1, scaled to
+    mean 1: what the prior of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
     """
 
     rows: Float[Array, "N r"]
@@ -64,10 +64,12 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     scaled = in_units(x, size)
     relative = relative_lengths(scaled)
     scaled = shortened(scaled, relative)
-    span = row_span(scaled, jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2)
+    weights = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2
+    span = row_span(scaled, weights)
     deviations = jnp.sqrt(positive_or_one(span.variances))
     whiten, colour = span.axes / deviations, span.axes * deviations
-    penalty = jnp.where(span.variances > 0, 1.0 / deviations**2, 0.0)
+    spread = jnp.sqrt(weighted_mean(scaled**2, weights))
+    penalty = jnp.sum((spread[:, None] * whiten) ** 2, axis=0)
     penalty = penalty * span.rank / positive_or_one(jnp.sum(penalty))
     return Pairs(
         matmul(scaled, whiten), penalty, whiten / size[:, None], (colour * size[:, None]).T, span.rank

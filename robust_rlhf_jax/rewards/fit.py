@@ -51,7 +51,7 @@ class RewardFit(NamedTuple):
 
     `undisputed` [N]: the chance that the most suspicious plausible explanation leaves to a pair; `doubted` [r, k]:
     directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing, 0 where no corruption is
-    believed.
+    believed, else twice the share found, at most ε.
     """
 
     theta: Float[Array, " k"]
@@ -65,6 +65,18 @@ class RewardFit(NamedTuple):
     label_noise: Float[Array, ""]
     explanations: Explanations
     status: Int[Array, ""]
+
+    def probability(self, differences: Float[Array, "*b k"]) -> Float[Array, "*b"]:
+        """P(the first option is preferred), given first less second; see `RewardModel.probability`."""
+        return mean_probability(self.explanations, self.label_noise, differences)
+
+
+def mean_probability(
+    explanations: Explanations, label_noise: Float[Array, ""], differences: Float[Array, "*b k"]
+) -> Float[Array, "*b"]:
+    """(1 − ε)Σ_e p_e σ(θ_eᵀx) + ε/2, ε the `label_noise`."""
+    each = jax.nn.sigmoid(matmul(differences, explanations.theta.T))
+    return (1.0 - label_noise) * matmul(each, explanations.probability) + 0.5 * label_noise
 
 
 def fit_differences(
@@ -149,7 +161,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
         interval=jnp.where(none, 0.0, interval),
         rank=pairs.rank,
         doubted=matmul(doubted, pairs.to_theta.T),
-        label_noise=jnp.where(decision.corrupt, epsilon, 0.0).astype(x.dtype),
+        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(x.dtype),
         explanations=Explanations(
             matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), pairs.to_theta.T),
             beliefs.probability,
@@ -166,13 +178,16 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
 
 
 class _Beliefs(NamedTuple):
-    """What follows from a decision: `t` [r], `probability` [E], `weights`, `undisputed` [N], `share` left out."""
+    """What follows from a decision: `t` [r], `probability` [E], `weights`, `undisputed` [N], `share` left out, `noise`
+    of a label.
+    """
 
     t: Float[Array, " r"]
     probability: Float[Array, " E"]
     weights: Float[Array, " N"]
     undisputed: Float[Array, " N"]
     share: Float[Array, ""]
+    noise: Float[Array, ""]
 
 
 def _believed(
@@ -183,7 +198,9 @@ def _believed(
     probability = jnp.where(decision.corrupt, decision.weights, only_plain)
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
     mean = matmul(probability, judged.t)
-    chance = (1.0 - epsilon) * matmul(probability, jax.nn.sigmoid(judged.margins)) + 0.5 * epsilon
+    # As many corrupt pairs as were found may be there unseen, up to ε.
+    noise = jnp.minimum(epsilon, 2.0 * jnp.dot(probability, judged.needed))
+    chance = (1.0 - noise) * matmul(probability, jax.nn.sigmoid(judged.margins)) + 0.5 * noise
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
     lengths = pairs.lengths()
     bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
@@ -196,6 +213,7 @@ def _believed(
         1.0 - lies,
         1.0 - disputed,
         jnp.mean(lies),
+        noise,
     )
 
 

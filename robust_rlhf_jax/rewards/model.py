@@ -19,7 +19,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 
 from .config import RobustFit
-from .fit import Explanations
+from .fit import Explanations, mean_probability
 
 FORMAT = "robust_rlhf_jax.RewardModel"
 VERSION = 2
@@ -41,7 +41,7 @@ class RewardModel(Module):
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
-    | `label_noise` | | the share of labels that `probability` takes for noise: ε where corruption is believed, else 0 |
+    | `label_noise` | | what `probability` takes for noise: twice the share found corrupt, at most ε; else 0 |
     | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
     | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
 
@@ -73,8 +73,9 @@ class RewardModel(Module):
         """P(first is preferred to second).
 
         Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
-        (1 − ε)Σ_e p_e σ(θ_eᵀ(φ_first − φ_second)) + ε/2: as far as each explanation is believed, and a label may be
-        corrupt wherever it stands. θ is the one reward that comes nearest to this.
+        (1 − ν)Σ_e p_e σ(θ_eᵀ(φ_first − φ_second)) + ν/2, ν the `label_noise`: as far as each explanation is believed,
+        and a label may be corrupt wherever it stands. θ is the mean of the explanations, at the length that comes
+        nearest to this.
 
         **Example:**
 
@@ -86,9 +87,7 @@ class RewardModel(Module):
         True
         """
         difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
-        each = jax.nn.sigmoid(matmul(difference, self.explanations.theta.T))
-        honest = matmul(each, self.explanations.probability)
-        return (1.0 - self.label_noise) * honest + 0.5 * self.label_noise
+        return mean_probability(self.explanations, self.label_noise, difference)
 
     @property
     def message(self) -> str:

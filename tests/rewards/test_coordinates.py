@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 from robust_rlhf_jax.rewards import coordinates
 
 from .worlds import THETA, normal_pairs, rare_pairs, sparse_pairs
@@ -30,9 +29,8 @@ def test_the_second_moment_is_the_identity(draw, wide, tolerance):
         pairs = pairs_of(x, labels, jnp.float64 if wide else jnp.float32)
         z, to_theta = np.asarray(pairs.rows), np.asarray(pairs.to_theta)
         np.testing.assert_allclose(z.T @ z / n, np.eye(k), atol=10 * tolerance)
-        np.testing.assert_allclose(x @ to_theta, z, rtol=tolerance, atol=10 * tolerance)
+        np.testing.assert_allclose(labels[:, None] * (x @ to_theta), z, rtol=tolerance, atol=10 * tolerance)
         assert pairs.rank == k
-        np.testing.assert_array_equal(pairs.o, labels)
         theta = to_theta @ THETA
         np.testing.assert_allclose(
             pairs.margins(jnp.asarray(THETA, z.dtype)), labels * (x @ theta), rtol=1e-2, atol=1e-3
@@ -105,19 +103,6 @@ def test_an_absurd_row_is_shortened_in_its_direction(size):
     np.testing.assert_allclose(z[7] / np.linalg.norm(z[7]), direction / np.linalg.norm(direction), atol=1e-3)
 
 
-def test_rows_of_more_than_ten_typical_lengths_are_far():
-    """Rows along one axis each, of length 1 but for three."""
-    x = np.eye(k)[np.arange(n) % k]
-    x[[3, 8, 50]] *= [[9.0], [11.0], [-1e6]]
-    np.testing.assert_array_equal(np.flatnonzero(pairs_of(x).far), [8, 50])
-
-
-def test_ten_typical_lengths_are_not_far_yet():
-    x = np.eye(k)[np.arange(n) % k]
-    x[3] *= LONGEST_IN_SCALES
-    assert not pairs_of(x).far.any()
-
-
 def test_a_far_row_counts_in_the_whitening_as_one_of_ten_typical_lengths(x64):
     """Rows along one axis each, of length 1 but for two: of 9 and of 40 typical lengths."""
     axis = np.arange(n) % k
@@ -137,12 +122,21 @@ def test_the_way_back_from_theta_is_the_inverse(x64):
     np.testing.assert_allclose(pairs.from_theta @ pairs.to_theta, np.eye(k), atol=1e-10)
 
 
-def test_swapped_pairs_are_mirror_images():
+def test_swapped_pairs_are_the_same_pairs():
     x, labels = normal_pairs(n=n)
     flips = np.random.default_rng(3).choice([-1.0, 1.0], n)
     one, other = pairs_of(x, labels), pairs_of(flips[:, None] * x, flips * labels)
-    np.testing.assert_array_equal(other.rows, flips[:, None] * one.rows)
-    np.testing.assert_array_equal(other.o, flips * labels)
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_the_penalty_is_the_length_of_each_axis_in_standardised_columns(x64):
+    """Σ_j p_j t_j² ∝ the squared length of θ in columns of root mean square 1; mean 1 on the span."""
+    x, labels = rare_pairs(n=n)
+    x = x * [1e-6, 1.0, 1.0, 30.0, 1e4, 1e8] + 0.5 * x[:, [1, 0, 2, 3, 4, 5]]
+    pairs = pairs_of(x, labels, jnp.float64)
+    squares = np.sum((np.asarray(pairs.to_theta) * np.sqrt(np.mean(x**2, axis=0))[:, None]) ** 2, axis=0)
+    np.testing.assert_allclose(np.mean(pairs.penalty), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(pairs.penalty, squares / squares.mean(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

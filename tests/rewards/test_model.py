@@ -1,6 +1,5 @@
 """A fitted reward: what it pays, what it says in words, and its file, whole or not at all."""
 
-import dataclasses
 import json
 import os
 import pickle
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.rewards import RewardModel
+from robust_rlhf_jax.rewards import Explanations, RewardModel
 
 
 def model(**changes) -> RewardModel:
@@ -28,9 +27,27 @@ def model(**changes) -> RewardModel:
         "rank": jnp.asarray(3, jnp.int32),
         "doubted": jnp.zeros((0, 3), jnp.float32),
         "undisputed": jnp.ones(2000, jnp.float32),
+        "label_noise": jnp.zeros((), jnp.float32),
         "status": Status.CONVERGED.array(),
     }
-    return RewardModel(**(fields | changes))
+    fields |= changes
+    return RewardModel(**({"explanations": alone(fields["theta"])} | fields))
+
+
+def alone(theta) -> Explanations:
+    """One reward that is believed, and another that is not."""
+    rows = jnp.stack([theta, -theta])
+    weights = jnp.ones((2, 2000), jnp.float32).at[1].set(0.0)
+    return Explanations(rows, jnp.asarray([1.0, 0.0]), weights, jnp.asarray([0.0, 0.9]), jnp.asarray([0.0, -50.0]))
+
+
+def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
+    """Two rewards that are believed three to one; the second needs pairs 0 to 219 to be corrupt."""
+    theta = jnp.asarray(theta, jnp.float32)
+    weights = jnp.ones((2, 2000), jnp.float32).at[1, :220].set(0.0)
+    return Explanations(
+        jnp.stack([theta, -theta]), jnp.asarray([0.75, 0.25]), weights, jnp.asarray([0.1, 0.11]), jnp.asarray([30.0, 29.0])
+    )
 
 
 EVIDENCE = {
@@ -55,6 +72,31 @@ def test_rewards_and_probabilities(shape):
     assert pays.reward(first.tolist()).dtype == jnp.float32
 
 
+def test_probabilities_are_as_uncertain_as_the_explanations():
+    """(1 − ε)Σ p σ(θᵀx) + ε/2 in NumPy; ½ where two options are alike; never surer than 1 − ε/2."""
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 50, 3)) * 10
+    noise = 0.1
+    pays = model(explanations=contended(), label_noise=jnp.asarray(noise, jnp.float32))
+    margins = (first - second) @ np.array([1.0, -0.5, 0.25])
+    mixed = 0.75 / (1 + np.exp(-margins)) + 0.25 / (1 + np.exp(margins))
+    chance = np.asarray(pays.probability(first, second))
+    np.testing.assert_allclose(chance, (1 - noise) * mixed + noise / 2, rtol=1e-4)
+    np.testing.assert_allclose(chance + pays.probability(second, first), 1.0, rtol=1e-5)
+    assert np.maximum(chance, 1 - chance).max() <= 1 - noise / 2 + 1e-6
+
+
+def test_what_contends_and_which_pairs_decide():
+    assert model().contending() is None
+    assert len(model().deciding()) == 0
+    pays = model(explanations=contended())
+    assert pays.contending() == 1
+    np.testing.assert_array_equal(pays.deciding(5), np.arange(5))
+    assert len(pays.deciding(1000)) == 220
+    alike = contended()._replace(theta=jnp.ones((2, 3)), weights=jnp.ones((2, 2000)))
+    assert model(explanations=alike).contending() is None
+
+
 def test_models_vmap():
     many = jax.vmap(lambda t: model(theta=t))(jnp.eye(3, dtype=jnp.float32))
     features = jnp.arange(3.0)
@@ -72,8 +114,8 @@ def test_models_vmap():
         ),
         (
             {"interval": jnp.asarray([0.05, 0.2], jnp.float32)},
-            "At least 5.0 % of the pairs contradict every reward, but no explanation of it stands out: "
-            "maximum likelihood on all 2,000 pairs, which corrupt pairs may decide.",
+            "At least 5.0 % of the pairs contradict every reward, more than ε allows: all 2,000 pairs count, "
+            "and corrupt ones may decide. Tell a larger ε.",
         ),
         (
             EVIDENCE | {"doubted": jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]])},
@@ -85,7 +127,17 @@ def test_models_vmap():
         (
             {"status": Status.SEPARABLE.array()},
             "No evidence of corruption: maximum likelihood on all 2,000 pairs. "
-            "A reward explains every label (they are separable): θ has a direction, but no length.",
+            "A reward explains every label (they are separable): the length of θ comes from the prior.",
+        ),
+        (
+            EVIDENCE | {"explanations": contended()},
+            "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
+            "between 10.0 and 20.0 % may be corrupt. Another reward explains the pairs, too (25 % likely): it needs "
+            "11.0 % of them to be corrupt. Ask raters again about the pairs that `deciding()` lists.",
+        ),
+        (
+            {"weights": jnp.ones(60), "suspicion": jnp.zeros(60), "undisputed": jnp.ones(60)},
+            "No evidence of corruption: maximum likelihood on all 60 pairs. 60 pairs are too few to doubt any of them.",
         ),
         (
             {"status": Status.MAX_STEPS.array()},
@@ -107,11 +159,13 @@ def test_no_message_under_jit():
 
 
 def same_bits(a, b):
-    for field in dataclasses.fields(RewardModel):
-        one, other = (np.asarray(getattr(m, field.name)) for m in (a, b))
-        assert one.dtype == other.dtype, field.name
-        assert one.shape == other.shape, field.name
-        assert one.tobytes() == other.tobytes(), field.name
+    def same(one, other):
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert one.tobytes() == other.tobytes()
+
+    jax.tree.map(same, a, b)
 
 
 @pytest.mark.parametrize("name", ["reward.npz", "reward", "reward.model.bin"])
@@ -140,7 +194,7 @@ def object_array(path):
 
 
 def half_a_model(path):
-    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 1})
+    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 2})
     np.savez(path, header=np.asarray(header), theta=np.ones(3))
 
 
@@ -213,8 +267,8 @@ def test_another_version_is_refused(tmp_path):
     with np.load(path) as file:
         arrays = dict(file)
     for header in (
-        {"format": "robust_rlhf_jax.RewardModel", "version": 2},
-        {"format": "other", "version": 1},
+        {"format": "robust_rlhf_jax.RewardModel", "version": 1},
+        {"format": "other", "version": 2},
     ):
         np.savez(path, **(arrays | {"header": np.asarray(json.dumps(header))}))
         with pytest.raises(ValueError, match=r"written by another version .*: fit the reward again\.$"):
