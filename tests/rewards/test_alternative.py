@@ -30,12 +30,14 @@ def test_honest_choices_and_random_flips_have_one_explanation(flipped, epsilon):
     assert not fitted(labels, epsilon)[1].exists
 
 
-def test_where_liars_decide_the_fit_the_alternative_names_them():
+def test_where_two_rewards_explain_the_choices_one_of_them_names_the_liars():
     labels, corrupt = surest(0.2)
-    _, other = fitted(labels, 0.2)
-    named = np.argsort(-np.asarray(other.suspicion), kind="stable")[: corrupt.sum()]
+    found, other = fitted(labels, 0.2)
     assert other.exists
-    assert corrupt[named].mean() > 0.75
+    named = [np.argsort(-np.asarray(by.suspicion), kind="stable")[: corrupt.sum()] for by in (found, other)]
+    right = [corrupt[at].mean() for at in named]
+    assert max(right) > 0.75
+    assert min(right) < 0.25
 
 
 def test_it_changes_no_fit():
@@ -58,7 +60,7 @@ def test_it_depends_on_no_unit_and_no_order():
     one, two = fitted(labels, 0.2)[1], fitted(labels[order], 0.2, (X * units)[order])[1]
     assert one.exists
     assert two.exists
-    assert np.corrcoef(np.asarray(one.suspicion)[order], np.asarray(two.suspicion))[0, 1] > 0.999
+    assert np.corrcoef(np.asarray(one.suspicion)[order], np.asarray(two.suspicion))[0, 1] > 0.95
 
 
 def test_wrong_labels_are_refused():

@@ -10,10 +10,9 @@ import scipy.special
 from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.rewards import EpsilonEstimate
-from robust_rlhf_jax.rewards.coordinates import unit_free
-from robust_rlhf_jax.rewards.corrupt_share import ALLOWED_FALL, FLIPS, corrupt_share, most_flips
-from robust_rlhf_jax.rewards.explanations import Explanations
-from robust_rlhf_jax.rewards.selection import Judgement
+from robust_rlhf_jax.rewards.config import RobustFit
+from robust_rlhf_jax.rewards.corrupt_share import ALLOWED_FALL, FLIPS, interval_of, most_flips
+from robust_rlhf_jax.rewards.decision import Decision, Explanations
 
 THETA = np.array([1.0, -0.8, 0.5])
 
@@ -131,45 +130,41 @@ def test_labels_without_margins_allow_every_share_that_is_tried():
     np.testing.assert_allclose(most_flips(jnp.zeros(50)), FLIPS[-1], rtol=1e-6)
 
 
-# (chosen, needed, plausible) of three explanations that leave out 0, .1 and .15: (estimate, lower, upper) for ε = .2.
-# Of what is needed honest choices explain .025, and chance .6/√N = .0168.
-VERDICTS = {
-    "little is needed": ((0, [0.03, 0.04, 0.05], [1, 0, 0]), (0.0, 0.0, 0.05)),
-    "a suspicion": ((0, [0.03, 0.04, 0.05], [1, 1, 0]), (0.0, 0.0, 0.1)),
-    "a larger one": ((0, [0.03, 0.04, 0.05], [1, 1, 1]), (0.0, 0.0, 0.15)),
-    "more than the ceiling": ((0, [0.25, 0.06, 0.25], [1, 0, 0]), (0.0, 0.0, 0.2)),
-    "less than an alarm": ((0, [0.06, 0.08, 0.07], [1, 0, 0]), (0.0, 0.0, 0.08)),
-    "more than the ceiling for certain": ((0, [0.3, 0.31, 0.3], [1, 0, 0]), (0.0, 0.2582, 0.2582)),
-    "an alarm": ((0, [0.1, 0.12, 0.11], [1, 0, 0]), (0.0, 0.0582, 0.2)),
-    "evidence": ((1, [0.2, 0.08, 0.2], [0, 1, 0]), (0.1, 0.0382, 0.2)),
-    "evidence of less": ((1, [0.2, 0.15, 0.17], [0, 1, 0]), (0.1, 0.1, 0.2)),
-    "evidence of nothing": ((2, [0.2, 0.03, 0.03], [0, 0, 1]), (0.15, 0.0, 0.2)),
+# (needed, weights given ε, weights whatever ε, evidence in nats, estimate where corruption is believed): [lower, upper]
+# for ε = .2 and 1,280 pairs. Evidence counts from 7 + .02 · 1,280 = 32.6 nats on; honest choices explain .025.
+INTERVALS = {
+    "nothing": (([0.0, 0.0], [1, 0], [1, 0], [0, 0], None), (0.0, 0.0)),
+    "a suspicion": (([0.0, 0.06], [0.9, 0.1], [0.9, 0.1], [0, 5], None), (0.0, 0.06)),
+    "one that is not plausible": (([0.0, 0.06], [0.99, 0.01], [1, 0], [0, 5], None), (0.0, 0.0)),
+    "more than the ceiling": (([0.0, 0.4], [0.9, 0.1], [0.9, 0.1], [0, 5], None), (0.0, 0.2)),
+    "evidence that ε does not admit": (([0.0, 0.35], [1, 0], [0, 1], [0, 300], None), (0.325, 0.325)),
+    "chance": (([0.0, 0.35], [1, 0], [0, 1], [0, 32], None), (0.0, 0.0)),
+    "belief": (([0.0, 0.11], [0, 1], [0, 1], [0, 300], 0.1), (0.085, 0.2)),
+    "belief in few": (([0.0, 0.02], [0, 1], [0, 1], [0, 300], 0.02), (0.0, 0.2)),
+    "two explanations": (([0.15, 0.11], [0.5, 0.5], [0.5, 0.5], [290, 300], 0.13), (0.085, 0.2)),
+    "less was left out": (([0.0, 0.15], [0, 1], [0, 1], [0, 300], 0.1), (0.1, 0.2)),
 }
 
 
-@pytest.mark.parametrize("case", VERDICTS)
+@pytest.mark.parametrize("case", INTERVALS)
 def test_what_is_certain_and_what_is_possible(case):
-    (chosen, needed, plausible), expected = VERDICTS[case]
+    (needed, weights, free, evidence, share), expected = INTERVALS[case]
     n = 1280
-    rng = np.random.default_rng(2)
-    x = rng.normal(size=(n, 3)) * 20
-    pairs = unit_free(jnp.asarray(x, jnp.float32), jnp.sign(jnp.asarray(x @ THETA, jnp.float32)))
-    left_out = np.array([0.0, 0.1, 0.15])
-    t = jnp.tile(pairs.from_theta @ jnp.asarray(THETA, jnp.float32), (3, 1))
-    weights = np.arange(n) >= left_out[:, None] * n
-    claims = Explanations(t, jnp.asarray(weights, jnp.float32), jnp.ones(3, bool), jnp.zeros((3, 3)))
-    nothing = jnp.zeros(3)
-    found = Judgement(
-        jnp.asarray(chosen),
-        jnp.asarray(plausible, bool),
-        nothing,
-        jnp.asarray(needed),
-        nothing,
-        nothing,
-        nothing,
+    nothing = jnp.zeros((2, n))
+    judged = Explanations(
+        jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, jnp.zeros(2), nothing, nothing, jnp.asarray(needed),
+        jnp.zeros(2, jnp.int32),
+    )  # fmt: skip
+    found = Decision(
+        jnp.asarray(share is not None),
+        *(jnp.asarray(part, jnp.float32) for part in (weights, free)),
+        jnp.ones(2, bool),
+        jnp.asarray(evidence, jnp.float32),
+        jnp.zeros(2),
     )
-    estimate, (lower, upper) = jax.jit(corrupt_share)(pairs, claims, found, 0.2, 1.0)
-    np.testing.assert_allclose([estimate, lower, upper], expected, atol=2e-4)
+    estimate = jnp.asarray(share or 0.0)
+    interval = interval_of(judged, found, estimate, jnp.asarray(0.2), 1.0, RobustFit())
+    np.testing.assert_allclose(interval, expected, atol=4e-3)
 
 
 def test_the_message_gives_percents():

@@ -212,7 +212,7 @@ def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
         corrupted[:, 5], wrong[bad] = bad, side
         found = fitted(corrupted, wrong, 0.1)
         # The majority among them contradicts nobody once the minority is out; the pessimist counts on neither.
-        assert np.asarray(found.weights)[bad & (wrong < 0)].max() == 0
+        assert np.asarray(found.weights)[bad & (wrong < 0)].max() < 1e-3
         assert np.asarray(found.undisputed)[bad].mean() < 0.05
         assert found.rank == K
         assert found.theta[5] > 0.5
