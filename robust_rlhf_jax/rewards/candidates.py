@@ -29,12 +29,13 @@ HOLD, UNSURE, LIKELY, STEEP, BELIEVED = range(5)
 
 class Candidates(NamedTuple):
     """`fits` and `weights` [E, N] of the pairs in each, row 0 the plain fit to all pairs, the others what the proposals
-    settled on; `proposed` [E − 1, N]: the weights that they began to settle with.
+    settled on; `unsuspected` [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else those
+    that it settled on.
     """
 
     fits: Fit
     weights: Float[Array, "E N"]
-    proposed: Float[Array, "E-1 N"]
+    unsuspected: Float[Array, "E-1 N"]
 
 
 class _Proposal(NamedTuple):
@@ -109,7 +110,8 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
     first = (zero, zero, jnp.zeros((), jnp.int32))
     (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
     fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (plain, ones), settled)
-    return Candidates(fits, weights, proposed)
+    by_place = (table.kind == HOLD) & (table.of_plain > 0)
+    return Candidates(fits, weights, jnp.where(by_place[:, None], proposed, settled[1]))
 
 
 def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: int):

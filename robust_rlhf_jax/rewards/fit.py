@@ -149,7 +149,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
         jnp.where(none, 0.0, 1.0)
         * jax.lax.map(
             lambda part: doubted_directions(pairs, *part, config.covered),
-            (found.proposed, 1.0 - judged.lies[1:], judged.t[1:]),
+            (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
         ).reshape(-1, pairs.rows.shape[1])
     )
     fitted = RewardFit(
