@@ -5,8 +5,9 @@
 Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
 does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
-The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not. Columns of log-loss and
-expected calibration error: plain / told ε / told nothing. Exits with 1 for a miss that is not excused, or for log-loss.
+The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not. Columns of log-loss
+and of expected calibration error: plain / told ε / told nothing. Exits with 1 for a miss that is not excused, or for
+log-loss.
 """
 
 import argparse

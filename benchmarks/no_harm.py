@@ -147,7 +147,11 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one repeat and two seeds")
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument(
-        "--orientations", nargs="+", choices=ORIENTATIONS, default=ORIENTATIONS, help="which option stands first"
+        "--orientations",
+        nargs="+",
+        choices=ORIENTATIONS,
+        default=ORIENTATIONS,
+        help="which option stands first",
     )
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder of the sets that are not bundled")
     parser.add_argument("--out", type=Path, help="write the table to this file, too")

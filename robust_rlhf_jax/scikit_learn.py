@@ -7,8 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers
-from robust_rlhf_jax.rewards import plain_fit
+from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers, plain_fit
 
 
 class RobustBradleyTerry(ClassifierMixin, BaseEstimator):

@@ -9,8 +9,7 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
-from robust_rlhf_jax.rewards import RewardFit, believed_differences, fit_data
-from robust_rlhf_jax.rewards import CEILING
+from robust_rlhf_jax.rewards import CEILING, RewardFit, believed_differences, fit_data
 
 from .pessimism import check_reference, resolve_reference
 from .possible_rewards import lies_may_hide, possible_rewards
@@ -97,7 +96,9 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
         "reward_status": found.status,
         "oracle_status": chosen.status,
     }
-    status = worst_status(jnp.where(found.status == Status.SEPARABLE, Status.CONVERGED.array(), found.status), chosen.status)
+    status = worst_status(
+        jnp.where(found.status == Status.SEPARABLE, Status.CONVERGED.array(), found.status), chosen.status
+    )
     return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
 
 

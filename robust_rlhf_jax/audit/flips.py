@@ -12,7 +12,7 @@ from scipy.special import expit
 
 # The fall of the log-likelihood that a 95 % interval allows, and that one-sided 99 % confidence asks for (χ²₁/2).
 ALLOWED_FALL, CERTAIN_FALL = 1.92, 3.0
-# What no model of choices gets right: added on the upper end of the interval, as `rewards.corrupt_share` does.
+# What no model of choices gets right: added on the upper end of the interval, as `rewards.interval` does.
 NONLINEARITY = 0.025
 # Clean sets of people's choices show so many lapses: below, they are no evidence of corruption.
 LAPSES = 0.01

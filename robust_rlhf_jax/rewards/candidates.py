@@ -164,9 +164,17 @@ def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: i
     return end.proposed, proposed.fit, end.best
 
 
-def _proposal(kind: int, keep: float, weights, of_plain: float, of_short: float) -> _Proposal:
-    keep, of_plain, of_short = (jnp.asarray(v, weights.dtype) for v in (keep, of_plain, of_short))
-    return _Proposal(jnp.asarray(kind, jnp.int32), keep, weights, of_plain, of_short)
+def _proposal(
+    kind: int, keep: float, weights: Float[Array, " N"], of_plain: float, of_short: float
+) -> _Proposal:
+    dtype = weights.dtype
+    return _Proposal(
+        jnp.asarray(kind, jnp.int32),
+        jnp.asarray(keep, dtype),
+        weights,
+        jnp.asarray(of_plain, dtype),
+        jnp.asarray(of_short, dtype),
+    )
 
 
 def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:

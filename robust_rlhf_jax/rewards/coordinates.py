@@ -21,11 +21,11 @@ WIDE = 128
 
 
 class Pairs(eqx.Module):
-    """N labelled differences as `rows` y_n = o_n·x_n·M [N, r], preferred less other, with second moment I on their span.
+    """N labelled differences as `rows` y_n = o_n·x_n·M [N, r], preferred less other, of second moment I on their span.
 
     A reward t agrees with label n where tᵀy_n > 0. Only o·x enters, so that nothing depends on which option of a pair
-    stands first. `penalty` [r]: the squared length of a unit along each axis in columns of root mean square 1, scaled to
-    mean 1: what the prior of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
+    stands first. `penalty` [r]: the squared length of a unit along each axis in columns of root mean square 1, scaled
+    to mean 1: what the prior of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
     """
 
     rows: Float[Array, "N r"]

@@ -17,8 +17,10 @@ from .posterior_fit import optimism
 
 
 class Explanations(NamedTuple):
-    """Every candidate at its best length, judged: `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels
-    in nats, corruption allowed for, and `honest` [E], in all, not allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
+    """Every candidate at its best length, judged.
+
+    `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for, and `honest`
+    [E], in all, not allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
     """
 
     t: Float[Array, "E r"]

@@ -1,6 +1,6 @@
 """How much of a preference file is corrupt: whether there is evidence, how much, and how much could hide.
 
-The share itself comes with every fit: `corrupt_share.py` computes it, `fit.py` has the ceiling for an ε not told.
+The share itself comes with every fit: `interval.py` bounds it, `config.py` has the ceiling for an ε not told.
 """
 
 import equinox as eqx

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_labels
@@ -18,10 +18,10 @@ from .candidates import candidates
 from .config import CEILING, RobustFit
 from .contamination import cells_of
 from .coordinates import Pairs, unit_free
-from .corrupt_share import interval_of
 from .decision import Decision, decide, judge
 from .decision import Explanations as Judged
 from .doubt import doubted_directions, span_basis
+from .interval import interval_of
 from .posterior_fit import Fit, at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
 
@@ -114,7 +114,9 @@ def fit_with_alternative(
     **Arguments** and **Raises:** as `fit_differences`.
     """
     check_labels(labels)
-    return _fit_differences(x, labels, epsilon, groups, config or RobustFit(), True)
+    found, alternative = _fit_differences(x, labels, epsilon, groups, config or RobustFit(), True)
+    assert alternative is not None
+    return found, alternative
 
 
 @eqx.filter_jit
@@ -133,7 +135,8 @@ def _plain(pairs: Pairs, most: int = RobustFit().rounds) -> Fit:
 @eqx.filter_jit
 def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: bool):
     """(RewardFit, Alternative or None where nobody asks to `compare`)."""
-    pairs, cells = (found := unit_free(x, labels)), cells_of(found)
+    pairs = unit_free(x, labels)
+    cells = cells_of(pairs)
     found = candidates(pairs, cells, config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.fits)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
@@ -148,7 +151,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
     doubted = span_basis(
         jnp.where(none, 0.0, 1.0)
         * jax.lax.map(
-            lambda part: doubted_directions(pairs, *part, config.covered),
+            lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
             (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
         ).reshape(-1, pairs.rows.shape[1])
     )
@@ -251,5 +254,7 @@ def _status(statuses, beliefs: _Beliefs, separable, config: RobustFit) -> Int[Ar
     """The worst end of the fits that are believed."""
     believed = beliefs.probability > config.plausible
     one_by_one = jnp.where(believed, statuses, Status.CONVERGED.array())
-    worst = worst_status(*one_by_one, jnp.where(separable, Status.SEPARABLE.array(), Status.CONVERGED.array()))
+    worst = worst_status(
+        *one_by_one, jnp.where(separable, Status.SEPARABLE.array(), Status.CONVERGED.array())
+    )
     return jnp.where(jnp.all(jnp.isfinite(beliefs.t)), worst, Status.NONFINITE.array())

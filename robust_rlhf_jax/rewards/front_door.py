@@ -93,8 +93,7 @@ def reward_model(found: RewardFit) -> RewardModel:
     if not is_traced(doubted) and doubted.ndim == 2:
         length = np.linalg.norm(np.asarray(doubted), axis=1)
         doubted = jnp.asarray(np.asarray(doubted)[length > 0] / length[length > 0, None])
-    names = ("theta", "weights", "suspicion", "epsilon", "interval", "rank", "undisputed", "label_noise", "explanations", "status")
-    return RewardModel(doubted=doubted, **{name: getattr(found, name) for name in names})
+    return RewardModel(**found._replace(doubted=doubted)._asdict())
 
 
 def group_numbers(groups, n_pairs: int) -> Int[Array, " N"]:

@@ -8,7 +8,6 @@ import os
 import tokenize
 import zipfile
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -94,7 +93,9 @@ class RewardModel(Module):
         """One or two sentences on what the fit found. Not under jit."""
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
-        return " ".join(part for part in (self._verdict(), self._contention(), self._doubts(), self._warning()) if part)
+        return " ".join(
+            part for part in (self._verdict(), self._contention(), self._doubts(), self._warning()) if part
+        )
 
     def _verdict(self) -> str:
         n = self.weights.shape[-1]
@@ -102,13 +103,13 @@ class RewardModel(Module):
         if float(self.epsilon) > 0:
             out = round(n - float(jnp.sum(self.weights)))
             return (
-                f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left out; "
-                f"between {low:.1f} and {high:.1f} % may be corrupt."
+                f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left "
+                f"out; between {low:.1f} and {high:.1f} % may be corrupt."
             )
         if low > 0:
             return (
-                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} pairs count, "
-                "and corrupt ones may decide. Tell a larger ε."
+                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} pairs "
+                "count, and corrupt ones may decide. Tell a larger ε."
             )
         few = "" if n >= self._enough() else f" {n:,} pairs are too few to doubt any of them."
         return f"No evidence of corruption: maximum likelihood on all {n:,} pairs.{few}"
@@ -173,7 +174,9 @@ class RewardModel(Module):
     def _warning(self) -> str:
         status = Status(int(self.status))
         return {
-            Status.SEPARABLE: "A reward explains every label (they are separable): the length of θ comes from the prior.",
+            Status.SEPARABLE: (
+                "A reward explains every label (they are separable): the length of θ comes from the prior."
+            ),
             Status.MAX_STEPS: "The fit stopped at its step limit.",
             Status.NONFINITE: "The fit met a number that is not finite.",
         }.get(status, "")
@@ -209,7 +212,9 @@ class RewardModel(Module):
                 arrays = {name: jnp.asarray(file[name]) for name in _FIELDS}
                 each = {name: jnp.asarray(file[_EACH + name]) for name in Explanations._fields}
         except _OtherVersion as error:
-            raise ValueError(f"{path} was written by another version ({error}): fit the reward again.") from None
+            raise ValueError(
+                f"{path} was written by another version ({error}): fit the reward again."
+            ) from None
         except (zipfile.BadZipFile, TypeError):
             # `np.load` gives an array, which no `with` takes, for a file of one array.
             raise ValueError(

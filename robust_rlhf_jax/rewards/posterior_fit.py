@@ -38,9 +38,7 @@ def first_fit(pairs: Pairs) -> Fit:
     """Where every fit begins: t = 0, margins of variance 1, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
     strength = jnp.maximum(pairs.rank, 1).astype(dtype)
-    return Fit(
-        jnp.zeros(r, dtype), strength, 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array()
-    )
+    return Fit(jnp.zeros(r, dtype), strength, 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
 
 
 def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit) -> Fit:
@@ -89,7 +87,9 @@ def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
     return jax.nn.sigmoid(-margins)
 
 
-def information(pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]) -> Float[Array, "r r"]:
+def information(
+    pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
+) -> Float[Array, "r r"]:
     """F = Σ_n w_n P(1 − P) y_n y_nᵀ, what the weighted pairs know of t."""
     return weighted_gram(pairs.rows, weights * label_variance(margins))
 

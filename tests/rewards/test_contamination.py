@@ -1,4 +1,4 @@
-"""The contaminated likelihood against SciPy's maximum cell by cell, and what it makes of crowds and of scattered lies."""
+"""The contaminated likelihood against SciPy's maximum cell by cell; crowds of lies against scattered ones."""
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +67,7 @@ def test_honest_labels_need_no_corruption():
 
 
 def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
-    m, cell = drawn()
+    m, _ = drawn()
     surest = np.argsort(-np.abs(m))
     scattered, crowded = m.copy(), m.copy()
     scattered[surest[:400:4]] = -np.abs(scattered[surest[:400:4]])

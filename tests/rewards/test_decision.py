@@ -44,7 +44,9 @@ def test_overdispersed_labels_decide_less():
 def test_what_is_not_eligible_or_not_finite_has_no_weight():
     rows = likelihoods([50.0, 40.0, 30.0])
     rows[2] = np.nan
-    found = np.asarray(weigh(jnp.asarray(rows, jnp.float32), jnp.asarray([True, False, True, True]), 1.0, 256))
+    found = np.asarray(
+        weigh(jnp.asarray(rows, jnp.float32), jnp.asarray([True, False, True, True]), 1.0, 256)
+    )
     np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-5)
     assert found[1] == found[2] == 0
     assert found[3] > 0.5
@@ -72,10 +74,20 @@ def explained(lead, needed, apart=0.2, noise=0.1):
         (7.9, 0.1, 0.0, 0.1, False),
         (40.0, 0.1, 0.0, 0.1, True),
     ],
-    ids=["evidence", "more than ε", "an estimate", "too much", "chance", "nothing at stake", "beyond nonlinearity"],
+    ids=[
+        "evidence",
+        "more than ε",
+        "an estimate",
+        "too much",
+        "chance",
+        "nothing at stake",
+        "beyond nonlinearity",
+    ],
 )
 def test_when_there_is_corruption(lead, needed, apart, epsilon, corrupt):
-    found = jax.jit(lambda e: decide(explained(lead, needed, apart), e, 1.0, RobustFit()))(jnp.asarray(epsilon))
+    found = jax.jit(lambda e: decide(explained(lead, needed, apart), e, 1.0, RobustFit()))(
+        jnp.asarray(epsilon)
+    )
     assert bool(found.corrupt) == corrupt
     np.testing.assert_allclose(found.evidence, [0.0, lead], atol=0.05)
     assert bool(found.admissible[0])

@@ -11,8 +11,8 @@ from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.rewards import EpsilonEstimate
 from robust_rlhf_jax.rewards.config import RobustFit
-from robust_rlhf_jax.rewards.corrupt_share import ALLOWED_FALL, FLIPS, interval_of, most_flips
 from robust_rlhf_jax.rewards.decision import Decision, Explanations
+from robust_rlhf_jax.rewards.interval import ALLOWED_FALL, FLIPS, interval_of, most_flips
 
 THETA = np.array([1.0, -0.8, 0.5])
 

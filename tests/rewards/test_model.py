@@ -38,7 +38,9 @@ def alone(theta) -> Explanations:
     """One reward that is believed, and another that is not."""
     rows = jnp.stack([theta, -theta])
     weights = jnp.ones((2, 2000), jnp.float32).at[1].set(0.0)
-    return Explanations(rows, jnp.asarray([1.0, 0.0]), weights, jnp.asarray([0.0, 0.9]), jnp.asarray([0.0, -50.0]))
+    return Explanations(
+        rows, jnp.asarray([1.0, 0.0]), weights, jnp.asarray([0.0, 0.9]), jnp.asarray([0.0, -50.0])
+    )
 
 
 def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
@@ -46,7 +48,11 @@ def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
     theta = jnp.asarray(theta, jnp.float32)
     weights = jnp.ones((2, 2000), jnp.float32).at[1, :220].set(0.0)
     return Explanations(
-        jnp.stack([theta, -theta]), jnp.asarray([0.75, 0.25]), weights, jnp.asarray([0.1, 0.11]), jnp.asarray([30.0, 29.0])
+        jnp.stack([theta, -theta]),
+        jnp.asarray([0.75, 0.25]),
+        weights,
+        jnp.asarray([0.1, 0.11]),
+        jnp.asarray([30.0, 29.0]),
     )
 
 

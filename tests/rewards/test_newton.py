@@ -18,7 +18,9 @@ def problem(seed, spread=1.0):
     """(rows, weights, start, precision): a tenth of the weights is 0."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(m, r))
-    z *= np.where(rng.uniform(size=m) < scipy.special.expit(z @ rng.normal(scale=spread, size=r)), 1.0, -1.0)[:, None]
+    z *= np.where(rng.uniform(size=m) < scipy.special.expit(z @ rng.normal(scale=spread, size=r)), 1.0, -1.0)[
+        :, None
+    ]
     weights = rng.uniform(size=m) * (rng.uniform(size=m) < 0.9)
     return z, weights, rng.normal(size=r), np.array([0.5, 1.0, 2.0, 0.0])
 
@@ -39,7 +41,9 @@ def reference(z, weights, precision):
 
     loss = lambda t: -value(t, z, weights, precision)  # noqa: E731
     options = {"gtol": 1e-12}
-    return scipy.optimize.minimize(loss, np.zeros(r), jac=slope, hess=bend, method="trust-exact", options=options).x
+    return scipy.optimize.minimize(
+        loss, np.zeros(r), jac=slope, hess=bend, method="trust-exact", options=options
+    ).x
 
 
 def run(z, weights, start, precision, factor=None):

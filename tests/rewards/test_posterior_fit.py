@@ -50,7 +50,9 @@ def test_the_strength_maximises_the_evidence(draw, n, x64):
     pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
     fit = settled(pairs, jnp.ones(n))
     y, penalty = np.asarray(pairs.rows), np.asarray(pairs.penalty)
-    best = scipy.optimize.minimize_scalar(lambda s: -evidence(s, y, penalty), bounds=(-6, 8), method="bounded")
+    best = scipy.optimize.minimize_scalar(
+        lambda s: -evidence(s, y, penalty), bounds=(-6, 8), method="bounded"
+    )
     assert evidence(np.log(float(fit.strength)), y, penalty) > -best.fun - 0.1
     assert abs(np.log(float(fit.strength)) - best.x) < 0.7
 
@@ -93,9 +95,12 @@ def test_optimism_is_that_of_leaving_each_pair_out(n, tolerance, x64):
     fit = settled(pairs, weights)
     seen = jax.nn.log_sigmoid(pairs.margins(fit.t))
     unseen = [
-        jax.nn.log_sigmoid(jnp.dot(pairs.rows[i], again(pairs, weights.at[i].set(0.0), fit).t)) for i in range(n)
+        jax.nn.log_sigmoid(jnp.dot(pairs.rows[i], again(pairs, weights.at[i].set(0.0), fit).t))
+        for i in range(n)
     ]
-    np.testing.assert_allclose(optimism(pairs, weights, fit), weights @ (seen - jnp.stack(unseen)), rtol=tolerance)
+    np.testing.assert_allclose(
+        optimism(pairs, weights, fit), weights @ (seen - jnp.stack(unseen)), rtol=tolerance
+    )
 
 
 def test_what_pairs_know_in_numpy(x64):
@@ -106,4 +111,6 @@ def test_what_pairs_know_in_numpy(x64):
     exact = (z.T * (weights * chance * (1 - chance))) @ z
     secant = (z.T * (weights * np.tanh(m / 2) / (2 * m))) @ z
     np.testing.assert_allclose(information(pairs, jnp.asarray(weights), jnp.asarray(m)), exact, rtol=1e-10)
-    np.testing.assert_allclose(secant_information(pairs, jnp.asarray(weights), jnp.asarray(m)), secant, rtol=1e-10)
+    np.testing.assert_allclose(
+        secant_information(pairs, jnp.asarray(weights), jnp.asarray(m)), secant, rtol=1e-10
+    )

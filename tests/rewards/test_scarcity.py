@@ -24,7 +24,9 @@ def holes(seed=0):
 
 
 def found_in(x, share):
-    rows = scarce_directions(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).rows, jnp.float32(share))
+    rows = scarce_directions(
+        unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).rows, jnp.float32(share)
+    )
     return np.asarray(rows)[np.linalg.norm(rows, axis=1) > 0]
 
 

@@ -36,7 +36,7 @@ def interval_of(
     least = jnp.min(jnp.where(decision.free > config.plausible, judged.needed, jnp.inf))
     lower = jnp.where(evidence, jnp.maximum(least - config.habit, 0.0), 0.0)
     lower = jnp.where(decision.corrupt, jnp.minimum(lower, estimate), lower)
-    flips = most_flips(judged.margins[jnp.argmax(decision.weights)], overdispersion)
+    flips = most_flips(judged.margins[0], overdispersion)
     suspected = jnp.max(jnp.where(decision.weights > config.plausible, judged.needed, 0.0))
     possible = jnp.minimum(jnp.maximum(flips, suspected), epsilon)
     upper = jnp.where(decision.corrupt | (lower > 0), epsilon, possible)
