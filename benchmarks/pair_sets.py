@@ -21,6 +21,8 @@ from robust_rlhf_jax.worlds import LinearMDP, delivery_grid, normalised_gap, opt
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 OPTIONAL = ("electricity", "swissmetro")
+# Every set of real choices: the bundled one, and those that may lie in `SHARED`.
+CHOICES = ("rail", *OPTIONAL, "cars_us", "taxes")
 FOLDS = 5
 # Worlds and data sets of seeds below are what the estimator was made with.
 FIRST_SEED = 10
@@ -125,7 +127,7 @@ def available(shared: Path) -> tuple[list[str], list[str]]:
 
 def trials(name: str, shared: Path, repeats: int, seeds: int) -> "list[Callable[[], Trial]]":
     """The trials of a set, built when called: `FOLDS` × `repeats` folds of real choices, or worlds by `seeds` keys."""
-    if name in ("rail", *OPTIONAL):
+    if name in CHOICES:
         return list(_folds(_real(name, shared), repeats))
     build = _delivery if name == "delivery" else lambda seed: _family(name, seed)
     return [lambda seed=seed: build(seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]

@@ -58,7 +58,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         n = len(labels)
         if self.epsilon == 0:
             theta, weights, suspicion, epsilon, interval = (
-                plain_fit(x, labels),
+                plain_fit(x, labels)[0],
                 np.ones(n),
                 np.zeros(n),
                 0.0,

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.likelihood import trimmed_mle
-from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards import fit_differences, plain_fit
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 
@@ -100,8 +100,8 @@ AUDIT_FITS: dict[str, AuditFit] = {
 
 @jax.jit
 def fit_plain(z, labels, weights, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
-    """(θ, status) of maximum likelihood on the rows of weight 1; rows of weight 0 play no part."""
-    return _weighted(z, labels, weights, radius)
+    """(θ, status) of `fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
+    return plain_fit(z, labels, weights)
 
 
 @eqx.filter_jit

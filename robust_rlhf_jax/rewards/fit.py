@@ -22,7 +22,7 @@ from .decision import Decision, decide, judge
 from .decision import Explanations as Judged
 from .doubt import doubted_directions, span_basis
 from .interval import interval_of
-from .posterior_fit import Fit, at_bound, first_fit, information, missed, refit
+from .posterior_fit import at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
 
 __all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
@@ -120,16 +120,21 @@ def fit_with_alternative(
 
 
 @eqx.filter_jit
-def plain_fit(x: Float[Array, "N k"], labels: Float[Array, " N"]) -> Float[Array, " k"]:
-    """θ̂ of `fit_differences` at ε = 0, without compiling the rest. Jit- and vmap-able."""
+def plain_fit(
+    x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Float[Array, " N"] | None = None
+) -> tuple[Float[Array, " k"], Int[Array, ""]]:
+    """(θ̂, status) of `fit_differences` at ε = 0, without compiling the rest; rows of weight 0 play no part but in the
+    scales of the columns. Jit- and vmap-able.
+    """
     pairs = unit_free(x, labels)
-    return matmul(pairs.to_theta, _plain(pairs).t)
-
-
-def _plain(pairs: Pairs, most: int = RobustFit().rounds) -> Fit:
-    """The fit to all pairs, its prior's strength settled."""
-    ones = jnp.ones(pairs.n_pairs, pairs.rows.dtype)
-    return jax.lax.fori_loop(0, most, lambda _, fit: refit(pairs, ones, fit), first_fit(pairs))
+    weights = jnp.ones_like(labels) if weights is None else weights
+    rounds = RobustFit().rounds
+    fit = jax.lax.fori_loop(0, rounds, lambda _, last: refit(pairs, weights, last), first_fit(pairs))
+    seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
+    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit)
+    return matmul(pairs.to_theta, fit.t), jnp.where(
+        separable & (fit.status == Status.CONVERGED), Status.SEPARABLE.array(), fit.status
+    )
 
 
 @eqx.filter_jit
