@@ -32,12 +32,15 @@ def test_the_contract_of_scikit_learn():
 
 
 @pytest.mark.slow
-def test_without_corruption_it_is_maximum_likelihood():
+def test_without_corruption_it_is_maximum_likelihood_up_to_the_prior():
+    """The prior weighs as a handful of pairs: it shortens θ by a few per cent of 400, and hardly turns it."""
     x, y = make()
     reference = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, y)
     plain = RobustBradleyTerry(epsilon=0).fit(x, y)
-    np.testing.assert_allclose(plain.coef_, reference.coef_, rtol=2e-3)
-    np.testing.assert_allclose(plain.predict_proba(x), reference.predict_proba(x), atol=2e-3)
+    one, other = plain.coef_[0], reference.coef_[0]
+    assert 0.95 < np.linalg.norm(one) / np.linalg.norm(other) < 1.0
+    assert one @ other > 0.9999 * np.linalg.norm(one) * np.linalg.norm(other)
+    np.testing.assert_allclose(plain.predict_proba(x), reference.predict_proba(x), atol=0.02)
     robust = RobustBradleyTerry().fit(x, y)
     np.testing.assert_allclose(robust.coef_, plain.coef_, rtol=1e-3)
     assert robust.epsilon_ == 0

@@ -125,16 +125,17 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
 
 @pytest.mark.slow
 def test_two_explanations_share_the_flags():
-    """The surest fifth of the labels flipped: the believed reward is the liars', and names hardly any of them."""
-    data, corrupt = surest_flipped(0.2)
-    scores = np.asarray(suspicion_scores(data, 0.2))
-    believed = np.argsort(-scores, kind="stable")[: corrupt.sum()]
+    """The surest .22 of the labels flipped: the believed reward is the liars', and names none of them."""
+    data, corrupt = surest_flipped(0.22)
+    scores = np.asarray(suspicion_scores(data, 0.25))
+    flagged = np.asarray(flag(data, 0.25))
+    count = int(0.25 * data.n_pairs)
+    believed = np.argsort(-scores, kind="stable")[:count]
     assert corrupt[believed].mean() < 0.05
-    flagged = np.asarray(flag(data, 0.2))
-    assert flagged.sum() == corrupt.sum() == 585
-    assert (flagged & corrupt).sum() > 0.22 * 585
-    # Seven tenths are still those of highest suspicion.
-    np.testing.assert_array_equal(flagged[believed[: 585 - round(0.3 * 585)]], True)
+    assert flagged.sum() == count
+    assert (flagged & corrupt).sum() > 0.3 * corrupt.sum()
+    # At least half are still those of highest suspicion.
+    np.testing.assert_array_equal(flagged[believed[: count // 2]], True)
 
 
 @pytest.mark.slow

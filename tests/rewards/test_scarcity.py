@@ -134,7 +134,7 @@ def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_th
     rng = np.random.default_rng(0)
     theta, undisputed, doubted = rng.normal(size=6), rng.uniform(size=200), np.zeros((6, 6))
     doubted[[1, 4]] = rng.normal(size=(2, 6)) * [[1e-2], [30.0]]
-    found = RewardFit(*[None] * 10)._replace(
+    found = RewardFit(*[None] * len(RewardFit._fields))._replace(
         theta=jnp.asarray(theta), undisputed=jnp.asarray(undisputed), doubted=jnp.asarray(doubted)
     )
     sure = secured(jnp.asarray(x), found, jnp.asarray(0.0))
