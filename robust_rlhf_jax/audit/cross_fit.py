@@ -15,6 +15,7 @@ from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
+from .contention import contention_of, strongest
 from .cross_validation import BothFits, cross_validate
 from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .folds import group_folds
@@ -84,7 +85,8 @@ def audit(
         robust = fit_robust(estimator, x, labels, level, radius, of)
         return BothFits(
             *(np.stack(both) for both in zip(plain, robust[:2], strict=True)),
-            *(np.asarray(part) for part in robust[2:]),
+            *(np.asarray(part) for part in robust[2:5]),
+            contention_of(robust.explanations),
         )
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
@@ -95,6 +97,7 @@ def audit(
         lengths=np.linalg.norm(z, axis=1),
         theta=run.theta.mean(axis=(0, 1)) @ to_x.T,
         rank=rank,
+        contention=strongest(run.contentions, to_x),
         status=run.status,
         at_radius=(np.linalg.norm(run.theta, axis=-1) >= 0.999 * RADIUS) | (run.status == Status.SEPARABLE),
     )  # fmt: skip

@@ -6,17 +6,21 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from .contention import Contention
 from .folds import group_folds, training_rows
 
 
 class BothFits(NamedTuple):
-    """One training fold, axis [2] plain and robust; `share`, `interval` and `weights` are of the robust fit."""
+    """One training fold, axis [2] plain and robust; `share`, `interval` and `weights` are of the robust fit, as is
+    `contention`: the two rewards of it that contend, if any do.
+    """
 
     theta: Float[np.ndarray, "2 k"]
     status: Int[np.ndarray, " 2"]
     share: Float[np.ndarray, ""]
     interval: Float[np.ndarray, " 2"]
     weights: Float[np.ndarray, " n"]
+    contention: Contention | None
 
 
 class CrossValidation(NamedTuple):
@@ -29,6 +33,7 @@ class CrossValidation(NamedTuple):
     | `theta`, `status` | of the fits, θ in units of z |
     | `share`, `interval` | the share that the robust fit finds evidence against, and its interval |
     | `saw`, `left` | how many fits saw each pair, and how many of them left it out |
+    | `contentions` | of each robust fit |
     """
 
     scores: Float[np.ndarray, "R N 2"]
@@ -39,6 +44,7 @@ class CrossValidation(NamedTuple):
     interval: Float[np.ndarray, "R F 2"]
     saw: Float[np.ndarray, " N"]
     left: Float[np.ndarray, " N"]
+    contentions: list[Contention | None]
 
 
 def cross_validate(
@@ -58,7 +64,7 @@ def cross_validate(
     theta = np.zeros((repeats, folds, 2, z.shape[1]), z.dtype)
     status = np.zeros((repeats, folds, 2), np.int32)
     share, interval = np.zeros((repeats, folds)), np.zeros((repeats, folds, 2))
-    saw, left = np.zeros(len(z)), np.zeros(len(z))
+    saw, left, contentions = np.zeros(len(z)), np.zeros(len(z)), []
     tell = progress or (lambda done, total: None)
     tell(0, repeats * folds)
     for done, (r, f) in enumerate(np.ndindex(repeats, folds), 1):
@@ -67,6 +73,7 @@ def cross_validate(
         theta[r, f], status[r, f], share[r, f], interval[r, f] = found[:4]
         saw[rows[r, f]] += 1
         left[rows[r, f]] += 1 - found.weights
+        contentions.append(found.contention)
         scores[r, held_out] = z[held_out] @ theta[r, f].T
         tell(done, repeats * folds)
-    return CrossValidation(scores, fold_of, theta, status, share, interval, saw, left)
+    return CrossValidation(scores, fold_of, theta, status, share, interval, saw, left, contentions)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.likelihood import trimmed_mle
-from robust_rlhf_jax.rewards import fit_differences, plain_fit
+from robust_rlhf_jax.rewards import Explanations, fit_differences, plain_fit
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 
@@ -23,7 +23,8 @@ class AuditFit(Protocol):
 
 class RobustFit(NamedTuple):
     """`theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
-    `interval` [2]: what is certain and what could be; `weights` [n]: 0 for pairs that the fit left out, if it says.
+    `interval` [2]: what is certain and what could be; `weights` [n]: 0 for pairs that the fit left out, if it says;
+    `explanations`: of "fit_reward", else None.
     """
 
     theta: Float[Array, " k"]
@@ -31,6 +32,7 @@ class RobustFit(NamedTuple):
     share: Float[Array, ""]
     interval: Float[Array, " 2"]
     weights: Float[Array, " n"]
+    explanations: Explanations | None
 
 
 def filtered(z, labels, epsilon, radius):
@@ -120,8 +122,8 @@ def fit_robust(
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
-        return RobustFit(found.theta, found.status, share, found.interval, found.weights)
+        return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
     theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
     return RobustFit(
-        theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels)
+        theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels), None
     )

@@ -7,6 +7,7 @@ from importlib import resources
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import environment
 
+from .contention import Contention
 from .findings import Findings
 from .result import AuditResult
 from .terminal_tables import audit_warnings
@@ -45,6 +46,7 @@ def audit_record(
         "unused_columns": dict(pairs.unused),
         "skipped_rows": [{"row": b.row + 1, "column": b.column, "reason": b.reason} for b in pairs.bad],
         "rank": result.rank,
+        "contention": None if result.contention is None else _contention(result.contention),
         "warnings": audit_warnings(result),
         "plain": _one_fit(result, 0),
         "robust": _one_fit(result, 1),
@@ -59,6 +61,16 @@ def audit_record(
         "corrupt": None if findings is None else _corrupt(findings),
         "issues": None if findings is None else _issues(findings),
         "summary": None if findings is None else _sentences(findings),
+    }
+
+
+def _contention(found: Contention) -> dict:
+    return {
+        "fits": found.fits,
+        "rewards": [
+            {"theta": theta.tolist(), "probability": float(p), "needed": float(needed)}
+            for theta, p, needed in zip(found.theta, found.probability, found.needed, strict=True)
+        ],
     }
 
 

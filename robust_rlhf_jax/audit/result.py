@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 
+from .contention import Contention
 from .cross_validation import CrossValidation
 from .detection import average_precision, precision, recall
 from .folds import clustered_mean
@@ -39,6 +40,7 @@ class AuditResult(eqx.Module):
     | `injected` | [N] | labels that this audit flipped |
     | `precision`, `recall`, `average_precision` | | of `flagged` and of `suspicion`; NaN without injection |
     | `rank` | | dimension of the span of x: directions of θ that the data speak about |
+    | `contention` | | two rewards that both explain the pairs (`Contention`), or None |
     | `status` | [R, F, 2] | `Status` codes of the fits |
     | `at_radius` | [R, F, 2] | whether ‖θ‖ reached the bound: the labels are (nearly) separable |
     """
@@ -67,6 +69,7 @@ class AuditResult(eqx.Module):
     recall: float
     average_precision: float
     rank: int
+    contention: Contention | None
     status: Int[np.ndarray, "R F 2"]
     at_radius: Bool[np.ndarray, "R F 2"]
 

@@ -32,6 +32,7 @@ def summarise(batch: Batch, issues: dict[str, Issue], verdicts: Verdicts) -> Sum
     certain = [issue.summary for issue in issues.values() if issue.certain and issue.flag.any()]
     certain += _skipped(batch)
     likely = [issue.summary for issue in issues.values() if not issue.certain and issue.flag.any()]
+    likely += [] if fit.result.contention is None else [fit.result.contention.sentence]
     likely += [_corruption(fit)]
     return Summary(fit.epsilon, fit.interval, certain, likely, _unknown(fit), shares)
 

@@ -2,8 +2,9 @@
 
 from .config import CEILING, RobustFit
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
+from .explanations import Explanations
 from .filter_and_trim import FilteredReward, robust_reward
-from .fit import Explanations, RewardFit, fit_differences, fit_with_alternative, plain_fit
+from .fit import RewardFit, fit_differences, fit_with_alternative, plain_fit
 from .front_door import believed_differences, fit_data, fit_reward, group_numbers
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS

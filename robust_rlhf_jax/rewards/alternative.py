@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from .decision import Decision, Explanations
+from .decision import Decision, Judged, disagreement
 from .suspicion import suspicion_of
 
 # An alternative prefers the other trajectory in at least this share of the pairs.
@@ -22,15 +22,14 @@ class Alternative(NamedTuple):
 
 
 def alternative_to(
-    judged: Explanations, probability: Float[Array, " E"], decision: Decision, epsilon
+    judged: Judged, probability: Float[Array, " E"], decision: Decision, epsilon
 ) -> Alternative:
     """The explanation that disagrees with the likeliest one on most pairs, on `CONTRADICTS` of them at least.
 
     It must explain the labels at least as well, or be admissible and need nearly ε.
     """
     chosen = jnp.argmax(probability)
-    prefers = jnp.sign(judged.margins)
-    disagrees = jnp.mean(prefers * prefers[chosen] < 0, axis=1, dtype=judged.margins.dtype)
+    disagrees = disagreement(judged.margins, probability)
     ahead = decision.evidence >= decision.evidence[chosen]
     stands = (decision.admissible & (judged.needed >= EXPLAINS * epsilon)) | ahead
     eligible = stands & (disagrees >= CONTRADICTS)

@@ -21,6 +21,7 @@ class RobustFit(eqx.Module):
     | `plausible` | weight from which an explanation counts as plausible | 4 of 256 draws |
     | `draws` | of the Bayesian bootstrap that weighs explanations | standard error .03 of a weight of ½ |
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
+    | `contends` | belief, and share of the pairs, from which another reward is reported | one in twenty |
     | `habit` | share of pairs that honest choices seem to need corrupt, for the interval | clean choices: .01 to .03 |
 
     **Example:**
@@ -40,3 +41,4 @@ class RobustFit(eqx.Module):
     draws: int = eqx.field(static=True, default=256)
     covered: float = 0.1
     habit: float = 0.025
+    contends: float = 0.05

@@ -95,7 +95,7 @@ def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int
     return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate))
 
 
-class Judged(NamedTuple):
+class AtBestLength(NamedTuple):
     """`scale`: how long the margins are best taken, at most as they are; `found` there; `honest`: the log-likelihood in
     nats without corruption, at the length that is best for that.
     """
@@ -105,7 +105,7 @@ class Judged(NamedTuple):
     honest: Float[Array, ""]
 
 
-def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> Judged:
+def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
     cell = quantile_bins(jnp.abs(margins), cells.bins) * (cells.bins + 1) + cells.of_length
     scales = jnp.asarray(SCALES, margins.dtype)
@@ -116,4 +116,4 @@ def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> Ju
 
     mixed, honest = jax.lax.map(values, scales)
     scale = scales[jnp.argmax(mixed)]
-    return Judged(scale, contaminated(scale * margins, cell, cells.count), jnp.max(honest))
+    return AtBestLength(scale, contaminated(scale * margins, cell, cells.count), jnp.max(honest))

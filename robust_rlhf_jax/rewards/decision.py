@@ -16,7 +16,7 @@ from .coordinates import Pairs
 from .posterior_fit import optimism
 
 
-class Explanations(NamedTuple):
+class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for, and `honest`
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
     at_stake: Float[Array, " E"]
 
 
-def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Explanations:
+def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Judged:
     """Every candidate's `contaminated` likelihood, as of pairs that it has not seen, at its best length."""
 
     def one(given):
@@ -59,11 +59,11 @@ def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Explanations:
     t, margins, best, seen = jax.lax.map(one, (found.fits, found.weights))
     unseen = best.found.log_likelihoods - seen[:, None] / pairs.n_pairs
     parts = (best.found.rates, best.found.lies, best.found.needed)
-    return Explanations(t, margins, unseen, best.honest - seen, *parts, found.fits.status)
+    return Judged(t, margins, unseen, best.honest - seen, *parts, found.fits.status)
 
 
 def decide(
-    explanations: Explanations,
+    judged: Judged,
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float,
     config: RobustFit,
@@ -78,16 +78,16 @@ def decide(
 
     Nats are divided by `overdispersion`, where labels of one rater hang together (Wedderburn 1974).
     """
-    n = explanations.margins.shape[1]
-    scores = jnp.sum(explanations.log_likelihoods, axis=1) / overdispersion
-    finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(explanations.t), axis=1)
+    n = judged.margins.shape[1]
+    scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion
+    finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
-    admissible = (finite & (explanations.needed <= config.allowance * epsilon)) | first
-    weights = bootstrap_weights(explanations.log_likelihoods, admissible, overdispersion, config.draws)
-    free = bootstrap_weights(explanations.log_likelihoods, finite, overdispersion, config.draws)
-    honest = jnp.max(jnp.where(finite, explanations.honest, -jnp.inf)) / overdispersion
+    admissible = (finite & (judged.needed <= config.allowance * epsilon)) | first
+    weights = bootstrap_weights(judged.log_likelihoods, admissible, overdispersion, config.draws)
+    free = bootstrap_weights(judged.log_likelihoods, finite, overdispersion, config.draws)
+    honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
     evidence = scores - honest
-    at_stake = _at_stake(explanations.margins)
+    at_stake = _at_stake(judged.margins)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
@@ -122,3 +122,9 @@ def _at_stake(margins: Float[Array, "E N"]) -> Float[Array, " E"]:
     """Accuracy that the plain fit, row 0, loses on these pairs if another row is right."""
     disagree = margins * margins[:1] < 0
     return jnp.mean(jnp.abs(2.0 * jax.nn.sigmoid(margins) - 1.0) * disagree, axis=1)
+
+
+def disagreement(margins: Float[Array, "E N"], probability: Float[Array, " E"]) -> Float[Array, " E"]:
+    """The share of the pairs in which each explanation prefers another option than the likeliest one."""
+    prefers = jnp.sign(margins)
+    return jnp.mean(prefers * prefers[jnp.argmax(probability)] < 0, axis=1, dtype=margins.dtype)

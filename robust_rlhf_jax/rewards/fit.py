@@ -18,9 +18,9 @@ from .candidates import candidates
 from .config import CEILING, RobustFit
 from .contamination import cells_of
 from .coordinates import Pairs, unit_free
-from .decision import Decision, decide, judge
-from .decision import Explanations as Judged
+from .decision import Decision, Judged, decide, disagreement, judge
 from .doubt import doubted_directions, span_basis
+from .explanations import Explanations
 from .interval import interval_of
 from .posterior_fit import at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
@@ -29,21 +29,6 @@ __all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_
 
 # Halvings of the interval in which the length of the mean reward is sought.
 HALVINGS = 20
-
-
-class Explanations(NamedTuple):
-    """The rewards that might explain the pairs, by rows; row 0 is maximum likelihood on all pairs.
-
-    `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
-    honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
-    explains the labels better than any reward does without corruption.
-    """
-
-    theta: Float[Array, "E k"]
-    probability: Float[Array, " E"]
-    weights: Float[Array, "E N"]
-    needed: Float[Array, " E"]
-    evidence: Float[Array, " E"]
 
 
 class RewardFit(NamedTuple):
@@ -68,15 +53,7 @@ class RewardFit(NamedTuple):
 
     def probability(self, differences: Float[Array, "*b k"]) -> Float[Array, "*b"]:
         """P(the first option is preferred), given first less second; see `RewardModel.probability`."""
-        return mean_probability(self.explanations, self.label_noise, differences)
-
-
-def mean_probability(
-    explanations: Explanations, label_noise: Float[Array, ""], differences: Float[Array, "*b k"]
-) -> Float[Array, "*b"]:
-    """(1 − ε)Σ_e p_e σ(θ_eᵀx) + ε/2, ε the `label_noise`."""
-    each = jax.nn.sigmoid(matmul(differences, explanations.theta.T))
-    return (1.0 - label_noise) * matmul(each, explanations.probability) + 0.5 * label_noise
+        return self.explanations.mean_probability(self.label_noise, differences)
 
 
 def fit_differences(
@@ -176,6 +153,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
             1.0 - judged.lies,
             judged.needed,
             decision.evidence,
+            disagreement(judged.margins, beliefs.probability),
         ),
         status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain), config),
     )

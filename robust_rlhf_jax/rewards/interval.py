@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .config import RobustFit
-from .decision import Decision, Explanations
+from .decision import Decision, Judged
 
 # Shares of flipped labels that are tried, and the fall in log-likelihood that the 95 % interval allows (χ²/2).
 FLIPS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.175, 0.2, 0.225, 0.25, 0.3, 0.35, 0.4, 0.45)  # fmt: skip  # noqa: E501
@@ -14,7 +14,7 @@ STEPS = 12
 
 
 def interval_of(
-    judged: Explanations,
+    judged: Judged,
     decision: Decision,
     estimate: Float[Array, ""],
     epsilon: Float[Array, ""],

@@ -18,12 +18,10 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 
 from .config import RobustFit
-from .fit import Explanations, mean_probability
+from .explanations import Explanations
 
 FORMAT = "robust_rlhf_jax.RewardModel"
-VERSION = 2
-# Two rewards contend if both are believed at least this far and prefer different options in at least this share.
-CONTENDS, DIFFERS = 0.05, 0.05
+VERSION = 3
 CERTAINTY = RobustFit().certainty
 
 
@@ -86,7 +84,7 @@ class RewardModel(Module):
         True
         """
         difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
-        return mean_probability(self.explanations, self.label_noise, difference)
+        return self.explanations.mean_probability(self.label_noise, difference)
 
     @property
     def message(self) -> str:
@@ -132,35 +130,12 @@ class RewardModel(Module):
         )
 
     def contending(self) -> int | None:
-        """The row of `explanations` that is believed next to the likeliest one and prefers other options, or None.
+        """The row of `explanations` that contends with the likeliest one (`Explanations.contending`), or None."""
+        return self.explanations.contending()
 
-        Not under jit.
-        """
-        probability = np.asarray(self.explanations.probability)
-        order = np.argsort(-probability, kind="stable")
-        theta = np.asarray(self.explanations.theta)
-        believed = np.asarray(self.explanations.weights)
-        for other in order[1:]:
-            if probability[other] < CONTENDS:
-                return None
-            apart = np.mean(np.abs(believed[order[0]] - believed[other]) > 0.5)
-            cosine = theta[order[0]] @ theta[other]
-            lengths = np.linalg.norm(theta[order[0]]) * np.linalg.norm(theta[other])
-            if apart > DIFFERS or cosine < 0.5 * lengths:
-                return int(other)
-        return None
-
-    def deciding(self, most: int = 20) -> np.ndarray:
-        """The pairs, likeliest first, about which the likeliest reward and the contending one differ most; none where
-        no other contends. Not under jit.
-        """
-        other = self.contending()
-        if other is None:
-            return np.zeros(0, int)
-        first = int(np.argmax(self.explanations.probability))
-        apart = np.abs(np.asarray(self.explanations.weights[first] - self.explanations.weights[other]))
-        order = np.argsort(-apart, kind="stable")
-        return order[apart[order] > 0.5][:most]
+    def deciding(self, most: int = 20) -> Int[np.ndarray, " M"]:
+        """The pairs that tell the likeliest and the contending reward apart (`Explanations.deciding`)."""
+        return self.explanations.deciding(most)
 
     def _doubts(self) -> str:
         rows = np.asarray(self.doubted)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .decision import Explanations
+from .decision import Judged
 
 # The least rate of corruption, so that labels are ranked even where nothing is amiss.
 LEAST = 0.01
@@ -13,7 +13,7 @@ SUREST = 6.0
 
 
 def suspicion_of(
-    explanations: Explanations, probability: Float[Array, " E"], weights: Float[Array, " N"], epsilon
+    explanations: Judged, probability: Float[Array, " E"], weights: Float[Array, " N"], epsilon
 ) -> Float[Array, " N"]:
     """Σ_e p_e·π/(π + (1 − π)P_e(o|x)) in [0, 1]; pairs that were left out are in the upper half.
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
-from robust_rlhf_jax.rewards.decision import Explanations, bootstrap_weights, decide
+from robust_rlhf_jax.rewards.decision import Judged, bootstrap_weights, decide
 
 N = 400
 weigh = jax.jit(bootstrap_weights, static_argnums=3)
@@ -57,7 +57,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     rows = jnp.asarray(likelihoods([lead], noise), jnp.float32)
     margins = jnp.ones((2, N)) * jnp.where(jnp.arange(N) < apart * N, jnp.asarray([[1.0], [-1.0]]), 1.0)
     nothing = jnp.zeros((2, N))
-    return Explanations(
+    return Judged(
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), nothing, nothing,
         jnp.asarray([0.0, needed]), jnp.zeros(2, jnp.int32),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.rewards import EpsilonEstimate
 from robust_rlhf_jax.rewards.config import RobustFit
-from robust_rlhf_jax.rewards.decision import Decision, Explanations
+from robust_rlhf_jax.rewards.decision import Decision, Judged
 from robust_rlhf_jax.rewards.interval import ALLOWED_FALL, FLIPS, interval_of, most_flips
 
 THETA = np.array([1.0, -0.8, 0.5])
@@ -151,7 +151,7 @@ def test_what_is_certain_and_what_is_possible(case):
     (needed, weights, free, evidence, share), expected = INTERVALS[case]
     n = 1280
     nothing = jnp.zeros((2, n))
-    judged = Explanations(
+    judged = Judged(
         jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, jnp.zeros(2), nothing, nothing, jnp.asarray(needed),
         jnp.zeros(2, jnp.int32),
     )  # fmt: skip

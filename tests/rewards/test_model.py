@@ -39,7 +39,12 @@ def alone(theta) -> Explanations:
     rows = jnp.stack([theta, -theta])
     weights = jnp.ones((2, 2000), jnp.float32).at[1].set(0.0)
     return Explanations(
-        rows, jnp.asarray([1.0, 0.0]), weights, jnp.asarray([0.0, 0.9]), jnp.asarray([0.0, -50.0])
+        rows,
+        jnp.asarray([1.0, 0.0]),
+        weights,
+        jnp.asarray([0.0, 0.9]),
+        jnp.asarray([0.0, -50.0]),
+        jnp.asarray([0.0, 1.0]),
     )
 
 
@@ -53,6 +58,7 @@ def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
         weights,
         jnp.asarray([0.1, 0.11]),
         jnp.asarray([30.0, 29.0]),
+        jnp.asarray([0.0, 1.0]),
     )
 
 
@@ -99,7 +105,7 @@ def test_what_contends_and_which_pairs_decide():
     assert pays.contending() == 1
     np.testing.assert_array_equal(pays.deciding(5), np.arange(5))
     assert len(pays.deciding(1000)) == 220
-    alike = contended()._replace(theta=jnp.ones((2, 3)), weights=jnp.ones((2, 2000)))
+    alike = contended()._replace(differs=jnp.zeros(2), weights=jnp.ones((2, 2000)))
     assert model(explanations=alike).contending() is None
 
 
@@ -200,7 +206,7 @@ def object_array(path):
 
 
 def half_a_model(path):
-    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 2})
+    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 3})
     np.savez(path, header=np.asarray(header), theta=np.ones(3))
 
 
@@ -274,7 +280,7 @@ def test_another_version_is_refused(tmp_path):
         arrays = dict(file)
     for header in (
         {"format": "robust_rlhf_jax.RewardModel", "version": 1},
-        {"format": "other", "version": 2},
+        {"format": "other", "version": 3},
     ):
         np.savez(path, **(arrays | {"header": np.asarray(json.dumps(header))}))
         with pytest.raises(ValueError, match=r"written by another version .*: fit the reward again\.$"):

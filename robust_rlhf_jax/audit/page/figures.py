@@ -11,10 +11,13 @@ FEWEST = 20
 
 
 class Curve(NamedTuple):
-    """`path`: SVG; `points`: (x, y, text) with their error bars (y from, to)."""
+    """`path`: SVG; `points`: (x, y, text) with their error bars (y from, to); `cells`: (said, found, 95 % half-width,
+    pairs) of each point, as numbers.
+    """
 
     path: str
     points: list[tuple[float, float, float, float, str]]
+    cells: list[tuple[float, float, float, int]]
 
 
 class Bar(NamedTuple):
@@ -30,7 +33,7 @@ def reliability(margins: np.ndarray) -> Curve:
     sure = 1.0 / (1.0 + np.exp(-np.clip(np.abs(margins), 0, 40)))
     right = (margins > 0) + 0.5 * (margins == 0)
     cell = np.minimum(((sure - 0.5) * 2 * BINS).astype(int), BINS - 1)
-    points = []
+    points, cells = [], []
     for i in range(BINS):
         mine = cell == i
         if mine.sum() < FEWEST:
@@ -41,7 +44,8 @@ def reliability(margins: np.ndarray) -> Curve:
         points.append(
             (_x((said - 0.5) * 2), _y(found), _y(max(found - error, 0)), _y(min(found + error, 1)), text)
         )
-    return Curve("M" + "L".join(f"{x},{y}" for x, y, *_ in points) if points else "", points)
+        cells.append((said, found, error, int(mine.sum())))
+    return Curve("M" + "L".join(f"{x},{y}" for x, y, *_ in points) if points else "", points, cells)
 
 
 def margin_bars(margins: np.ndarray) -> list[Bar]:

@@ -11,7 +11,9 @@ from ..findings import Findings
 from ..issues import measure_raters
 from ..result import AuditResult
 from . import figures
+from .contended import contended
 from .effects import effects
+from .one_pair import largest_differences, texts_of
 
 # Pairs and texts that are shown: a page is read, not searched.
 WORST, FLIPS, LONGEST_TEXT, RATERS = 30, 15, 1500, 40
@@ -46,6 +48,7 @@ def render_audit(
         },
         bars=figures.margin_bars(result.margins),
         flips=_flips(pairs, rows, result),
+        contention=contended(pairs, rows, result),
         findings=findings,
         **_of_file(findings),
     )
@@ -93,20 +96,9 @@ def _card(findings: Findings, i: int) -> dict[str, Any]:
         "issues": issues,
         "reason": findings.reason(i),
         "rater": None if pairs.raters is None else str(pairs.raters[i]),
-        "texts": _texts(pairs, i),
-        "features": None if pairs.texts is not None else _largest(pairs, i),
+        "texts": texts_of(pairs, i),
+        "features": None if pairs.texts is not None else largest_differences(pairs, i),
     }
-
-
-def _texts(pairs: Pairs, i: int):
-    if pairs.texts is None:
-        return None
-    return {side: getattr(pairs.texts, side)[i] for side in ("prompt", "chosen", "rejected")}
-
-
-def _largest(pairs: Pairs, i: int) -> list[tuple[str, float]]:
-    x = np.asarray(pairs.chosen[i], np.float64) - np.asarray(pairs.rejected[i], np.float64)
-    return [(pairs.names[j], float(x[j])) for j in np.argsort(-np.abs(x), kind="stable")[:6]]
 
 
 def _flips(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""Two rewards that both explain a file, side by side, with the pairs that tell them apart."""
+
+from typing import Any
+
+import numpy as np
+
+from robust_rlhf_jax.io import Pairs
+
+from ..result import AuditResult
+from .one_pair import largest_differences, texts_of
+
+# Features and pairs that are shown.
+FEATURES, DECIDING = 10, 8
+
+
+def contended(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any] | None:
+    """What the template shows of `result.contention`; None where no two rewards contend."""
+    found = result.contention
+    if found is None:
+        return None
+    chosen_first = result.differences * result.labels[:, None]
+    margins = chosen_first @ found.theta.T
+    worth = found.theta * result.differences.std(axis=0)
+    order = np.argsort(-np.abs(worth[0] - worth[1]), kind="stable")[:FEATURES]
+    return {
+        "sentence": found.sentence,
+        "fits": found.fits,
+        "of": result.status[..., 1].size,
+        "probability": found.probability,
+        "needed": found.needed,
+        "agrees": (margins > 0).mean(axis=0),
+        "apart": float((margins[:, 0] * margins[:, 1] < 0).mean()),
+        "features": [(pairs.names[j], *map(float, worth[:, j])) for j in order],
+        "deciding": [
+            _deciding(pairs, int(rows[n]), margins[n]) for n in found.deciding(chosen_first, DECIDING)
+        ],
+    }
+
+
+def _deciding(pairs: Pairs, i: int, margins) -> dict[str, Any]:
+    return {
+        "row": int(pairs.rows[i]) + 1,
+        "chances": 1.0 / (1.0 + np.exp(-np.clip(margins, -40, 40))),
+        "texts": texts_of(pairs, i),
+        "features": None if pairs.texts is not None else largest_differences(pairs, i),
+    }
