@@ -31,8 +31,9 @@ def robust_policy(
     those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ c²} is what they leave possible: narrow where they cover θ, wide where
     nobody does, where only suspects do of whom some are contradicted, and where so few pairs do that lies may be most
     of them. c = 1.645 holds the value of one plan with 90 %. Where the data show corruption and fewer than a share ε of
-    the pairs are disputed, other lies may hide: c² = χ²₀.₉(rank) holds all of θ. The plan maximises
-    min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the oracle's derivative). Where greedy
+    the pairs are disputed, other lies may hide: c² = χ²₀.₉(rank) holds all of θ. Every reward that is believed by a
+    twentieth to explain the pairs belongs to Θ, too. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's
+    Algorithm 3 on this set, by the oracle's derivative). Where greedy
     planning at θ̂ is guaranteed about as much, it is returned instead.
 
     **Arguments:**

@@ -6,9 +6,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import typical_entries
 from robust_rlhf_jax.likelihood.confidence import Ellipsoid, chi_square_quantile, ellipsoid
-from robust_rlhf_jax.rewards import RewardFit
+from robust_rlhf_jax.rewards import RewardFit, RobustFit
 from robust_rlhf_jax.rewards.scarcity import secured
 
 # The set's half-width in standard errors: a plan's value is one direction of θ, and this is its interval of 90 %. Where
@@ -32,12 +33,13 @@ def lies_may_hide(found: RewardFit, epsilon: Float[Array, ""], gone: Float[Array
 
 class PossibleRewards(NamedTuple):
     """Θ in units of `sizes` [k]: `set`, and the Cholesky `factor` [k, k] of its shape; its half-width is `set.size`
-    standard errors.
+    standard errors. With it the rewards `believed` [E, k], each of which explains the pairs for itself.
     """
 
     set: Ellipsoid
     sizes: Float[Array, " k"]
     factor: Float[Array, "k k"]
+    believed: Float[Array, "E k"]
 
     def uncertainty(self, features: Float[Array, " k"]) -> Float[Array, ""]:
         """max over Θ of (θ̂ − θ)·features, at most."""
@@ -50,8 +52,9 @@ class PossibleRewards(NamedTuple):
         return jnp.dot(self.set.centre, features / self.sizes)
 
     def guaranteed(self, features: Float[Array, " k"]) -> Float[Array, ""]:
-        """min over Θ of θ·features, at least."""
-        return self.promised(features) - self.uncertainty(features)
+        """min over Θ and the rewards that are believed of θ·features, at least."""
+        by_one = jnp.min(matmul(self.believed, features / self.sizes), initial=jnp.inf)
+        return jnp.minimum(self.promised(features) - self.uncertainty(features), by_one)
 
 
 def possible_rewards(x: Float[Array, "N k"], found: RewardFit, epsilon, hiding) -> PossibleRewards:
@@ -66,4 +69,12 @@ def possible_rewards(x: Float[Array, "N k"], found: RewardFit, epsilon, hiding) 
     centre = sure.theta * sizes
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH
     floor = (width / radius) ** 2 * jnp.eye(x.shape[1], dtype=x.dtype)
-    return PossibleRewards(ellipsoid(known, centre, width, radius), sizes, cholesky(known + floor))
+    return PossibleRewards(
+        ellipsoid(known, centre, width, radius), sizes, cholesky(known + floor), _believed(found) * sizes
+    )
+
+
+def _believed(found: RewardFit) -> Float[Array, "E k"]:
+    """The rewards that contend for the explanation of the pairs; θ̂ in the place of every other one."""
+    counts = found.explanations.probability >= RobustFit().contends
+    return jnp.where(counts[:, None], found.explanations.theta, found.theta)

@@ -71,6 +71,8 @@ def print_findings(console, findings, top: int) -> None:
     console.print(table if table.row_count else "No issue was found.")
     for sentence in findings.summary.likely[-1:]:
         console.print(sentence)
+    if findings.batch.fit.result.contention is not None:
+        console.print(f"[yellow]Warning:[/] {findings.batch.fit.result.contention.sentence}")
     pairs = findings.batch.pairs
     if pairs.n_rows > pairs.n_pairs:
         console.print(f"[yellow]Warning:[/] {pairs.n_rows - pairs.n_pairs:,} unusable rows were skipped.")

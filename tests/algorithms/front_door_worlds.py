@@ -31,4 +31,9 @@ def rewards_about(known, centre, sizes, radius):
     """Θ about the scaled `centre`, `known` being the information of scaled θ."""
     known, centre = jnp.asarray(known), jnp.asarray(centre)
     factor = jnp.linalg.cholesky(known)
-    return PossibleRewards(ellipsoid(known, centre, STANDARD_ERRORS, radius), jnp.asarray(sizes), factor)
+    return PossibleRewards(
+        ellipsoid(known, centre, STANDARD_ERRORS, radius),
+        jnp.asarray(sizes),
+        factor,
+        jnp.zeros((0, len(centre))),
+    )

@@ -61,6 +61,17 @@ def test_a_plan_is_guaranteed_what_it_promises_less_what_the_data_leave_open(rad
     np.testing.assert_allclose(possible.guaranteed(features), promised - min(by_data, by_ball), rtol=1e-9)
 
 
+def test_a_plan_is_guaranteed_no_more_than_any_believed_reward_pays(x64):
+    """Of two explanations, one pays less for φ than all of the set."""
+    possible = rewards_about(np.diag([1e4, 1e4]), np.array([1.0, 1.0]), np.array([2.0, 0.5]), 50.0)
+    features = jnp.asarray([2.0, 0.5])
+    alone = possible.guaranteed(features)
+    np.testing.assert_allclose(alone, 2.0, atol=0.05)
+    one = possible._replace(believed=jnp.asarray([[1.0, 1.0], [-1.0, 0.5]]))
+    np.testing.assert_allclose(one.guaranteed(features), -0.5)
+    np.testing.assert_allclose(one._replace(believed=jnp.ones((1, 2))).guaranteed(features), alone)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hiding", [False, True])
 def test_what_is_possible_in_units_of_the_columns(hiding, monkeypatch, x64):
@@ -72,10 +83,13 @@ def test_what_is_possible_in_units_of_the_columns(hiding, monkeypatch, x64):
     rank = 5
     # Approximate (test_confidence.py): what is asked for here is which quantile it is.
     width = float(jnp.sqrt(chi_square_quantile(CONFIDENCE, jnp.asarray(rank)))) if hiding else STANDARD_ERRORS
-    found = SimpleNamespace(rank=jnp.asarray(rank))
+    both = SimpleNamespace(theta=jnp.asarray([[1.0, 2.0], [3.0, 4.0]]), probability=jnp.asarray([0.9, 0.01]))
+    found = SimpleNamespace(rank=jnp.asarray(rank), theta=jnp.asarray([0.5, -1.0]), explanations=both)
     possible = possible_rewards(jnp.asarray(x), found, jnp.asarray(0.1), jnp.asarray(hiding))
     sizes = np.asarray(typical_entries(jnp.asarray(x)))
     np.testing.assert_allclose(possible.sizes, sizes)
+    # The second is hardly believed: θ̂ stands in its place.
+    np.testing.assert_allclose(possible.believed, np.array([[1.0, 2.0], [0.5, -1.0]]) * sizes)
     np.testing.assert_allclose(possible.set.centre, sure.theta * sizes, rtol=1e-12)
     radius = REACH * np.linalg.norm(sure.theta * sizes) + LEAST_REACH
     np.testing.assert_allclose(possible.set.radius, radius, rtol=1e-12)

@@ -156,7 +156,7 @@ def test_the_best_iterate_has_the_best_certificate(x64):
     centre, known, sizes = rng.normal(size=3), root @ root.T, np.array([1.0, 2.0, 0.5])
     scaled = jnp.asarray(known / sizes / sizes[:, None])
     allowed = ellipsoid(scaled, jnp.asarray(centre * sizes), 1.645, 100.0)
-    possible = PossibleRewards(allowed, jnp.asarray(sizes), jnp.linalg.cholesky(scaled))
+    possible = PossibleRewards(allowed, jnp.asarray(sizes), jnp.linalg.cholesky(scaled), jnp.zeros((0, 3)))
     problem = DescentProblem(
         Certified(Plans(jnp.asarray(features)), possible), allowed, allowed.centre, jnp.asarray(2.0)
     )

@@ -38,7 +38,8 @@ def made_up_fit(pairs, wrong=(), seed=0):
         lengths=np.ones(n), margins=margins, plain_margins=margins, left_out=np.zeros(n),
         suspicion=np.logaddexp(0, -margins), epsilon=share, evidence=share,
         interval=np.array([0.0, 0.2]), flagged=flagged, injected=np.zeros(n, bool), precision=np.nan,
-        recall=np.nan, average_precision=np.nan, rank=p, contention=None, status=fits.astype(int), at_radius=fits.astype(bool),
+        recall=np.nan, average_precision=np.nan, rank=p, contention=None, status=fits.astype(int),
+        at_radius=fits.astype(bool),
     )  # fmt: skip
     return held_out(pairs, rows, result)
 
