@@ -76,5 +76,5 @@ def possible_rewards(x: Float[Array, "N k"], found: RewardFit, epsilon, hiding) 
 
 def _believed(found: RewardFit) -> Float[Array, "E k"]:
     """The rewards that contend for the explanation of the pairs; θ̂ in the place of every other one."""
-    counts = found.explanations.probability >= RobustFit().contends
+    counts = found.explanations.probability >= RobustFit().plausible
     return jnp.where(counts[:, None], found.explanations.theta, found.theta)

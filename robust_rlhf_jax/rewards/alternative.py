@@ -5,13 +5,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from .config import RobustFit
 from .decision import Decision, Judged, disagreement
 from .suspicion import suspicion_of
-
-# An alternative prefers the other trajectory in at least this share of the pairs.
-CONTRADICTS = 0.3
-# One that explains the labels worse than what is believed has to use this share of the ε that it is allowed.
-EXPLAINS = 0.9
 
 
 class Alternative(NamedTuple):
@@ -22,17 +18,17 @@ class Alternative(NamedTuple):
 
 
 def alternative_to(
-    judged: Judged, probability: Float[Array, " E"], decision: Decision, epsilon
+    judged: Judged, probability: Float[Array, " E"], decision: Decision, epsilon, config: RobustFit
 ) -> Alternative:
-    """The explanation that disagrees with the likeliest one on most pairs, on `CONTRADICTS` of them at least.
+    """The explanation that disagrees with the likeliest one on most pairs, on `contradicts` of them at least.
 
-    It must explain the labels at least as well, or be admissible and need nearly ε.
+    It must explain the labels at least as well, or be admissible and need `uses`·ε.
     """
     chosen = jnp.argmax(probability)
     disagrees = disagreement(judged.margins, probability)
     ahead = decision.evidence >= decision.evidence[chosen]
-    stands = (decision.admissible & (judged.needed >= EXPLAINS * epsilon)) | ahead
-    eligible = stands & (disagrees >= CONTRADICTS)
+    stands = (decision.admissible & (judged.needed >= config.uses * epsilon)) | ahead
+    eligible = stands & (disagrees >= config.contradicts)
     other = jnp.argmax(jnp.where(eligible, disagrees, -1.0))
     alone = jnp.zeros_like(probability).at[other].set(1.0)
     return Alternative(jnp.any(eligible), suspicion_of(judged, alone, 1.0 - judged.lies[other], epsilon))

@@ -1,5 +1,6 @@
 """Candidate explanations: rewards that some way of doubting pairs leads to, each settled on the pairs it believes."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ from robust_rlhf_jax.moments.covariance import filter_whitened
 from .config import RobustFit
 from .contamination import Cells, contaminated_at_best_length
 from .coordinates import Pairs
-from .posterior_fit import Fit, first_fit, missed, refit
+from .posterior_fit import ROUNDS, Fit, first_fit, missed, refit
 
 # Widest coordinates for which a filter of second moments has power and is affordable.
 FILTER_UP_TO = 64
@@ -67,13 +68,15 @@ class _State(NamedTuple):
 
 
 def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
-    """The plain fit and every other proposal, as fitted and as settled on the pairs that it believes.
+    """The plain fit and every proposal of the configuration, as fitted and as settled on the pairs that it believes.
 
     | proposal | doubts | after |
     |---|---|---|
     | plain | nobody | |
     | short | the longer half of the rows | Mallows |
-    | unsure | the 2ε of which the fit to short rows is surest | |
+    | flat | all but the half of 1 − 2ε of which the fit to short rows is least sure: no lie pays there | |
+    | unsure | the 2ε of which the plain fit is surest | |
+    | likely | the ε least likely, from the fit to short rows | the paper's Algorithm 2 |
     | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
     | crowd | the ε in the largest crowds of equal rows | |
     | steep | the ε of the steepest gradients | Sever (Diakonikolas et al. 2019) |
@@ -81,28 +84,20 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
 
     ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later.
     """
-    ones = jnp.ones(pairs.n_pairs, pairs.rows.dtype)
-    some, many = 1.0 - config.ceiling, 1.0 - 2.0 * config.ceiling
-    proposals = [
-        _proposal(HOLD, 1.0, ones, 0.0, 0.0),
-        _proposal(HOLD, 0.5, best_share(-pairs.lengths(), 0.5), 0.0, 0.0),
-        _proposal(UNSURE, many, ones, 0.0, 1.0),
-        _proposal(LIKELY, many, ones, -1.0, 0.0),
-        _proposal(HOLD, some, best_share(-crowds(pairs), some), 1.0, 0.0),
-        _proposal(STEEP, some, ones, 1.0, 0.0),
-    ]
-    if pairs.rows.shape[1] <= FILTER_UP_TO:
-        filtered = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, ones.dtype), pairs.rank)
-        proposals.append(_proposal(HOLD, some, filtered, 1.0, 0.0))
-    table = jax.tree.map(lambda *leaves: jnp.stack(leaves), *proposals)
-    rounds = max(config.rounds // 2, 1) if pairs.wide else config.rounds
-    zero = first_fit(pairs)
+    wanted = [name for name in PROPOSALS if name in ("plain", "short", *config.proposals)]
+    if pairs.rows.shape[1] > FILTER_UP_TO:
+        wanted = [name for name in wanted if name != "filtered"]
+    table = jax.tree.map(
+        lambda *leaves: jnp.stack(leaves), *(PROPOSALS[name](pairs, config) for name in wanted)
+    )
+    rounds = ROUNDS // 2 if pairs.wide else ROUNDS
+    zero, ones = first_fit(pairs), jnp.ones(pairs.n_pairs, pairs.rows.dtype)
 
     def settle(known, given):
         plain, short, index = known
         start = zero._replace(t=given.of_plain * plain.t + given.of_short * short.t)
         start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.strength))
-        proposed, fit, end = _settled(pairs, cells, given, start, rounds)
+        proposed, fit, end = _settled(pairs, cells, given, start, rounds, config)
         plain = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), fit, plain)
         short = jax.tree.map(lambda a, b: jnp.where(index == 1, a, b), fit, short)
         return (plain, short, index + 1), (proposed, end)
@@ -114,7 +109,7 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
     return Candidates(fits, weights, jnp.where(by_place[:, None], proposed, settled[1]))
 
 
-def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: int):
+def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: int, config: RobustFit):
     """(weights as proposed, fit to them, (fit, weights) once settled): one loop, so that a refit is compiled once."""
     kinds = (
         lambda state: state.weights,
@@ -133,7 +128,7 @@ def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: i
         # A fit from zero comes before anyone is doubted for its margins.
         blank = (state.round == 0) & jnp.all(state.fit.t == 0)
         weights = jax.lax.switch(jnp.where(blank, HOLD, kind), kinds, state)
-        fit = refit(pairs, weights, state.fit)
+        fit = refit(pairs, weights, state.fit, config)
         still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
         over = (still & ~blank) | (state.round >= rounds - 1)
@@ -164,19 +159,6 @@ def _settled(pairs: Pairs, cells: Cells, given: _Proposal, start: Fit, rounds: i
     return end.proposed, proposed.fit, end.best
 
 
-def _proposal(
-    kind: int, keep: float, weights: Float[Array, " N"], of_plain: float, of_short: float
-) -> _Proposal:
-    dtype = weights.dtype
-    return _Proposal(
-        jnp.asarray(kind, jnp.int32),
-        jnp.asarray(keep, dtype),
-        weights,
-        jnp.asarray(of_plain, dtype),
-        jnp.asarray(of_short, dtype),
-    )
-
-
 def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
     """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
     return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))
@@ -197,3 +179,38 @@ def _without_steepest(pairs: Pairs, t, weights, keep, rounds: int) -> Float[Arra
     n = pairs.n_pairs
     left = jnp.maximum(jnp.sum(weights) - (1.0 - keep) * n / max(rounds // 2, 1), keep * n)
     return keep_top(-linear_scores(gradients, weights)[0], weights, left)
+
+
+def _proposal(pairs: Pairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0) -> _Proposal:
+    dtype = pairs.rows.dtype
+    share, plain, short = (jnp.asarray(value, dtype) for value in (keep, of_plain, of_short))
+    weights = jnp.ones(pairs.n_pairs, dtype) if weights is None else weights
+    return _Proposal(jnp.asarray(kind, jnp.int32), share, weights, plain, short)
+
+
+def _short(pairs: Pairs, config: RobustFit) -> _Proposal:
+    return _proposal(pairs, HOLD, 0.5, best_share(-pairs.lengths(), 0.5))
+
+
+def _crowd(pairs: Pairs, config: RobustFit) -> _Proposal:
+    some = 1.0 - config.ceiling
+    return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
+
+
+def _filtered(pairs: Pairs, config: RobustFit) -> _Proposal:
+    left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
+    return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
+
+
+# The first two, from which others start, always take part.
+PROPOSALS: dict[str, Callable[[Pairs, RobustFit], _Proposal]] = {
+    "plain": lambda pairs, c: _proposal(pairs, HOLD, 1.0),
+    "short": _short,
+    "flat": lambda pairs, c: _proposal(pairs, UNSURE, 0.5 - c.ceiling, of_short=1.0),
+    "unsure": lambda pairs, c: _proposal(pairs, UNSURE, 1.0 - 2.0 * c.ceiling, of_plain=1.0),
+    "likely": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - c.ceiling, of_short=1.0),
+    "opposite": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - 2.0 * c.ceiling, of_plain=-1.0),
+    "crowd": _crowd,
+    "steep": lambda pairs, c: _proposal(pairs, STEEP, 1.0 - c.ceiling, of_plain=1.0),
+    "filtered": _filtered,
+}

@@ -13,16 +13,23 @@ class RobustFit(eqx.Module):
     | constant | meaning | why |
     |---|---|---|
     | `ceiling` | share ε of corrupt pairs where nobody says; candidates doubt up to 2ε | see `CEILING` |
-    | `allowance` | an explanation may need this many times ε | what it needs is an estimate |
+    | `allowance` | an explanation may convict this many times ε | that share is an estimate |
     | `certainty` | nats of evidence for corruption | posterior odds of 1000 to 1 |
     | `material` | accuracy at stake that makes evidence matter | below, a wrong decision costs nothing |
     | `nonlinearity` | nats per pair by which honest choices depart from a linear reward | clean choices: up to .011 |
-    | `rounds` | refits that a candidate gets to settle in each of its two phases | most settle in 2 to 5 |
-    | `plausible` | weight from which an explanation counts as plausible | 4 of 256 draws |
-    | `draws` | of the Bayesian bootstrap that weighs explanations | standard error .03 of a weight of ½ |
+    | `resolution` | nats per pair within which explanations are not told apart | clean choices: .001 to .011 |
+    | `plausible` | belief, and share of the pairs, from which another reward counts | one in twenty |
+    | `widest_margin` | the prior's standard deviation of a margin, at most | choices of people have 1 to 3 |
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
-    | `contends` | belief, and share of the pairs, from which another reward is reported | one in twenty |
     | `habit` | share of pairs that honest choices seem to need corrupt, for the interval | clean choices: .01 to .03 |
+    | `contradicts` | share of the pairs in which an alternative prefers the other option | three in ten |
+    | `uses` | share of ε that an alternative needs if it explains the labels worse | it has to be a liar's best |
+    | `decisive` | share of what is said of a direction that εN pairs hold to decide it, as ε → 0 | odds of 3 to 2 |
+    | `decisive_rise` | by how much that share rises with ε | honest data pay for every direction that is doubted |
+    | `decisive_most` | that share, at most | nine lies beside one honest pair leave a margin that explains both |
+
+    `proposals` names the candidates beside the plain fit and the fit to short rows (`candidates.py`). Steps of loops,
+    grids and guards against rounding are beside the loops that they end.
 
     **Example:**
 
@@ -32,13 +39,20 @@ class RobustFit(eqx.Module):
     """
 
     ceiling: float = CEILING
-    allowance: float = 1.5
+    allowance: float = 1.25
     certainty: float = 7.0
     material: float = 0.01
     nonlinearity: float = 0.02
-    rounds: int = eqx.field(static=True, default=8)
-    plausible: float = 0.015
-    draws: int = eqx.field(static=True, default=256)
+    resolution: float = 0.003
+    plausible: float = 0.05
+    widest_margin: float = 5.0
     covered: float = 0.1
     habit: float = 0.025
-    contends: float = 0.05
+    contradicts: float = 0.3
+    uses: float = 0.9
+    decisive: float = 0.6
+    decisive_rise: float = 6.0
+    decisive_most: float = 0.9
+    proposals: tuple[str, ...] = eqx.field(
+        static=True, default=("flat", "unsure", "likely", "opposite", "crowd", "steep", "filtered")
+    )

@@ -22,13 +22,15 @@ SCALES = tuple(2.0 ** (-0.5 * halvings) for halvings in range(6))
 
 class Contaminated(NamedTuple):
     """`log_likelihoods` [N] in nats, less what the rates cost; `rates` [N]: the chance that a pair like this one is
-    corrupt; `lies` [N]: the chance that this one is, given its label; `needed`: the share of the pairs that is corrupt.
+    corrupt; `lies` [N]: the chance that this one is, given its label; `needed`: the share of the pairs that is corrupt;
+    `convicted`: the same in cells of which more than half is, where no misfit of the reward counts.
     """
 
     log_likelihoods: Float[Array, " N"]
     rates: Float[Array, " N"]
     lies: Float[Array, " N"]
     needed: Float[Array, ""]
+    convicted: Float[Array, ""]
 
 
 class Cells(NamedTuple):
@@ -92,7 +94,31 @@ def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int
     opened = (by_cell(mixed - plain) > price)[cell]
     rate = jnp.where(opened, rate, 0.0)
     log_likelihoods = jnp.where(opened, mixed - (price / size)[cell], plain)
-    return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate))
+    convicted = jnp.mean(jnp.where(rate > 0.5, rate, 0.0))
+    return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate), convicted)
+
+
+class NoiseByMargin(NamedTuple):
+    """The rate of corruption among pairs of like |margin|: `rates` [B] at the middles `margins` [B] of equal bins."""
+
+    margins: Float[Array, " B"]
+    rates: Float[Array, " B"]
+
+    def at(self, margins: Float[Array, "*b"]) -> Float[Array, "*b"]:
+        """Linear between the middles, and as at the ends beyond them."""
+        return jnp.interp(jnp.abs(margins), self.margins, self.rates)
+
+
+def noise_by_margin(margins: Float[Array, " N"], rates: Float[Array, " N"], bins: int) -> NoiseByMargin:
+    """`NoiseByMargin` of the pairs that were judged."""
+    sizes = jnp.abs(margins)
+    bin_of = quantile_bins(sizes, bins)
+
+    def mean(values):
+        totals = jax.ops.segment_sum(jnp.stack([values, jnp.ones_like(values)], 1), bin_of, bins)
+        return totals[:, 0] / jnp.maximum(totals[:, 1], 1.0)
+
+    return NoiseByMargin(jnp.maximum.accumulate(mean(sizes)), mean(rates))
 
 
 class AtBestLength(NamedTuple):

@@ -11,16 +11,20 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Candidates
 from .config import RobustFit
-from .contamination import Cells, contaminated_at_best_length
+from .contamination import Cells, NoiseByMargin, contaminated_at_best_length, noise_by_margin
 from .coordinates import Pairs
 from .posterior_fit import optimism
+
+# Of the Bayesian bootstrap: the standard error of a belief of ½ is .03.
+DRAWS = 256
 
 
 class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for, and `honest`
-    [E], in all, not allowed for; `rates`, `lies` [E, N] and `needed` [E] of `Contaminated`; `status` [E].
+    [E], in all, not allowed for; `rates`, `lies` [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of
+    each, by margin; `status` [E].
     """
 
     t: Float[Array, "E r"]
@@ -30,6 +34,8 @@ class Judged(NamedTuple):
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
     needed: Float[Array, " E"]
+    convicted: Float[Array, " E"]
+    noise: NoiseByMargin
     status: Int[Array, " E"]
 
 
@@ -54,12 +60,14 @@ def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Judged:
         fit, weights = given
         margins = pairs.margins(fit.t)
         best = contaminated_at_best_length(margins, cells)
-        return best.scale * fit.t, best.scale * margins, best, optimism(pairs, weights, fit)
+        margins = best.scale * margins
+        noise = noise_by_margin(margins, best.found.rates, cells.bins)
+        return best.scale * fit.t, margins, best, noise, optimism(pairs, weights, fit)
 
-    t, margins, best, seen = jax.lax.map(one, (found.fits, found.weights))
+    t, margins, best, noise, seen = jax.lax.map(one, (found.fits, found.weights))
     unseen = best.found.log_likelihoods - seen[:, None] / pairs.n_pairs
-    parts = (best.found.rates, best.found.lies, best.found.needed)
-    return Judged(t, margins, unseen, best.honest - seen, *parts, found.fits.status)
+    parts = (best.found.rates, best.found.lies, best.found.needed, best.found.convicted)
+    return Judged(t, margins, unseen, best.honest - seen, *parts, noise, found.fits.status)
 
 
 def decide(
@@ -70,8 +78,9 @@ def decide(
 ) -> Decision:
     """Whether pairs are corrupt, and how far each explanation is believed.
 
-    - An explanation is admissible if it needs at most `allowance`·ε of the pairs to be corrupt; the plain fit always.
-    - Admissible ones are weighed by `bootstrap_weights`.
+    - An explanation is admissible if it convicts at most `allowance`·ε of the pairs; the plain fit always.
+    - Admissible ones are weighed by `bootstrap_weights`; once corruption is believed, nats count as far as `resolution`
+      allows.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
@@ -82,9 +91,12 @@ def decide(
     scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
-    admissible = (finite & (judged.needed <= config.allowance * epsilon)) | first
-    weights = bootstrap_weights(judged.log_likelihoods, admissible, overdispersion, config.draws)
-    free = bootstrap_weights(judged.log_likelihoods, finite, overdispersion, config.draws)
+    admissible = (finite & (judged.convicted <= config.allowance * epsilon)) | first
+    same = alike(judged, config)
+    weights, free = (
+        bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, same)
+        for eligible in (admissible, finite)
+    )
     honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
     evidence = scores - honest
     at_stake = _at_stake(judged.margins)
@@ -92,30 +104,50 @@ def decide(
     matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
     )
-    return Decision((lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake)
+    corrupt = (lead > config.certainty) & matters
+    temperature = jnp.maximum(1.0, config.resolution * n / overdispersion)
+    tempered = bootstrap_weights(judged.log_likelihoods, admissible, overdispersion, same, temperature)
+    return Decision(corrupt, jnp.where(corrupt, tempered, weights), free, admissible, evidence, at_stake)
+
+
+def alike(judged: Judged, config: RobustFit) -> Bool[Array, "E E"]:
+    """Which explanations are one and the same: they prefer other options, and accuse others, in few pairs."""
+    prefers = jnp.sign(judged.margins)
+    accuses = jnp.where(judged.lies > 0.5, 1.0, -1.0).astype(prefers.dtype)
+    n = prefers.shape[1]
+    apart = [0.5 - 0.5 * matmul(rows, rows.T) / n for rows in (prefers, accuses)]
+    return jnp.maximum(*apart) < config.plausible
 
 
 def bootstrap_weights(
-    log_likelihoods: Float[Array, "E N"], eligible: Bool[Array, " E"], overdispersion, draws: int
+    log_likelihoods: Float[Array, "E N"],
+    eligible: Bool[Array, " E"],
+    overdispersion,
+    same: Bool[Array, "E E"],
+    temperature=1.0,
 ) -> Float[Array, " E"]:
-    """The mean over draws of softmax_e(N·ℓ̄_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
+    """The mean over draws of softmax_e(N·ℓ̄_e/T − log c_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
 
     N·ℓ̄ ~ N(Σ_n ℓ_n, Σ_n (ℓ_n − ℓ̄)(ℓ_n − ℓ̄)ᵀ), the normal limit of the Bayesian bootstrap: an explanation is believed
-    alone only if its lead is more than chance. Draws are the same in every call.
+    alone only if its lead is more than chance. c_e counts the explanations that are the `same` as e: what several
+    candidates find counts once. T, the `temperature`: honest people's departure from any reward changes likelihoods,
+    too, so that nats are worth less than they seem. Draws are the same in every call.
 
     **Source:** pseudo-BMA+ of Yao, Vehtari, Simpson & Gelman 2018, *Using stacking to average Bayesian predictive
-    distributions*.
+    distributions*; Grünwald & van Ommen 2017 for a likelihood to a power where the model is not right.
     """
     eligible = eligible & jnp.isfinite(jnp.sum(log_likelihoods, axis=1))
     known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
     centred = known - jnp.mean(known, axis=1, keepdims=True)
     # Relative to row 0, so that nothing is lost to the rounding of what all share.
     values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)
-    noise = jax.random.normal(jax.random.key(0), (draws, len(known)), known.dtype)
+    noise = jax.random.normal(jax.random.key(0), (DRAWS, len(known)), known.dtype)
     root = matmul(axes * jnp.sqrt(jnp.maximum(values, 0.0)), axes.T)
     shaken = matmul(noise, root)
     ahead = jnp.sum(known - known[:1], axis=1)
-    return jnp.mean(jax.nn.softmax(jnp.where(eligible, ahead + shaken, -jnp.inf), axis=1), axis=0)
+    copies = jnp.log(jnp.maximum(jnp.sum(same & eligible, axis=1), 1))
+    scores = jnp.where(eligible, (ahead + shaken) / temperature - copies, -jnp.inf)
+    return jnp.mean(jax.nn.softmax(scores, axis=1), axis=0)
 
 
 def _at_stake(margins: Float[Array, "E N"]) -> Float[Array, " E"]:

@@ -3,12 +3,29 @@
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .config import RobustFit
+from .contamination import NoiseByMargin
+
+# The chance that a label means nothing is no more than this: some pairs like any other were believed.
+NOISIEST = 0.95
+
+
+def noisy_chances(
+    margins: Float[Array, "E ..."], noise: NoiseByMargin, label_noise: Float[Array, ""]
+) -> Float[Array, "E ..."]:
+    """(1 − ν)σ(m) + ν/2 of the margins of each explanation, ν the `label_noise` and the rate at |m|.
+
+    Where an explanation calls most labels corrupt, it has no honest ones to show for its probabilities.
+    """
+    local = jax.vmap(NoiseByMargin.at)(noise, margins)
+    nu = jnp.minimum(label_noise + local, NOISIEST)
+    return (1.0 - nu) * jax.nn.sigmoid(margins) + 0.5 * nu
 
 
 class Explanations(NamedTuple):
@@ -17,7 +34,8 @@ class Explanations(NamedTuple):
     `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
     honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
     explains the labels better than any reward does without corruption; `differs` [E]: the share of the pairs in which
-    it prefers another option than the likeliest one.
+    it prefers another option than the likeliest one; `noise`: the rate of corruption by |margin|, 0 where no corruption
+    is believed.
     """
 
     theta: Float[Array, "E k"]
@@ -26,13 +44,15 @@ class Explanations(NamedTuple):
     needed: Float[Array, " E"]
     evidence: Float[Array, " E"]
     differs: Float[Array, " E"]
+    noise: NoiseByMargin
 
     def mean_probability(
         self, label_noise: Float[Array, ""], differences: Float[Array, "*b k"]
     ) -> Float[Array, "*b"]:
-        """(1 − ν)Σ_e p_e σ(θ_eᵀx) + ν/2, ν the `label_noise`."""
-        each = jax.nn.sigmoid(matmul(differences, self.theta.T))
-        return (1.0 - label_noise) * matmul(each, self.probability) + 0.5 * label_noise
+        """Σ_e p_e [(1 − ν_e)σ(θ_eᵀx) + ν_e/2], ν_e the `label_noise` and the rate at |θ_eᵀx|."""
+        margins = jnp.moveaxis(matmul(differences, self.theta.T), -1, 0)
+        each = noisy_chances(margins, self.noise, label_noise)
+        return jnp.tensordot(self.probability, each, axes=1, precision="highest")
 
     @property
     def likeliest(self) -> int:
@@ -42,10 +62,10 @@ class Explanations(NamedTuple):
     def contending(self, config: RobustFit | None = None) -> int | None:
         """The row that is believed most of those which prefer other options than the likeliest one, or None.
 
-        It counts from `contends` of belief on, and from that share of the pairs in which it prefers another option, or
+        It counts from `plausible` of belief on, and from that share of the pairs in which it prefers another option, or
         leaves out others. Not under jit.
         """
-        least = (config or RobustFit()).contends
+        least = (config or RobustFit()).plausible
         believed = np.asarray(self.weights)
         accuses = np.mean(np.abs(believed - believed[self.likeliest]) > 0.5, axis=1)
         apart = np.maximum(np.asarray(self.differs), accuses) > least

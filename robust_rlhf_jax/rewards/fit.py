@@ -20,9 +20,9 @@ from .contamination import cells_of
 from .coordinates import Pairs, unit_free
 from .decision import Decision, Judged, decide, disagreement, judge
 from .doubt import doubted_directions, span_basis
-from .explanations import Explanations
+from .explanations import Explanations, noisy_chances
 from .interval import interval_of
-from .posterior_fit import at_bound, first_fit, information, missed, refit
+from .posterior_fit import ROUNDS, at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
 
 __all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
@@ -35,8 +35,8 @@ class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
     `undisputed` [N]: the chance that the most suspicious plausible explanation leaves to a pair; `doubted` [r, k]:
-    directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing, 0 where no corruption is
-    believed, else twice the share found, at most ε.
+    directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing wherever it stands, 0 where no
+    corruption is believed, else the share found, at most ε/2.
     """
 
     theta: Float[Array, " k"]
@@ -105,10 +105,10 @@ def plain_fit(
     """
     pairs = unit_free(x, labels)
     weights = jnp.ones_like(labels) if weights is None else weights
-    rounds = RobustFit().rounds
-    fit = jax.lax.fori_loop(0, rounds, lambda _, last: refit(pairs, weights, last), first_fit(pairs))
+    config = RobustFit()
+    fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
-    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit)
+    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit, config)
     return matmul(pairs.to_theta, fit.t), jnp.where(
         separable & (fit.status == Status.CONVERGED), Status.SEPARABLE.array(), fit.status
     )
@@ -154,12 +154,13 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
             judged.needed,
             decision.evidence,
             disagreement(judged.margins, beliefs.probability),
+            judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
         ),
-        status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain), config),
+        status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain, config), config),
     )
     if not compare:
         return fitted, None
-    other = alternative_to(judged, beliefs.probability, decision, epsilon)
+    other = alternative_to(judged, beliefs.probability, decision, epsilon, config)
     return fitted, other._replace(exists=other.exists & ~none)
 
 
@@ -184,9 +185,9 @@ def _believed(
     probability = jnp.where(decision.corrupt, decision.weights, only_plain)
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
     mean = matmul(probability, judged.t)
-    # As many corrupt pairs as were found may be there unseen, up to ε.
-    noise = jnp.minimum(epsilon, 2.0 * jnp.dot(probability, judged.needed))
-    chance = (1.0 - noise) * matmul(probability, jax.nn.sigmoid(judged.margins)) + 0.5 * noise
+    # As many corrupt pairs as were found may be there unseen, up to ε in all.
+    noise = jnp.minimum(0.5 * epsilon, jnp.dot(probability, judged.needed))
+    chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
     lengths = pairs.lengths()
     bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2

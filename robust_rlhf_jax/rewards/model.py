@@ -18,6 +18,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 
 from .config import RobustFit
+from .contamination import NoiseByMargin
 from .explanations import Explanations
 
 FORMAT = "robust_rlhf_jax.RewardModel"
@@ -38,7 +39,7 @@ class RewardModel(Module):
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
-    | `label_noise` | | what `probability` takes for noise: twice the share found corrupt, at most ε; else 0 |
+    | `label_noise` | | what `probability` takes for noise everywhere: the share found corrupt, at most ε/2; else 0 |
     | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
     | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
 
@@ -70,9 +71,9 @@ class RewardModel(Module):
         """P(first is preferred to second).
 
         Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
-        (1 − ν)Σ_e p_e σ(θ_eᵀ(φ_first − φ_second)) + ν/2, ν the `label_noise`: as far as each explanation is believed,
-        and a label may be corrupt wherever it stands. θ is the mean of the explanations, at the length that comes
-        nearest to this.
+        Σ_e p_e [(1 − ν_e)σ(θ_eᵀ(φ_first − φ_second)) + ν_e/2]: as far as each explanation is believed, and ν_e, the
+        chance that a label means nothing, is the `label_noise` and what the explanation calls corrupt among pairs of
+        such a margin. θ is the mean of the explanations, at the length that comes nearest to this.
 
         **Example:**
 
@@ -162,7 +163,7 @@ class RewardModel(Module):
         **Raises:** OSError if the file cannot be written.
         """
         arrays = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
-        arrays |= {_EACH + name: np.asarray(part) for name, part in self.explanations._asdict().items()}
+        arrays |= {_EACH + name: np.asarray(part) for name, part in _flat(self.explanations).items()}
         header = json.dumps({"format": FORMAT, "version": VERSION})
         scratch = f"{os.fspath(path)}.{os.urandom(6).hex()}.part"
         try:
@@ -185,7 +186,7 @@ class RewardModel(Module):
                 if header != {"format": FORMAT, "version": VERSION}:
                     raise _OtherVersion(header)
                 arrays = {name: jnp.asarray(file[name]) for name in _FIELDS}
-                each = {name: jnp.asarray(file[_EACH + name]) for name in Explanations._fields}
+                each = {name: jnp.asarray(file[_EACH + name]) for name in _PARTS}
         except _OtherVersion as error:
             raise ValueError(
                 f"{path} was written by another version ({error}): fit the reward again."
@@ -197,14 +198,22 @@ class RewardModel(Module):
             ) from None
         except (ValueError, KeyError, EOFError, SyntaxError, tokenize.TokenError) as error:
             raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
-        return RewardModel(explanations=Explanations(**each), **arrays)
+        noise = NoiseByMargin(each.pop("noise_margins"), each.pop("noise_rates"))
+        return RewardModel(explanations=Explanations(**each, noise=noise), **arrays)
 
 
 class _OtherVersion(Exception):
     """A file whose header is not ours of today."""
 
 
+def _flat(explanations: Explanations) -> dict[str, Array]:
+    parts = explanations._asdict()
+    noise = parts.pop("noise")
+    return parts | {"noise_margins": noise.margins, "noise_rates": noise.rates}
+
+
 _EACH = "explanations_"
+_PARTS = (*(name for name in Explanations._fields if name != "noise"), "noise_margins", "noise_rates")
 _FIELDS = (
     "theta", "weights", "suspicion", "epsilon", "interval", "rank", "doubted", "undisputed", "label_noise", "status"
 )  # fmt: skip

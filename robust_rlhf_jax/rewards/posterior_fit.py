@@ -11,14 +11,14 @@ from robust_rlhf_jax.kernels.lapack import lower_solve
 from robust_rlhf_jax.kernels.linalg import weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
+from .config import RobustFit
 from .coordinates import Pairs
 from .newton import maximise
 
-# The prior's standard deviation of a margin, at most and at least. Choices of people have 1 to 3: the first bounds
-# labels that a reward separates, the second is nothing.
-MOST_MARGIN, LEAST_MARGIN = 5.0, 1e-3
-
-
+# The prior's standard deviation of a margin, at least: nothing.
+LEAST_MARGIN = 1e-3
+# Refits that a fit gets to settle: most do in 2 to 5.
+ROUNDS = 8
 # Random signs that stand for all axes where those are many: the trace is known to 1 % at 512 axes.
 PROBES = 32
 # Share of a pair's own information that is left without it, at least.
@@ -43,11 +43,12 @@ def first_fit(pairs: Pairs) -> Fit:
     return Fit(jnp.zeros(r, dtype), strength, 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
 
 
-def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit) -> Fit:
+def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
     """The maximum a posteriori under λ of `last`, and the λ that its evidence asks for.
 
     λ ← γ/Σ_j p_j t_j², γ = Σ_live 1 − λ p_j (H⁻¹)_jj: the fixed point of the marginal likelihood in Laplace's
-    approximation, H the curvature with the prior. Repeated refits settle.
+    approximation, H the curvature with the prior. Repeated refits settle. Margins are expected to be no wider than
+    `widest_margin`, so that labels which a reward separates have a fit.
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
@@ -57,7 +58,9 @@ def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit) -> Fit:
     size = jnp.dot(pairs.penalty, found.t**2)
     rank = jnp.maximum(pairs.rank, 1)
     strength = jnp.clip(
-        jnp.maximum(known, 0.0) / jnp.maximum(size, 1e-12), rank / MOST_MARGIN**2, rank / LEAST_MARGIN**2
+        jnp.maximum(known, 0.0) / jnp.maximum(size, 1e-12),
+        rank / config.widest_margin**2,
+        rank / LEAST_MARGIN**2,
     )
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
@@ -73,9 +76,9 @@ def _probes(pairs: Pairs) -> Float[Array, "r m"]:
     return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
 
 
-def at_bound(pairs: Pairs, fit: Fit) -> Bool[Array, ""]:
+def at_bound(pairs: Pairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
     """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
-    return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / MOST_MARGIN**2
+    return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
 
 
 def optimism(pairs: Pairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:

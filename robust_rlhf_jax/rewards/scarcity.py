@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
+from .config import RobustFit
 from .coordinates import unit_free
 from .doubt import span_basis
 from .fit import RewardFit
@@ -18,9 +19,6 @@ from .posterior_fit import secant_information
 
 # Steps from the longest row to the direction that it and its like have in common; each is about cubic.
 SHARPENINGS = 4
-# What εN pairs must hold of a direction to decide what is said of it: this share at ε = 0, rising with ε to the most.
-# Honest data pay for every direction that is doubted: few show so little of one at a small ε, many at a large one.
-LEAST, RISE, MOST = 0.6, 6.0, 0.9
 
 
 class Secured(NamedTuple):
@@ -30,7 +28,9 @@ class Secured(NamedTuple):
     information: Float[Array, "k k"]
 
 
-def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""]) -> Secured:
+def secured(
+    x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], config: RobustFit | None = None
+) -> Secured:
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
     the directions that hardly more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
 
@@ -39,7 +39,7 @@ def secured(x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""])
     """
     pairs = unit_free(x, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    scarce = scarce_directions(pairs.rows, epsilon)
+    scarce = scarce_directions(pairs.rows, epsilon, config or RobustFit())
     unknown = span_basis(
         jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
     )
@@ -68,18 +68,20 @@ def _beyond(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[
     return jnp.where(sines[:, None] > 0.5, axes.T, 0.0)
 
 
-def decisive(share: Float[Array, ""]) -> Float[Array, ""]:
-    """How much of what is said of a direction must lie with a `share` ε of the pairs: min(.6 + 6ε, .9).
+def decisive(share: Float[Array, ""], config: RobustFit) -> Float[Array, ""]:
+    """How much of what is said of a direction must lie with a `share` ε of the pairs: it rises with ε.
 
     Lies need not hold all of it. Where four lies stand beside one honest pair, a margin explains them all: labels
     that agree in four cases of five contradict nobody.
     """
-    return jnp.minimum(LEAST + RISE * share, MOST)
+    return jnp.minimum(config.decisive + config.decisive_rise * share, config.decisive_most)
 
 
-def scarce_directions(z: Float[Array, "N r"], share: Float[Array, ""]) -> Float[Array, "r r"]:
+def scarce_directions(
+    z: Float[Array, "N r"], share: Float[Array, ""], config: RobustFit
+) -> Float[Array, "r r"]:
     """Orthonormal directions as rows, 0 where not scarce: those of whose Σ_n (vᵀz_n)² a `share` of the rows holds more
-    than `decisive(share)`.
+    than `decisive`.
 
     The candidates v are the longest row, the longest of what the rows have beyond it, and so on: in whitened
     coordinates the rows that alone show a direction are the long ones. Each is sharpened to the direction of largest
@@ -103,7 +105,7 @@ def scarce_directions(z: Float[Array, "N r"], share: Float[Array, ""]) -> Float[
         )
         shown = jnp.sort(matmul(z, v) ** 2)
         held = jnp.sum(jnp.where(last, shown, 0.0))
-        scarce = held > decisive(share) * jnp.sum(shown)
+        scarce = held > decisive(share, config) * jnp.sum(shown)
         # What rounding leaves after the last direction of the span is none.
         alive = length[longest] > 1e-3
         return rest - jnp.outer(matmul(rest, v), v), jnp.where(scarce & alive, v, 0.0)

@@ -19,7 +19,7 @@ def explanations(*probability):
     weights = np.ones((e, 50))
     weights[1, :10] = 0
     return Explanations(
-        theta, np.array(probability), weights, np.full(e, 0.1), np.zeros(e), np.arange(e) % 2.0
+        theta, np.array(probability), weights, np.full(e, 0.1), np.zeros(e), np.arange(e) % 2.0, None
     )
 
 

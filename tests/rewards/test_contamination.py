@@ -46,6 +46,7 @@ def test_every_rate_is_the_most_likely_one_or_0(x64, monkeypatch):
     lies = np.where(m < 0, rate / np.maximum(rate + (1 - rate) * scipy.special.expit(m), 1e-30), 0.0)
     np.testing.assert_allclose(found.lies, lies, atol=1e-8)
     np.testing.assert_allclose(found.needed, rate.mean(), rtol=1e-8)
+    np.testing.assert_allclose(found.convicted, np.where(rate > 0.5, rate, 0).mean(), rtol=1e-8)
 
 
 def test_few_steps_are_near_enough():
@@ -97,3 +98,23 @@ def test_equal_values_fall_in_one_bin(bins):
     assert all(len(set(found[values == v])) == 1 for v in range(4))
     distinct = np.asarray(quantile_bins(jnp.asarray(np.random.default_rng(1).normal(size=100)), bins))
     np.testing.assert_array_equal(np.bincount(distinct), 100 // bins)
+
+
+def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
+    rng = np.random.default_rng(0)
+    margins, rates = rng.normal(size=900) * 3, rng.uniform(size=900)
+    found = contamination.noise_by_margin(jnp.asarray(margins), jnp.asarray(rates), 3)
+    parts = np.array_split(np.argsort(np.abs(margins)), 3)
+    np.testing.assert_allclose(found.margins, [np.abs(margins[part]).mean() for part in parts], rtol=1e-5)
+    np.testing.assert_allclose(found.rates, [rates[part].mean() for part in parts], rtol=1e-5)
+    # Between two middles it is between their rates, beyond them theirs, whatever the sign.
+    middle = float(found.margins[:2].mean())
+    np.testing.assert_allclose(found.at(jnp.asarray([-middle, middle])), found.rates[:2].mean(), rtol=1e-5)
+    np.testing.assert_allclose(
+        found.at(jnp.asarray([0.0, 99.0])), found.rates[jnp.asarray([0, 2])], rtol=1e-5
+    )
+
+
+def test_noise_by_margin_of_margins_that_are_all_the_same():
+    found = contamination.noise_by_margin(jnp.ones(50), jnp.full(50, 0.3), 4)
+    np.testing.assert_allclose(found.at(jnp.asarray([1.0])), 0.3, rtol=1e-6)

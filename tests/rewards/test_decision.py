@@ -7,10 +7,11 @@ import pytest
 import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
-from robust_rlhf_jax.rewards.decision import Judged, bootstrap_weights, decide
+from robust_rlhf_jax.rewards.contamination import NoiseByMargin
+from robust_rlhf_jax.rewards.decision import Judged, alike, bootstrap_weights, decide
 
 N = 400
-weigh = jax.jit(bootstrap_weights, static_argnums=3)
+weigh = jax.jit(bootstrap_weights)
 
 
 def likelihoods(leads, noise=0.5, seed=0):
@@ -29,23 +30,65 @@ def test_weights_are_the_mean_of_softmaxes_over_the_bayesian_bootstrap(leads):
     rng = np.random.default_rng(1)
     draws = rng.dirichlet(np.ones(N), 4000) @ rows.T * N
     expected = scipy.special.softmax(draws, axis=1).mean(axis=0)
-    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, 4000)
-    np.testing.assert_allclose(found, expected, atol=0.04)
-    few = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, 256)
-    np.testing.assert_allclose(few, expected, atol=0.15)
+    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool))
+    # Five standard errors of a mean of 256 draws in [0, 1].
+    np.testing.assert_allclose(found, expected, atol=0.15)
 
 
 def test_overdispersed_labels_decide_less():
     rows = jnp.asarray(likelihoods([20.0]), jnp.float32)
-    alone, crowd = (float(weigh(rows, jnp.ones(2, bool), times, 256)[1]) for times in (1.0, 20.0))
+    alone, crowd = (
+        float(weigh(rows, jnp.ones(2, bool), times, jnp.eye(2, dtype=bool))[1]) for times in (1.0, 20.0)
+    )
     assert alone > crowd + 0.1
+
+
+def test_what_several_candidates_find_counts_once():
+    """Rows 1 and 2 are the same explanation: together they weigh what row 1 weighs alone."""
+    rows = likelihoods([20.0, 18.0])
+    twice = np.concatenate([rows[:2], rows[1:]])
+    same = np.eye(4, dtype=bool)
+    same[1, 2] = same[2, 1] = True
+    alone = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool))
+    found = weigh(jnp.asarray(twice, jnp.float32), jnp.ones(4, bool), 1.0, jnp.asarray(same))
+    np.testing.assert_allclose(found[1] + found[2], alone[1], atol=0.1)
+    # What is not eligible is no copy.
+    eligible = jnp.asarray([True, True, False, True])
+    np.testing.assert_allclose(
+        weigh(jnp.asarray(twice, jnp.float32), eligible, 1.0, jnp.asarray(same))[jnp.asarray([0, 1, 3])],
+        alone,
+        atol=0.1,
+    )
+
+
+def test_a_temperature_brings_explanations_nearer():
+    """Without noise the weights are softmax(leads / T)."""
+    rows = likelihoods([3.0, 6.0], noise=0.0)
+    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool), 3.0)
+    np.testing.assert_allclose(found, scipy.special.softmax([0.0, 1.0, 2.0]), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("prefers", "accuses", "expected"), [(0.2, 0.0, False), (0.0, 0.2, False), (0.02, 0.02, True)]
+)
+def test_explanations_are_alike_that_prefer_and_accuse_alike(prefers, accuses, expected):
+    judged = explained(10.0, 0.1, apart=prefers)
+    judged = judged._replace(
+        lies=jnp.zeros((2, N)).at[1].set(jnp.where(jnp.arange(N) < accuses * N, 1.0, 0.0))
+    )
+    np.testing.assert_array_equal(alike(judged, RobustFit()), np.eye(2, dtype=bool) | expected)
 
 
 def test_what_is_not_eligible_or_not_finite_has_no_weight():
     rows = likelihoods([50.0, 40.0, 30.0])
     rows[2] = np.nan
     found = np.asarray(
-        weigh(jnp.asarray(rows, jnp.float32), jnp.asarray([True, False, True, True]), 1.0, 256)
+        weigh(
+            jnp.asarray(rows, jnp.float32),
+            jnp.asarray([True, False, True, True]),
+            1.0,
+            jnp.eye(4, dtype=bool),
+        )
     )
     np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-5)
     assert found[1] == found[2] == 0
@@ -59,7 +102,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     nothing = jnp.zeros((2, N))
     return Judged(
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), nothing, nothing,
-        jnp.asarray([0.0, needed]), jnp.zeros(2, jnp.int32),
+        *[jnp.asarray([0.0, needed])] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
     )  # fmt: skip
 
 
@@ -68,8 +111,8 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     [
         (40.0, 0.1, 0.2, 0.1, True),
         (40.0, 0.1, 0.2, 0.05, False),
-        (40.0, 0.14, 0.2, 0.1, True),
-        (40.0, 0.16, 0.2, 0.1, False),
+        (40.0, 0.12, 0.2, 0.1, True),
+        (40.0, 0.13, 0.2, 0.1, False),
         (6.0, 0.1, 0.2, 0.1, False),
         (7.9, 0.1, 0.0, 0.1, False),
         (40.0, 0.1, 0.0, 0.1, True),

@@ -11,6 +11,7 @@ from robust_rlhf_jax import estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.rewards import EpsilonEstimate
 from robust_rlhf_jax.rewards.config import RobustFit
+from robust_rlhf_jax.rewards.contamination import NoiseByMargin
 from robust_rlhf_jax.rewards.decision import Decision, Judged
 from robust_rlhf_jax.rewards.interval import ALLOWED_FALL, FLIPS, interval_of, most_flips
 
@@ -152,8 +153,8 @@ def test_what_is_certain_and_what_is_possible(case):
     n = 1280
     nothing = jnp.zeros((2, n))
     judged = Judged(
-        jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, jnp.zeros(2), nothing, nothing, jnp.asarray(needed),
-        jnp.zeros(2, jnp.int32),
+        jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, jnp.zeros(2), nothing, nothing,
+        *[jnp.asarray(needed)] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
     )  # fmt: skip
     found = Decision(
         jnp.asarray(share is not None),

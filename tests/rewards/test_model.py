@@ -13,6 +13,7 @@ import pytest
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import Explanations, RewardModel
+from robust_rlhf_jax.rewards.contamination import NoiseByMargin
 
 
 def model(**changes) -> RewardModel:
@@ -34,6 +35,9 @@ def model(**changes) -> RewardModel:
     return RewardModel(**({"explanations": alone(fields["theta"])} | fields))
 
 
+SILENT = NoiseByMargin(jnp.tile(jnp.arange(3.0), (2, 1)), jnp.zeros((2, 3)))
+
+
 def alone(theta) -> Explanations:
     """One reward that is believed, and another that is not."""
     rows = jnp.stack([theta, -theta])
@@ -45,6 +49,7 @@ def alone(theta) -> Explanations:
         jnp.asarray([0.0, 0.9]),
         jnp.asarray([0.0, -50.0]),
         jnp.asarray([0.0, 1.0]),
+        SILENT,
     )
 
 
@@ -59,6 +64,7 @@ def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
         jnp.asarray([0.1, 0.11]),
         jnp.asarray([30.0, 29.0]),
         jnp.asarray([0.0, 1.0]),
+        SILENT,
     )
 
 
@@ -96,6 +102,23 @@ def test_probabilities_are_as_uncertain_as_the_explanations():
     np.testing.assert_allclose(chance, (1 - noise) * mixed + noise / 2, rtol=1e-4)
     np.testing.assert_allclose(chance + pays.probability(second, first), 1.0, rtol=1e-5)
     assert np.maximum(chance, 1 - chance).max() <= 1 - noise / 2 + 1e-6
+
+
+def test_probabilities_know_where_an_explanation_calls_labels_corrupt():
+    """ν_e is the label noise and the rate between the middles of the bins of |margin|, in NumPy."""
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 50, 3)) * 2
+    noise = NoiseByMargin(
+        jnp.asarray([[0.5, 1.0, 3.0], [0.2, 1.0, 2.0]]), jnp.asarray([[0.0, 0.1, 0.8], [0.0, 0.4, 1.0]])
+    )
+    explanations = contended()._replace(noise=noise)
+    pays = model(explanations=explanations, label_noise=jnp.asarray(0.05, jnp.float32))
+    margins = (first - second) @ np.array([[1.0, -0.5, 0.25], [-1.0, 0.5, -0.25]]).T
+    expected = 0.0
+    for e, p in enumerate([0.75, 0.25]):
+        nu = np.minimum(0.05 + np.interp(np.abs(margins[:, e]), noise.margins[e], noise.rates[e]), 0.95)
+        expected = expected + p * ((1 - nu) / (1 + np.exp(-margins[:, e])) + nu / 2)
+    np.testing.assert_allclose(pays.probability(first, second), expected, rtol=1e-4)
 
 
 def test_what_contends_and_which_pairs_decide():

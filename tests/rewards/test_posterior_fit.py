@@ -8,10 +8,10 @@ import scipy.optimize
 import scipy.special
 from sklearn.linear_model import LogisticRegression
 
+from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.posterior_fit import (
     LEAST_MARGIN,
-    MOST_MARGIN,
     first_fit,
     information,
     optimism,
@@ -21,7 +21,7 @@ from robust_rlhf_jax.rewards.posterior_fit import (
 
 from .worlds import K, maximum_likelihood, normal_pairs, rows_of, sparse_pairs
 
-again = jax.jit(refit)
+again = jax.jit(lambda pairs, weights, last: refit(pairs, weights, last, RobustFit()))
 
 
 def settled(pairs, weights, times=40):
@@ -73,7 +73,7 @@ def test_labels_that_a_reward_separates_have_a_bounded_length():
     x, _ = normal_pairs(0)
     pairs = unit_free(jnp.asarray(x, jnp.float32), jnp.sign(jnp.asarray(x[:, 0], jnp.float32)))
     fit = settled(pairs, jnp.ones(len(x)))
-    np.testing.assert_allclose(fit.strength, K / MOST_MARGIN**2, rtol=1e-4)
+    np.testing.assert_allclose(fit.strength, K / RobustFit().widest_margin ** 2, rtol=1e-4)
     assert np.isfinite(fit.t).all()
 
 

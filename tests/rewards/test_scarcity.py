@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from robust_rlhf_jax.rewards import RewardFit, fit_differences
+from robust_rlhf_jax.rewards import RewardFit, RobustFit, fit_differences
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.scarcity import _beyond, decisive, scarce_directions, secured
 
@@ -25,7 +25,7 @@ def holes(seed=0):
 
 def found_in(x, share):
     rows = scarce_directions(
-        unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).rows, jnp.float32(share)
+        unit_free(jnp.asarray(x, jnp.float32), jnp.ones(len(x))).rows, jnp.float32(share), RobustFit()
     )
     return np.asarray(rows)[np.linalg.norm(rows, axis=1) > 0]
 
@@ -42,7 +42,9 @@ def test_it_turns_with_the_rows_and_ignores_units():
     z = np.asarray(unit_free(jnp.asarray(x, jnp.float32), jnp.ones(N)).rows)
     rotation = scipy.stats.ortho_group.rvs(z.shape[1], random_state=1).astype(np.float32)
     share = jnp.float32(0.05)
-    here, there = (np.asarray(scarce_directions(jnp.asarray(rows), share)) for rows in (z, z @ rotation))
+    here, there = (
+        np.asarray(scarce_directions(jnp.asarray(rows), share, RobustFit())) for rows in (z, z @ rotation)
+    )
     np.testing.assert_allclose(here.T @ here, rotation @ (there.T @ there) @ rotation.T, atol=1e-4)
     assert len(found_in(x * 10.0 ** np.arange(-3, 3), 0.05)) == 2
 
@@ -94,7 +96,7 @@ def few(count):
 @pytest.mark.parametrize(("share", "scarce"), [(17.9, False), (18.9, False), (19.0, True), (20.0, True)])
 def test_a_direction_is_scarce_if_the_share_holds_more_than_nine_tenths_of_it(share, scarce):
     """Of twenty rows alike: eighteen hold nine tenths and no more."""
-    found = np.asarray(scarce_directions(few(20), jnp.float32(share / 200)))
+    found = np.asarray(scarce_directions(few(20), jnp.float32(share / 200), RobustFit()))
     expected = np.diag([1.0, 0.0, 0.0]) if scarce else np.zeros((3, 3))
     np.testing.assert_allclose(found.T @ found, expected, atol=1e-5)
     assert (np.linalg.norm(found, axis=1) > 0).sum() == scarce
@@ -102,13 +104,15 @@ def test_a_direction_is_scarce_if_the_share_holds_more_than_nine_tenths_of_it(sh
 
 def test_the_decisive_share_rises_from_three_fifths_to_nine_tenths():
     shares = jnp.asarray([0.0, 0.01, 0.025, 0.05, 0.051, 0.2, 0.49])
-    np.testing.assert_allclose(decisive(shares), [0.6, 0.66, 0.75, 0.9, 0.9, 0.9, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(
+        decisive(shares, RobustFit()), [0.6, 0.66, 0.75, 0.9, 0.9, 0.9, 0.9], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("rows", "scarce"), [(1, True), (2, True), (3, True), (4, False)])
 def test_a_small_share_needs_to_hold_less_of_a_direction(rows, scarce):
     """One per cent is two pairs of 200: two of three hold .67 > .66 of it, two of four a half."""
-    found = np.asarray(scarce_directions(few(rows), jnp.float32(0.0101)))
+    found = np.asarray(scarce_directions(few(rows), jnp.float32(0.0101), RobustFit()))
     np.testing.assert_allclose(found.T @ found, np.diag([float(scarce), 0.0, 0.0]), atol=1e-5)
 
 
