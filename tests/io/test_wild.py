@@ -49,7 +49,7 @@ def test_a_file_is_read_rightly_or_refused_with_the_flag_that_helps(outcomes, na
         raise found
     first, *more = found
     assert not first.wrong
-    if not case.refused:
+    if not case.refused or (case.either and not first.refused):
         assert not first.refused
         return
     assert re.search(case.refused, first.refused), first.refused or "it was read"
@@ -75,7 +75,7 @@ def test_most_files_need_no_flag_and_none_is_misread(outcomes):
         for found in outcomes.values()
     )
     assert len(CASES) >= 100
-    assert kinds["read"] / len(CASES) >= 85 / 94 or kinds["read"] == sum(not case.refused for case in CASES)
+    assert kinds["read"] / len(CASES) >= 85 / 94 or kinds["read"] >= sum(not case.refused for case in CASES)
     assert not kinds["misread"]
     assert not kinds["error"]
 

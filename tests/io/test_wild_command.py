@@ -13,7 +13,7 @@ SAID = [
     ("bookkeeping", ("chosen_len", "chosen_id", "chosen_created_at")),
     ("helpsteer3_overall", ("overall_preference",)),
     ("nectar", ("answers", "72")),
-    ("label_studio_json", ("10", "13")),
+    ("label_studio_json", ("4 raters", "completed_by")),
     ("csv_latin1", ("latin-1|Latin-1|cp1252|windows-1252",)),
     ("csv_semicolons_bom", ("semicolon|;",)),
     ("shards", ("24",)),

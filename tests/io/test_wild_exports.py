@@ -15,7 +15,7 @@ def test_what_is_exported_is_what_was_read(tmp_path, name):
     path = case.write(tmp_path / "in")
     options = {"featuriser": "format", **reading(case.flags)}
     pairs = load_pairs(path, **options)
-    before, out = raw.content(path), tmp_path / exported_name(case, path)
+    before, out = raw.content(path), tmp_path / exported_name(path)
     export(pairs, out, {})
     after = raw.content(out)
     assert raw.same(raw.rows_of(before, len(before) - case.lost) if case.lost else before, after)
@@ -23,10 +23,11 @@ def test_what_is_exported_is_what_was_read(tmp_path, name):
     assert case.differs(load_pairs(out, **options)) == ""
 
 
-def exported_name(case, path) -> str:
-    """The same suffixes; a folder, or one of two arrays, becomes a folder."""
-    is_folder = path.is_dir() or "*" in path.name or path.suffix == ".npy"
-    return "out" if is_folder else "out." + path.name.split(".", 1)[1]
+def exported_name(path) -> str:
+    """The same suffixes; shards become one file, and a data set or one of two arrays a folder."""
+    if path.is_dir() and list(path.rglob("*.parquet")):
+        return "out.parquet"
+    return "out" if path.is_dir() or path.suffix == ".npy" else "out." + path.name.split(".", 1)[1]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_a_further_column_comes_last_and_dropped_rows_go(tmp_path, name):
     path = case.write(tmp_path / "in")
     pairs = load_pairs(path, featuriser="format")
     keep = [i % 3 != 1 for i in range(pairs.n_pairs)]
-    out = tmp_path / exported_name(case, path)
+    out = tmp_path / exported_name(path)
     export(pairs, out, {"suspicion": [i / 100 for i in range(pairs.n_pairs)]}, keep=keep)
     again = load_pairs(out, featuriser="format")
     assert again.n_pairs == sum(keep)

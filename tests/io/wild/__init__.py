@@ -4,8 +4,20 @@ from .case import Case, command_line, reading
 from .container_cases import ARROW, FILES, NUMBERS
 from .schema_cases import CHOSEN, RANKED, SIDES, TOOLS
 from .sheet_cases import REFUSED, WORDS
+from .variant_cases import VARIANTS
 
-CASES: tuple[Case, ...] = (*CHOSEN, *SIDES, *TOOLS, *RANKED, *WORDS, *REFUSED, *FILES, *ARROW, *NUMBERS)
+CASES: tuple[Case, ...] = (
+    *CHOSEN,
+    *SIDES,
+    *TOOLS,
+    *RANKED,
+    *WORDS,
+    *REFUSED,
+    *FILES,
+    *ARROW,
+    *NUMBERS,
+    *VARIANTS,
+)
 BY_NAME = {case.name: case for case in CASES}
 
 __all__ = ["BY_NAME", "CASES", "Case", "command_line", "reading"]

@@ -23,6 +23,7 @@ class Case:
     | `facts` | what of them the file holds beside the two sides and ties |
     | `loose`, `distinct` | see `truths.difference` |
     | `refused` | what the sentence says where a reader must ask, else "" |
+    | `either` | a reader may ask or know |
     | `flags` | the command's flags that then help; None where none can |
     | `lost` | how many of the last rows cannot be read, even with the flags |
     """
@@ -39,6 +40,7 @@ class Case:
     refused: str = ""
     flags: dict[str, object] | None = dataclasses.field(default_factory=dict)
     lost: int = 0
+    either: bool = False
 
     def items(self) -> list:
         return self.world(np.random.default_rng(sum(map(ord, self.name))), **self.options)

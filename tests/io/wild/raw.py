@@ -19,7 +19,7 @@ MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-
 def content(path: Path) -> object:
     """Comparable by `same`."""
     if "*" in path.name:
-        return _parts(sorted(path.parent.glob(path.name)))
+        return _joined(sorted(path.parent.glob(path.name)))
     if path.is_dir():
         return _folder(path)
     inner = path.name.removesuffix(path.suffix) if path.suffix in (*OPENERS, ".zst") else path.name
@@ -61,7 +61,7 @@ def _bytes(path: Path) -> bytes:
 
 def _json(data: bytes) -> object:
     """One value, or a list of a value a line."""
-    text = data.decode()
+    text = data.decode("utf-8-sig")
     try:
         return json.loads(text)
     except ValueError:
@@ -107,15 +107,20 @@ def _arrays(path: Path, kind: str) -> dict:
     return dict(sorted(load_file(path).items()))
 
 
-def _parts(files: list[Path]) -> pa.Table:
-    return pa.concat_tables([pq.read_table(file) for file in files])
+def _joined(files: list[Path]) -> object:
+    """Shards, one after the other."""
+    parts = [content(file) for file in files]
+    return (
+        pa.concat_tables(parts) if isinstance(parts[0], pa.Table) else [row for part in parts for row in part]
+    )
 
 
 def _folder(path: Path) -> object:
+    """Of several splits, train alone."""
     if list(path.glob("*.npy")):
         return {side: np.load(path / f"{side}.npy") for side in ("chosen", "rejected")}
-    if list(path.glob("*.parquet")):
-        return _parts(sorted(path.glob("*.parquet")))
+    if shards := sorted(path.rglob("train-*.parquet")):
+        return _joined(shards)
     if (path / "dataset_dict.json").exists():
         return _folder(path / "train")
     import datasets

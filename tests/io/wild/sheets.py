@@ -54,6 +54,14 @@ def scores_of_sides(i, item):
 
 
 @each
+def two_labels(i, item):
+    """A person's and a judge model's, that differ now and then."""
+    judged = -item.vote if i % 4 == 2 else item.vote
+    row = {"prompt": item.prompt, "response_a": item.a, "response_b": item.b}
+    return row | {"judge_verdict": word(judged, "A", "B", ""), "human_verdict": word(item.vote, "A", "B", "")}
+
+
+@each
 def bullets(i, item):
     """Answers that begin with what a spreadsheet takes for a formula."""
     return {"prompt": item.prompt} | {
@@ -117,7 +125,7 @@ def typed(i, item):
         "flag": i % 3 == 0,
     }
     row |= {"tags": [["x"], None, []][i % 3], "nested": [{"a": [i, None], "b": {"c": str(i)}}], "empty": None}
-    return row | {"count": i if i % 5 else None, "small": i % 7}
+    return row | {"count": i if i % 5 else None, "small": i % 7, "flag": i % 3 == 0}
 
 
 @each

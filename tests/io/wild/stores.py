@@ -21,7 +21,7 @@ def _lines(rows: Rows) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def _put(path: Path, content: bytes) -> Path:
+def put(path: Path, content: bytes) -> Path:
     """Compressed where the suffix says so."""
     suffix = path.suffix
     if suffix in OPENERS:
@@ -37,22 +37,22 @@ def _put(path: Path, content: bytes) -> Path:
 
 def jsonl(name: str = "pairs.jsonl", end: str = "\n") -> Callable[[Path, Rows], Path]:
     """One object a line; `name` tells the compression."""
-    return lambda folder, rows: _put(folder / name, _lines(rows).removesuffix(b"\n") + end.encode())
+    return lambda folder, rows: put(folder / name, _lines(rows).removesuffix(b"\n") + end.encode())
 
 
 def json_array(name: str = "pairs.json", **layout) -> Callable[[Path, Rows], Path]:
-    return lambda folder, rows: _put(folder / name, json.dumps(rows, **layout).encode())
+    return lambda folder, rows: put(folder / name, json.dumps(rows, **layout).encode())
 
 
 def json_wrapped(key: str = "data", **beside) -> Callable[[Path, Rows], Path]:
     """An object that holds the array beside other things."""
-    return lambda folder, rows: _put(folder / "pairs.json", json.dumps({**beside, key: rows}).encode())
+    return lambda folder, rows: put(folder / "pairs.json", json.dumps({**beside, key: rows}).encode())
 
 
 def json_columns(folder: Path, rows: Rows) -> Path:
     """What `pandas.DataFrame.to_json` writes by default: {column: {row: cell}}."""
     columns = {name: {str(i): row[name] for i, row in enumerate(rows)} for name in rows[0]}
-    return _put(folder / "pairs.json", json.dumps(columns).encode())
+    return put(folder / "pairs.json", json.dumps(columns).encode())
 
 
 def server_rows(folder: Path, rows: Rows) -> Path:
@@ -63,19 +63,19 @@ def server_rows(folder: Path, rows: Rows) -> Path:
         "num_rows_total": len(rows),
         "partial": False,
     }
-    return _put(folder / "rows.json", json.dumps(wrapped).encode())
+    return put(folder / "rows.json", json.dumps(wrapped).encode())
 
 
 def truncated_jsonl(folder: Path, rows: Rows) -> Path:
     """The last line breaks off in the middle."""
     content = _lines(rows)
-    return _put(folder / "pairs.jsonl", content[: -len(_lines(rows[-1:])) // 2])
+    return put(folder / "pairs.jsonl", content[: -len(_lines(rows[-1:])) // 2])
 
 
 def truncated_table(folder: Path, rows: Rows) -> Path:
     """The last record has lost its last cell."""
     path = table()(folder, rows)
-    return _put(path, path.read_bytes().rpartition(b",")[0] + b"\n")
+    return put(path, path.read_bytes().rpartition(b",")[0] + b"\n")
 
 
 def truncated_gz(folder: Path, rows: Rows) -> Path:
@@ -100,7 +100,7 @@ def table(
             writer.writerow(
                 [*([i] if index else []), *("" if cell is None else cell for cell in row.values())]
             )
-        return _put(folder / name, file.getvalue().encode(encoding))
+        return put(folder / name, file.getvalue().encode(encoding))
 
     return write
 
