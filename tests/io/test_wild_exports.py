@@ -24,10 +24,9 @@ def test_what_is_exported_is_what_was_read(tmp_path, name):
 
 
 def exported_name(path) -> str:
-    """The same suffixes; shards become one file, and a data set or one of two arrays a folder."""
-    if path.is_dir() and list(path.rglob("*.parquet")):
-        return "out.parquet"
-    return "out" if path.is_dir() or path.suffix == ".npy" else "out." + path.name.split(".", 1)[1]
+    """The same suffixes; shards, a data set or one of two arrays become a folder."""
+    is_folder = path.is_dir() or "*" in path.name or path.suffix == ".npy"
+    return "out" if is_folder else "out." + path.name.split(".", 1)[1]
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def _folder(path: Path) -> object:
     """Of several splits, train alone."""
     if list(path.glob("*.npy")):
         return {side: np.load(path / f"{side}.npy") for side in ("chosen", "rejected")}
-    if shards := sorted(path.rglob("train-*.parquet")):
+    if shards := sorted([*path.rglob("train-*.parquet"), *path.glob("part-*")]):
         return _joined(shards)
     if (path / "dataset_dict.json").exists():
         return _folder(path / "train")
