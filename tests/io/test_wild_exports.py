@@ -63,3 +63,44 @@ def test_a_further_column_comes_last_and_dropped_rows_go(tmp_path, name):
     kept = [i for i, stays in enumerate(keep) if stays]
     assert again.texts.chosen == [pairs.texts.chosen[i] for i in kept]
     assert "suspicion" in again.unused
+
+
+VOTED = (
+    "argilla1_label",
+    "argilla2_nested",
+    "label_studio_json",
+    "multipref_jsonl",
+    "helpsteer3",
+    "rater_columns",
+    "long_table",
+    "label_studio_csv",
+    "annotated_twice",
+)
+
+
+@pytest.mark.parametrize("name", VOTED)
+def test_what_several_raters_said_of_a_pair_is_exported_as_votes(tmp_path, name):
+    case = BY_NAME[name]
+    (tmp_path / "in").mkdir()
+    path = case.write(tmp_path / "in")
+    pairs = load_pairs(path, featuriser="format")
+    out = tmp_path / exported_name(path)
+    export(pairs, out, {"suspicion": [0.5] * pairs.n_pairs})
+    found = raw.rows_as_dicts(raw.content(out))
+    said = [tuple(int(float(row[f"votes_{way}"])) for way in ("first", "second", "tie")) for row in found]
+    assert said == tallies(case)
+
+
+def tallies(case) -> list[tuple[int, int, int]]:
+    """For each row how often its first side won, its second, and neither."""
+    counted = []
+    for item in case.items():
+        values = [value for _, value in item.votes]
+        first, second = sum(value > 0 for value in values), sum(value < 0 for value in values)
+        ties = len(values) - first - second
+        if case.name == "annotated_twice":  # the first side of a row is the one that its rater chose
+            counted += [(first, second, ties) if value > 0 else (second, first, ties) for value in values]
+        else:
+            rows = 1 if case.truth(case.items()[:1])[-1].row == 0 else len(values)
+            counted += [(first, second, ties)] * rows
+    return counted

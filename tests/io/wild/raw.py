@@ -84,6 +84,9 @@ def _records(data: bytes) -> list[list[str]]:
         text = data.decode("latin-1")
     head = text.split("\n")[0]
     separator = max(",;\t", key=head.count)
+    lines = [line.split(separator) for line in text.split("\n")[:-1]]
+    if separator == "\t" and len({len(line) for line in lines}) == 1:  # nothing is quoted, or need be
+        return [[separator], *lines]
     return [[separator], *csv.reader(io.StringIO(text, newline=""), delimiter=separator)]
 
 
@@ -126,3 +129,12 @@ def _folder(path: Path) -> object:
     import datasets
 
     return datasets.load_from_disk(str(path)).data.table
+
+
+def rows_as_dicts(found: object) -> list[dict]:
+    """The rows of what `content` gave, by the names of the columns."""
+    if isinstance(found, pa.Table):
+        return found.to_pylist()
+    if found and isinstance(found[0], list):  # the separator, the header and the records
+        return [dict(zip(found[1], record, strict=True)) for record in found[2:]]
+    return list(found)

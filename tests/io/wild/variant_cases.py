@@ -1,6 +1,6 @@
 """The cases of what hands do to the schemas."""
 
-from . import arenas, chosen, sheets, stores, tools, variants, worlds
+from . import arenas, chosen, odd, sheets, stores, tools, variants, worlds
 from .case import Case
 from .truths import by_item, by_vote
 
@@ -57,6 +57,22 @@ NAMES = (
          prompt="history"), stores.jsonl()),
 )  # fmt: skip
 
+ODD = (
+    Case("answers_in_json", odd.answers_in_json, truth=odd.as_written(odd.answers_in_json)),
+    Case("answers_in_json_parquet", odd.answers_in_json, stores.parquet(),
+         truth=odd.as_written(odd.answers_in_json)),
+    Case("tsv_unquoted", odd.begun_by_quotes, odd.unquoted, truth=odd.as_written(odd.begun_by_quotes)),
+    Case("alpaca_eval_weighted", odd.alpaca_eval_weighted, stores.json_array("annotations.json")),
+    Case("three_sides", odd.three_sides, CSV, options=TIES, refused="--chosen", flags=None),
+    Case("ranks_of_sides", odd.ranks_of_sides, CSV, refused="--label", flags=None, either=True),
+    Case("chosen_names_sides", odd.chosen_names_sides, CSV, refused="--label", flags=None, either=True),
+    Case("chosen_names_models", odd.chosen_names_models, refused="--label", flags=None, either=True),
+    Case("experiment", odd.experiment, CSV, refused="--label", flags=None),
+    Case("messages_as_repr", variants.messages_as_repr, CSV),
+    Case("arena_expert", variants.arena_as_text, stores.parquet(), options=TIES),
+    Case("losses_of_sides", odd.losses_of_sides, CSV, refused="--label", flags=None),
+)  # fmt: skip
+
 GAPS = (
     Case("missing_label", variants.emptied(sheets.words("A", "B", column="winner"), "winner", 24),
          refused="--skip-bad",
@@ -93,4 +109,4 @@ PLACES = (
     Case("wsdm_csv_index", arenas.wsdm, stores.table(index=True)),
 )  # fmt: skip
 
-VARIANTS = (*NAMES, *GAPS, *PLACES)
+VARIANTS = (*NAMES, *ODD, *GAPS, *PLACES)

@@ -47,6 +47,12 @@ def arena_as_text(i, item):
 
 
 @each
+def messages_as_repr(i, item):
+    """Lists of messages as pandas writes them into CSV: Python's own words for them."""
+    return {side: str(chosen.dialogue(item.prompt, getattr(item, side))) for side in ("chosen", "rejected")}
+
+
+@each
 def ragged(i, item):
     """Keys that some rows lack."""
     row = chosen.explicit([item])[0]
