@@ -126,7 +126,9 @@ def audit(
     from robust_rlhf_jax.io import Columns
 
     options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}
-    columns = Columns(chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking)
+    columns = Columns(
+        chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking
+    )
     reading = Reading(columns, features, featuriser, embeddings, skip_bad, truncate, split, encoding)
     if dry_run:
         reading.describe(source)
@@ -183,8 +185,12 @@ def describe(
     from robust_rlhf_jax.audit.command import Reading
     from robust_rlhf_jax.io import Columns
 
-    columns = Columns(chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking)
-    Reading(columns, features, "format", embeddings, skip_bad, split=split, encoding=encoding).describe(source)
+    columns = Columns(
+        chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking
+    )
+    Reading(columns, features, "format", embeddings, skip_bad, split=split, encoding=encoding).describe(
+        source
+    )
 
 
 def reproduce(
@@ -254,7 +260,13 @@ def _run(tyro) -> None:
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
     # The sweep's arguments are data first: its file is read before its flags are.
-    commands = {"sweep": SweepArguments, "audit": audit, "describe": describe, "reproduce": reproduce, "report": report}
+    commands = {
+        "sweep": SweepArguments,
+        "audit": audit,
+        "describe": describe,
+        "reproduce": reproduce,
+        "report": report,
+    }
     with harmless_errors(sys.argv):
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):

@@ -49,7 +49,12 @@ class Reading:
 
         **Raises:** as `describe_source`.
         """
-        print("\n".join(harmless(line) for line in str(describe_source(source, self.columns, **self._options())).split("\n")))
+        print(
+            "\n".join(
+                harmless(line)
+                for line in str(describe_source(source, self.columns, **self._options())).split("\n")
+            )
+        )
 
     def _options(self) -> dict:
         names = ("features", "embeddings", "skip_bad", "split", "encoding")

@@ -32,7 +32,9 @@ def describe_source(source: str, columns: Columns | None = None, **options) -> D
     **Raises:** as `read_source`; ValueError for a bundled set or arrays, in which nothing needs to be understood.
     """
     if source in BUNDLED or holds_arrays(Path(source)):
-        raise ValueError(f"{source} holds arrays of trajectories as the package writes them: there are no columns to describe.")
+        raise ValueError(
+            f"{source} holds arrays of trajectories as the package writes them: there are no columns to describe."
+        )
     return describe(Path(source), columns=columns, **options)
 
 

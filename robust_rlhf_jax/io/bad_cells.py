@@ -34,7 +34,11 @@ class BadCell(NamedTuple):
 
 
 def usable_rows(
-    path: Path, n_rows: int, bad: Iterable[BadCell], skip_bad: float, origin: Int[np.ndarray, " N"] | None = None
+    path: Path,
+    n_rows: int,
+    bad: Iterable[BadCell],
+    skip_bad: float,
+    origin: Int[np.ndarray, " N"] | None = None,
 ) -> Int[np.ndarray, " n"]:
     """Rows without a bad cell, in order, where `skip_bad` allows to go on without the others.
 
@@ -56,6 +60,8 @@ def usable_rows(
 
 
 def _how_many(bad: int, n_rows: int, skip_bad: float) -> str:
+    if bad == n_rows:
+        return f" ({bad} of {n_rows} rows are unusable: none is left)"
     if bad == 1 and not skip_bad:
         return ": mend or drop that row, or go on without it by --skip-bad 1"
     more = f"more than --skip-bad {skip_bad:g}; mend them" if skip_bad else f"mend them, or --skip-bad {bad}"

@@ -8,9 +8,11 @@ class Columns:
     """Names of columns, each None where the file's own names decide, and what its labels mean.
 
     `chosen`, `rejected`: the two sides, texts or embeddings; with `label` the first and the second side. `label` may be
-    "none": the first side always won. `rater`, `weight`, `tie`, `id`: who judged, how much it counts, whether it is a tie,
+    "none": the first side always won. `rater`, `weight`, `tie`, `id`: who judged, how much it counts, whether it is a
+    tie,
     which pair it is. `first_is`: the label that means the first side; `tie_is`: the one that means a tie; `scale`: the
-    numbers at which the first and the second side are surest; `ranking`: whether a list called `ranking` holds "ranks" or
+    numbers at which the first and the second side are surest; `ranking`: whether a list called `ranking` holds
+    "ranks" or
     the "order" of the answers.
     """
 

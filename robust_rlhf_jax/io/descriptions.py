@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .drafts import Draft
+from .schemas.sides import PROMPTS
 from .table import Source
 
 EXAMPLES, SHOWN = 3, 300
@@ -27,7 +28,8 @@ class Example:
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie, weight, id
+    """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie,
+    weight, id
     and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three pairs.
     """
 
@@ -50,14 +52,15 @@ class Description:
         roles = self.roles
         prompt = f"prompt: {roles.get('prompt', 'none')}; " if "rejected" in roles else ""
         sides = f"chosen: {roles.get('chosen', 'none')}; rejected: {roles.get('rejected', 'none')}"
-        raters = f"{self.n_raters:,} raters ({roles['rater']})" if "rater" in roles else "no raters"
-        bad = f", {self.n_bad:,} rows skipped" if self.n_bad else ""
+        raters = f"{_number(self.n_raters, 'rater')} ({roles['rater']})" if "rater" in roles else "no raters"
+        bad = f", {_number(self.n_bad, 'row')} skipped" if self.n_bad else ""
         names = ", ".join(list(self.ignored)[:8]) + (", …" if len(self.ignored) > 8 else "")
         return [
-            f"{self.container}, {self.schema}: {self.n_pairs:,} pairs of {self.n_rows:,} rows{bad}",
+            f"{self.container}, {self.schema}: {_number(self.n_pairs, 'pair')} of {_number(self.n_rows, 'row')}{bad}",
             f"{prompt}{sides}; features: {roles['features']}",
-            f"label: {roles.get('label', 'none')}; the second side won {self.n_swapped:,} times",
-            f"{raters}; {self.n_ties:,} ties; id: {roles.get('id', 'none')}; weight: {roles.get('weight', 'none')}",
+            f"label: {roles.get('label', 'none')}; the second side won {_number(self.n_swapped, 'time')}",
+            f"{raters}; {_number(self.n_ties, 'tie')}; id: {roles.get('id', 'none')}; weight: "
+            f"{roles.get('weight', 'none')}",
             f"ignored: {names or 'nothing'}" + "".join(f". {note.rstrip('.')}" for note in self.notes),
         ]
 
@@ -92,19 +95,31 @@ def _roles(draft: Draft) -> dict[str, str]:
     roles = draft.mapped.roles
     text = roles.text or (None, None, None)
     found = dict(zip(("prompt", "chosen", "rejected"), text, strict=True))
-    found |= {"label": roles.label, "rater": roles.rater, "tie": roles.tie, "weight": roles.weight, "id": roles.id}
+    found |= {
+        "label": roles.label,
+        "rater": roles.rater,
+        "tie": roles.tie,
+        "weight": roles.weight,
+        "id": roles.id,
+    }
     if draft.mapped.origin is not None:  # columns of our own making
         made = {"prompt", "first", "second", "strength", "rater"}
-        found = {part: None if name in made else name and name.removesuffix(" of the file") for part, name in found.items()}
-        found["prompt"] = next((n for n in draft.mapped.used if "prompt" in n or n in ("instruction", "question")), None)
+        found = {
+            part: None if name in made else name and name.removesuffix(" of the file")
+            for part, name in found.items()
+        }
+        found["prompt"] = next((n for n in draft.mapped.used if n in (*PROMPTS, "text", "info")), None)
     sides = [pair for columns in (roles.numbers.get(draft.kind, {}),) for pair in columns.values()]
     if roles.text is None and sides:
-        found |= {"chosen": ", ".join(a for a, _ in sides[:4]), "rejected": ", ".join(b for _, b in sides[:4])}
+        found |= {
+            "chosen": ", ".join(a for a, _ in sides[:4]),
+            "rejected": ", ".join(b for _, b in sides[:4]),
+        }
     said = {part: name for part, name in found.items() if name} | roles.said
     if "rejected" not in roles.said and "chosen" in roles.said:
         said["rejected"] = "the other one"
-    count = f"{draft.kind}" if draft.kind == "texts" else f"{len(draft.names)} {draft.kind} ({', '.join(draft.names[:4])}" + (
-        ", …)" if len(draft.names) > 4 else ")")  # fmt: skip
+    names = ", ".join(draft.names[:4]) + (", …" if len(draft.names) > 4 else "")
+    count = "texts" if draft.kind == "texts" else f"{len(draft.names)} {draft.kind} ({names})"
     return said | {"features": count}
 
 
@@ -116,18 +131,25 @@ def _notes(draft: Draft) -> list[str]:
 
 
 def _examples(draft: Draft, ties):
-    """The first pair, one of which the second side won, and a tie, if there are such; then the next."""
-    wanted = [0, *np.flatnonzero(draft.swapped)[:1], *np.flatnonzero(ties)[:1], *range(1, len(draft.rows))]
-    for i in sorted(dict.fromkeys(int(w) for w in wanted[: EXAMPLES + 3]).keys(), key=wanted.index)[:EXAMPLES]:
-        if draft.texts is not None:
-            sides = [_cut(column[i]) for column in (draft.texts.prompt, draft.texts.chosen, draft.texts.rejected)]
-        else:
-            assert draft.numbers is not None
-            order = draft.numbers[::-1] if draft.swapped[i] else draft.numbers
-            sides = ["", *(_vector(side[i], draft.names) for side in order)]
+    """The first pair, one of which the second side won, and a tie, if there are such; then those of other rows."""
+    firsts = np.unique(draft.rows, return_index=True)[1][:EXAMPLES].tolist()
+    wanted = [0, *np.flatnonzero(draft.swapped)[:1].tolist(), *np.flatnonzero(ties)[:1].tolist(), *firsts]
+    of_rows: dict[int, int] = {}
+    for i in wanted:
+        of_rows.setdefault(int(draft.rows[i]), i)
+    for row, i in list(of_rows.items())[:EXAMPLES]:
         label = "a tie" if ties[i] else "the second side won" if draft.swapped[i] else "the first side won"
         rater = None if draft.raters is None else str(draft.raters[i])
-        yield Example(int(draft.rows[i]), *sides, label, rater)
+        yield Example(row, *_shown_sides(draft, i), label, rater)
+
+
+def _shown_sides(draft: Draft, i: int) -> tuple[str, str, str]:
+    """(prompt, chosen, rejected) of a pair, as texts."""
+    if draft.texts is not None:
+        return _cut(draft.texts.prompt[i]), _cut(draft.texts.chosen[i]), _cut(draft.texts.rejected[i])
+    assert draft.numbers is not None
+    first, second = (_vector(side[i], draft.names) for side in draft.numbers)
+    return ("", second, first) if draft.swapped[i] else ("", first, second)
 
 
 def _cut(text: str) -> str:
@@ -135,5 +157,11 @@ def _cut(text: str) -> str:
 
 
 def _vector(values, names) -> str:
-    shown = ", ".join(f"{name} {value:.4g}" for name, value in zip(names[:4], np.asarray(values)[:4], strict=False))
+    shown = ", ".join(
+        f"{name} {value:.4g}" for name, value in zip(names[:4], np.asarray(values)[:4], strict=False)
+    )
     return shown + (", …" if len(names) > 4 else "")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")

@@ -30,7 +30,8 @@ from .texts import Texts
 
 @dataclasses.dataclass(frozen=True)
 class Draft:
-    """What `Pairs` says, with the sides' `numbers` (None for texts) still first and second, and `texts` preferred first."""
+    """What `Pairs` says, with the sides' `numbers` (None for texts) still first and second, and `texts` preferred
+    first."""
 
     file: Table
     mapped: Mapped
@@ -102,13 +103,14 @@ def _draft(file: Table, asked: Columns, kind: str, embeddings, skip_bad: float) 
     kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.origin)
     groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
     swapped = strength[kept] < 0
+    raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
     texts = None if texts is None else turned(texts.take(kept), swapped)
     if numbers is not None and len(kept) < table.n_rows:  # all rows stay memory-mapped
         numbers = (numbers[0][kept], numbers[1][kept])
     usable = set(kept.tolist())
     return Draft(
         file, mapped, kind, kept if mapped.origin is None else mapped.origin[kept], tuple(names), numbers, texts,
-        np.abs(strength[kept]), swapped, *(None if v is None else v[kept] for v in (raters, weights, ids, groups)),
+        np.abs(strength[kept]), swapped, raters, weights, ids, groups,
         unused_columns(file, table, roles, kind, mapped.used), _in_file(bad, usable, mapped.origin),
         None if mapped.second is None else mapped.second[kept],
     )  # fmt: skip

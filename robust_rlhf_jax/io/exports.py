@@ -13,7 +13,6 @@ import numpy as np
 from .containers import BY_SUFFIX, WRITERS, shards
 from .containers.compression import SUFFIXES as COMPRESSED
 from .pairs import Pairs
-from .table import Source
 
 
 def check_export(pairs: Pairs, path: Path, option: str) -> None:
@@ -25,7 +24,8 @@ def check_export(pairs: Pairs, path: Path, option: str) -> None:
         )
     if not source.suffix and path.suffix.lower() in (*BY_SUFFIX, *COMPRESSED):
         raise ValueError(
-            f"{option} {path}: {pairs.path} is several files, which are written as a folder, so give a name without a suffix."
+            f"{option} {path}: {pairs.path} is several files, which are written as a folder, so give a "
+            f"name without a suffix."
         )
     if source.suffix and not path.name.lower().endswith(source.suffix):
         raise ValueError(
@@ -48,9 +48,12 @@ def export(
 ) -> Path:
     """Write the usable rows of `pairs` with further `columns`, one cell a pair; with `keep`, those rows alone.
 
-    Cells, types, the order of columns, what the schema says of them, encoding and compression stay as they are. Two `.npy`
-    files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes one. A row
-    that several pairs come from gets their vote (mean, majority), and where raters judged a pair several times the columns
+    Cells, types, the order of columns, what the schema says of them, encoding and compression stay as they are. Two
+    `.npy`
+    files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes one. A
+    row
+    that several pairs come from gets their vote (mean, majority), and where raters judged a pair several times the
+    columns
     votes_first, votes_second and votes_tie say how often each side won.
 
     **Raises:** ValueError for another suffix, the file itself, or a folder that exists.
@@ -72,13 +75,18 @@ def write_rows(
     members = pairs_by_row(pairs)
     kept = None if keep is None else [bool(k) for k in keep]
     # A row is kept where at least half of its pairs are.
-    rows = [row for row, mine in members.items() if kept is None or 2 * sum(kept[i] for i in mine) >= len(mine)]
-    cells = {name: [_vote([column[i] for i in members[row]]) for row in rows] for name, column in columns.items()}
+    rows = [
+        row for row, mine in members.items() if kept is None or 2 * sum(kept[i] for i in mine) >= len(mine)
+    ]
+    cells = {
+        name: [_vote([column[i] for i in members[row]]) for row in rows] for name, column in columns.items()
+    }
     (shards if "parts" in source.how else WRITERS[source.container]).write(source, path, rows, cells)
 
 
 def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:
-    """{row of the file: its pairs} in the file's order; rows that no pair came from, such as answers without a rival, have
+    """{row of the file: its pairs} in the file's order; rows that no pair came from, such as answers without a rival,
+    have
     none, and unusable rows are left out.
     """
     bad = {cell.row for cell in pairs.bad} - set(pairs.rows.tolist())
@@ -134,7 +142,7 @@ def _sides(pairs: Pairs, i: int) -> tuple[str, str] | None:
     if pairs.texts is None:
         return None
     sides = pairs.texts.chosen[i], pairs.texts.rejected[i]
-    return sides[::-1] if pairs.swapped[i] else sides
+    return (sides[1], sides[0]) if pairs.swapped[i] else sides
 
 
 @contextmanager

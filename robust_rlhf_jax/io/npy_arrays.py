@@ -30,7 +30,9 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
     """
     values = _mapped(path)
     if values.ndim != 1:
-        raise ValueError(f"{path} has the shape {values.shape}: beside the sides give one value for each pair.")
+        raise ValueError(
+            f"{path} has the shape {values.shape}: beside the sides give one value for each pair."
+        )
     return np.asarray(_of_length(path, values, n_rows))
 
 

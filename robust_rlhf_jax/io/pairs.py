@@ -100,7 +100,8 @@ def load_pairs(
     - `path`: the file. A `.npy` file "…chosen….npy" comes with "…rejected….npy".
     - `columns`: which column is what, and what its labels mean, where the file does not say (`Columns`).
     - `features`: "numeric" (`chosen_<name>`, `rejected_<name>`), "embeddings" (the same with lists of numbers),
-      "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": embeddings, texts,
+      "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": embeddings,
+      texts,
       numbers, scores, the first that the file has; scores before texts in RewardBench's output.
     - `featuriser`: what makes features of texts: a name in `FEATURISERS`, the path of a local model, or a `Featuriser`.
     - `embeddings`: two `.npy` files of shape [N, p], read in place of the file's own features.
@@ -169,7 +170,8 @@ def _featurised(draft: Draft, featuriser: str | Featuriser) -> Pairs:
         chosen, rejected = preferred_first(numbers, draft.swapped)
     return Pairs(
         path, draft.file.format, draft.rows, draft.file.n_rows, draft.kind, tuple(names), chosen, rejected, draft.texts,
-        draft.strength, draft.swapped, draft.raters, draft.weights, made, draft.unused, draft.bad, draft.ids, draft.groups,
+        draft.strength, draft.swapped, draft.raters, draft.weights, made, draft.unused, draft.bad,
+        draft.ids, draft.groups,
         draft.mapped.schema, draft.file.source, draft.second_rows,
         describe_draft(draft),
     )  # fmt: skip

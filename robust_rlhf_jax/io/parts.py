@@ -19,7 +19,10 @@ def strengths(table: Table, roles: Roles):
         cells = table.cells(roles.label)
         if roles.tie is not None:  # where the column of ties says so, the label may be missing
             ties, _ = read_ties(table.cells(roles.tie), roles.tie)
-            cells = ["tie" if tie and roles.rule.value(cell) is None else cell for cell, tie in zip(cells, ties, strict=True)]
+            cells = [
+                "tie" if tie and roles.rule.value(cell) is None else cell
+                for cell, tie in zip(cells, ties, strict=True)
+            ]
         strength, bad = read_labels(cells, roles.label, roles.rule)
         bad = [cell for cell in bad if cells[cell.row] != "tie"]
     if roles.tie is not None:
@@ -55,8 +58,8 @@ def numbers_of(table: Table, columns: dict[str, tuple[str, str]]):
         names += [name] if alone else [f"{name}{i}" for i in range(first.shape[1])]
         for side, values in zip(sides, (first, second), strict=True):
             side.append(values)
-    joined = tuple(side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
-    return joined, tuple(names), bad
+    first, second = (side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
+    return (first, second), tuple(names), bad
 
 
 def people_of(table: Table, roles: Roles):
@@ -73,7 +76,9 @@ def ids_of(table: Table, roles: Roles) -> np.ndarray | None:
     return None if roles.id is None else np.array([str(cell) for cell in table.cells(roles.id)])
 
 
-def other_pairs_of_an_id(ids: np.ndarray | None, texts: Texts | None, raters, name: str | None, asked: bool) -> list[BadCell]:
+def other_pairs_of_an_id(
+    ids: np.ndarray | None, texts: Texts | None, raters, name: str | None, asked: bool
+) -> list[BadCell]:
     """The rows whose id, which a caller said is the pair's, an earlier row has with other texts and without a rater."""
     if ids is None or not asked:
         return []
@@ -81,13 +86,18 @@ def other_pairs_of_an_id(ids: np.ndarray | None, texts: Texts | None, raters, na
     bad = []
     for row, one in enumerate(ids):
         first = seen.setdefault(one, row)
-        if first != row and raters is None and (texts is None or pair_key(texts, first) != pair_key(texts, row)):
+        if (
+            first != row
+            and raters is None
+            and (texts is None or pair_key(texts, first) != pair_key(texts, row))
+        ):
             bad.append(BadCell(row, name or "id", f"repeats {str(one)!r} of row {first + 1}"))
     return bad
 
 
 def groups_of(table: Table, roles: Roles, origin, ids, texts: Texts | None, raters) -> np.ndarray | None:
-    """Which pairs hang together: those of one row, of one prompt's answers, of one id, or the same texts; None if none."""
+    """Which pairs hang together: those of one row, of one prompt's answers, of one id, or the same texts; None if
+    none."""
     if roles.group is not None:
         keys = [repr(cell) for cell in table.cells(roles.group)]
     elif ids is not None and len(np.unique(ids)) < len(ids):
@@ -126,7 +136,9 @@ def turned(texts: Texts, swapped) -> Texts:
     return Texts(texts.prompt, *columns)
 
 
-def unused_columns(file: Table, table: Table, roles: Roles, kind: str, used: tuple[str, ...]) -> dict[str, str]:
+def unused_columns(
+    file: Table, table: Table, roles: Roles, kind: str, used: tuple[str, ...]
+) -> dict[str, str]:
     """Why each of the file's columns that is not used is not."""
     mine = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ()), *used}
     reasons = dict(roles.ignored)

@@ -23,7 +23,12 @@ MAGIC = {
     b"SQLite": "a database",
     b"%PDF": "a PDF",
 }
-OWN = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "a zip archive (or a workbook)", ".npy": "a NumPy array"}
+OWN = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".npz": "a zip archive (or a workbook)",
+    ".npy": "a NumPy array",
+}
 BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".npz", ".npy", ".safetensors")
 # What lies beside data and holds none.
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
@@ -38,10 +43,12 @@ def read_table(
 ) -> Table:
     """The rows of a file in one of `CONTAINERS`, of a folder of such files, or of a pattern ("data/*.parquet").
 
-    `split`: which one, where there are several; `encoding`: of texts, where it is not UTF-8; `partner`: the other side's
+    `split`: which one, where there are several; `encoding`: of texts, where it is not UTF-8; `partner`: the other
+    side's
     `.npy` file.
 
-    **Raises:** FileNotFoundError; ImportError without a package that the container needs; ValueError for another suffix,
+    **Raises:** FileNotFoundError; ImportError without a package that the container needs; ValueError for another
+    suffix,
     an empty or damaged file, one that is not what its suffix says, or no rows.
 
     **Example:**
@@ -82,7 +89,9 @@ def _of_file(path: Path, how: dict[str, Any]) -> Table:
     path = existing_file(path, tuple(BY_SUFFIX))
     inner = Path(without_compression(path)).suffix.lower()
     if inner in BINARY and path.suffix.lower() in COMPRESSED:
-        raise ValueError(f"{path} is a compressed {inner} file: decompress it first, since {inner} compresses itself.")
+        raise ValueError(
+            f"{path} is a compressed {inner} file: decompress it first, since {inner} compresses itself."
+        )
     _check_content(path, inner)
     table = BY_SUFFIX[inner].read(path, how)
     suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
@@ -96,10 +105,18 @@ def _of_several(path: Path, how: dict[str, Any]) -> Table:
             return folder.read(path, how)
         files = [file for file in sorted(path.rglob("*")) if _holds_data(file)]
     else:
-        files = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if _holds_data(Path(name))]
+        files = [
+            Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if _holds_data(Path(name))
+        ]
     if not files:
-        what = "is a folder without an Arrow data set, arrays or files of pairs" if path.is_dir() else "names no file of pairs"
-        raise ValueError(f"{path} {what}: give one that has {', '.join(BY_SUFFIX)} files or that save_to_disk wrote.")
+        what = (
+            "is a folder without an Arrow data set, arrays or files of pairs"
+            if path.is_dir()
+            else "names no file of pairs"
+        )
+        raise ValueError(
+            f"{path} {what}: give one that has {', '.join(BY_SUFFIX)} files or that save_to_disk wrote."
+        )
     for file in files:
         existing_file(file, tuple(BY_SUFFIX))
         _check_content(file, Path(without_compression(file)).suffix.lower())

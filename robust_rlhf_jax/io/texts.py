@@ -36,7 +36,9 @@ def read_texts(
     """
     rows, bad = [], []
     for row, (first, second) in enumerate(zip(chosen, rejected, strict=True)):
-        given, first, second = (messages_of(cell) for cell in (None if prompts is None else prompts[row], first, second))
+        given, first, second = (
+            messages_of(cell) for cell in (None if prompts is None else prompts[row], first, second)
+        )
         sides = {names[1]: first, names[2]: second}
         sides |= {} if names[0] is None or given is None else {names[0]: given}
         wrong = [BadCell(row, name, why) for name, cell in sides.items() if (why := _wrong(cell))]
@@ -71,7 +73,10 @@ def messages_of(cell):
 
 def _are_messages(found) -> bool:
     found = found if isinstance(found, list) else [found]
-    return bool(found) and all(isinstance(m, dict) and ({"role", "content"} <= m.keys() or {"from", "value"} <= m.keys()) for m in found)
+    return bool(found) and all(
+        isinstance(m, dict) and ({"role", "content"} <= m.keys() or {"from", "value"} <= m.keys())
+        for m in found
+    )
 
 
 def _message(entry):
@@ -149,7 +154,11 @@ def _content(message: dict) -> str:
     """The texts of a message, and the calls of tools that it makes."""
     content = message.get("content")
     if isinstance(content, list):  # parts, of which some are texts
-        parts = (part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict))
+        parts = (
+            part if isinstance(part, str) else part.get("text")
+            for part in content
+            if isinstance(part, str | dict)
+        )
         content = "\n".join(part for part in parts if part)
     calls = message.get("tool_calls") or message.get("function_call")
     said = [content] if isinstance(content, str) and content else []

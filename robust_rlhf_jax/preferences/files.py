@@ -57,7 +57,8 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
 def load(path: str | os.PathLike) -> PreferenceData:
     """Read and check preference data: arrays that `save` wrote, or a file of numbers (schema: docs/data.md).
 
-    Tables with columns `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs` reads,
+    Tables with columns `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs`
+    reads,
     become data of horizon 1 by `preferences_from_features`. Without x64 JAX holds float64 numbers as float32.
 
     **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a

@@ -5,6 +5,7 @@ instead of suffixes.
 """
 
 from types import ModuleType
+from typing import Any
 
 from . import (
     array_files,
@@ -21,10 +22,11 @@ CONTAINERS: tuple[ModuleType, ...] = (
     delimited, json_texts, parquet_files, arrow_files, array_files, named_arrays, arrow_folders, npy_folders
 )  # fmt: skip
 BY_SUFFIX: dict[str, ModuleType] = {suffix: module for module in CONTAINERS for suffix in module.SUFFIXES}
-FOLDERS = tuple(module for module in CONTAINERS if hasattr(module, "holds"))
+FOLDERS: tuple[Any, ...] = tuple(module for module in CONTAINERS if hasattr(module, "holds"))
 # What writes a table again, by the container that its source names.
 WRITERS: dict[str, ModuleType] = {
-    "csv": delimited, "jsonl": json_texts, "parquet": parquet_files, "arrow": arrow_files, "arrow folder": arrow_folders,
+    "csv": delimited, "jsonl": json_texts, "parquet": parquet_files, "arrow": arrow_files,
+    "arrow folder": arrow_folders,
     "npy": array_files, "npz": named_arrays, "safetensors": named_arrays,
 }  # fmt: skip
 

@@ -19,7 +19,9 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     """Two files "…chosen….npy" and "…rejected….npy", by the name of the first."""
     other = Path(how["partner"]) if how.get("partner") else partner(path)
     first, second = npy_pair(path, other)
-    return Table(Source(path, (path, other), NAME), dict(zip(SIDES, (first, second), strict=True)), len(first))
+    return Table(
+        Source(path, (path, other), NAME), dict(zip(SIDES, (first, second), strict=True)), len(first)
+    )
 
 
 def npy_pair(chosen: Path, rejected: Path, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -92,5 +94,3 @@ def nonfinite_cells(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[B
                 column = int(np.argmax(bad[row])) + 1
                 found.append(BadCell(start + int(row), f"{column} of {name}", "is not a finite number"))
     return found
-
-

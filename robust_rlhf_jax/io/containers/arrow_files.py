@@ -34,7 +34,9 @@ def read_part(file: Path):
     import pyarrow as pa
 
     with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source).read_all() if _is_file(file) else pa.ipc.open_stream(source).read_all()
+        return (
+            pa.ipc.open_file(source).read_all() if _is_file(file) else pa.ipc.open_stream(source).read_all()
+        )
 
 
 def _is_file(path: Path) -> bool:

@@ -41,7 +41,9 @@ def class_names(metadata) -> dict[str, list[str]]:
     return {
         name: [str(word) for word in feature["names"]]
         for name, feature in found.items()
-        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and isinstance(feature.get("names"), list)
+        if isinstance(feature, dict)
+        and feature.get("_type") == "ClassLabel"
+        and isinstance(feature.get("names"), list)
     }
 
 
@@ -102,6 +104,9 @@ def features_of(table, names) -> dict:
     """What `datasets` calls plain columns."""
     words = {"double": "float64", "float": "float32"}
     return {
-        n: {"dtype": words.get(str(table.schema.field(n).type), str(table.schema.field(n).type)), "_type": "Value"}
+        n: {
+            "dtype": words.get(str(table.schema.field(n).type), str(table.schema.field(n).type)),
+            "_type": "Value",
+        }
         for n in names
     }

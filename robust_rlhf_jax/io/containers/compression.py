@@ -46,7 +46,8 @@ def open_bytes(path: Path, compression: str) -> Iterator[BinaryIO]:
         if not compression:
             raise
         raise ValueError(
-            f"{path} is compressed by {compression} and damaged or cut short ({str(error).rstrip('.')}): write it again."
+            f"{path} is compressed by {compression} and damaged or cut short ({str(error).rstrip('.')}): "
+            f"write it again."
         ) from None
 
 
@@ -56,7 +57,9 @@ def _reader(path: Path, compression: str) -> BinaryIO:
         return cast(BinaryIO, openers[compression](path, "rb"))
     import pyarrow as pa
 
-    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd"))))
+    return cast(
+        BinaryIO, io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd")))
+    )
 
 
 def open_to_write(path: Path, compression: str) -> BinaryIO:
@@ -68,4 +71,6 @@ def open_to_write(path: Path, compression: str) -> BinaryIO:
         return cast(BinaryIO, openers[compression](path, "wb"))
     import pyarrow as pa
 
-    return cast(BinaryIO, io.BufferedWriter(cast(io.RawIOBase, pa.output_stream(str(path), compression="zstd"))))
+    return cast(
+        BinaryIO, io.BufferedWriter(cast(io.RawIOBase, pa.output_stream(str(path), compression="zstd")))
+    )

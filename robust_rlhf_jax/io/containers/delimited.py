@@ -24,6 +24,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     letters = letters_of(path, compression, how.get("encoding"))
     delimiter = _delimiter(path, compression, letters)
     own = {"letters": letters, "delimiter": delimiter, "ends": _line_ends(path, compression, letters)}
+    own["quoted"] = _quoted(path, compression, letters, delimiter)
     source = Source(path, (path,), NAME, "", compression, own)
     records = _records(source)
     header = _names(path, next(records, None))
@@ -49,7 +50,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     place = {row: i for i, row in enumerate(rows)}
     encoding = source.how["letters"].encoding
     with write_text(path, source.compression, encoding) as file:
-        writer = csv.writer(file, delimiter=source.how["delimiter"], lineterminator=source.how["ends"])
+        writer = csv.writer(file, lineterminator=source.how["ends"], **_style(source.how))
         writer.writerow([*(header[i] for i in kept), *extra])
         for number, record in enumerate(records):
             if number in place:
@@ -74,7 +75,7 @@ def _records(source: Source) -> Iterator[list[str]]:
     letters, path = source.how["letters"], source.file
     try:
         with open_text(path, source.compression, letters) as file:
-            yield from (row for row in csv.reader(file, delimiter=source.how["delimiter"]) if row)
+            yield from (row for row in csv.reader(file, **_style(source.how)) if row)
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
     finally:
@@ -105,6 +106,35 @@ def _width(lines: list[str], delimiter: str) -> int:
     return len(records[0]) if alike > 0.8 * len(records) else 0
 
 
+def _style(how: dict[str, Any]) -> dict[str, Any]:
+    plain = {} if how["quoted"] else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    return {"delimiter": how["delimiter"], **plain}
+
+
+def _quoted(path: Path, compression: str, letters: Letters, delimiter: str) -> bool:
+    """Whether quotation marks enclose cells; not where they are letters: each line has the cells of the header as it
+    is, and by the rules of quotation it is broken, or cells would swallow lines. One that opens in the last line is
+    cut.
+    """
+    width, lines, marks, odd = 0, 0, False, []
+    with open_text(path, compression, letters) as file:
+        for line in file:
+            if not line.strip("\r\n"):
+                continue
+            lines, width = lines + 1, width or line.count(delimiter)
+            marks = marks or '"' in line
+            odd += [lines] if line.count('"') % 2 else []
+            if line.count(delimiter) != width:
+                return True
+    if not marks or not width or odd == [lines]:
+        return True
+    try:
+        with open_text(path, compression, letters) as file:
+            return lines == sum(1 for row in csv.reader(file, delimiter=delimiter, strict=True) if row)
+    except csv.Error:
+        return False
+
+
 def _line_ends(path: Path, compression: str, letters: Letters) -> str:
     with open_text(path, compression, letters) as file:
         return "\r\n" if file.readline().endswith("\r\n") else "\n"
@@ -118,7 +148,7 @@ def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
     lines, opened, at = 0, False, 0
     with open_text(source.file, source.compression, letters) as file:
         for lines, line in enumerate(file, 1):
-            if line.count('"') % 2:
+            if source.how["quoted"] and line.count('"') % 2:
                 opened = not opened
                 at = lines
     if opened and lines - at > CUT_LINES:

@@ -1,4 +1,5 @@
-"""In which letters a text file is written: UTF-8, UTF-16 and UTF-32 for sure, Latin-1 where nothing speaks against it."""
+"""In which letters a text file is written: UTF-8, UTF-16 and UTF-32 for sure, Latin-1 where nothing speaks against
+it."""
 
 import codecs
 import contextlib
@@ -37,7 +38,11 @@ def letters_of(path: Path, compression: str, asked: str | None = None) -> Letter
     if mark in ("utf-16", "utf-32"):
         return Letters(mark, f"Read as {mark.upper()}.")
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) > 3 and head[start::2].count(0) > 0.6 * len(head[start::2]) and not head[1 - start :: 2].count(0):
+        if (
+            len(head) > 3
+            and head[start::2].count(0) > 0.6 * len(head[start::2])
+            and not head[1 - start :: 2].count(0)
+        ):
             return Letters(name, f"Read as {name.upper()}.")
     encoding = mark or "utf-8"
     place, reason = _first_error(path, compression, "utf-8")
@@ -53,7 +58,9 @@ def _as_asked(path: Path, compression: str, asked: str) -> Letters:
         codecs.lookup(asked)
         place, _ = _first_error(path, compression, asked)
     except (LookupError, ValueError, TypeError):
-        raise ValueError(f"--encoding {asked} is unknown: give one such as utf-8, utf-16, latin-1 or cp1252.") from None
+        raise ValueError(
+            f"--encoding {asked} is unknown: give one such as utf-8, utf-16, latin-1 or cp1252."
+        ) from None
     if place is not None:
         raise ValueError(f"{path} is not {asked} (byte {place}): give another --encoding.")
     return Letters(asked)
@@ -88,7 +95,9 @@ def _one_byte(path: Path, compression: str, place: int) -> Letters:
         content.decode("cp1252")
     except UnicodeDecodeError:
         return Letters("latin-1", "Read as Latin-1, since it is not UTF-8: --encoding names another.")
-    return Letters("cp1252", "Read as Latin-1 (Windows-1252), since it is not UTF-8: --encoding names another.")
+    return Letters(
+        "cp1252", "Read as Latin-1 (Windows-1252), since it is not UTF-8: --encoding names another."
+    )
 
 
 @contextlib.contextmanager

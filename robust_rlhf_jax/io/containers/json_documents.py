@@ -25,21 +25,32 @@ class Document:
 
     @property
     def says(self) -> str:
-        names = {"array": "a JSON array", "columns": "columns", "pandas": "columns by row", "split": "a table in parts"}
+        names = {
+            "array": "a JSON array",
+            "columns": "columns",
+            "pandas": "columns by row",
+            "split": "a table in parts",
+        }
         return names.get(self.kind) or f"a JSON array under the key {self.kind.removeprefix('key ')}"
 
     def rebuilt(self, chosen: list[int], extra: dict[str, list]) -> Any:
         """The document with some of its rows and with further keys."""
         if self.kind == "array" or self.kind.startswith("key "):
-            rows: list = [_with(self.rows[row], {n: c[i] for n, c in extra.items()}) for i, row in enumerate(chosen)]
+            rows: list = [
+                _with(self.rows[row], {n: c[i] for n, c in extra.items()}) for i, row in enumerate(chosen)
+            ]
             if self.kind == "array":
                 return rows
             key = self.kind.removeprefix("key ")
             if self.inner:
-                rows = [self.whole[key][old] | {self.inner: row} for old, row in zip(chosen, rows, strict=True)]
+                rows = [
+                    self.whole[key][old] | {self.inner: row} for old, row in zip(chosen, rows, strict=True)
+                ]
             return self.whole | {key: rows}
         if self.kind == "columns":
-            return {n: [column[row] for row in chosen] for n, column in self.whole.items() if n not in extra} | extra
+            return {
+                n: [column[row] for row in chosen] for n, column in self.whole.items() if n not in extra
+            } | extra
         if self.kind == "pandas":
             labels = list(next(iter(self.whole.values())))
             kept = [labels[row] for row in chosen]
@@ -89,7 +100,11 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
             return Document("array", [whole], [whole])
         raise ValueError(f"{path} is JSON without rows: give an array of objects, or one object per line.")
     kind, rows = found
-    inner = "row" if rows and all(isinstance(row, dict) and {"row", "row_idx"} <= row.keys() for row in rows) else ""
+    inner = (
+        "row"
+        if rows and all(isinstance(row, dict) and {"row", "row_idx"} <= row.keys() for row in rows)
+        else ""
+    )
     rows = [row[inner] for row in rows] if inner else rows
     return Document(kind, whole, rows, len(indent[1]) or None if indent else None, inner)
 
@@ -124,8 +139,13 @@ def _is_split(whole) -> bool:
 
 def _is_row(whole: dict) -> bool:
     """Whether the object is itself a pair: its lists are messages, or answers under a prompt."""
+
     def messages(value):
-        return isinstance(value, list) and value and all(isinstance(m, dict) and ({"role", "from"} & m.keys()) for m in value)
+        return (
+            isinstance(value, list)
+            and value
+            and all(isinstance(m, dict) and ({"role", "from"} & m.keys()) for m in value)
+        )
 
     return any(messages(value) for value in whole.values()) or bool(
         {"prompt", "instruction", "chosen", "rejected", "preferred_output"} & whole.keys()

@@ -28,7 +28,9 @@ def read(path: Path, how: dict[str, Any]) -> Table:
         return _table(source, (_object(line) for line in _lines(source)), notes)
     source.how["document"] = found.kind
     said = f"The file holds {found.says}."
-    return _table(source, ((row if isinstance(row, dict) else None, str(row)) for row in found.rows), (*notes, said))
+    return _table(
+        source, ((row if isinstance(row, dict) else None, str(row)) for row in found.rows), (*notes, said)
+    )
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
@@ -71,7 +73,9 @@ def _lines_of_objects(source: Source) -> bool:
     if row is not None:
         # One line may also be a document: an object around rows.
         return bool(second) or document_of(first, source.file, strict=False) is None
-    return not first.lstrip().startswith(("[", "{")) or (second.lstrip().startswith("{") and _object(second)[0] is not None)
+    return not first.lstrip().startswith(("[", "{")) or (
+        second.lstrip().startswith("{") and _object(second)[0] is not None
+    )
 
 
 def _text(source: Source) -> str:

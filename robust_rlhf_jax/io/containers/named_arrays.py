@@ -54,10 +54,14 @@ def _sides(path: Path, arrays: dict[str, np.ndarray]) -> tuple[str, str]:
         if "chosen" in first and second in arrays:
             if arrays[first].shape != arrays[second].shape or 0 in arrays[first].shape:
                 shapes = f"{arrays[first].shape} and {arrays[second].shape}"
-                raise ValueError(f"{path}: {first} and {second} have the shapes {shapes}: give both alike, [pairs, features].")
+                raise ValueError(
+                    f"{path}: {first} and {second} have the shapes {shapes}: give both alike, [pairs, features]."
+                )
             return first, second
     listed = ", ".join(f"{n} {a.shape}" for n, a in list(arrays.items())[:8]) or "nothing"
-    raise ValueError(f"{path} holds {listed}: call the arrays of the sides chosen and rejected, [pairs, features] each.")
+    raise ValueError(
+        f"{path} holds {listed}: call the arrays of the sides chosen and rejected, [pairs, features] each."
+    )
 
 
 def _numeric(array: np.ndarray) -> bool:
@@ -79,4 +83,6 @@ def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         with safe_open(str(path), framework="numpy") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no readable .safetensors file ({str(error).rstrip('.')}): write it again.") from None
+        raise ValueError(
+            f"{path} is no readable .safetensors file ({str(error).rstrip('.')}): write it again."
+        ) from None

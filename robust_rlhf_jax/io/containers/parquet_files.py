@@ -29,7 +29,9 @@ def table_of(source: Source, table) -> Table:
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
     """The rows of `source`, with types, order and metadata of its columns, its compression, and further columns."""
     pa = _pyarrow()
-    pa.parquet.write_table(with_columns(read_file(source.file), rows, extra), path, compression=_codec(pa, source.file))
+    pa.parquet.write_table(
+        with_columns(read_file(source.file), rows, extra), path, compression=_codec(pa, source.file)
+    )
 
 
 def read_file(path: Path, names: list[str] | None = None):

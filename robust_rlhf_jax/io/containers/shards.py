@@ -24,7 +24,9 @@ def read(path: Path, files: list[Path], readers: dict[str, Any], how: dict[str, 
     files, notes = _of_one_split(path, files, how.get("split"))
     kinds = {Path(without_compression(file)).suffix.lower() for file in files}
     if len(kinds) > 1:
-        raise ValueError(f"{path} holds files of several kinds ({', '.join(sorted(kinds))}): give one of them.")
+        raise ValueError(
+            f"{path} holds files of several kinds ({', '.join(sorted(kinds))}): give one of them."
+        )
     reader = readers[kinds.pop()]
     parts = [reader.read(file, how) for file in files]
     first = parts[0].source
@@ -33,13 +35,21 @@ def read(path: Path, files: list[Path], readers: dict[str, Any], how: dict[str, 
     names = list(dict.fromkeys(name for part in parts for name in part.names))
     lost = next(((n, part.path) for n in names for part in parts if n not in part.names), None)
     if lost is not None and first.container != "jsonl":
-        raise ValueError(f"{path}: {lost[1].name} lacks the column {lost[0]} that other files have: give files of one kind.")
+        raise ValueError(
+            f"{path}: {lost[1].name} lacks the column {lost[0]} that other files have: give files of one kind."
+        )
     bad, start = [], 0
     for part in parts:
         bad += [BadCell(cell.row + start, cell.column, cell.reason) for cell in part.bad]
         start += part.n_rows
     said = (f"{len(files)} files are read as one.",) if len(files) > 1 else ()
-    return Table(source, {name: _joined(parts, name) for name in names}, start, tuple(bad), (*notes, *parts[0].notes, *said))
+    return Table(
+        source,
+        {name: _joined(parts, name) for name in names},
+        start,
+        tuple(bad),
+        (*notes, *parts[0].notes, *said),
+    )
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
@@ -67,7 +77,9 @@ def _joined(parts: list[Table], name: str):
             return columns_of(pa.concat_tables(tables, promote_options="permissive"))[name]
         except pa.ArrowException as error:
             raise ValueError(f"the files hold different types in {name} ({error})") from None
-    return [cell for part in parts for cell in (part.cells(name) if name in part.names else [None] * part.n_rows)]
+    return [
+        cell for part in parts for cell in (part.cells(name) if name in part.names else [None] * part.n_rows)
+    ]
 
 
 def _of_one_split(path: Path, files: list[Path], asked: str | None) -> tuple[list[Path], tuple[str, ...]]:

@@ -14,5 +14,7 @@ def one_split(path: Path, names: list[str], asked: str | None) -> str:
             raise ValueError(f"{path} has no split {asked}: it has {listed}.")
         return asked
     if len(names) > 1:
-        raise ValueError(f"{path} holds the splits {listed}: choose one by --split {names[-1] if 'train' not in names else 'train'}.")
+        raise ValueError(
+            f"{path} holds the splits {listed}: choose one by --split {names[-1] if 'train' not in names else 'train'}."
+        )
     return names[0]

@@ -39,7 +39,11 @@ class FormatFeatures:
 def _counted(text: str) -> tuple[int, ...]:
     """The numbers behind `FORMAT_NAMES`; expressions run only where their letters occur."""
     content = text.encode("utf-8", "surrogatepass")
-    digits = len(content) - len(content.translate(None, ASCII_DIGITS)) if text.isascii() else len(DIGITS.findall(text))
+    digits = (
+        len(content) - len(content.translate(None, ASCII_DIGITS))
+        if text.isascii()
+        else len(DIGITS.findall(text))
+    )
     listed = "-" in text or "*" in text or "•" in text or (digits and ("." in text or ")" in text))
     return (
         len(text.split()), text.count("\n"), len(BULLETS.findall(text)) if listed else 0,

@@ -25,11 +25,15 @@ def map(table: Table, asked: Columns) -> Mapped:
     """
     fields = _fields(table)
     options = open_sides(fields)
-    questions = {n: q for n, q in _questions(table).items() if asked.label in (None, n, n.removesuffix(".responses"))}
+    questions = {
+        n: q for n, q in _questions(table).items() if asked.label in (None, n, n.removesuffix(".responses"))
+    }
     useful = {n: q for n, q in questions.items() if _compares(q, options)}
     if len(useful) != 1:
         listed = ", ".join(useful or questions)
-        raise ValueError(f"{table.path} has the questions {listed}: name the one that compares the answers by --label.")
+        raise ValueError(
+            f"{table.path} has the questions {listed}: name the one that compares the answers by --label."
+        )
     (name, answers), *_ = useful.items()
     prompt = asked.prompt or next((n for n in PROMPTS if n in fields.columns and n not in options), None)
     prompts = [None] * table.n_rows if prompt is None else fields.cells(prompt)
@@ -45,8 +49,16 @@ def map(table: Table, asked: Columns) -> Mapped:
 
     lost = sum(not given for given in answers)
     notes = (f"{lost} records have no submitted answer, and make no pair.",) if lost else ()
-    said = {"chosen": " or ".join(options), "label": f"answers to {name.removesuffix('.responses')}", "rater": "the users"}
-    used = tuple(n for n in (name, *options, prompt, "fields", "responses", f"{name}.users", f"{name}.status") if n in table.columns)
+    said = {
+        "chosen": " or ".join(options),
+        "label": f"answers to {name.removesuffix('.responses')}",
+        "rater": "the users",
+    }
+    used = tuple(
+        n
+        for n in (name, *options, prompt, "fields", "responses", f"{name}.users", f"{name}.status")
+        if n in table.columns
+    )
     flags = Columns(rater=asked.rater, weight=asked.weight, tie=asked.tie, id=asked.id)
     return of_rows(table, NAME, rows(), used, said, flags, notes=notes)
 
@@ -57,7 +69,9 @@ def _fields(table: Table) -> Table:
         return table
     found = [cell if isinstance(cell := structured(c), dict) else {} for c in table.cells("fields")]
     names = dict.fromkeys(name for row in found for name in row)
-    return Table(Source(table.path, (), "jsonl"), {n: [row.get(n) for row in found] for n in names}, len(found))
+    return Table(
+        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in found] for n in names}, len(found)
+    )
 
 
 def _questions(table: Table) -> dict[str, list[list[tuple[str, Any]]]]:
@@ -70,7 +84,8 @@ def _questions(table: Table) -> dict[str, list[list[tuple[str, Any]]]]:
     for name in table.names:
         if RESPONSES.match(name):
             users, status = (
-                table.cells(f"{name}.{part}") if has(table, f"{name}.{part}") else [None] * table.n_rows for part in ("users", "status")
+                table.cells(f"{name}.{part}") if has(table, f"{name}.{part}") else [None] * table.n_rows
+                for part in ("users", "status")
             )
             found[name] = [_parallel(*cells) for cells in zip(table.cells(name), users, status, strict=True)]
         elif has(table, f"{name}-suggestion") or _is_version_1(table.first(name)):
@@ -113,7 +128,11 @@ def _judged(value: Any, options: tuple[str, ...], texts: tuple, who: str) -> lis
     if places:
         known = [(at[word(name)], place) for name, place in places if word(name) in at]
         known.sort()
-        made = pairs_of([texts[i] for i, _ in known], [-float(place) for _, place in known]) if len(known) > 1 else ()
+        made = (
+            pairs_of([texts[i] for i, _ in known], [-float(place) for _, place in known])
+            if len(known) > 1
+            else ()
+        )
         return [pair._replace(rater=who) for pair in made]
     if isinstance(value, str) and len(options) == 2:
         way = word_rule((options[0], options[1])).value(value)
@@ -126,4 +145,8 @@ def _places(value: Any) -> list[tuple[str, float]]:
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
         return [(name, float(i)) for i, name in enumerate(value)]
     entries = records(value)
-    return [(str(e["value"]), float(e["rank"])) for e in entries if {"value", "rank"} <= e.keys() and e["rank"] is not None]
+    return [
+        (str(e["value"]), float(e["rank"]))
+        for e in entries
+        if {"value", "rank"} <= e.keys() and e["rank"] is not None
+    ]

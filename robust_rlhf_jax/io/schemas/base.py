@@ -42,7 +42,8 @@ class Roles:
 @dataclasses.dataclass(frozen=True)
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
-    of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the file's
+    of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
+    file's
     columns that take part.
     """
 
@@ -99,7 +100,14 @@ def of_rows(
         if isinstance(judged, str):
             bad.append(BadCell(len(origin), used[0] if used else "", judged))
         for pair in pairs:
-            mine = (prompt, pair.first, pair.second, pair.strength, pair.rater, groups[row] if groups else row)
+            mine = (
+                prompt,
+                pair.first,
+                pair.second,
+                pair.strength,
+                pair.rater,
+                groups[row] if groups else row,
+            )
             for column, cell in zip(cells.values(), mine, strict=True):
                 column.append(cell)
             origin.append(row)
@@ -111,7 +119,11 @@ def of_rows(
         origin.append(row)
         seconds.append(row)
     places = np.asarray(origin, int)
-    bad += [BadCell(i, cell.column, cell.reason) for cell in table.bad for i in np.flatnonzero(places == cell.row)]
+    bad += [
+        BadCell(i, cell.column, cell.reason)
+        for cell in table.bad
+        for i in np.flatnonzero(places == cell.row).tolist()
+    ]
     more = {part: name for part, name in asked.names().items() if part in ("rater", "weight", "tie", "id")}
     more |= {} if ids is None or "id" in more or ids not in table.columns else {"id": ids}
     for part, name in more.items():
@@ -119,11 +131,10 @@ def of_rows(
         cells[f"{part} of the file"] = [column[row] for row in origin]
     made = Table(table.source, cells, len(origin), tuple(bad), table.notes)
     has_rater = any(rater is not None for rater in cells["rater"])
-    roles = Roles(
-        ("prompt", "first", "second"), {}, "strength", READY,
-        "rater of the file" if "rater" in more else "rater" if has_rater else None,
-        *(f"{part} of the file" if part in more else None for part in ("weight", "tie", "id")), "group", said,
-    )  # fmt: skip
+    rater = "rater of the file" if "rater" in more else "rater" if has_rater else None
+    weight, tie, one = (f"{part} of the file" if part in more else None for part in ("weight", "tie", "id"))
+    text = ("prompt", "first", "second")
+    roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
     second = None if seconds == origin else np.asarray(seconds, int)
     return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second)
 

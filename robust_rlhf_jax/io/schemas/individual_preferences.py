@@ -29,7 +29,9 @@ def map(table: Table, asked: Columns) -> Mapped:
             if any(not isinstance(s, int | float) or not -3 <= s <= 3 for s in scores if s is not None):
                 yield row, asked_for, f"holds a {key} that is not between -3 and 3"
                 continue
-            judged = [Judged(a, b, -float(s), f"annotator {i + 1}") for i, s in enumerate(scores) if s is not None]
+            judged = [
+                Judged(a, b, -float(s), f"annotator {i + 1}") for i, s in enumerate(scores) if s is not None
+            ]
             yield row, asked_for, judged or "holds no preference"
 
     said = {

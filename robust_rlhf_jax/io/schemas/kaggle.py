@@ -26,7 +26,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts = [None] * table.n_rows if prompt is None else [_turns(cell) for cell in table.cells(prompt)]
 
     def rows():
-        for row, (asked_for, a, b, told) in enumerate(zip(prompts, *sides, zip(*flags, strict=True), strict=True)):
+        for row, (asked_for, a, b, told) in enumerate(
+            zip(prompts, *sides, zip(*flags, strict=True), strict=True)
+        ):
             if None in told or sum(told) > 1 or (tie and sum(told) != 1):
                 yield row, asked_for, f"has not one 1 among {', '.join(names)}"
             else:

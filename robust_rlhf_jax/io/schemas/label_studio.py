@@ -13,7 +13,9 @@ WAYS = {"left": 1.0, "right": -1.0, "tie": 0.0, "equal": 0.0, "none": 0.0}
 
 def recognise(table: Table) -> bool:
     if has(table, "data", "annotations"):
-        return isinstance(structured(table.first("data")), dict) and bool(_results(records(table.first("annotations"))))
+        return isinstance(structured(table.first("data")), dict) and bool(
+            _results(records(table.first("annotations")))
+        )
     return _selected_column(table) is not None and len(open_sides(table)) == 2
 
 
@@ -25,13 +27,18 @@ def map(table: Table, asked: Columns) -> Mapped:
 def _map_nested(table: Table, asked: Columns) -> Mapped:
     data = [found if isinstance(found := structured(cell), dict) else {} for cell in table.cells("data")]
     names = dict.fromkeys(name for row in data for name in row)
-    inner = Table(Source(table.path, (), "jsonl"), {n: [row.get(n) for row in data] for n in names}, len(data))
+    inner = Table(
+        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in data] for n in names}, len(data)
+    )
     sides = _two(inner, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if n in names and n not in sides), None)
 
     def rows():
         for row, cell in enumerate(table.cells("annotations")):
-            judged = [Judged(*(data[row].get(s) for s in sides), way, who) for who, way in _results(records(cell))]
+            judged = [
+                Judged(data[row].get(sides[0]), data[row].get(sides[1]), way, who)
+                for who, way in _results(records(cell))
+            ]
             yield row, data[row].get(prompt) if prompt else None, judged
 
     said = {"prompt": f"{prompt} in data", "chosen": f"{sides[0]} (left) or {sides[1]} (right) in data",
@@ -55,10 +62,17 @@ def _map_flat(table: Table, asked: Columns) -> Mapped:
     def rows():
         for row, cell in enumerate(table.cells(column)):
             way = _way(cell)
-            pair = Judged(first[row], second[row], way or 0.0, None if raters[row] is None else str(_person(raters[row])))
+            pair = Judged(
+                first[row],
+                second[row],
+                way or 0.0,
+                None if raters[row] is None else str(_person(raters[row])),
+            )
             yield row, prompts[row], [pair] if way is not None else f"holds {cell!r}, neither left nor right"
 
-    said = {"chosen": f"{sides[0]} (left) or {sides[1]} (right)", "label": column} | ({"rater": who} if who else {})
+    said = {"chosen": f"{sides[0]} (left) or {sides[1]} (right)", "label": column} | (
+        {"rater": who} if who else {}
+    )
     used = (column, *sides, *(n for n in (prompt, who) if n))
     # One task is judged by several annotators, a row each.
     ids = table.cells("id") if has(table, "id") else list(range(table.n_rows))
@@ -99,7 +113,8 @@ def _two(inner: Table, asked: Columns, table: Table) -> tuple[str, str]:
     found = open_sides(inner)
     if len(found) != 2:
         raise ValueError(
-            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): name them by --chosen "
+            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): "
+            f"name them by --chosen "
             "and --rejected."
         )
     return found[0], found[1]

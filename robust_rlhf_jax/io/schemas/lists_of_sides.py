@@ -1,8 +1,9 @@
-"""Several chosen and several rejected answers in a row (RewardBench 2), or both in one list (LLaMA-Factory's ranking)."""
+"""Several chosen and several rejected answers in a row (RewardBench 2), or both in one list (LLaMA-Factory's
+ranking)."""
 
 from ..columns import Columns
 from ..table import Table
-from .base import Judged, Mapped, has, of_rows, structured
+from .base import Judged, Mapped, has, of_rows
 from .plain import check_asked, prompt_of
 
 NAME = "lists of chosen and rejected"
@@ -11,7 +12,9 @@ NAME = "lists of chosen and rejected"
 def recognise(table: Table) -> bool:
     if has(table, "chosen", "rejected"):
         return all(_texts(table.first(name)) for name in ("chosen", "rejected"))
-    return has(table, "instruction", "output") and all(len(_list(c)) == 2 and _texts(c) for c in table.some("output") if c)
+    return has(table, "instruction", "output") and all(
+        len(_list(c)) == 2 and _texts(c) for c in table.some("output") if c
+    )
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -37,8 +40,8 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _list(cell) -> list:
-    found = structured(cell)
-    return found if isinstance(found, list) else []
+    """Lists alone: a text that is JSON may be the answer itself."""
+    return cell if isinstance(cell, list) else []
 
 
 def _texts(cell) -> bool:

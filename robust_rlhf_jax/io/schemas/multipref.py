@@ -29,11 +29,24 @@ def map(table: Table, asked: Columns) -> Mapped:
             for number, entry in enumerate(entry for cell in cells for entry in records(cell)):
                 told = entry.get("overall_pref")
                 value = None if told is None else rule.value(told)
-                unknown = unknown or (f"holds the unknown overall_pref {told!r}" if value is None and told else "")
+                unknown = unknown or (
+                    f"holds the unknown overall_pref {told!r}" if value is None and told else ""
+                )
                 if value is not None:
-                    judged.append(Judged(first[row], second[row], value, str(entry.get("evaluator") or f"annotator {number + 1}")))
+                    judged.append(
+                        Judged(
+                            first[row],
+                            second[row],
+                            value,
+                            str(entry.get("evaluator") or f"annotator {number + 1}"),
+                        )
+                    )
             yield row, prompts[row], unknown or judged or "holds no overall_pref"
 
-    said = {"chosen": "completion_a or completion_b", "label": f"overall_pref in {' and '.join(lists)}", "rater": "evaluator"}
+    said = {
+        "chosen": "completion_a or completion_b",
+        "label": f"overall_pref in {' and '.join(lists)}",
+        "rater": "evaluator",
+    }
     used = (*lists, *SIDES, *((prompt,) if prompt else ()))
     return of_rows(table, NAME, rows(), used, said, asked)

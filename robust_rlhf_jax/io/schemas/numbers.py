@@ -27,12 +27,18 @@ class NoSides(ValueError):
     """A file without anything that is chosen or rejected."""
 
 
-def find_numbers(table: Table, sides: tuple[str, str] | None) -> tuple[dict[str, dict[str, tuple[str, str]]], dict[str, str]]:
+def find_numbers(
+    table: Table, sides: tuple[str, str] | None
+) -> tuple[dict[str, dict[str, tuple[str, str]]], dict[str, str]]:
     """({kind: {feature: (first column, second column)}}, why others are none); `sides`: the columns of texts, if any.
 
     **Raises:** ValueError for a feature of one side alone, where the file has no texts.
     """
-    numbers: dict[str, dict[str, tuple[str, str]]] = {"embeddings": {}, "numeric": {}, "scores": _scores(table)}
+    numbers: dict[str, dict[str, tuple[str, str]]] = {
+        "embeddings": {},
+        "numeric": {},
+        "scores": _scores(table),
+    }
     ignored: dict[str, str] = {}
     taken = {name for pair in numbers["scores"].values() for name in pair} | set(sides or ())
     for name in table.names:
@@ -44,7 +50,9 @@ def find_numbers(table: Table, sides: tuple[str, str] | None) -> tuple[dict[str,
             continue
         if partner not in table.columns:
             if sides is None:
-                raise ValueError(f"{table.path} lacks the column {partner}: every feature needs chosen_ and rejected_.")
+                raise ValueError(
+                    f"{table.path} lacks the column {partner}: every feature needs chosen_ and rejected_."
+                )
             ignored[name] = f"there is no {partner} beside it"
         elif side == "chosen":
             kind = _kind(table, name, partner, sides is not None)
@@ -92,7 +100,7 @@ def _partner(name: str) -> tuple[str, str, str]:
 
 
 def _kind(table: Table, name: str, partner: str, with_texts: bool) -> str:
-    """"embeddings" or "numeric", or why neither."""
+    """ "embeddings" or "numeric", or why neither."""
     cells = [structured(cell) for cell in (table.first(name), table.first(partner))]
     if any(holds_numbers(cell) for cell in cells):
         if with_texts and not (VECTORS.search(name) and _one_width(table, name)):
@@ -115,7 +123,12 @@ def _scores(table: Table) -> dict[str, tuple[str, str]]:
 
 def _token_ids(table: Table, name: str) -> bool:
     cell = structured(table.first(name))
-    return isinstance(cell, list) and bool(cell) and all(type(v) is int for v in cell) and not _one_width(table, name)
+    return (
+        isinstance(cell, list)
+        and bool(cell)
+        and all(type(v) is int for v in cell)
+        and not _one_width(table, name)
+    )
 
 
 def _one_width(table: Table, name: str) -> bool:

@@ -11,20 +11,50 @@ from .plain import check_asked, prompt_of
 
 NAME = "ranking"
 ANSWER_LISTS = (
-    "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples", "choices",
+    "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
+    "choices",
     "all_responses", "ranked_responses", "texts",
 )  # fmt: skip
-ANSWER_KEYS = ("answer", "response", "text", "completion", "content", "output", "generation", "reply", "message")
-SCORE_KEYS = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", "fine-grained_score", "avg_score")
+ANSWER_KEYS = (
+    "answer",
+    "response",
+    "text",
+    "completion",
+    "content",
+    "output",
+    "generation",
+    "reply",
+    "message",
+)
+SCORE_KEYS = (
+    "overall_score",
+    "score",
+    "reward",
+    "rating",
+    "overall",
+    "helpfulness",
+    "fine-grained_score",
+    "avg_score",
+)
 RANK_KEYS = ("rank", "ranking_position", "place")
-SCORE_LISTS = ("scores", "rewards", "ratings", "score", "rating", "reward_scores", "rm_scores", "overall_scores")
+SCORE_LISTS = (
+    "scores",
+    "rewards",
+    "ratings",
+    "score",
+    "rating",
+    "reward_scores",
+    "rm_scores",
+    "overall_scores",
+)
 RANK_LISTS, UNCLEAR = ("ranks", "rank"), ("ranking", "rankings", "order")
 # Answers up to which all pairs are made; of more, the best with every other.
 ALL_PAIRS = 10
 
 
 class Found(NamedTuple):
-    """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`: "scores",
+    """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`:
+    "scores",
     "ranks" or "order"; `key`: of the text, where answers are objects.
     """
 
@@ -48,7 +78,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     if found.kind == "unclear":
         raise ValueError(
-            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: say which, by "
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their "
+            f"order: say which, by "
             "--ranking ranks or --ranking order."
         )
     prompt = prompt_of(table, asked, (found.answers,))
@@ -60,9 +91,17 @@ def map(table: Table, asked: Columns) -> Mapped:
             ranked = _ranked(found, cell, by)
             yield row, prompts[row], ranked if isinstance(ranked, str) else list(pairs_of(*ranked))
 
-    best = {"scores": "the highest is the best", "ranks": "the lowest is the best", "order": "the best come first"}[found.kind]
+    best = {
+        "scores": "the highest is the best",
+        "ranks": "the lowest is the best",
+        "order": "the best come first",
+    }[found.kind]
     said = {"chosen": f"answers in {found.answers}, pair by pair", "label": f"{found.by}: {best}"}
-    used = dict.fromkeys((found.answers, found.by, prompt)) if found.key is None else dict.fromkeys((found.answers, prompt))
+    used = (
+        dict.fromkeys((found.answers, found.by, prompt))
+        if found.key is None
+        else dict.fromkeys((found.answers, prompt))
+    )
     name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
         found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
     return of_rows(table, name, rows(), tuple(n for n in used if n), said, asked)
@@ -75,15 +114,20 @@ def find(table: Table, asked: Columns) -> Found | None:
         entries = records(cell)
         if entries:
             key = next((k for k in ANSWER_KEYS if k in entries[0]), None)
-            by = [k for k in (*SCORE_KEYS, *RANK_KEYS) if k in entries[0] and any(_number(e.get(k)) is not None for e in entries)]
-            if asked.label in entries[0]:
+            by = [
+                k
+                for k in (*SCORE_KEYS, *RANK_KEYS)
+                if k in entries[0] and any(_number(e.get(k)) is not None for e in entries)
+            ]
+            if asked.label is not None and asked.label in entries[0]:
                 by = [asked.label]
             if key and by:
                 return Found(name, by[0], "ranks" if by[0] in RANK_KEYS else "scores", key)
         if not isinstance(cell, list) or len(cell) < 2:
             continue
-        beside = [(n, kind) for names, kind in ((SCORE_LISTS, "scores"), (RANK_LISTS, "ranks"), (UNCLEAR, asked.ranking or "unclear"))
-                  for n in _named(table, names) if _numbers(table, n)]  # fmt: skip
+        unclear = asked.ranking or "unclear"
+        kinds = ((SCORE_LISTS, "scores"), (RANK_LISTS, "ranks"), (UNCLEAR, unclear))
+        beside = [(n, kind) for names, kind in kinds for n in _named(table, names) if _numbers(table, n)]
         if asked.label is not None:
             beside = [(n, kind) for n, kind in beside if n == asked.label]
         if beside:
@@ -105,7 +149,9 @@ def pairs_of(answers: list, worth: list[float]) -> Iterator[Judged]:
 def _ranked(found: Found, cell: Any, by: Any) -> tuple[list, list[float]] | str:
     """(answers, what each is worth: more is better), or why there are none."""
     if found.key is not None:
-        entries = [e for e in records(cell) if e.get(found.key) is not None and _number(e.get(found.by)) is not None]
+        entries = [
+            e for e in records(cell) if e.get(found.key) is not None and _number(e.get(found.by)) is not None
+        ]
         answers, values = [e[found.key] for e in entries], [_number(e[found.by]) or 0.0 for e in entries]
     else:
         answers, numbers = structured(cell), structured(by)

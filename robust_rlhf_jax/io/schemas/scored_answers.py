@@ -19,7 +19,7 @@ def recognise(table: Table) -> bool:
     if chosen_sides(table) or open_sides(table):
         return False
     found = _columns(table, None)
-    return found is not None and len(set(map_key(c) for c in table.cells(found[0]))) < table.n_rows
+    return found is not None and len({map_key(c) for c in table.cells(found[0])}) < table.n_rows
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -56,6 +56,12 @@ def map_key(cell) -> str:
 def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
     prompt, answer = named(table, PROMPTS), named(table, ANSWER)
     score = asked or named(table, SCORES)
-    if prompt is None or answer is None or score is None or prompt == answer or not holds_texts(table.first(answer)):
+    if (
+        prompt is None
+        or answer is None
+        or score is None
+        or prompt == answer
+        or not holds_texts(table.first(answer))
+    ):
         return None
     return (prompt, answer, score) if score in table.columns and is_number(table.first(score)) else None

@@ -23,12 +23,28 @@ def map(table: Table, asked: Columns) -> Mapped:
                 yield row, None, "holds no choice between two summaries"
                 continue
             rater = None if workers[row] is None else str(workers[row])
-            prompt = (info.get("post") or info.get("article") or info.get("title")) if isinstance(info, dict) else info
+            prompt = (
+                (info.get("post") or info.get("article") or info.get("title"))
+                if isinstance(info, dict)
+                else info
+            )
             yield row, prompt, [Judged(two[0].get("text"), two[1].get("text"), 1.0 - 2.0 * choice, rater)]
 
-    said = {"chosen": "a text in summaries", "label": "choice: 0 is the first summary, 1 the second", "rater": "worker"}
+    said = {
+        "chosen": "a text in summaries",
+        "label": "choice: 0 is the first summary, 1 the second",
+        "rater": "worker",
+    }
     used = ("choice", "summaries", "info", *(("worker",) if has(table, "worker") else ()))
-    return of_rows(table, NAME, rows(), used, said, asked, groups=[_post(cell, i) for i, cell in enumerate(table.cells("info"))])
+    return of_rows(
+        table,
+        NAME,
+        rows(),
+        used,
+        said,
+        asked,
+        groups=[_post(cell, i) for i, cell in enumerate(table.cells("info"))],
+    )
 
 
 def _post(info, row: int):

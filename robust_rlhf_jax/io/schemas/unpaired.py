@@ -21,12 +21,11 @@ def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError, with the reason."""
     label = named(table, LABELS)
     raise ValueError(
-        f"{table.path} holds single answers with a thumb up or down in {label} (KTO), and no pairs: give a file with chosen and "
+        f"{table.path} holds single answers with a thumb up or down in {label} (KTO), and no pairs: give a "
+        f"file with chosen and "
         "rejected, or name two columns of answers by --chosen and --rejected."
     )
 
 
 def _is_truth(cell) -> bool:
     return isinstance(cell, bool) or str(cell).strip().casefold() in ("true", "false", "0", "1", "0.0", "1.0")
-
-

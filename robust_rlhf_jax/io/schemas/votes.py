@@ -3,17 +3,42 @@
 from typing import Any
 
 from ..columns import Columns
-from ..labels import Rule, rule_for
+from ..label_rules import rule_for
+from ..labels import Rule
 from ..table import Table
 from .base import Judged, Mapped, of_rows, records, structured
 from .plain import prompt_of
 from .sides import IDS, chosen_sides, named, open_sides
 
 NAME = "votes in one column"
-COLUMNS = ("votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
+COLUMNS = ("votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings",
+"choices",
            "individual_preferences", "all_labels", "raw_labels", "responses_by_rater")  # fmt: skip
-WHO = ("rater", "annotator", "user", "user_id", "worker", "worker_id", "evaluator", "annotator_id", "rater_id", "judge", "name")
-WHAT = ("label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected")
+WHO = (
+    "rater",
+    "annotator",
+    "user",
+    "user_id",
+    "worker",
+    "worker_id",
+    "evaluator",
+    "annotator_id",
+    "rater_id",
+    "judge",
+    "name",
+)
+WHAT = (
+    "label",
+    "preference",
+    "choice",
+    "vote",
+    "winner",
+    "preferred",
+    "overall_pref",
+    "value",
+    "answer",
+    "selected",
+)
 
 
 def recognise(table: Table) -> bool:
@@ -30,8 +55,20 @@ def map(table: Table, asked: Columns) -> Mapped:
     rule = rule_for([vote for row in votes for _, vote in row], name, (first, second), asked)
     sides = list(zip(table.cells(first), table.cells(second), strict=True))
     rows = ((row, prompts[row], _judged(votes[row], sides[row], rule)) for row in range(table.n_rows))
-    said = {"chosen": f"{first} or {second}", "label": f"votes in {name}: {rule.says}", "rater": "as the votes say, or their place"}
-    return of_rows(table, NAME, rows, (name, first, second, *((prompt,) if prompt else ())), said, asked, ids=named(table, IDS))
+    said = {
+        "chosen": f"{first} or {second}",
+        "label": f"votes in {name}: {rule.says}",
+        "rater": "as the votes say, or their place",
+    }
+    return of_rows(
+        table,
+        NAME,
+        rows,
+        (name, first, second, *((prompt,) if prompt else ())),
+        said,
+        asked,
+        ids=named(table, IDS),
+    )
 
 
 def _judged(votes: list[tuple[str, Any]], sides: tuple[Any, Any], rule: Rule) -> list[Judged] | str:

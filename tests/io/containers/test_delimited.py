@@ -23,7 +23,9 @@ def test_what_is_written_is_what_was_read(tmp_path):
     assert out.read_text() == 'id,text,keep\n007,"a, ""b""\nc",True\n008,=1,False\n'
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", "\t"), ("a.csv", "|")])
+@pytest.mark.parametrize(
+    ("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", "\t"), ("a.csv", "|")]
+)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_every_delimiter_and_encoding_is_found_and_kept(tmp_path, name, delimiter, encoding, ends):
@@ -45,7 +47,7 @@ def test_latin_1_is_said_and_damaged_utf_8_is_not_taken_for_it(tmp_path):
     assert read_table(path, encoding="latin-1").cells("chosen")[0] == "Süß, nicht?"
     good = written(tmp_path / "b.csv", ",", "utf-8").read_bytes()
     (tmp_path / "b.csv").write_bytes(good.replace("ü".encode(), b"\xfc"))
-    with pytest.raises(ValueError, match="cannot be read as UTF-8 .* name its --encoding"):
+    with pytest.raises(ValueError, match=r"cannot be read as UTF-8 .* name its --encoding"):
         read_table(tmp_path / "b.csv")
     assert read_table(tmp_path / "b.csv", encoding="latin-1").n_rows == 2
     with pytest.raises(ValueError, match="--encoding nonsense is unknown"):
@@ -63,9 +65,9 @@ def test_an_index_without_a_name_is_kept(tmp_path):
 def test_a_row_that_is_cut_short_is_said(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('prompt,chosen,rejected\np,x,y\nq,z,"w and')
-    with pytest.raises(ValueError, match="row 2 is cut short: .*--skip-bad 1"):
+    with pytest.raises(ValueError, match=r"row 2 is cut short: .*--skip-bad 1"):
         load_pairs(path)
     assert load_pairs(path, skip_bad=1, featuriser="format").n_pairs == 1
-    path.write_text("prompt,chosen,rejected\np,x,y\nq,\"z\n" + "a,b,c\n" * 1000)
+    path.write_text('prompt,chosen,rejected\np,x,y\nq,"z\n' + "a,b,c\n" * 1000)
     with pytest.raises(ValueError, match="quotation mark in line 3 never ends"):
         load_pairs(path)

@@ -10,18 +10,22 @@ from robust_rlhf_jax.io.featurisers import FORMAT_NAMES, FormatFeatures, HashedN
 from robust_rlhf_jax.io.texts import Texts
 
 TEXTS = [
-    "", "a", "One two two THREE", "naïve Größe 東京 東京 1984", "x" * 500, "- a\n* b\n 1. c\n12) d\n•\te", "# H\n#no\n### K\n",
+    "", "a", "One two two THREE", "naïve Größe 東京 東京 1984", "x" * 500, "- a\n* b\n 1. c\n12) d\n•\te",
+    "# H\n#no\n### K\n",
     "**bold** `code` ?! 3.14 ٣", "snake_case don't e-mail", "\n\n", "a\u2028b c", "😀 ok ok",
 ]  # fmt: skip
 EXPRESSIONS = {
-    "log_lines": r"\n", "log_bullets": r"(?m)^\s*(?:[-*•]|\d+[.)])\s", "log_headings": r"(?m)^#{1,6}\s", "log_bold": r"\*\*",
-    "log_code": r"`", "log_digits": r"\d", "log_questions": r"\?", "log_exclamations": r"!", "log_capitals": r"[A-Z]",
+    "log_lines": r"\n", "log_bullets": r"(?m)^\s*(?:[-*•]|\d+[.)])\s", "log_headings": r"(?m)^#{1,6}\s",
+    "log_bold": r"\*\*", "log_code": r"`", "log_digits": r"\d", "log_questions": r"\?", "log_exclamations": r"!",
+    "log_capitals": r"[A-Z]",
 }  # fmt: skip
 
 
 def check_formats(texts):
     found = np.expm1(FormatFeatures().transform(texts, texts))
-    expected = [[len(t.split()), *(len(re.findall(EXPRESSIONS[name], t)) for name in FORMAT_NAMES[1:])] for t in texts]
+    expected = [
+        [len(t.split()), *(len(re.findall(EXPRESSIONS[name], t)) for name in FORMAT_NAMES[1:])] for t in texts
+    ]
     np.testing.assert_allclose(found, np.reshape(expected, (-1, len(FORMAT_NAMES))), rtol=1e-9, atol=1e-9)
 
 
@@ -40,7 +44,9 @@ def test_directions_of_many_pairs_are_made_of_some(monkeypatch):
 
     monkeypatch.setattr(hashed, "MOST_PAIRS", 50)
     rng = np.random.default_rng(0)
-    sides = [[" ".join(rng.choice(["alpha", "beta", "gamma", "delta"], 6)) for _ in range(200)] for _ in range(2)]
+    sides = [
+        [" ".join(rng.choice(["alpha", "beta", "gamma", "delta"], 6)) for _ in range(200)] for _ in range(2)
+    ]
     made = HashedNgrams(components=4)
     chosen, rejected = made.fit(Texts([""] * 200, *sides))
     assert chosen.shape == rejected.shape == (200, len(made.names))
