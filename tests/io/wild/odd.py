@@ -91,6 +91,13 @@ def chosen_names_models(i, item):
 
 
 @each
+def chosen_against_label(i, item):
+    """A label that now and then contradicts what is called chosen."""
+    return {"prompt": item.prompt, "chosen": item.a, "rejected": item.b, "response_a": item.a, "response_b": item.b,
+            "preference": word(item.vote, "A", "B", "")}  # fmt: skip
+
+
+@each
 def experiment(i, item):
     """A column of A and B that says in which arm of an experiment a pair was, and no label at all."""
     return {"prompt": item.prompt, "response_a": item.a, "response_b": item.b, "group": "AB"[i % 2]}

@@ -67,6 +67,7 @@ ODD = (
     Case("ranks_of_sides", odd.ranks_of_sides, CSV, refused="--label", flags=None, either=True),
     Case("chosen_names_sides", odd.chosen_names_sides, CSV, refused="--label", flags=None, either=True),
     Case("chosen_names_models", odd.chosen_names_models, refused="--label", flags=None, either=True),
+    Case("chosen_against_label", odd.chosen_against_label, refused="--label", flags={"--label": "preference"}),
     Case("experiment", odd.experiment, CSV, refused="--label", flags=None),
     Case("messages_as_repr", variants.messages_as_repr, CSV),
     Case("arena_expert", variants.arena_as_text, stores.parquet(), options=TIES),
