@@ -66,6 +66,11 @@ class Pairs:
         return len(self.rows)
 
     @property
+    def n_skipped(self) -> int:
+        """How many rows of the file were skipped because they are unusable."""
+        return len({cell.row for cell in self.bad})
+
+    @property
     def ties(self) -> Bool[np.ndarray, " N"]:
         return self.strength == 0
 

@@ -44,7 +44,9 @@ def read_file(path: Path, names: list[str] | None = None):
         # Not read_table: it would make columns of folders named key=value in the path.
         wanted = file.metadata.num_columns if names is None else len(names)
         check_room(f"{path}: reading it", 8 * wanted * file.metadata.num_rows, "write it in smaller files")
-        return file.read(columns=names)
+        table = file.read(columns=names)
+        table.validate(full=True)
+        return table
 
 
 def _codec(pa, path: Path) -> str:
