@@ -35,7 +35,7 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     return table, rule_for(cells, label, sides, asked)
 
 
-def find_label(table: Table, sides: tuple[str, str], asked: Columns) -> str:
+def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:
     """The column that says which of two open sides won.
 
     **Raises:** ValueError for none, and for several that disagree.
@@ -46,6 +46,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns) -> str:
         for n in table.names
         if n.casefold().replace("-", "_").replace(" ", "_") in LABELS and n not in sides
     ]
+    candidates = [*named_by, *candidates]
     for name in candidates:
         try:
             made, rule = with_rule(table, name, sides, asked)
@@ -108,7 +109,9 @@ def _strengths(cells: list) -> bool:
     )
 
 
-def resolved(table: Table, cells: list, sides: tuple[str, str], tie_is: str | None) -> list:
+def resolved(
+    table: Table, cells: list, sides: tuple[str, str], tie_is: str | None, by_text: bool = True
+) -> list:
     """Labels that name the winner by its model, or repeat its text, as "first" and "second"."""
     rule = word_rule(sides, tie_is)
     unknown = {
@@ -116,7 +119,7 @@ def resolved(table: Table, cells: list, sides: tuple[str, str], tie_is: str | No
     }
     if not unknown or all(is_number(w) for w in unknown):
         return cells
-    for pair in (*_models(table, sides), sides):
+    for pair in (*_models(table, sides), *((sides,) if by_text else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))

@@ -1,7 +1,5 @@
 """Pairs in columns: sides, label and raters by their names, or as a caller names them."""
 
-import dataclasses
-
 from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import word, word_rule
@@ -31,15 +29,16 @@ def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError for a column that is asked for and not there, and for what cannot be decided; NoSides."""
     check_asked(table, asked)
     sides, how = _sides(table, asked)
+    named_by: tuple[str, ...] = ()
     if how == "named" and asked.chosen is None and asked.label is None:
-        sides, how, asked = _named_by_chosen(table, sides, asked)
+        sides, how, named_by = _named_by_chosen(table, sides)
     label = asked.label if asked.label in table.columns else None
     rule, notes, ignored = None, (), {}
     if sides is not None and how != "named" and label is None and asked.label is None:
         raters = rater_columns(table, sides)
         if raters:
             return _of_raters(table, sides, raters, asked)
-        label = find_label(table, sides, asked)
+        label = find_label(table, sides, asked, named_by)
     elif sides is not None and label is None and asked.label is None:
         ignored = harmless_labels(table, sides, asked.chosen is not None)
     if label is not None:
@@ -99,19 +98,23 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
     return ((found[0], found[-1]), "open") if found else (None, "")
 
 
-def _named_by_chosen(table: Table, sides, asked: Columns):
+def _named_by_chosen(table: Table, sides):
     """Where `chosen` holds no answers but says which of two open sides won ("A", a model's name): those, and it as
     label."""
     opened = open_sides(table)
     if len(opened) != 2 or set(opened) & set(sides):
-        return sides, "named", asked
+        return sides, "named", ()
     pair = opened[0], opened[-1]
-    cells = [cell for cell in resolved(table, table.cells(sides[0]), pair, None) if cell not in (None, "")]
+    cells = [
+        cell
+        for cell in resolved(table, table.cells(sides[0]), pair, None, by_text=False)
+        if cell not in (None, "")
+    ]
     rule = word_rule(pair)
     said = sum(rule.value(cell) is not None for cell in cells if isinstance(cell, str | int | float))
     if not cells or said < 0.9 * len(cells):
-        return sides, "named", asked
-    return pair, "open", dataclasses.replace(asked, label=sides[0])
+        return sides, "named", ()
+    return pair, "open", (sides[0],)
 
 
 def _tie(table: Table, asked: Columns, label: str | None) -> str | None:
