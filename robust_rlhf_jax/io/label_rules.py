@@ -101,12 +101,16 @@ def _what_numbers(column: str, words: set[str]) -> str:
         if 1 < len(values) <= 4
         else f"numbers such as {values[0]}"
     )
-    if len(values) == 2:
+    if len(values) == 2 and all("." not in v for v in values):
         return (
             f"column {column} holds {few} alone: say which one means the first side, by --first-is {values[0]} or "
             f"--first-is {values[1]}"
         )
     low, high = values[0], values[-1]
+    if len(values) == 1:
+        return f"column {column} holds {low} alone: give --first-is {low} if it means the first side, else {ASKING}"
+    if all(0 <= (number_in(v) or 0.0) <= 1 for v in values):  # probabilities
+        low, high = "0", "1"
     return (
         f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale "
         f"{low} {high}, or "
