@@ -111,6 +111,9 @@ def _what_numbers(column: str, words: set[str]) -> str:
         return f"column {column} holds {low} alone: give --first-is {low} if it means the first side, else {ASKING}"
     if all(0 <= (number_in(v) or 0.0) <= 1 for v in values):  # probabilities
         low, high = "0", "1"
+    most = max(abs(number_in(v) or 0.0) for v in values)
+    if any((number_in(v) or 0.0) < 0 for v in values):  # strengths on both sides of a tie
+        low, high = f"{-most:g}", f"{most:g}"
     return (
         f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale "
         f"{low} {high}, or "
