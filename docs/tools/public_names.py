@@ -23,7 +23,8 @@ CONSTANTS = {
     "ISSUES": "Every issue type of an audit by its name.",
     "Policy": "A policy: probabilities [H, S, A], or a mixture of policies.",
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
-    "READERS": "The readers and writers of files, by format.",
+    "CONTAINERS": "In what files rows come: modules that read and write.",
+    "SCHEMAS": "How preferences are written in tables: modules that recognise and map.",
     "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature.",
 }
 

@@ -12,6 +12,7 @@ from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Columns, Pairs, RewardHead
 from robust_rlhf_jax.io.exports import check_export, whole_path, write_rows
 from robust_rlhf_jax.outputs import whole_folder
+from robust_rlhf_jax.terminal import harmless
 
 from .cross_fit import DEFAULT_ESTIMATOR, audit
 from .fail_if import ThresholdCrossed, check_thresholds, parse_threshold
@@ -20,7 +21,7 @@ from .findings import Findings, find
 from .held_out import MOST_ROWS, as_data, fitted_rows, groups_of, held_out, usual_repeats
 from .issues import TRUNCATED_AT
 from .result import AuditResult, FitOverflow
-from .source import read_source
+from .source import describe_source, read_source
 from .terminal_tables import audit_warnings, evidence, print_findings, print_fits, worst_first
 
 DEFAULT_EPSILON = 0.1
@@ -37,10 +38,27 @@ class Reading:
     embeddings: tuple[Path, Path] | None = None
     skip_bad: float = 0
     truncate: int = TRUNCATED_AT
+    split: str | None = None
+    encoding: str | None = None
 
     def pairs(self, source: str) -> Pairs:
-        options = {name: getattr(self, name) for name in ("features", "featuriser", "embeddings", "skip_bad")}
-        return read_source(source, self.columns, **options)
+        return read_source(source, self.columns, featuriser=self.featuriser, **self._options())
+
+    def describe(self, source: str) -> None:
+        """Print what would be read, with three pairs.
+
+        **Raises:** as `describe_source`.
+        """
+        print(
+            "\n".join(
+                harmless(line)
+                for line in str(describe_source(source, self.columns, **self._options())).split("\n")
+            )
+        )
+
+    def _options(self) -> dict:
+        names = ("features", "embeddings", "skip_bad", "split", "encoding")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +79,7 @@ class Writing:
             parse_threshold(condition)
         for option, path in (("--export", self.export), ("--clean", self.clean)):
             if path is not None:
-                check_export(pairs.path, pairs.format, path, option)
+                check_export(pairs, path, option)
         if self.head is not None and self.head.suffix != ".safetensors":
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
         if self.head is not None and not self.head.absolute().parent.is_dir():
@@ -110,6 +128,9 @@ def run_audit(
     began = time.perf_counter()
     pairs = reading.pairs(source)
     writing.check(pairs, inject)
+    if pairs.description is not None:
+        for line in pairs.description.lines():
+            print(harmless(line))
     rows = fitted_rows(pairs)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator,

@@ -1,10 +1,10 @@
 """The files that an audit leaves in its folder: suspects.csv, audit.json, suspicion.png, audit.html."""
 
+import contextlib
 import csv
 from pathlib import Path
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.csv_files import without_formula
 from robust_rlhf_jax.outputs import write_json
 from robust_rlhf_jax.terminal import harmless
 
@@ -16,6 +16,8 @@ from .terminal_tables import worst_first
 
 SUSPECTS, RECORD, PICTURE, PAGE = "suspects.csv", "audit.json", "suspicion.png", "audit.html"
 FILES = (SUSPECTS, RECORD, PICTURE, PAGE)
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_files(
@@ -63,3 +65,13 @@ def _write_suspects(path, pairs, rows, result, findings):
                     *(f"{v:.6g}" for v in result.labels[i] * result.differences[i] + 0.0),
                 ]
             )
+
+
+def without_formula(cell: str) -> str:
+    """`cell`, behind an apostrophe where a spreadsheet would run it; numbers stay."""
+    if not cell.startswith(FORMULA):
+        return cell
+    with contextlib.suppress(ValueError):
+        float(cell)
+        return cell
+    return f"'{cell}"

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
-from robust_rlhf_jax.preferences.tables import check_range
+from robust_rlhf_jax.preferences.float_range import check_range
 
 from .cross_fit import audit
 from .flips import Flips, estimate_flips
@@ -146,7 +146,9 @@ def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
 
 
 def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:
-    """Whose labels hang together; None where nobody says, or where one rater labelled all."""
+    """Whose labels hang together: those of one ranking or pair, else of one rater; None where nobody says."""
+    if pairs.groups is not None and len(np.unique(pairs.groups[rows])) >= FEWEST_RATERS:
+        return pairs.groups[rows]
     if pairs.raters is None or len(np.unique(pairs.raters[rows])) < FEWEST_RATERS:
         return None
     return pairs.raters[rows]

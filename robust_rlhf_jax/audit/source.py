@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from robust_rlhf_jax.io import Columns, Pairs, load_pairs
-from robust_rlhf_jax.preferences import PreferenceData, load, parquet
+from robust_rlhf_jax.io import Columns, Pairs, describe, load_pairs
+from robust_rlhf_jax.io.descriptions import Description
+from robust_rlhf_jax.preferences import PreferenceData, load
 from robust_rlhf_jax.preferences.bundled import BUNDLED
-from robust_rlhf_jax.preferences.tables import existing_file
+from robust_rlhf_jax.preferences.files import holds_arrays
 
 
 def read_source(source: str, columns: Columns | None = None, **options) -> Pairs:
@@ -19,12 +20,22 @@ def read_source(source: str, columns: Columns | None = None, **options) -> Pairs
         own = BUNDLED[source]
         return pairs_of_arrays(Path(source), own.load(), own.features, own.people())
     path = Path(source)
-    if _holds_arrays(path):
+    if holds_arrays(path):
         data = load(path)
         return pairs_of_arrays(path, data, _numbered(data))
-    if path.is_file() and path.suffix.lower() == ".json":
-        raise ValueError(f"{path}: suffix '.json' is not read: write one object per line, as .jsonl.")
     return load_pairs(path, columns=columns, **options)
+
+
+def describe_source(source: str, columns: Columns | None = None, **options) -> Description:
+    """What `read_source` understands of a file, without features of texts.
+
+    **Raises:** as `read_source`; ValueError for a bundled set or arrays, in which nothing needs to be understood.
+    """
+    if source in BUNDLED or holds_arrays(Path(source)):
+        raise ValueError(
+            f"{source} holds arrays of trajectories as the package writes them: there are no columns to describe."
+        )
+    return describe(Path(source), columns=columns, **options)
 
 
 def pairs_of_arrays(path: Path, data: PreferenceData, names: tuple[str, ...], raters=None) -> Pairs:
@@ -36,19 +47,6 @@ def pairs_of_arrays(path: Path, data: PreferenceData, names: tuple[str, ...], ra
         path, "arrays", np.arange(n), n, "arrays", names, x, np.zeros_like(x), None, np.ones(n), swapped,
         raters=raters,
     )  # fmt: skip
-
-
-def _holds_arrays(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    if suffix == ".npz":
-        return True
-    if suffix != ".parquet" or path.is_dir():
-        return False
-    existing_file(path, (".parquet",))
-    with open(path, "rb") as file:
-        if file.read(4) != b"PAR1":  # `load_pairs` says what it is instead
-            return False
-    return parquet.holds_arrays(path)
 
 
 def _numbered(data: PreferenceData) -> tuple[str, ...]:

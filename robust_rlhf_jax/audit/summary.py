@@ -38,7 +38,7 @@ def summarise(batch: Batch, issues: dict[str, Issue], verdicts: Verdicts) -> Sum
 
 
 def _skipped(batch: Batch) -> list[str]:
-    skipped = batch.pairs.n_rows - batch.pairs.n_pairs
+    skipped = batch.pairs.n_skipped
     if not skipped:
         return []
     first = batch.pairs.bad[0]

@@ -74,8 +74,8 @@ def print_findings(console, findings, top: int) -> None:
     if findings.batch.fit.result.contention is not None:
         console.print(f"[yellow]Warning:[/] {findings.batch.fit.result.contention.sentence}")
     pairs = findings.batch.pairs
-    if pairs.n_rows > pairs.n_pairs:
-        console.print(f"[yellow]Warning:[/] {pairs.n_rows - pairs.n_pairs:,} unusable rows were skipped.")
+    if pairs.n_skipped:
+        console.print(f"[yellow]Warning:[/] {pairs.n_skipped:,} unusable rows were skipped.")
     if pairs.unused:
         console.print(f"Not used: {marked(', '.join(list(pairs.unused)[:12]))}.")
     if pairs.texts is not None and top:

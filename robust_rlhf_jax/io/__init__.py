@@ -1,24 +1,32 @@
 """Preference files of any kind as pairs with features, and back."""
 
 from .bad_cells import BadCell
+from .containers import CONTAINERS
+from .descriptions import Description, Example
 from .exports import export
 from .featurisers import FEATURISERS, Featuriser
-from .pairs import Columns, Pairs, load_pairs
-from .reading import READERS, read_table
+from .pairs import Columns, Pairs, describe, load_pairs
+from .reading import read_table
 from .reward_head import RewardHead
-from .table import Table
+from .schemas import SCHEMAS
+from .table import Source, Table
 from .texts import Texts
 
 __all__ = [
+    "CONTAINERS",
     "FEATURISERS",
-    "READERS",
+    "SCHEMAS",
     "BadCell",
     "Columns",
+    "Description",
+    "Example",
     "Featuriser",
     "Pairs",
     "RewardHead",
+    "Source",
     "Table",
     "Texts",
+    "describe",
     "export",
     "load_pairs",
     "read_table",

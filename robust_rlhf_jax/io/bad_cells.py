@@ -33,10 +33,17 @@ class BadCell(NamedTuple):
         return f"row {self.row + 1}, column {self.column}" if self.column else f"row {self.row + 1}"
 
 
-def usable_rows(path: Path, n_rows: int, bad: Iterable[BadCell], skip_bad: float) -> Int[np.ndarray, " n"]:
+def usable_rows(
+    path: Path,
+    n_rows: int,
+    bad: Iterable[BadCell],
+    skip_bad: float,
+    origin: Int[np.ndarray, " N"] | None = None,
+) -> Int[np.ndarray, " n"]:
     """Rows without a bad cell, in order, where `skip_bad` allows to go on without the others.
 
-    `skip_bad`: how many rows may be unusable, a count from 1 on, below 1 a share of the rows; 0: none.
+    `skip_bad`: how many rows may be unusable, a count from 1 on, below 1 a share of the rows; 0: none. `origin`: the
+    file's row of each, where a row of the file has several.
 
     **Raises:** ValueError that names the first bad cell, and how many rows are bad; or that no row is left.
     """
@@ -44,7 +51,8 @@ def usable_rows(path: Path, n_rows: int, bad: Iterable[BadCell], skip_bad: float
     rows = {cell.row for cell in bad}
     allowed = skip_bad if skip_bad >= 1 else skip_bad * n_rows
     if len(rows) > allowed:
-        raise ValueError(f"{path}: {bad[0].sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
+        first = bad[0] if origin is None else bad[0]._replace(row=int(origin[bad[0].row]))
+        raise ValueError(f"{path}: {first.sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
     kept = np.setdiff1d(np.arange(n_rows), np.fromiter(rows, int, len(rows)))
     if not len(kept):
         raise ValueError(f"{path} has no usable row: give at least one pair.")
@@ -52,6 +60,8 @@ def usable_rows(path: Path, n_rows: int, bad: Iterable[BadCell], skip_bad: float
 
 
 def _how_many(bad: int, n_rows: int, skip_bad: float) -> str:
+    if bad == n_rows:
+        return f" ({bad} of {n_rows} rows are unusable: none is left)"
     if bad == 1 and not skip_bad:
         return ": mend or drop that row, or go on without it by --skip-bad 1"
     more = f"more than --skip-bad {skip_bad:g}; mend them" if skip_bad else f"mend them, or --skip-bad {bad}"

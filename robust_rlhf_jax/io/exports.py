@@ -1,41 +1,41 @@
-"""Files written back in the format they came in, whole or not at all."""
+"""Files written back in the container they came in, whole or not at all."""
 
 import os
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import npy_pairs
+import numpy as np
+
+from .containers import BY_SUFFIX, WRITERS, shards
+from .containers.compression import SUFFIXES as COMPRESSED
 from .pairs import Pairs
-from .reading import READERS
-
-# Each has `write(source, path, rows, extra)`.
-WRITERS = {**READERS, "npy": npy_pairs}
-# Formats that are folders.
-FOLDERS = ("arrow", "npy")
 
 
-def check_export(pairs_path: Path, form: str, path: Path, option: str) -> None:
-    """**Raises:** ValueError for a place to which this format cannot be written, said before any work."""
-    if form not in WRITERS:
+def check_export(pairs: Pairs, path: Path, option: str) -> None:
+    """**Raises:** ValueError for a place to which this container cannot be written, said before any work."""
+    source = pairs.source
+    if source is None:
         raise ValueError(
-            f"{option} {path}: {pairs_path} has no columns to add to; --out writes suspects.csv."
+            f"{option} {path}: {pairs.path} has no columns to add to; --out writes suspects.csv."
         )
-    if form == "npy" and path.suffix.lower() == ".npy":
+    if not source.suffix and path.suffix.lower() in (*BY_SUFFIX, *COMPRESSED):
         raise ValueError(
-            f"{option} {path}: two .npy files are written as a folder, so give a name without a suffix."
+            f"{option} {path}: {pairs.path} is several files, which are written as a folder, so give a "
+            f"name without a suffix."
         )
-    if form not in FOLDERS and path.suffix.lower() != f".{form}":
+    if source.suffix and not path.name.lower().endswith(source.suffix):
         raise ValueError(
-            f"{option} {path}: {pairs_path} is a .{form} file, so give a name that ends in .{form}."
+            f"{option} {path}: {pairs.path} is a {source.suffix} file, so give a name that ends in {source.suffix}."
         )
-    if path.resolve() == pairs_path.resolve():
+    if path.resolve() == pairs.path.resolve() or path.resolve() in {file.resolve() for file in source.files}:
         raise ValueError(f"{option} {path} is the file itself: give another name.")
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder that exists: give another name.")
-    if form in FOLDERS and path.exists():
+    if not source.suffix and path.exists():
         raise ValueError(
             f"{option} {path} is a file that exists, and a folder would be written: give another name."
         )
@@ -48,13 +48,18 @@ def export(
 ) -> Path:
     """Write the usable rows of `pairs` with further `columns`, one cell a pair; with `keep`, those rows alone.
 
-    Cells, types and the order of columns stay as they are; what a spreadsheet would run as a formula becomes a text.
-    Two `.npy` files become a folder of `.npy` files, one for each side and each further column.
+    Cells, types, the order of columns, what the schema says of them, encoding and compression stay as they are. Two
+    `.npy`
+    files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes one. A
+    row
+    that several pairs come from gets their vote (mean, majority), and where raters judged a pair several times the
+    columns
+    votes_first, votes_second and votes_tie say how often each side won.
 
     **Raises:** ValueError for another suffix, the file itself, or a folder that exists.
     """
     path = Path(path)
-    check_export(pairs.path, pairs.format, path, "export")
+    check_export(pairs, path, "export")
     with whole_path(path) as scratch:
         write_rows(pairs, scratch, columns, keep)
     return path
@@ -64,11 +69,80 @@ def write_rows(
     pairs: Pairs, path: Path, columns: dict[str, list], keep: Iterable[bool] | None = None
 ) -> None:
     """What `export` writes, at a `path` that `whole_path` gave."""
-    chosen = range(pairs.n_pairs) if keep is None else [i for i, kept in enumerate(keep) if kept]
-    rows = [int(pairs.rows[i]) for i in chosen]
-    cells = {name: [column[i] for i in chosen] for name, column in columns.items()}
-    source = pairs.path if pairs.partner is None else (pairs.path, pairs.partner)
-    WRITERS[pairs.format].write(source, path, rows, cells)
+    source = pairs.source
+    assert source is not None
+    columns = dict(columns) | (votes_of(pairs) if columns else {})
+    members = pairs_by_row(pairs)
+    kept = None if keep is None else [bool(k) for k in keep]
+    # A row is kept where at least half of its pairs are.
+    rows = [
+        row for row, mine in members.items() if kept is None or 2 * sum(kept[i] for i in mine) >= len(mine)
+    ]
+    cells = {
+        name: [_vote([column[i] for i in members[row]]) for row in rows] for name, column in columns.items()
+    }
+    (shards if "parts" in source.how else WRITERS[source.container]).write(source, path, rows, cells)
+
+
+def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:
+    """{row of the file: its pairs} in the file's order; rows that no pair came from, such as answers without a rival,
+    have
+    none, and unusable rows are left out.
+    """
+    bad = {cell.row for cell in pairs.bad} - set(pairs.rows.tolist())
+    members: dict[int, list[int]] = {row: [] for row in range(pairs.n_rows) if row not in bad}
+    for pair, row in enumerate(pairs.rows.tolist()):
+        members[row].append(pair)
+    for pair, row in enumerate([] if pairs.second_rows is None else pairs.second_rows.tolist()):
+        if row != pairs.rows[pair]:
+            members.setdefault(row, []).append(pair)
+    return dict(sorted(members.items()))
+
+
+def _vote(cells: list):
+    """Of several pairs the mean, the more frequent word, the majority; None of no pair."""
+    if len(cells) < 2:
+        return cells[0] if cells else None
+    if all(isinstance(cell, bool | np.bool_) for cell in cells):
+        return 2 * sum(map(bool, cells)) >= len(cells)
+    if all(isinstance(cell, int | np.integer) for cell in cells) and len(set(cells)) == 1:
+        return cells[0]
+    if all(isinstance(cell, int | float | np.number) for cell in cells):
+        return round(float(np.mean(cells)), 6)
+    return Counter(cells).most_common(1)[0][0]
+
+
+def votes_of(pairs: Pairs) -> dict[str, list]:
+    """How often each of a pair's sides won by the word of all its raters, pair by pair; {} where nobody judged twice.
+
+    First and second are the sides as the file has them in that pair's row.
+    """
+    if pairs.raters is None or pairs.groups is None:
+        return {}
+    tally: dict[tuple, Counter] = {}
+    keys, ways = [], []
+    for i, (group, label) in enumerate(zip(pairs.groups.tolist(), pairs.labels.tolist(), strict=True)):
+        sides = _sides(pairs, i)
+        turned = sides is not None and sides[0] > sides[1]
+        key = (group, None if sides is None else frozenset(sides))
+        keys.append(key)
+        ways.append(turned)
+        tally.setdefault(key, Counter())[-label if turned else label] += 1
+    if all(sum(counts.values()) == 1 for counts in tally.values()):
+        return {}
+    names = {"votes_first": 1, "votes_second": -1, "votes_tie": 0}
+    return {
+        name: [tally[key][-way if turned else way] for key, turned in zip(keys, ways, strict=True)]
+        for name, way in names.items()
+    }
+
+
+def _sides(pairs: Pairs, i: int) -> tuple[str, str] | None:
+    """The texts of a pair's first and second side."""
+    if pairs.texts is None:
+        return None
+    sides = pairs.texts.chosen[i], pairs.texts.rejected[i]
+    return (sides[1], sides[0]) if pairs.swapped[i] else sides
 
 
 @contextmanager

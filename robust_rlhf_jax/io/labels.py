@@ -1,97 +1,151 @@
-"""Who won: labels as words, strengths from −3 to 3, ties."""
+"""Who won: labels in words that name a side, or in numbers of which somebody said what they mean."""
 
-from collections.abc import Iterable
+import dataclasses
+import re
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
 
 from .bad_cells import BadCell, shown
 
-FIRST = {
-    "first",
-    "a",
-    "left",
-    "option_a",
-    "response_a",
-    "model_a",
-    "answer_a",
-    "response_1",
-    "a is better",
-    "+1",
-    "a>b",
-}
-SECOND = {"second", "b", "right", "option_b", "response_b", "model_b", "answer_b", "response_2", "b is better", "-1", "b>a"}  # fmt: skip  # noqa: E501
-TIE = {"tie", "ties", "equal", "same", "both", "neither", "draw", "none", "tie (bothbad)", "both_bad", "a=b"}
-CHOSEN, REJECTED = {"chosen"}, {"rejected"}
-STRONGEST = 3.0
+FIRST, SECOND = {"first", "left", "a", "1st", "one"}, {"second", "right", "b", "2nd", "two"}
+TIE = {
+    "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
+    "neither",
+    "draw", "none", "tie bothbad", "tie both bad", "tie bothgood", "tie both good", "about the same", "no preference",
+    "a=b", "equal quality", "similar", "indifferent", "undecided", "no difference",
+}  # fmt: skip
+THINGS = (
+    "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"
+    "conversation|choice|message|side|translation|version"
+)
+STRONG = "much|clearly|significantly|strongly|far|definitely|a lot"
+WEAK = "slightly|somewhat|marginally|a bit|a little|barely|mildly"
+# "model a", "response 1 is slightly better", "a wins", "prefer b".
+SAYS_WHO = re.compile(
+    rf"^(?:the |prefers? |winner )?(?:(?:{THINGS}) ?)?(?P<who>a|b|0|1|2|left|right|first|second|one|two|1st|2nd)"
+    rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
+    rf"(?: (?:better|wins?|won|preferred|best))?$"
+)
+# "a>b", "b >> a".
+ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
+SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
 
 
-def read_labels(
-    cells: list, column: str, first_is: str | None = None
-) -> tuple[Float[np.ndarray, " N"], list[BadCell]]:
-    """How much the first side is preferred, one number a row: above 0 the first, 0 a tie, below 0 the second.
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """How a label is read: `value(cell)` is above 0 for the first side, 0 for a tie, None if unknown; `says`: in
+    words."""
 
-    Words are understood as `FIRST`, `SECOND`, `TIE`; `first_is` is the value that stands for the first side, whatever
-    it is, any other one but a tie's for the second. Numbers are strengths from −3 to 3, negative where the *first*
-    side is better (HelpSteer3); 0 and 1 alone say nothing about which is which, and need `first_is`.
+    says: str
+    value: Callable[[object], float | None]
 
-    **Raises:** ValueError for a column of 0 and 1 without `first_is`.
-    """
-    told = None if first_is is None else first_is.strip().casefold()
-    if told is None and _only_zero_and_one(cells):
-        raise ValueError(
-            f"column {column} holds 0 and 1 alone: say which one means the first side, by --first-is 0 or --first-is 1"
-        )
+
+def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray, " N"], list[BadCell]]:
+    """How much the first side is preferred, one number a row: above 0 the first, 0 a tie, below 0 the second."""
     values, bad = np.zeros(len(cells)), []
+    known: dict = {}
     for row, cell in enumerate(cells):
-        value = _told(cell, told) if told is not None else _understood(cell)
+        key = (type(cell), cell) if isinstance(cell, str | int | float | bool) else None
+        if key is None or key not in known:
+            value = None if is_missing(cell) else rule.value(cell)
+            if key is not None:
+                known[key] = value
+        else:
+            value = known[key]
         if value is None:
-            reason = "is missing" if cell is None else f"holds the unknown label {shown(cell)}"
+            reason = (
+                "is missing"
+                if is_missing(cell)
+                else f"holds the unknown label {shown(cell)} (--tie-is, if a tie)"
+            )
             bad.append(BadCell(row, column, reason))
         else:
             values[row] = value
     return values, bad
 
 
+def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
+    """Words that name a side (`SAYS_WHO`), or the column's own name, or a tie."""
+    names = {word(sides[0]): 1.0, word(sides[1]): -1.0}
+    named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
+
+    def value(cell) -> float | None:
+        said = word(cell)
+        if said in names:
+            return names[said]
+        if said in ties:
+            return 0.0
+        if number_in(said) is not None and said not in named:
+            return None
+        if said == "chosen":
+            return 1.0 if sides[0].endswith("chosen") or "chosen" in sides[0] else None
+        if said == "rejected":
+            return -1.0 if "rejected" in sides[1] else None
+        order = ORDER.match(said)
+        if order:
+            way = _who(order["a"], named) if ">" in order["how"] else _who(order["b"], named)
+            return None if way is None or order["a"] == order["b"] else way * len(order["how"])
+        match = SAYS_WHO.match(said)
+        if not match:
+            return None
+        way = _who(match["who"], named)
+        strength = 2.0 if match["how"] and re.fullmatch(STRONG, match["how"]) else 1.0
+        return None if way is None else way * strength
+
+    return Rule(f"words that name {sides[0]} or {sides[1]}", value)
+
+
 def read_ties(cells: list, column: str) -> tuple[np.ndarray, list[BadCell]]:
     """Whether each row is a tie: true, 1, yes or a word for a tie; false, 0, no or nothing."""
-    yes, no = {"true", "1", "yes", "1.0", *TIE}, {"false", "0", "no", "0.0", "", "none", *FIRST, *SECOND}
-    words = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
+    yes, no = {"true", "1", "yes", *TIE}, {"false", "0", "no", "", "none", *FIRST, *SECOND}
+    words = ["" if cell is None else word(cell) for cell in cells]
     bad = [
         BadCell(row, column, f"holds {shown(cells[row])}, neither yes nor no")
-        for row, word in enumerate(words)
-        if word not in yes | no
+        for row, w in enumerate(words)
+        if w not in yes | no and SAYS_WHO.match(w) is None
     ]
-    return np.array([word in yes and word != "none" for word in words]), bad
+    return np.array([w in yes and w != "none" for w in words]), bad
 
 
-def _only_zero_and_one(cells: Iterable) -> bool:
-    words = {str(cell).strip() for cell in cells if cell is not None}
-    return bool(words) and words <= {"0", "1", "0.0", "1.0", "True", "False"}
+def suffixes(sides: tuple[str, str]) -> tuple[str, str]:
+    """What the names of two sides end in: ("a", "b"), ("0", "1"), …; ("", "") if nothing that can be told."""
+    found = [match[1].casefold() if (match := SUFFIX.search(name)) else "" for name in sides]
+    return (found[0], found[1]) if found[0] and found[1] and found[0] != found[1] else ("", "")
 
 
-def _told(cell, told: str) -> float | None:
-    if cell is None or cell == "":
+def word(cell: object) -> str:
+    """A cell for comparison: small letters, single spaces, no brackets; 1.0 in a table of floats is the 1 of the
+    file."""
+    said = str(cell).strip().casefold()
+    if number_in(said) is not None:
+        return said.removeprefix("+").removesuffix(".0")
+    if said.startswith("[[c"):  # a judge's third verdict
+        return "tie"
+    return re.sub(r"[\s_\-()\[\]]+", " ", said).strip(" .!")
+
+
+def _who(token: str, named: tuple[str, str]) -> float | None:
+    if token in named:
+        return 1.0 if token == named[0] else -1.0
+    if token.isdigit() and (named[0].isdigit() or token == "0"):
         return None
-    word = _word(cell)
-    return 0.0 if word in TIE else 1.0 if word == told else -1.0
+    return 1.0 if token in FIRST | {"1"} else -1.0 if token in SECOND | {"2"} else None
 
 
-def _understood(cell) -> float | None:
-    if cell is None or cell == "":
-        return None
-    word = _word(cell)
-    for words, value in ((FIRST, 1.0), (SECOND, -1.0), (TIE, 0.0), (CHOSEN, 1.0), (REJECTED, -1.0)):
-        if word in words and word not in ("+1", "-1"):
-            return value
+def number_in(said: str) -> float | None:
+    """The finite number that a word is."""
     try:
-        strength = float(word)
-    except ValueError:
+        value = float(said)
+    except (ValueError, OverflowError):
         return None
-    return -strength if -STRONGEST <= strength <= STRONGEST else None
+    return value if np.isfinite(value) else None
 
 
-def _word(cell) -> str:
-    word = str(cell).strip().casefold()
-    # 1.0 in a table of floats is the 1 that was typed.
-    return word.removesuffix(".0")
+def is_missing(cell) -> bool:
+    return (
+        cell is None
+        or (isinstance(cell, str) and not cell.strip())
+        or (isinstance(cell, float) and np.isnan(cell))
+    )

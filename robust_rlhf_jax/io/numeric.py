@@ -1,13 +1,12 @@
 """Numbers of a table: features, embeddings and scores, a matrix for each side."""
 
-import tokenize
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from .bad_cells import NOT_NUMERIC, BadCell, shown
+from .schemas.base import structured
 from .table import Table
 
 
@@ -18,11 +17,15 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
     another length than the first.
     """
     column = table.columns[name]
+    if isinstance(column, np.ndarray):
+        return (column if column.ndim > 1 else column[:, None]), []
     if not isinstance(column, list):
         fast = _arrow(column)
         if fast is not None:
             return _finite(fast, name, [])
     cells = table.cells(name)
+    if table.format == "csv":  # lists are texts there
+        cells = [structured(cell) for cell in cells]
     width = next((len(cell) for cell in cells if isinstance(cell, list) and cell), None)
     from_text = table.format == "csv"
     values, bad = np.zeros((len(cells), width or 1)), []
@@ -93,32 +96,3 @@ def _arrow(column: Any) -> np.ndarray | None:
     values = flat.to_numpy()
     values = values.astype(np.float32) if values.dtype == np.float16 else values
     return values.reshape(len(column), -1)
-
-
-def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
-    """An array [N, p] of numbers in a `.npy` file, memory-mapped.
-
-    **Raises:** FileNotFoundError; ValueError for a file that is none, holds objects, or has another number of rows.
-    """
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist: check the path.")
-    try:
-        values = np.lib.format.open_memmap(path, mode="r")
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        SyntaxError,
-        TypeError,
-        OverflowError,
-        tokenize.TokenError,
-    ) as error:
-        reason = str(error).rstrip(".")
-        raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
-    if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:
-        raise ValueError(
-            f"{path} holds {values.dtype} of shape {values.shape}: give numbers [pairs, features]."
-        )
-    if n_rows is not None and len(values) != n_rows:
-        raise ValueError(f"{path} has {len(values)} rows, the other file {n_rows}: give a row for each pair.")
-    return values

@@ -3,33 +3,32 @@
 import numpy as np
 
 from .bad_cells import BadCell
+from .containers.array_files import nonfinite_cells
 from .labels import read_labels, read_ties
 from .numeric import matrix
-from .roles import Columns, Roles
+from .schemas import Roles
 from .table import Table
 from .texts import Texts, read_texts
 
 
-def strengths(table: Table, roles: Roles, asked: Columns):
+def strengths(table: Table, roles: Roles):
     """Above 0 where the first side is preferred; a column of ties makes ties."""
     strength, bad = np.ones(table.n_rows), []
     if roles.label is not None:
-        strength, bad = read_labels(table.cells(roles.label), roles.label, asked.first_is)
-        if asked.label is not None and roles.text is not None and roles.text[1] in ("chosen", "text_chosen"):
-            strength = _of_chosen(table.cells(roles.label), strength)
+        assert roles.rule is not None
+        cells = table.cells(roles.label)
+        if roles.tie is not None:  # where the column of ties says so, the label may be missing
+            ties, _ = read_ties(table.cells(roles.tie), roles.tie)
+            cells = [
+                "tie" if tie and roles.rule.value(cell) is None else cell
+                for cell, tie in zip(cells, ties, strict=True)
+            ]
+        strength, bad = read_labels(cells, roles.label, roles.rule)
+        bad = [cell for cell in bad if cells[cell.row] != "tie"]
     if roles.tie is not None:
         ties, more = read_ties(table.cells(roles.tie), roles.tie)
         strength, bad = np.where(ties, 0.0, strength), bad + more
     return strength, bad
-
-
-def _of_chosen(cells: list, strength):
-    """A strength beside chosen and rejected is how much the chosen one is better: above 0 for the chosen side."""
-    try:
-        np.asarray([float(cell) for cell in cells if cell not in (None, "")])
-    except (TypeError, ValueError):
-        return strength
-    return -strength
 
 
 def texts_of(table: Table, roles: Roles):
@@ -52,12 +51,15 @@ def numbers_of(table: Table, columns: dict[str, tuple[str, str]]):
             raise ValueError(
                 f"{pair[0]} has {first.shape[1]} numbers a row and {pair[1]} {second.shape[1]}: give both alike"
             )
+        if isinstance(table.columns[pair[0]], np.ndarray):
+            more = nonfinite_cells((first, second), ("the chosen side", "the rejected side"))
         bad += wrong + more
-        names += [name] if first.shape[1] == 1 else [f"{name}{i}" for i in range(first.shape[1])]
+        alone = first.shape[1] == 1 and name != "e"
+        names += [name] if alone else [f"{name}{i}" for i in range(first.shape[1])]
         for side, values in zip(sides, (first, second), strict=True):
             side.append(values)
-    joined = tuple(side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
-    return joined, tuple(names), bad
+    first, second = (side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in sides)
+    return (first, second), tuple(names), bad
 
 
 def people_of(table: Table, roles: Roles):
@@ -70,17 +72,48 @@ def people_of(table: Table, roles: Roles):
     return raters, values[:, 0], bad
 
 
-def repeated_ids(table: Table, roles: Roles) -> list[BadCell]:
-    """The rows whose id an earlier row has."""
-    if roles.id is None:
+def ids_of(table: Table, roles: Roles) -> np.ndarray | None:
+    return None if roles.id is None else np.array([str(cell) for cell in table.cells(roles.id)])
+
+
+def other_pairs_of_an_id(
+    ids: np.ndarray | None, texts: Texts | None, raters, name: str | None, asked: bool
+) -> list[BadCell]:
+    """The rows whose id, which a caller said is the pair's, an earlier row has with other texts and without a rater."""
+    if ids is None or not asked:
         return []
-    seen: dict = {}
-    cells = [str(cell) for cell in table.cells(roles.id)]
-    return [
-        BadCell(row, roles.id, f"repeats {cell!r} of row {seen[cell] + 1}")
-        for row, cell in enumerate(cells)
-        if seen.setdefault(cell, row) != row
-    ]
+    seen: dict[str, int] = {}
+    bad = []
+    for row, one in enumerate(ids):
+        first = seen.setdefault(one, row)
+        if (
+            first != row
+            and raters is None
+            and (texts is None or pair_key(texts, first) != pair_key(texts, row))
+        ):
+            bad.append(BadCell(row, name or "id", f"repeats {str(one)!r} of row {first + 1}"))
+    return bad
+
+
+def groups_of(table: Table, roles: Roles, origin, ids, texts: Texts | None, raters) -> np.ndarray | None:
+    """Which pairs hang together: those of one row, of one prompt's answers, of one id, or the same texts; None if
+    none."""
+    if roles.group is not None:
+        keys = [repr(cell) for cell in table.cells(roles.group)]
+    elif ids is not None and len(np.unique(ids)) < len(ids):
+        keys = ids.tolist()
+    elif raters is not None and texts is not None:
+        keys = [pair_key(texts, row) for row in range(len(texts.chosen))]
+    else:
+        return None
+    number: dict = {}
+    groups = np.array([number.setdefault(key, len(number)) for key in keys])
+    return groups if len(number) < len(groups) else None
+
+
+def pair_key(texts: Texts, row: int) -> tuple:
+    """The same for the same two options under the same prompt, whichever stands first."""
+    return texts.prompt[row], frozenset((texts.chosen[row], texts.rejected[row]))
 
 
 def preferred_first(sides, swapped):
@@ -103,13 +136,14 @@ def turned(texts: Texts, swapped) -> Texts:
     return Texts(texts.prompt, *columns)
 
 
-def unused_columns(table: Table, roles: Roles, kind: str) -> dict[str, str]:
-    """Why each column that is not used is not."""
-    used = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ())}
-    reasons = {}
+def unused_columns(
+    file: Table, table: Table, roles: Roles, kind: str, used: tuple[str, ...]
+) -> dict[str, str]:
+    """Why each of the file's columns that is not used is not."""
+    mine = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ()), *used}
+    reasons = dict(roles.ignored)
     for other, columns in roles.numbers.items():
         for name in (name for pair in columns.values() for name in pair):
-            used |= {name} if other == kind else set()
+            mine |= {name} if other == kind else set()
             reasons[name] = f"holds {other}, and the features are {kind}: choose by --features {other}"
-    rest = (name for name in table.names if name not in used)
-    return {name: reasons.get(name, "plays no part that its name tells") for name in rest}
+    return {n: reasons.get(n, "plays no part that its name tells") for n in file.names if n not in mine}

@@ -1,61 +1,150 @@
-"""Which reader a path gets, and whether the file is what its suffix says.
+"""Which container a path gets, and whether the file is what its suffix says.
 
-`pairs.py` (`load_pairs`) makes pairs of the table that a reader gives.
+`drafts.py` makes pairs of the table that a container gives.
 """
 
+import dataclasses
+import glob
 import os
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from robust_rlhf_jax.preferences.tables import existing_file
-
-from . import arrow_folders, csv_files, jsonl_files, parquet_files
+from .containers import BY_SUFFIX, FOLDERS, shards
+from .containers.compression import SUFFIXES as COMPRESSED
+from .containers.compression import without_compression
 from .table import Table
 
-# Each has `read(path)` and `write(source, path, rows, extra)`: the protocol `Reader`.
-READERS: dict[str, ModuleType] = {
-    "csv": csv_files,
-    "jsonl": jsonl_files,
-    "parquet": parquet_files,
-    "arrow": arrow_folders,
-}
-SUFFIXES = (".csv", ".jsonl", ".parquet")
-# First bytes by which other formats are known.
+# Files that are known by their first bytes, and what those are called.
 MAGIC = {
     b"PAR1": "Parquet",
     b"PK\x03\x04": "a zip archive (or a workbook)",
-    b"\x1f\x8b": "compressed by gzip",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
     b"ARROW1": "an Arrow file",
     b"\x93NUMPY": "a NumPy array",
     b"SQLite": "a database",
     b"%PDF": "a PDF",
 }
+OWN = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".npz": "a zip archive (or a workbook)",
+    ".npy": "a NumPy array",
+}
+BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".npz", ".npy", ".safetensors")
+# What lies beside data and holds none.
+BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
 
 
-def read_table(path: str | os.PathLike) -> Table:
-    """The rows of a CSV, JSON-lines or Parquet file, or of an Arrow data set in a folder.
+def read_table(
+    path: str | os.PathLike,
+    *,
+    split: str | None = None,
+    encoding: str | None = None,
+    partner: str | os.PathLike | None = None,
+) -> Table:
+    """The rows of a file in one of `CONTAINERS`, of a folder of such files, or of a pattern ("data/*.parquet").
 
-    **Raises:** FileNotFoundError; ImportError for Parquet and Arrow without pyarrow; ValueError for another suffix, an
-    empty or damaged file, one that is not what its suffix says, or no rows.
+    `split`: which one, where there are several; `encoding`: of texts, where it is not UTF-8; `partner`: the other
+    side's
+    `.npy` file.
+
+    **Raises:** FileNotFoundError; ImportError without a package that the container needs; ValueError for another
+    suffix,
+    an empty or damaged file, one that is not what its suffix says, or no rows.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import read_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("prompt;chosen;rejected\\nHi;Hello!;What?\\n")
+    >>> read_table(file).cells("chosen")
+    ['Hello!']
     """
     path = Path(path)
-    if path.is_dir():
-        table = arrow_folders.read(path)
-    else:
-        path = existing_file(path, SUFFIXES)
-        _check_content(path)
-        table = READERS[path.suffix.lower().removeprefix(".")].read(path)
+    how = {"split": split, "encoding": encoding, "partner": partner}
+    table = _of_several(path, how) if _is_pattern(path) or path.is_dir() else _of_file(path, how)
     if not table.n_rows:
         raise ValueError(f"{path} has no rows: give at least one pair.")
     return table
 
 
-def _check_content(path: Path) -> None:
+def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
+    """The path of a file that exists, is not empty, and has one of the suffixes.
+
+    **Raises:** FileNotFoundError, or ValueError for another suffix, a folder, or 0 bytes.
+    """
+    path = Path(path)
+    if Path(without_compression(path)).suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}.")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: check the path.")
+    if not path.is_file():  # a FIFO would be waited for
+        raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'no regular file'}: give a file.")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty (0 bytes): write the data again.")
+    return path
+
+
+def _of_file(path: Path, how: dict[str, Any]) -> Table:
+    path = existing_file(path, tuple(BY_SUFFIX))
+    inner = Path(without_compression(path)).suffix.lower()
+    if inner in BINARY and path.suffix.lower() in COMPRESSED:
+        raise ValueError(
+            f"{path} is a compressed {inner} file: decompress it first, since {inner} compresses itself."
+        )
+    _check_content(path, inner)
+    table = BY_SUFFIX[inner].read(path, how)
+    suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
+    return _with_source(table, suffix="" if inner == ".npy" else suffix)
+
+
+def _of_several(path: Path, how: dict[str, Any]) -> Table:
+    if path.is_dir():
+        folder = next((module for module in FOLDERS if module.holds(path)), None)
+        if folder is not None:
+            return folder.read(path, how)
+        files = [file for file in sorted(path.rglob("*")) if _holds_data(file)]
+    else:
+        files = [
+            Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if _holds_data(Path(name))
+        ]
+    if not files:
+        what = (
+            "is a folder without an Arrow data set, arrays or files of pairs"
+            if path.is_dir()
+            else "names no file of pairs"
+        )
+        raise ValueError(
+            f"{path} {what}: give one that has {', '.join(BY_SUFFIX)} files or that save_to_disk wrote."
+        )
+    for file in files:
+        existing_file(file, tuple(BY_SUFFIX))
+        _check_content(file, Path(without_compression(file)).suffix.lower())
+    return shards.read(path, files, BY_SUFFIX, how)
+
+
+def _with_source(table: Table, **changes) -> Table:
+    return dataclasses.replace(table, source=dataclasses.replace(table.source, **changes))
+
+
+def _holds_data(file: Path) -> bool:
+    inner = Path(without_compression(file)).suffix.lower()
+    return file.is_file() and inner in BY_SUFFIX and file.name not in BESIDE and not file.name.startswith(".")
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(mark in str(path) for mark in "*?[") and not path.exists()
+
+
+def _check_content(path: Path, inner: str) -> None:
     with open(path, "rb") as file:
         head = file.read(8)
     found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    wanted = "Parquet" if path.suffix.lower() == ".parquet" else None
-    if found != wanted and (found or wanted):
+    if found == "an Arrow file" and inner in (".arrow", ".feather", ".ipc"):
+        return
+    wanted = OWN.get(inner)
+    if wanted == "Parquet" and found != wanted:
         is_what = f"is {found}" if found else "does not begin as Parquet does"
         raise ValueError(f"{path} {is_what}, whatever its suffix says: rename or write it again.")
+    if found and found != wanted:
+        raise ValueError(f"{path} is {found}, whatever its suffix says: rename or write it again.")

@@ -5,21 +5,51 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from .bad_cells import BadCell
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
-    """Columns of a file by name, each with `n_rows` cells: a list of Python values, or a pyarrow column.
+class Source:
+    """Where a table was read, with what its container needs to write it again.
 
-    `format`: a name in `READERS`; `bad`: rows that could not be read, whose cells are None.
+    `path`: as given, maybe a pattern; `files`: the files read, in order; `container`: a name in `CONTAINERS`;
+    `suffix`: what an export must end in, empty for a folder; `how`: the container's own (encoding, delimiter, …).
     """
 
     path: Path
-    format: str
+    files: tuple[Path, ...]
+    container: str
+    suffix: str = ""
+    compression: str = ""
+    how: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def file(self) -> Path:
+        return self.files[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Columns of a file by name, each with `n_rows` cells: a list of Python values, an array, or a pyarrow column.
+
+    `bad`: rows that could not be read, whose cells are None; `notes`: what a reader should be told about the file.
+    """
+
+    source: Source
     columns: dict[str, Any]
     n_rows: int
     bad: tuple[BadCell, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return self.source.path
+
+    @property
+    def format(self) -> str:
+        return self.source.container.split()[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -28,19 +58,32 @@ class Table:
     def cells(self, name: str) -> list:
         """The column as Python values; None where a cell is missing."""
         column = self.columns[name]
+        if isinstance(column, np.ndarray):
+            return column.tolist()
         return column if isinstance(column, list) else column.to_pylist()
 
-    def first(self, name: str) -> object:
+    def first(self, name: str) -> Any:
         """The first cell that is not missing, or None."""
+        return next((cell for cell in self.some(name) if cell is not None and cell != ""), None)
+
+    def some(self, name: str, most: int = 200) -> list:
+        """The first cells, and of an array those of its first row."""
         column = self.columns[name]
-        if not isinstance(column, list):
-            column = column.drop_null().slice(0, 1).to_pylist()
-        return next((cell for cell in column if cell is not None and cell != ""), None)
+        if isinstance(column, np.ndarray):
+            return column[:1].tolist()
+        return column[:most] if isinstance(column, list) else column.slice(0, most).to_pylist()
 
 
-class Reader(Protocol):
-    """One file format: `read` gives its rows, `write` the file at `path` with some rows and further columns."""
+class Container(Protocol):
+    """A way in which files hold rows.
 
-    def read(self, path: Path) -> Table: ...
+    `NAME`; `SUFFIXES` that it reads; `read(path, how)` its rows (how: options such as `encoding`); `write(source, path,
+    rows, extra)` the file at `path` with some rows of the source and further columns.
+    """
 
-    def write(self, source: Path, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None: ...
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+
+    def read(self, path: Path, how: dict[str, Any]) -> Table: ...
+
+    def write(self, source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None: ...

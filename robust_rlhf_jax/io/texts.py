@@ -4,9 +4,12 @@ import dataclasses
 import json
 
 from .bad_cells import BadCell, shown
+from .schemas.base import structured
 
 # Where dialogues in one string turn to the assistant.
 TURN = "\n\nAssistant:"
+# What a message says something by.
+CONTENT = {"content", "tool_calls", "function_call"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +36,9 @@ def read_texts(
     """
     rows, bad = [], []
     for row, (first, second) in enumerate(zip(chosen, rejected, strict=True)):
-        given = None if prompts is None else prompts[row]
+        given, first, second = (
+            messages_of(cell) for cell in (None if prompts is None else prompts[row], first, second)
+        )
         sides = {names[1]: first, names[2]: second}
         sides |= {} if names[0] is None or given is None else {names[0]: given}
         wrong = [BadCell(row, name, why) for name, cell in sides.items() if (why := _wrong(cell))]
@@ -41,13 +46,46 @@ def read_texts(
         rows.append(("", "", "") if wrong else _split(given, first, second))
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     texts = Texts(*columns)
+    known = {cell.row for cell in bad}
     bad += [
         BadCell(row, name, "holds no text")
         for name, column in zip(names[1:], (texts.chosen, texts.rejected), strict=True)
         for row, text in enumerate(column)
-        if not text.strip() and row not in {cell.row for cell in bad}
+        if not text.strip() and row not in known
     ]
     return texts, bad
+
+
+def messages_of(cell):
+    """A cell as a text or a list of {role, content}, whatever it is written as: one message, `from` and `value`, JSON.
+
+    A text that is JSON of anything but messages stays a text.
+    """
+    if isinstance(cell, str):
+        found = structured(cell) if '"role"' in cell or "'role'" in cell or '"from"' in cell else cell
+        return messages_of(found) if found is not cell and _are_messages(found) else cell
+    if isinstance(cell, dict):
+        cell = cell["messages"] if isinstance(cell.get("messages"), list) else [cell]
+    if not isinstance(cell, list):
+        return cell
+    return [_message(entry) for entry in cell]
+
+
+def _are_messages(found) -> bool:
+    found = found if isinstance(found, list) else [found]
+    return bool(found) and all(
+        isinstance(m, dict) and ({"role", "content"} <= m.keys() or {"from", "value"} <= m.keys())
+        for m in found
+    )
+
+
+def _message(entry):
+    if not isinstance(entry, dict) or "role" in entry or "from" not in entry:
+        return entry
+    roles = {"human": "user", "gpt": "assistant"}
+    said = str(entry["from"])
+    more = {k: v for k, v in entry.items() if k not in ("from", "value")}
+    return {"role": roles.get(said, said), "content": entry.get("value"), **more}
 
 
 def _wrong(cell) -> str:
@@ -58,15 +96,17 @@ def _wrong(cell) -> str:
         return ""
     if not isinstance(cell, list) or not cell:
         return f"holds {shown(cell)}, neither a text nor messages"
-    broken = [m for m in cell if not isinstance(m, dict) or "content" not in m or "role" not in m]
+    if all(isinstance(m, str) for m in cell):
+        return ""
+    broken = [m for m in cell if not isinstance(m, dict) or "role" not in m or not (CONTENT & m.keys())]
     return f"holds a message without role and content ({shown(broken[0])})" if broken else ""
 
 
 def _split(prompt, chosen, rejected) -> tuple[str, str, str]:
     if isinstance(chosen, list) and isinstance(rejected, list):
         shared = _shared_messages(chosen, rejected)
-        before = [] if prompt is not None and not shared else chosen[:shared]
-        said = plain_text(prompt) if prompt is not None else plain_text(before)
+        before = chosen[:shared]
+        said = plain_text(before) if prompt is None or _begins(before, prompt) else plain_text(prompt)
         return (
             said,
             plain_text(chosen[shared:] or chosen[-1:]),
@@ -79,6 +119,12 @@ def _split(prompt, chosen, rejected) -> tuple[str, str, str]:
     if said and first.startswith(said) and second.startswith(said):
         first, second = (text[len(said) :] if len(text) > len(said) else text for text in (first, second))
     return said, first, second
+
+
+def _begins(before: list, prompt) -> bool:
+    """Whether the shared messages hold the prompt: then they are the whole of it."""
+    said = plain_text(prompt).strip()
+    return bool(before) and bool(said) and said in plain_text(before)
 
 
 def _shared_messages(chosen: list, rejected: list) -> int:
@@ -101,13 +147,20 @@ def plain_text(cell) -> str:
     """A text as it is; messages as their contents, a blank line between."""
     if cell is None or isinstance(cell, str):
         return cell or ""
-    return "\n\n".join(_content(message) for message in cell)
+    return "\n\n".join(message if isinstance(message, str) else _content(message) for message in cell)
 
 
 def _content(message: dict) -> str:
+    """The texts of a message, and the calls of tools that it makes."""
     content = message.get("content")
-    if isinstance(content, str):
-        return content
     if isinstance(content, list):  # parts, of which some are texts
-        return "\n".join(part.get("text") or "" for part in content if isinstance(part, dict))
-    return json.dumps(message.get("tool_calls") or "", ensure_ascii=False).strip('"')
+        parts = (
+            part if isinstance(part, str) else part.get("text")
+            for part in content
+            if isinstance(part, str | dict)
+        )
+        content = "\n".join(part for part in parts if part)
+    calls = message.get("tool_calls") or message.get("function_call")
+    said = [content] if isinstance(content, str) and content else []
+    said += [json.dumps(calls, ensure_ascii=False, sort_keys=True, default=str)] if calls else []
+    return "\n".join(said)

@@ -2,11 +2,10 @@
 
 from .bradley_terry import label_entropy, preference_probabilities, sample_preferences, sample_segments
 from .data import PreferenceData, changed_pairs, random_split
-from .files import load, save
+from .files import load, load_table, save
 from .pairs import preferences_from_features, preferences_from_options
 from .rail_choices import RAIL_FEATURES, load_rail_choices, rail_people
 from .table_check import ask_table, believed, leave_out, off_table
-from .tables import load_table
 from .validation import check_preferences
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Preference data in files: NumPy archives and Parquet in and out, CSV and JSON lines in."""
+"""Preference data in files: NumPy archives and Parquet in and out, and every file of numbers that `io` reads."""
 
 import contextlib
 import dataclasses
@@ -9,11 +9,15 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from . import npz, parquet
+from robust_rlhf_jax.io import npz_archives
+from robust_rlhf_jax.io.drafts import draft_pairs
+from robust_rlhf_jax.io.parts import preferred_first
+
+from . import parquet
 from .data import PreferenceData
+from .float_range import check_range
 from .pairs import preferences_from_features
 from .precision import lost_to_rounding
-from .tables import check_range, existing_file, load_table
 from .validation import check_preferences
 
 FORMAT_VERSION = 1
@@ -36,7 +40,7 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
     >>> save(pathlib.Path(tempfile.mkdtemp(), "rail.npz"), load_rail_choices())
     """
     path = Path(path)
-    writers = {".npz": npz.write_arrays, ".parquet": parquet.write_arrays}
+    writers = {".npz": npz_archives.write_arrays, ".parquet": parquet.write_arrays}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path}: suffix {path.suffix!r} cannot be written: choose .npz or .parquet.")
     check_preferences(data)
@@ -51,10 +55,11 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
 
 
 def load(path: str | os.PathLike) -> PreferenceData:
-    """Read and check preference data from `.npz`, `.parquet`, `.csv` or `.jsonl` (schema: docs/data.md).
+    """Read and check preference data: arrays that `save` wrote, or a file of numbers (schema: docs/data.md).
 
-    Tables with columns `chosen_<name>` and `rejected_<name>` become data of horizon 1 by
-    `preferences_from_features`. Without x64 JAX holds float64 numbers as float32.
+    Tables with columns `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs`
+    reads,
+    become data of horizon 1 by `preferences_from_features`. Without x64 JAX holds float64 numbers as float32.
 
     **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a
     file that is empty, corrupt, of another suffix, pickled, of a newer format, that lacks a column, or whose
@@ -69,16 +74,50 @@ def load(path: str | os.PathLike) -> PreferenceData:
     >>> load(file).n_pairs
     2929
     """
-    path = existing_file(path, (".npz", ".parquet", ".csv", ".jsonl"))
-    suffix = path.suffix.lower()
-    if suffix == ".npz":
-        return _assemble(path, *npz.read_arrays(path, parquet.HEADER))
-    if suffix == ".parquet" and parquet.holds_arrays(path):
-        return _assemble(path, *parquet.read_arrays(path))
+    path = Path(path)
+    if holds_arrays(path):
+        read = npz_archives.read_arrays if path.suffix.lower() == ".npz" else parquet.read_arrays
+        return _assemble(path, *read(path, parquet.HEADER))
     names, chosen, rejected = load_table(path)
     check_range(path, names, chosen, rejected)
     with _naming(path):
         return preferences_from_features(chosen, rejected)
+
+
+def load_table(path: str | os.PathLike) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The features of a file of numbers: of columns `chosen_<name>` and `rejected_<name>`, or embeddings.
+
+    **Returns:** (names, chosen [N, p], rejected [N, p]), the preferred option as chosen, columns in the file's order.
+
+    **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError for a file that `io.load_pairs`
+    refuses, or one of texts.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.preferences import load_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "choices.csv")
+    >>> _ = file.write_text("chosen_price,rejected_price\\n2400,4000\\n")
+    >>> load_table(file)[0]
+    ('price',)
+    """
+    draft = draft_pairs(path)
+    if draft.numbers is None:
+        raise ValueError(f"{path} holds texts: make features of them by robust_rlhf_jax.io.load_pairs.")
+    chosen, rejected = preferred_first(draft.numbers, draft.swapped)
+    return draft.names, chosen, rejected
+
+
+def holds_arrays(path: Path) -> bool:
+    """Whether `save` wrote the file, or somebody else the same arrays: not one that is read as a table.
+
+    **Raises:** ValueError for a `.npz` archive or a Parquet file that is damaged.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".npz" and path.is_file():
+        names = npz_archives.names_of(path)
+        return not ({"chosen", "rejected"} <= names or any("chosen" in name for name in names))
+    return suffix == ".parquet" and path.is_file() and parquet.holds_arrays(path)
 
 
 def _assemble(path, arrays, header):

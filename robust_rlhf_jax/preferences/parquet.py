@@ -1,4 +1,4 @@
-"""Parquet in and out: the only module that touches pyarrow, and only when it is used."""
+"""Arrays as Parquet, in and out; tables of one's own columns are read by `io`."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from robust_rlhf_jax.io.containers.parquet_files import MAGIC
 from robust_rlhf_jax.memory import check_room
 
 # The schema's metadata tell a file of whole arrays from a table of one's own columns.
@@ -26,42 +27,12 @@ def _pyarrow():
     return pyarrow
 
 
-def read_columns(path, prefixes: tuple[str, ...]) -> dict:
-    """The columns of a Parquet file whose names start with one of `prefixes`, by name.
-
-    **Raises:** ValueError for a file that is no readable Parquet or has a name twice, ImportError without
-    pyarrow.
-    """
-    pa = _pyarrow()
-    with _refusing_damage(pa, path):
-        names = pa.parquet.read_schema(path).names
-    wanted = [name for name in names if name.startswith(prefixes)]
-    if len(set(wanted)) < len(wanted):
-        twice = next(name for name in wanted if wanted.count(name) > 1)
-        raise ValueError(f"{path} has the column {twice!r} twice: rename one.")
-    with _refusing_damage(pa, path):
-        table = _read(pa, path, wanted)
-        return {name: table[name] for name in wanted}
-
-
-def numbers_from_column(column) -> np.ndarray:
-    """A pyarrow column as float64 [N].
-
-    **Raises:** ValueError that says what the column holds instead of numbers.
-    """
-    pa = _pyarrow()
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    if not any(kind(column.type) for kind in kinds):
-        raise ValueError(f"it holds {column.type}")
-    if column.null_count:
-        row = column.is_null().to_pylist().index(True)
-        raise ValueError(f"row {row + 1} holds null")
-    return column.cast(pa.float64(), safe=False).to_numpy()
-
-
 def holds_arrays(path) -> bool:
     """Whether `write_arrays` wrote the file (else it is a table of one's own columns)."""
     pa = _pyarrow()
+    with open(path, "rb") as file:
+        if file.read(4) != MAGIC:  # the reader of tables says what it is instead
+            return False
     with _refusing_damage(pa, path):
         return _KEY in (pa.parquet.read_schema(path).metadata or {})
 
@@ -80,7 +51,7 @@ def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
     pa.parquet.write_table(table, file, compression="zstd", use_dictionary=False, write_page_checksum=True)
 
 
-def read_arrays(path) -> tuple[dict[str, np.ndarray], dict]:
+def read_arrays(path, names: tuple[str, ...] = HEADER) -> tuple[dict[str, np.ndarray], dict]:
     """What `write_arrays` wrote: (arrays, header).
 
     **Raises:** ValueError for an unreadable file, a missing column, or one that does not match the header.
@@ -93,7 +64,7 @@ def read_arrays(path) -> tuple[dict[str, np.ndarray], dict]:
         columns = dict(zip(table.column_names, table.columns, strict=True))
     with _refusing_damage(pa, path):
         arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
-    return arrays, {name: header[name] for name in HEADER if name in header}
+    return arrays, {name: header[name] for name in names if name in header}
 
 
 def _check_header(header):

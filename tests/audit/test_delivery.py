@@ -8,6 +8,7 @@ from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.command import Writing, _deliver, reward_head
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
+from robust_rlhf_jax.audit.files import without_formula
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
 from robust_rlhf_jax.io import RewardHead, load_pairs
@@ -68,8 +69,7 @@ def test_an_export_is_the_file_with_columns_more(tmp_path, form):
     assert list(back.columns) == [*COLUMNS, *ADDED]
     assert back["id"].tolist() == COLUMNS["id"]
     assert back["chosen"].tolist() == COLUMNS["chosen"]
-    rejected = [f"'{t}" for t in COLUMNS["rejected"]] if form == "csv" else COLUMNS["rejected"]
-    assert back["rejected"].tolist() == rejected
+    assert back["rejected"].tolist() == COLUMNS["rejected"]
     assert np.flatnonzero(~back["keep"].astype(bool)).tolist() == WRONG
     assert back["suggested_label"][3] == "rejected"
     np.testing.assert_allclose(back["margin"][WRONG], -3.0)
@@ -307,3 +307,11 @@ def test_the_command_from_texts_to_a_cleaned_file(tmp_path, robust_rlhf):
     page = (tmp_path / "audit" / "audit.html").read_text()
     assert "<script" not in page
     assert "\x1b" not in page + printed
+
+
+@pytest.mark.parametrize(
+    ("cell", "safe"),
+    [("=1+1", "'=1+1"), ("-1.5", "-1.5"), ("@x", "'@x"), ("-cmd", "'-cmd"), ("plain", "plain"), ("", "")],
+)
+def test_formulas_become_texts_in_suspects_and_numbers_stay(cell, safe):
+    assert without_formula(cell) == safe

@@ -1,7 +1,10 @@
 """Preference files of texts, messages and embeddings that the command should refuse or survive, drawn by number."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import random
 from pathlib import Path
 
@@ -79,6 +82,38 @@ def texts(chance: random.Random) -> list[dict]:
     return damage(chance, rows, TEXTS_NASTY, ("prompt", "chosen", "rejected"))
 
 
+def open_sides(chance: random.Random) -> list[dict]:
+    """Two sides, and a label of one of the many kinds."""
+    labels = chance.choice([("a", "b", "tie"), ("model_a", "model_b"), (0, 1), (1, 2), (-3, 2, 0), ("left", "right"),
+                            (True, False), (0.2, 0.7), ("A is better", "B is slightly better")])  # fmt: skip
+    name = chance.choice(
+        ["label", "winner", "preference", "overall_preference", "labels", "votes", "annotator_1"]
+    )
+    rows = [
+        {"prompt": sentence(chance), "response_a": sentence(chance), "response_b": sentence(chance),
+         name: chance.choice(labels)}
+        for _ in range(ROWS)
+    ]  # fmt: skip
+    return damage(chance, rows, [*TEXTS_NASTY, *MESSAGES_NASTY], ("prompt", "response_a", "response_b", name))
+
+
+def rankings(chance: random.Random) -> list[dict]:
+    """Several answers a row with scores, ranks, or something else."""
+    name, by = (
+        chance.choice(["completions", "answers", "responses"]),
+        chance.choice(["scores", "ranks", "ranking"]),
+    )
+    rows = [
+        {
+            "prompt": sentence(chance),
+            name: [sentence(chance) for _ in range(3)],
+            by: chance.sample(range(3), 3),
+        }
+        for _ in range(ROWS)
+    ]
+    return damage(chance, rows, [*VECTORS_NASTY, *MESSAGES_NASTY], ("prompt", name, by))
+
+
 def messages(chance: random.Random) -> list[dict]:
     def said(prompt):
         return [{"role": "user", "content": prompt}, {"role": "assistant", "content": sentence(chance)}]
@@ -117,8 +152,14 @@ def write(chance: random.Random, rows: list[dict], stem: str = "data") -> Path:
         form = "jsonl"
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         sink.write(lines.encode("utf-8", errors="surrogatepass"))
-    path = Path(f"{stem}.{form}")
-    path.write_bytes(damaged(chance, sink.getvalue()) if chance.random() < 0.2 else sink.getvalue())
+    content, suffix = sink.getvalue(), form
+    if form == "jsonl" and chance.random() < 0.2:
+        content, suffix = b"[" + b",\n".join(content.splitlines()) + b"]", "json"
+    if form in ("jsonl", "csv") and chance.random() < 0.2:
+        pack, more = chance.choice([(gzip.compress, "gz"), (bz2.compress, "bz2"), (lzma.compress, "xz")])
+        content, suffix = pack(content), f"{suffix}.{more}"
+    path = Path(f"{stem}.{suffix}")
+    path.write_bytes(damaged(chance, content) if chance.random() < 0.2 else content)
     return path
 
 

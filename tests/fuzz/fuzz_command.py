@@ -64,7 +64,7 @@ AUDIT_FLAGS = [
 ]
 COLUMN_FLAGS = [
     "--chosen", "--rejected", "--prompt", "--label", "--first-is", "--rater", "--weight", "--tie", "--pair-id",
-    "--features", "--featuriser", "--truncate", "--fail-if",
+    "--features", "--featuriser", "--truncate", "--fail-if", "--tie-is", "--ranking", "--split", "--encoding",
 ]  # fmt: skip
 SWEEP_FLAGS = [
     "--preset", "--families", "--attacks", "--epsilons", "--seeds", "--algorithms", "--n-pairs", "--temperature",
@@ -126,7 +126,8 @@ def pairs(make):
 
     def case(chance):
         path = bad_pairs.write(chance, make(chance))
-        words = ["audit", str(path), *AUDIT, "--out", "out"]
+        described = chance.random() < 0.3
+        words = ["describe", str(path)] if described else ["audit", str(path), *AUDIT, "--out", "out"]
         if chance.random() < 0.5:
             words += [
                 chance.choice(COLUMN_FLAGS),
@@ -134,7 +135,9 @@ def pairs(make):
             ]
         if chance.random() < 0.3:
             words += ["--skip-bad", chance.choice(["1", "0.5", "40", *WORDS])]
-        if chance.random() < 0.3:
+        if chance.random() < 0.2:
+            words += ["--scale", *chance.choices(["-3", "3", "0", "1", "nan", "1e400", "x"], k=2)]
+        if chance.random() < 0.3 and not described:
             words += chance.choice(
                 [["--export", f"more{path.suffix}"], ["--clean", f"less{path.suffix}"], ["--head", "head.safetensors"],
                  ["--export", str(path)], ["--head", "nowhere/head.safetensors"], ["--export", "wrong.xlsx"]]
@@ -219,6 +222,8 @@ KINDS = {
     "messages": pairs(bad_pairs.messages),
     "sweep file": sweep_file,
     "embeddings": pairs(bad_pairs.embeddings),
+    "open sides": pairs(bad_pairs.open_sides),
+    "rankings": pairs(bad_pairs.rankings),
     "out": out,
     "no table": no_table,
     "npy pairs": npy_pairs,

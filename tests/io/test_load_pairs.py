@@ -172,19 +172,23 @@ def test_scores_of_several_models(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "first_is", "strength", "swapped"),
+    ("labels", "meaning", "strength", "swapped"),
     [
-        (["A", "b", "tie", " a "], None, [1, 1, 0, 1], [False, True, False, False]),
-        ([-3, 2, 0, 1], None, [3, 2, 0, 1], [False, True, False, True]),
-        (["0", "1", "1", "0"], "1", [1, 1, 1, 1], [True, False, False, True]),
+        (["A", "b", "tie", " a "], {}, [1, 1, 0, 1], [False, True, False, False]),
+        ([-3, 2, 0, 1], {"scale": (-3, 3)}, [3, 2, 0, 1], [False, True, False, True]),
+        ([-3, 2, 0, 1], {"scale": (3, -3)}, [3, 2, 0, 1], [True, False, False, False]),
+        (["0", "1", "1", "0"], {"first_is": "1"}, [1, 1, 1, 1], [True, False, False, True]),
+        ([0.9, 0.5, 0.1, 1.0], {"scale": (1, 0)}, [0.8, 0, 0.8, 1], [False, False, True, False]),
+        ([0, 1, 2, 2], {"scale": (0, 2)}, [1, 0, 1, 1], [False, False, True, True]),
+        ([0, 1, 2, 2], {"first_is": "2", "tie_is": "1"}, [1, 0, 1, 1], [True, False, False, False]),
     ],
 )
-def test_labels_strengths_and_ties(tmp_path, labels, first_is, strength, swapped):
+def test_labels_strengths_and_ties(tmp_path, labels, meaning, strength, swapped):
     rows = {"prompt": ["p"] * 4, "response_a": list("wxyz"), "response_b": list("abcd"), "preference": labels}
     path = tmp_path / "pairs.jsonl"
     pd.DataFrame(rows).to_json(path, orient="records", lines=True)
-    pairs = load_pairs(path, columns=Columns(first_is=first_is), featuriser="format")
-    np.testing.assert_array_equal(pairs.strength, strength)
+    pairs = load_pairs(path, columns=Columns(**meaning), featuriser="format")
+    np.testing.assert_allclose(pairs.strength, strength, atol=1e-12)
     np.testing.assert_array_equal(pairs.swapped, swapped)
     assert pairs.texts.chosen[1] == ("x" if not swapped[1] else "b")
 
@@ -202,7 +206,7 @@ BAD = [
     ({"chosen": None}, "row 2, column chosen is missing"),
     ({"rejected": 7}, "row 2, column rejected holds 7, neither a text nor messages"),
     ({"rejected": [{"role": "user"}]}, "row 2, column rejected holds a message without"),
-    ({"id": 0}, "row 2, column id repeats '0' of row 1"),
+    ({"pair": 0}, "row 2, column pair repeats '0' of row 1"),
     ({"weight": -1}, "row 2, column weight is negative"),
     ({"weight": float("nan")}, "row 2, column weight is nan"),
     ({"label": "perhaps"}, "row 2, column label holds the unknown label 'perhaps'"),
@@ -211,11 +215,11 @@ BAD = [
 
 @pytest.mark.parametrize(("damage", "sentence"), BAD)
 def test_a_bad_row_is_named_or_skipped(tmp_path, damage, sentence):
-    rows = [{k: v[i] for k, v in TEXTS.items()} | {"id": i, "weight": 1.0, "label": "a"} for i in range(N)]
+    rows = [{k: v[i] for k, v in TEXTS.items()} | {"pair": i, "weight": 1.0, "label": "a"} for i in range(N)]
     rows[1] |= damage
     path = tmp_path / "pairs.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    columns = Columns(weight="weight", label="label")
+    columns = Columns(weight="weight", label="label", id="pair")
     with pytest.raises(ValueError, match="pairs.jsonl: " + sentence.replace("(", r"\(")):
         load_pairs(path, columns=columns)
     pairs = load_pairs(path, columns=columns, skip_bad=1)
@@ -239,7 +243,7 @@ def test_widths_of_embeddings_must_agree(tmp_path):
         ("a.csv", b"PAR1xxxx", "is Parquet, whatever its suffix says"),
         ("a.parquet", b"prompt,chosen\n", "does not begin as Parquet does"),
         ("a.jsonl", b"\x1f\x8b0000", "is compressed by gzip"),
-        ("a.jsonl", b'[{"chosen": "x"}]', "holds a JSON array"),
+        ("a.jsonl", b'[{"chosen": "x"}]', "lacks the column rejected"),
         ("a.jsonl", b'{"chosen": "x"}\nnonsense', "lacks the column rejected"),
         ("a.jsonl", b'{"chosen": "x", "rejected": "y"}\nnonsense', "row 2 is not a JSON object"),
         ("a.csv", b"chosen,rejected\n1\n", "row 1 has 1 cells, the header 2"),
@@ -267,9 +271,12 @@ def test_a_folder_without_a_data_set_and_one_with_splits(tmp_path):
         load_pairs(tmp_path)
     datasets = pytest.importorskip("datasets")
     datasets.DatasetDict({"train": datasets.Dataset.from_dict(TEXTS)}).save_to_disk(str(tmp_path / "d"))
-    with pytest.raises(ValueError, match="holds the splits train"):
-        load_pairs(tmp_path / "d")
-    assert load_pairs(tmp_path / "d" / "train").n_pairs == N
+    assert load_pairs(tmp_path / "d").n_pairs == load_pairs(tmp_path / "d" / "train").n_pairs == N
+    two = {name: datasets.Dataset.from_dict(TEXTS) for name in ("test", "train")}
+    datasets.DatasetDict(two).save_to_disk(str(tmp_path / "two"))
+    with pytest.raises(ValueError, match="holds the splits test, train: choose one by --split train"):
+        load_pairs(tmp_path / "two")
+    assert load_pairs(tmp_path / "two", split="test").n_pairs == N
 
 
 def test_a_pickled_array_is_refused(tmp_path):

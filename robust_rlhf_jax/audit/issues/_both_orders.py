@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 
 from .base import Batch, Issue, counted
-from .telling import has_telling_sides, keys_of_sides
+from .telling import has_telling_sides, judged_by_several, keys_of_sides
 
 
 def both_orders(batch: Batch) -> Issue | None:
@@ -27,6 +27,8 @@ def both_orders(batch: Batch) -> Issue | None:
         if len(sides) < 2:
             continue
         (some, others) = sides.values()
+        if judged_by_several(pairs, some + others):
+            continue
         for mine, theirs in ((some, others), (others, some)):
             score[mine] = len(mine) / (len(mine) + len(theirs)) * 0.999
             drop[mine] = len(mine) <= len(theirs)

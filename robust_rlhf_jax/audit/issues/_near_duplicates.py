@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 
 from .base import Batch, Issue, counted
-from .telling import has_telling_sides, plain
+from .telling import has_telling_sides, judged_by_several, plain
 
 # Tables of two min-hashes each; sides whose words overlap by this share are near (Jaccard), features by this distance.
 TABLES, ROWS = 8, 2
@@ -31,7 +31,7 @@ def near_duplicates(batch: Batch) -> Issue | None:
     n, margins = pairs.n_pairs, batch.fit.margins
     score, drop, twin = np.ones(n), np.zeros(n, bool), np.full(n, -1)
     for i, j in found:
-        if pairs.ties[i] or pairs.ties[j]:
+        if pairs.ties[i] or pairs.ties[j] or judged_by_several(pairs, [i, j]):
             continue
         worse = i if margins[i] < margins[j] else j
         drop[worse] = True

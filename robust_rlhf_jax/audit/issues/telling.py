@@ -27,3 +27,10 @@ def keys_of_sides(pairs: Pairs) -> Iterator[tuple[str, str | bytes, str | bytes]
 def plain(text: str) -> str:
     """Without case, and with single spaces."""
     return " ".join(text.casefold().split())
+
+
+def judged_by_several(pairs: Pairs, rows: list[int]) -> bool:
+    """Whether `rows` are one pair of the file that as many raters judged: they may disagree, none is a duplicate."""
+    if pairs.raters is None or pairs.groups is None:
+        return False
+    return len(set(pairs.groups[rows])) == 1 and len(set(pairs.raters[rows])) == len(rows)

@@ -7,18 +7,14 @@ import numpy as np
 
 from ..texts import Texts
 
-_COUNTS = {
-    "lines": re.compile(r"\n"),
-    "bullets": re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s"),
-    "headings": re.compile(r"(?m)^#{1,6}\s"),
-    "bold": re.compile(r"\*\*"),
-    "code": re.compile(r"`"),
-    "digits": re.compile(r"\d"),
-    "questions": re.compile(r"\?"),
-    "exclamations": re.compile(r"!"),
-    "capitals": re.compile(r"[A-Z]"),
-}
-FORMAT_NAMES = ("log_words", *(f"log_{name}" for name in _COUNTS))
+BULLETS = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s")
+HEADINGS = re.compile(r"(?m)^#{1,6}\s")
+DIGITS = re.compile(r"\d")
+CAPITALS, ASCII_DIGITS = bytes(range(65, 91)), bytes(range(48, 58))
+FORMAT_NAMES = (
+    "log_words", "log_lines", "log_bullets", "log_headings", "log_bold", "log_code", "log_digits", "log_questions",
+    "log_exclamations", "log_capitals",
+)  # fmt: skip
 
 
 class FormatFeatures:
@@ -30,10 +26,7 @@ class FormatFeatures:
         return self.transform(texts.prompt, texts.chosen), self.transform(texts.prompt, texts.rejected)
 
     def transform(self, prompts: list[str], responses: list[str]) -> np.ndarray:
-        rows = [
-            (len(text.split()), *(len(counted.findall(text)) for counted in _COUNTS.values()))
-            for text in responses
-        ]
+        rows = [_counted(text) for text in responses]
         return np.log1p(np.asarray(rows, np.float64).reshape(-1, len(FORMAT_NAMES)))
 
     def settings(self) -> dict[str, Any]:
@@ -41,3 +34,19 @@ class FormatFeatures:
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {}
+
+
+def _counted(text: str) -> tuple[int, ...]:
+    """The numbers behind `FORMAT_NAMES`; expressions run only where their letters occur."""
+    content = text.encode("utf-8", "surrogatepass")
+    digits = (
+        len(content) - len(content.translate(None, ASCII_DIGITS))
+        if text.isascii()
+        else len(DIGITS.findall(text))
+    )
+    listed = "-" in text or "*" in text or "•" in text or (digits and ("." in text or ")" in text))
+    return (
+        len(text.split()), text.count("\n"), len(BULLETS.findall(text)) if listed else 0,
+        len(HEADINGS.findall(text)) if "#" in text else 0, text.count("**"), text.count("`"), digits, text.count("?"),
+        text.count("!"), len(content) - len(content.translate(None, CAPITALS)),
+    )  # fmt: skip

@@ -8,6 +8,8 @@ from ..texts import Texts
 from .format_features import FormatFeatures
 
 BUCKETS = 1 << 15
+# Pairs that the directions are made of, at most.
+MOST_PAIRS = 20_000
 
 
 class HashedNgrams:
@@ -15,7 +17,7 @@ class HashedNgrams:
 
     Hashes need no vocabulary, so a file of the reward head holds the weights `idf` [buckets] and the directions
     [components, buckets], and no pickle. Directions: `TruncatedSVD` of chosen − rejected, which does not see which is
-    which.
+    which, of at most `MOST_PAIRS` pairs.
     """
 
     def __init__(self, components: int = 32, buckets: int = BUCKETS):
@@ -36,8 +38,11 @@ class HashedNgrams:
         n = 2 * len(texts.chosen)
         seen = sum(np.bincount(side.indices, minlength=self.buckets) for side in counts)
         self.idf = (np.log((1.0 + n) / (1.0 + seen)) + 1.0).astype(np.float32)
-        weighed = [self._weighed(side) for side in counts]
+        weighed = [self._weighed(counts.pop(0)) for _ in range(2)]
         difference = weighed[0] - weighed[1]
+        if difference.shape[0] > MOST_PAIRS:
+            some = np.random.default_rng(0).choice(difference.shape[0], MOST_PAIRS, replace=False)
+            difference = difference[np.sort(some)]
         most = min(self.components, difference.shape[0] - 1, self.buckets - 1)
         if most >= 1 and difference.count_nonzero():
             with np.errstate(invalid="ignore"):  # shares of no variance
@@ -74,6 +79,5 @@ class HashedNgrams:
     def _weighed(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize
 
-        weighed = counts.copy()
-        weighed.data = (1.0 + np.log(weighed.data)) * self.idf[weighed.indices]
-        return normalize(weighed)
+        counts.data = (1.0 + np.log(counts.data)) * self.idf[counts.indices]
+        return normalize(counts, copy=False)

@@ -1,17 +1,27 @@
-"""Embeddings in two `.npy` files, one for each side, memory-mapped, and the folder that they are written back as."""
+"""Embeddings in arrays: two `.npy` files or a folder of them, memory-mapped; `.npz` and `.safetensors`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .bad_cells import BadCell
-from .numeric import npy_matrix
+from ..bad_cells import BadCell
+from ..npy_arrays import BLOCK, npy_matrix, npy_vector
+from ..table import Source, Table
 
-# Rows that are read at once.
-BLOCK = 4096
+NAME, SUFFIXES = "npy", (".npy",)
 # What the two files of an exported folder are called: the names that are found without being told.
 SIDES = ("chosen", "rejected")
+
+
+def read(path: Path, how: dict[str, Any]) -> Table:
+    """Two files "…chosen….npy" and "…rejected….npy", by the name of the first."""
+    other = Path(how["partner"]) if how.get("partner") else partner(path)
+    first, second = npy_pair(path, other)
+    return Table(
+        Source(path, (path, other), NAME), dict(zip(SIDES, (first, second), strict=True)), len(first)
+    )
 
 
 def npy_pair(chosen: Path, rejected: Path, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -40,31 +50,38 @@ def partner(chosen: Path) -> Path:
     return chosen.with_name(chosen.name.replace("chosen", "rejected"))
 
 
-def write(
-    source: tuple[Path, Path], path: Path, rows: Sequence[int], extra: dict[str, list[float] | list[str]]
-) -> None:
-    """A folder with `rows` of the two files of `source` as chosen.npy and rejected.npy, and one file [rows] for each
-    further column: margin.npy and so on.
+def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
+    """A folder with `rows` of the two sides as chosen.npy and rejected.npy, one file [rows] for each further column,
+    and, of a folder, its other files.
     """
     path.mkdir()
     chosen = np.asarray(rows, np.int64)
-    for name, side in zip(SIDES, source, strict=True):
-        _write_rows(path / f"{name}.npy", npy_matrix(side, None), chosen)
+    half = len(source.files) // 2
+    for name, files in zip(SIDES, (source.files[:half], source.files[half:]), strict=True):
+        _write_rows(path / f"{name}.npy", [npy_matrix(file, None) for file in files], chosen)
+    for name, file in source.how.get("beside", {}).items():
+        if name not in extra:
+            np.save(path / f"{name}.npy", npy_vector(file, None)[chosen])
     for name, cells in extra.items():
         np.save(path / f"{name}.npy", np.asarray(cells))
 
 
-def _write_rows(path: Path, matrix: np.ndarray, rows: np.ndarray) -> None:
+def _write_rows(path: Path, parts: list[np.ndarray], rows: np.ndarray) -> None:
     """By blocks through a file, not a map: a full disk is then an error and not a signal."""
     header = {
-        "descr": np.lib.format.dtype_to_descr(matrix.dtype),
+        "descr": np.lib.format.dtype_to_descr(parts[0].dtype),
         "fortran_order": False,
-        "shape": (len(rows), matrix.shape[1]),
+        "shape": (len(rows), parts[0].shape[1]),
     }
     with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(rows), BLOCK):
-            file.write(np.ascontiguousarray(matrix[rows[start : start + BLOCK]]).tobytes())
+        begin = 0
+        for part in parts:
+            mine = rows[(rows >= begin) & (rows < begin + len(part))] - begin
+            for start in range(0, len(mine), BLOCK):
+                block = part[mine[start : start + BLOCK]].astype(parts[0].dtype, copy=False)
+                file.write(np.ascontiguousarray(block).tobytes())
+            begin += len(part)
 
 
 def nonfinite_cells(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[BadCell]:

@@ -43,10 +43,7 @@ def read_arrays(path: Path, header: tuple[str, ...]) -> tuple[dict[str, np.ndarr
     **Raises:** ValueError for a file that is no archive of arrays, is damaged, pickled or larger than the memory.
     """
     if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"{path} is not a readable .npz archive (cut short, pickled, or another format): "
-            "write it again with save or numpy.savez."
-        )
+        raise _no_archive(path)
     _check_members(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -58,6 +55,29 @@ def read_arrays(path: Path, header: tuple[str, ...]) -> tuple[dict[str, np.ndarr
     if not all(isinstance(array, np.ndarray) for array in arrays.values()):
         raise ValueError(f"{path} holds members that are not arrays: write it with save or numpy.savez.")
     return arrays, {name: _scalar(path, name, arrays.pop(name)) for name in header if name in arrays}
+
+
+def names_of(path: Path) -> set[str]:
+    """The names of the arrays of an archive.
+
+    **Raises:** ValueError for a file that is none.
+    """
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty (0 bytes): write the data again.")
+    if not zipfile.is_zipfile(path):
+        raise _no_archive(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except (*DAMAGE, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _no_archive(path):
+    return ValueError(
+        f"{path} is not a readable .npz archive (cut short, pickled, or another format): "
+        "write it again with save or numpy.savez."
+    )
 
 
 def _check_members(path):

@@ -1,0 +1,112 @@
+"""What Parquet files and Arrow data sets share: pyarrow tables, and what `datasets` says of their columns."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+FEATURES = b"huggingface"
+
+
+def columns_of(table) -> dict[str, Any]:
+    """Columns by name, with plain types: of a dictionary or a view the texts, of a `ClassLabel` the names.
+
+    **Raises:** ValueError for a name that is there twice.
+    """
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the column {twice!r} is there twice: rename one")
+    words = class_names(table.schema.metadata)
+    return {name: _plain(table.column(i), words.get(name)) for i, name in enumerate(names)}
+
+
+def _plain(column, words: list[str] | None):
+    import pyarrow as pa
+
+    kind = column.type
+    if words is not None and pa.types.is_integer(kind):
+        cells = column.to_pylist()
+        return [words[i] if i is not None and 0 <= i < len(words) else None for i in cells]
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_string_view(kind):
+        column = column.cast(pa.large_string())
+    return column
+
+
+def class_names(metadata) -> dict[str, list[str]]:
+    """Of columns that hold numbers for names (`datasets.ClassLabel`): the names."""
+    found = _features(metadata)
+    return {
+        name: [str(word) for word in feature["names"]]
+        for name, feature in found.items()
+        if isinstance(feature, dict)
+        and feature.get("_type") == "ClassLabel"
+        and isinstance(feature.get("names"), list)
+    }
+
+
+def _features(metadata) -> dict:
+    try:
+        found = json.loads((metadata or {}).get(FEATURES, b"{}"))["info"]["features"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def with_columns(table, rows: Sequence[int], extra: dict[str, list]):
+    """The `rows` of a pyarrow table; `extra` columns take the place of those of their name, or come last.
+
+    Types and the metadata of the schema and of its fields stay; what `datasets` says of the columns grows with them.
+    """
+    import pyarrow as pa
+
+    metadata = table.schema.metadata
+    table = taken(table, rows)
+    for name, cells in extra.items():
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, pa.array(cells))
+    return table.replace_schema_metadata(_grown(metadata, table, extra))
+
+
+def taken(table, rows: Sequence[int]):
+    """Rows in ascending order, as they are; by slices where pyarrow cannot take from a type."""
+    import pyarrow as pa
+
+    if len(rows) == table.num_rows:
+        return table
+    try:
+        return table.take(pa.array(rows, pa.int64()))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        runs: list[list[int]] = []
+        for row in rows:
+            if runs and row == runs[-1][1]:
+                runs[-1][1] += 1
+            else:
+                runs.append([row, row + 1])
+        return pa.concat_tables([table.slice(a, b - a) for a, b in runs] or [table.slice(0, 0)])
+
+
+def _grown(metadata, table, extra):
+    """The schema's metadata with the new columns among the features."""
+    features = _features(metadata)
+    if not features:
+        return metadata
+    features = {n: feature for n, feature in features.items() if n not in extra} | features_of(table, extra)
+    whole = json.loads(metadata[FEATURES])
+    whole["info"]["features"] = features
+    return metadata | {FEATURES: json.dumps(whole).encode()}
+
+
+def features_of(table, names) -> dict:
+    """What `datasets` calls plain columns."""
+    words = {"double": "float64", "float": "float32"}
+    return {
+        n: {
+            "dtype": words.get(str(table.schema.field(n).type), str(table.schema.field(n).type)),
+            "_type": "Value",
+        }
+        for n in names
+    }

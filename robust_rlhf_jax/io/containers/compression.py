@@ -1,0 +1,76 @@
+"""Compressed files, told by their first bytes: gzip, bzip2, xz and zstd."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+# Name: (first bytes, suffix).
+COMPRESSIONS = {
+    "gzip": (b"\x1f\x8b", ".gz"),
+    "bzip2": (b"BZh", ".bz2"),
+    "xz": (b"\xfd7zXZ\x00", ".xz"),
+    "zstd": (b"\x28\xb5\x2f\xfd", ".zst"),
+}
+SUFFIXES = tuple(suffix for _, suffix in COMPRESSIONS.values())
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+def compression_of(path: Path) -> str:
+    """A name in `COMPRESSIONS`, or an empty text."""
+    with open(path, "rb") as file:
+        head = file.read(6)
+    return next((name for name, (magic, _) in COMPRESSIONS.items() if head.startswith(magic)), "")
+
+
+def without_compression(path: Path) -> str:
+    """The name of the file inside: "a.csv.gz" is "a.csv"."""
+    return path.name[: -len(path.suffix)] if path.suffix.lower() in SUFFIXES else path.name
+
+
+@contextlib.contextmanager
+def open_bytes(path: Path, compression: str) -> Iterator[BinaryIO]:
+    """The bytes inside.
+
+    **Raises:** ValueError for a damaged or truncated file; ImportError for zstd without pyarrow.
+    """
+    try:
+        with _reader(path, compression) as file:
+            yield file
+    except DAMAGE as error:
+        if not compression:
+            raise
+        raise ValueError(
+            f"{path} is compressed by {compression} and damaged or cut short ({str(error).rstrip('.')}): "
+            f"write it again."
+        ) from None
+
+
+def _reader(path: Path, compression: str) -> BinaryIO:
+    openers = {"": open, "gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+    if compression in openers:
+        return cast(BinaryIO, openers[compression](path, "rb"))
+    import pyarrow as pa
+
+    return cast(
+        BinaryIO, io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd")))
+    )
+
+
+def open_to_write(path: Path, compression: str) -> BinaryIO:
+    """A file whose bytes are compressed as they are written; the same bytes for the same content."""
+    if compression == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(path, "wb", mtime=0))
+    openers = {"": open, "bzip2": bz2.open, "xz": lzma.open}
+    if compression in openers:
+        return cast(BinaryIO, openers[compression](path, "wb"))
+    import pyarrow as pa
+
+    return cast(
+        BinaryIO, io.BufferedWriter(cast(io.RawIOBase, pa.output_stream(str(path), compression="zstd")))
+    )

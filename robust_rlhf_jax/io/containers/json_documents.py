@@ -1,0 +1,153 @@
+"""One JSON document that holds rows: an array, an object around one, or columns as pandas writes them."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+# Keys of rows, where other keys have lists of objects too.
+ROWS = ("rows", "data", "records", "examples", "items", "instances", "pairs", "results", "comparisons")
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """`kind`: "array", "key NAME", "columns", "pandas" or "split"; `whole`: what was parsed; `rows`: its objects.
+
+    `inner`: the key of the row in each object, where a server wraps them ({"row_idx": 0, "row": {…}}).
+    """
+
+    kind: str
+    whole: Any
+    rows: list
+    indent: int | None = None
+    inner: str = ""
+
+    @property
+    def says(self) -> str:
+        names = {
+            "array": "a JSON array",
+            "columns": "columns",
+            "pandas": "columns by row",
+            "split": "a table in parts",
+        }
+        return names.get(self.kind) or f"a JSON array under the key {self.kind.removeprefix('key ')}"
+
+    def rebuilt(self, chosen: list[int], extra: dict[str, list]) -> Any:
+        """The document with some of its rows and with further keys."""
+        if self.kind == "array" or self.kind.startswith("key "):
+            rows: list = [
+                _with(self.rows[row], {n: c[i] for n, c in extra.items()}) for i, row in enumerate(chosen)
+            ]
+            if self.kind == "array":
+                return rows
+            key = self.kind.removeprefix("key ")
+            if self.inner:
+                rows = [
+                    self.whole[key][old] | {self.inner: row} for old, row in zip(chosen, rows, strict=True)
+                ]
+            return self.whole | {key: rows}
+        if self.kind == "columns":
+            return {
+                n: [column[row] for row in chosen] for n, column in self.whole.items() if n not in extra
+            } | extra
+        if self.kind == "pandas":
+            labels = list(next(iter(self.whole.values())))
+            kept = [labels[row] for row in chosen]
+            old = {n: {at: column[at] for at in kept} for n, column in self.whole.items() if n not in extra}
+            return old | {n: dict(zip(kept, column, strict=True)) for n, column in extra.items()}
+        return self._split(chosen, extra)
+
+    def _split(self, chosen: list[int], extra: dict[str, list]) -> dict:
+        names = self.whole["columns"]
+        kept = [i for i, name in enumerate(names) if name not in extra]
+        data = [
+            [*(self.whole["data"][row][i] for i in kept), *(column[at] for column in extra.values())]
+            for at, row in enumerate(chosen)
+        ]
+        more = {"index": [self.whole["index"][row] for row in chosen]} if "index" in self.whole else {}
+        return self.whole | {"columns": [*(names[i] for i in kept), *extra], "data": data} | more
+
+
+def _with(row, added: dict):
+    return row | added if isinstance(row, dict) else row
+
+
+def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
+    """The document in `text`; None where lines of objects are meant.
+
+    **Raises:** ValueError for what is cut short or holds no rows, unless not `strict`.
+    """
+    try:
+        whole = json.loads(text.lstrip("\ufeff"))
+    except RecursionError:
+        return None
+    except json.JSONDecodeError as error:
+        if not strict or error.msg == "Extra data" or not text.lstrip("\ufeff \t\r\n").startswith(("[", "{")):
+            return None
+        if not text.lstrip("\ufeff \t\r\n").startswith("[") and "\n" not in text.strip():
+            return None
+        where = "is cut short or damaged" if error.pos >= len(text.rstrip()) - 1 else "is no JSON"
+        raise ValueError(f"{path} {where} (line {error.lineno}: {error.msg}): write it again.") from None
+    except ValueError:  # a number of thousands of digits
+        return None
+    indent = re.match(r"\s*[\[{]\r?\n( *)", text)
+    found = _found(whole)
+    if found is None:
+        if not strict or (isinstance(whole, dict) and "\n" not in text.strip()):
+            return None
+        if isinstance(whole, dict):
+            return Document("array", [whole], [whole])
+        raise ValueError(f"{path} is JSON without rows: give an array of objects, or one object per line.")
+    kind, rows = found
+    inner = (
+        "row"
+        if rows and all(isinstance(row, dict) and {"row", "row_idx"} <= row.keys() for row in rows)
+        else ""
+    )
+    rows = [row[inner] for row in rows] if inner else rows
+    return Document(kind, whole, rows, len(indent[1]) or None if indent else None, inner)
+
+
+def _found(whole) -> tuple[str, list] | None:
+    if isinstance(whole, list):
+        return "array", whole
+    if not isinstance(whole, dict) or not whole:
+        return None
+    if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list) and _is_split(whole):
+        names = whole["columns"]
+        return "split", [dict(zip(names, row, strict=True)) for row in whole["data"]]
+    values = list(whole.values())
+    if len(values) > 1 and all(isinstance(v, dict) for v in values) and len({tuple(v) for v in values}) == 1:
+        labels = list(values[0])
+        if labels and all(label.isdigit() for label in labels):
+            return "pandas", [{n: whole[n][at] for n in whole} for at in labels]
+    lists = {n: v for n, v in whole.items() if isinstance(v, list)}
+    rows_of = [n for n, v in lists.items() if v and all(isinstance(row, dict) for row in v)]
+    if len(lists) == len(whole) > 1 and len({len(v) for v in values}) == 1 and not _is_row(whole):
+        return "columns", [dict(zip(whole, row, strict=True)) for row in zip(*values, strict=True)]
+    if rows_of and not _is_row(whole):
+        key = next((n for n in ROWS if n in rows_of), rows_of[0] if len(rows_of) == 1 else "")
+        return (f"key {key}", lists[key]) if key else None
+    return None
+
+
+def _is_split(whole) -> bool:
+    width = len(whole["columns"])
+    return all(isinstance(row, list) and len(row) == width for row in whole["data"])
+
+
+def _is_row(whole: dict) -> bool:
+    """Whether the object is itself a pair: its lists are messages, or answers under a prompt."""
+
+    def messages(value):
+        return (
+            isinstance(value, list)
+            and value
+            and all(isinstance(m, dict) and ({"role", "from"} & m.keys()) for m in value)
+        )
+
+    return any(messages(value) for value in whole.values()) or bool(
+        {"prompt", "instruction", "chosen", "rejected", "preferred_output"} & whole.keys()
+        and not all(isinstance(value, list) for value in whole.values())
+    )

@@ -1,0 +1,103 @@
+"""JSON: lines of objects, an array of objects, an object around either, or columns as pandas writes them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..bad_cells import BadCell, shown
+from ..table import Source, Table
+from .compression import compression_of
+from .encodings import letters_of, open_text, write_text
+from .json_documents import Document, document_of
+
+NAME, SUFFIXES = "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
+
+
+def read(path: Path, how: dict[str, Any]) -> Table:
+    """What the content is decides, not the suffix.
+
+    **Raises:** ValueError for what is no text, or a document in which no rows are found.
+    """
+    compression = compression_of(path)
+    letters = letters_of(path, compression, how.get("encoding"))
+    source = Source(path, (path,), NAME, "", compression, {"letters": letters})
+    notes = (letters.note,) if letters.note else ()
+    found = None if _lines_of_objects(source) else document_of(_text(source), path)
+    if found is None:
+        return _table(source, (_object(line) for line in _lines(source)), notes)
+    source.how["document"] = found.kind
+    said = f"The file holds {found.says}."
+    return _table(
+        source, ((row if isinstance(row, dict) else None, str(row)) for row in found.rows), (*notes, said)
+    )
+
+
+def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
+    """The objects of `source` with further keys, in lines or in the document that they came in."""
+    place = {row: i for i, row in enumerate(rows)}
+    with write_text(path, source.compression, source.how["letters"].encoding) as file:
+        if "document" in source.how:
+            found = document_of(_text(source), source.file)
+            assert found is not None
+            file.write(_dumped(found.rebuilt(list(rows), extra), found.indent) + "\n")
+            return
+        for number, line in enumerate(_lines(source)):
+            if number in place:
+                added = {name: column[place[number]] for name, column in extra.items()}
+                file.write(_dumped(json.loads(line) | added) + "\n")
+
+
+def _dumped(value, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _table(source: Source, objects, notes) -> Table:
+    rows, bad = [], []
+    for number, (row, text) in enumerate(objects):
+        if row is None:
+            bad.append(BadCell(number, "", f"is not a JSON object ({shown(text.strip())})"))
+        rows.append(row or {})
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    if bad and bad[-1].row == len(rows) - 1:
+        notes = (*notes, "The last line is cut short or damaged.")
+    return Table(source, columns, len(rows), tuple(bad), notes)
+
+
+def _lines_of_objects(source: Source) -> bool:
+    """Whether the first line is an object by itself."""
+    lines = _lines(source)
+    first, second = next(lines, ""), next(lines, "")
+    row, _ = _object(first)
+    if row is not None:
+        # One line may also be a document: an object around rows.
+        return bool(second) or document_of(first, source.file, strict=False) is None
+    return not first.lstrip().startswith(("[", "{")) or (
+        second.lstrip().startswith("{") and _object(second)[0] is not None
+    )
+
+
+def _text(source: Source) -> str:
+    with open_text(source.file, source.compression, source.how["letters"]) as file:
+        return file.read()
+
+
+def _lines(source: Source) -> Iterator[str]:
+    """Lines that are not blank; only a line feed ends one."""
+    try:
+        with open_text(source.file, source.compression, source.how["letters"], newline="\n") as file:
+            yield from (line for line in file if line.strip().strip("\ufeff"))
+    except UnicodeError as error:
+        raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None
+
+
+def _object(line: str) -> tuple[dict | None, str]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, line
+    return (row if isinstance(row, dict) else None), line
+
+
+__all__ = ["NAME", "SUFFIXES", "Document", "read", "write"]

@@ -1,0 +1,167 @@
+"""What was understood of a file, in words, with three pairs side by side."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from .drafts import Draft
+from .schemas.sides import PROMPTS
+from .table import Source
+
+EXAMPLES, SHOWN = 3, 300
+NAMES = {"csv": "CSV", "jsonl": "JSON", "parquet": "Parquet", "arrow": "Arrow", "arrow folder": "an Arrow data set",
+         "npy": ".npy arrays", "npz": ".npz arrays", "safetensors": "safetensors"}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """One pair, the preferred side as chosen; without texts the sides are numbers. `label`: what the file says."""
+
+    row: int
+    prompt: str
+    chosen: str
+    rejected: str
+    label: str
+    rater: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie,
+    weight, id
+    and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three pairs.
+    """
+
+    path: Path
+    container: str
+    schema: str
+    n_rows: int
+    n_pairs: int
+    n_ties: int
+    n_swapped: int
+    n_raters: int
+    n_bad: int
+    roles: dict[str, str]
+    ignored: dict[str, str]
+    notes: tuple[str, ...]
+    examples: tuple[Example, ...]
+
+    def lines(self) -> list[str]:
+        """Five lines: the file, the sides, the label, the raters and ties, what is ignored."""
+        roles = self.roles
+        prompt = f"prompt: {roles.get('prompt', 'none')}; " if "rejected" in roles else ""
+        sides = f"chosen: {roles.get('chosen', 'none')}; rejected: {roles.get('rejected', 'none')}"
+        raters = f"{_number(self.n_raters, 'rater')} ({roles['rater']})" if "rater" in roles else "no raters"
+        bad = f", {_number(self.n_bad, 'row')} skipped" if self.n_bad else ""
+        names = ", ".join(list(self.ignored)[:8]) + (", …" if len(self.ignored) > 8 else "")
+        return [
+            f"{self.container}, {self.schema}: {_number(self.n_pairs, 'pair')} of {_number(self.n_rows, 'row')}{bad}",
+            f"{prompt}{sides}; features: {roles['features']}",
+            f"label: {roles.get('label', 'none')}; the second side won {_number(self.n_swapped, 'time')}",
+            f"{raters}; {_number(self.n_ties, 'tie')}; id: {roles.get('id', 'none')}; weight: "
+            f"{roles.get('weight', 'none')}",
+            f"ignored: {names or 'nothing'}" + "".join(f". {note.rstrip('.')}" for note in self.notes),
+        ]
+
+    def __str__(self) -> str:
+        blocks = [str(self.path), *(f"  {line}" for line in self.lines())]
+        blocks += [f"  {name or '(unnamed)'}: {why}" for name, why in self.ignored.items()]
+        for example in self.examples:
+            who = f", {example.rater}" if example.rater is not None else ""
+            blocks += [f"row {example.row + 1} ({example.label}{who})"]
+            blocks += [f"  {side}: {getattr(example, side)}" for side in ("prompt", "chosen", "rejected")]
+        return "\n".join(blocks)
+
+
+def describe_draft(draft: Draft) -> Description:
+    ties = draft.strength == 0
+    return Description(
+        draft.file.path, _container(draft.file.source), draft.mapped.schema, draft.file.n_rows, len(draft.rows),
+        int(ties.sum()), int(draft.swapped.sum()), 0 if draft.raters is None else len(np.unique(draft.raters)),
+        len({cell.row for cell in draft.bad}), _roles(draft), draft.unused,
+        (*draft.file.notes, *draft.mapped.notes, *_notes(draft)), tuple(_examples(draft, ties)),
+    )  # fmt: skip
+
+
+def _container(source: Source) -> str:
+    said = NAMES[source.container]
+    if source.container == "csv" and source.how["delimiter"] == "\t":
+        said = "TSV"
+    return f"{said}, {source.compression}" if source.compression else said
+
+
+def _roles(draft: Draft) -> dict[str, str]:
+    roles = draft.mapped.roles
+    text = roles.text or (None, None, None)
+    found = dict(zip(("prompt", "chosen", "rejected"), text, strict=True))
+    found |= {
+        "label": roles.label,
+        "rater": roles.rater,
+        "tie": roles.tie,
+        "weight": roles.weight,
+        "id": roles.id,
+    }
+    if draft.mapped.origin is not None:  # columns of our own making
+        made = {"prompt", "first", "second", "strength", "rater"}
+        found = {
+            part: None if name in made else name and name.removesuffix(" of the file")
+            for part, name in found.items()
+        }
+        found["prompt"] = next((n for n in draft.mapped.used if n in (*PROMPTS, "text", "info")), None)
+    sides = [pair for columns in (roles.numbers.get(draft.kind, {}),) for pair in columns.values()]
+    if roles.text is None and sides:
+        found |= {
+            "chosen": ", ".join(a for a, _ in sides[:4]),
+            "rejected": ", ".join(b for _, b in sides[:4]),
+        }
+    said = {part: name for part, name in found.items() if name} | roles.said
+    if "rejected" not in roles.said and "chosen" in roles.said:
+        said["rejected"] = "the other one"
+    names = ", ".join(draft.names[:4]) + (", …" if len(draft.names) > 4 else "")
+    count = "texts" if draft.kind == "texts" else f"{len(draft.names)} {draft.kind} ({names})"
+    return said | {"features": count}
+
+
+def _notes(draft: Draft) -> list[str]:
+    if draft.groups is None:
+        return []
+    groups = len(np.unique(draft.groups))
+    return [f"The {len(draft.rows):,} pairs belong to {groups:,} groups that folds keep together."]
+
+
+def _examples(draft: Draft, ties):
+    """The first pair, one of which the second side won, and a tie, if there are such; then those of other rows."""
+    firsts = np.unique(draft.rows, return_index=True)[1][:EXAMPLES].tolist()
+    wanted = [0, *np.flatnonzero(draft.swapped)[:1].tolist(), *np.flatnonzero(ties)[:1].tolist(), *firsts]
+    of_rows: dict[int, int] = {}
+    for i in wanted:
+        of_rows.setdefault(int(draft.rows[i]), i)
+    for row, i in list(of_rows.items())[:EXAMPLES]:
+        label = "a tie" if ties[i] else "the second side won" if draft.swapped[i] else "the first side won"
+        rater = None if draft.raters is None else str(draft.raters[i])
+        yield Example(row, *_shown_sides(draft, i), label, rater)
+
+
+def _shown_sides(draft: Draft, i: int) -> tuple[str, str, str]:
+    """(prompt, chosen, rejected) of a pair, as texts."""
+    if draft.texts is not None:
+        return _cut(draft.texts.prompt[i]), _cut(draft.texts.chosen[i]), _cut(draft.texts.rejected[i])
+    assert draft.numbers is not None
+    first, second = (_vector(side[i], draft.names) for side in draft.numbers)
+    return ("", second, first) if draft.swapped[i] else ("", first, second)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _vector(values, names) -> str:
+    shown = ", ".join(
+        f"{name} {value:.4g}" for name, value in zip(names[:4], np.asarray(values)[:4], strict=False)
+    )
+    return shown + (", …" if len(names) > 4 else "")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")

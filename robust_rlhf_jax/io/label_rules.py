@@ -1,0 +1,125 @@
+"""What a column of labels means: as a caller says, or as its words say; numbers are never guessed."""
+
+import re
+
+import numpy as np
+
+from .bad_cells import shown
+from .columns import Columns
+from .labels import TIE, Rule, is_missing, number_in, suffixes, word, word_rule
+
+ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
+# Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
+GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
+
+
+def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -> Rule:
+    """How to read a column: as asked, else as its words say.
+
+    **Raises:** ValueError, with the flag that helps, for numbers that could mean anything, and for words that name no
+    side.
+    """
+    words = {word(cell) for cell in cells if not is_missing(cell)}
+    if asked.scale is not None:
+        return scale_rule(column, words, asked)
+    if asked.first_is is not None:
+        return _told_rule(column, words, asked)
+    numbers = {w for w in words if number_in(w) is not None or w in ("true", "false")}
+    named = suffixes(sides)
+    if numbers and numbers == words - TIE - {asked.tie_is and word(asked.tie_is)}:
+        if numbers <= set(named) and len(numbers) > 1 and not GRADED.search(column):
+            return Rule(
+                f"{named[0]} is {sides[0]}, {named[1]} is {sides[1]}", word_rule(sides, asked.tie_is).value
+            )
+        raise ValueError(_what_numbers(column, words))
+    rule = word_rule(sides, asked.tie_is)
+    known = [w for w in words if rule.value(w) is not None]
+    if not known and words:
+        some = ", ".join(sorted(map(shown, words))[:3])
+        raise ValueError(
+            f"column {column} holds {some}, which name no side: say which value means the first side, by --first-is"
+        )
+    return rule
+
+
+def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:
+    """Numbers between the two of `--scale`; the middle is a tie.
+
+    **Raises:** ValueError for equal ends, and for a column with other numbers or with words.
+    """
+    assert asked.scale is not None
+    first, second = asked.scale
+    middle, half = (first + second) / 2, abs(second - first) / 2
+    if not 0 < half < np.inf:
+        raise ValueError(
+            f"--scale {first:g} {second:g} has no two ends: give the numbers for the first and the second side"
+        )
+    outside = [w for w in words if w not in TIE and not _within(number_in(w), middle, half)]
+    if words and len(outside) == len(words):
+        raise ValueError(
+            f"column {column} holds {shown(sorted(outside)[0])}, not between {first:g} and {second:g} (--scale)"
+        )
+    unit = 1.0 if half >= 1 else half
+
+    def value(cell) -> float | None:
+        if word(cell) in TIE:
+            return 0.0
+        number = number_in(word(cell))
+        if number is None or not _within(number, middle, half):
+            return None
+        return (middle - number) * np.sign(second - first) / unit
+
+    return Rule(f"{first:g} is the first side, {second:g} the second", value)
+
+
+def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
+    told, tie = word(asked.first_is), None if asked.tie_is is None else word(asked.tie_is)
+    others = words - TIE - {told, tie}
+    if len(others) > 1:
+        some = " and ".join(sorted(map(shown, others))[:3])
+        raise ValueError(
+            f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, "
+            f"by --tie-is, or "
+            f"give {ASKING}"
+        )
+    if told not in words and words:
+        some = ", ".join(sorted(map(shown, words))[:4])
+        raise ValueError(f"column {column} never holds --first-is {asked.first_is}: it holds {some}")
+
+    def value(cell) -> float:
+        said = word(cell)
+        return 0.0 if said == tie or (said in TIE and said != told) else 1.0 if said == told else -1.0
+
+    return Rule(f"{asked.first_is} is the first side", value)
+
+
+def _what_numbers(column: str, words: set[str]) -> str:
+    """The sentence about numbers that nobody explained."""
+    values = sorted(words, key=lambda w: number_in(w) or 0.0)
+    few = (
+        " and ".join((", ".join(values[:-1]), values[-1]))
+        if 1 < len(values) <= 4
+        else f"numbers such as {values[0]}"
+    )
+    if len(values) == 2 and all("." not in v for v in values):
+        return (
+            f"column {column} holds {few} alone: say which one means the first side, by --first-is {values[0]} or "
+            f"--first-is {values[1]}"
+        )
+    low, high = values[0], values[-1]
+    if len(values) == 1:
+        return f"column {column} holds {low} alone: give --first-is {low} if it means the first side, else {ASKING}"
+    if all(0 <= (number_in(v) or 0.0) <= 1 for v in values):  # probabilities
+        low, high = "0", "1"
+    most = max(abs(number_in(v) or 0.0) for v in values)
+    if any((number_in(v) or 0.0) < 0 for v in values):  # strengths on both sides of a tie
+        low, high = f"{-most:g}", f"{most:g}"
+    return (
+        f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale "
+        f"{low} {high}, or "
+        "--first-is with --tie-is"
+    )
+
+
+def _within(number: float | None, middle: float, half: float) -> bool:
+    return number is not None and abs(number - middle) <= half * (1 + 1e-9)

@@ -1,0 +1,52 @@
+"""Arrays in `.npy` files, memory-mapped and never unpickled."""
+
+import tokenize
+from pathlib import Path
+
+import numpy as np
+
+# Rows that are read at once.
+BLOCK = 4096
+DAMAGE = (ValueError, OSError, EOFError, SyntaxError, TypeError, OverflowError, tokenize.TokenError)
+
+
+def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
+    """An array [N, p] of numbers in a `.npy` file, memory-mapped.
+
+    **Raises:** FileNotFoundError; ValueError for a file that is none, holds objects, or has another number of rows.
+    """
+    values = _mapped(path)
+    if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:
+        raise ValueError(
+            f"{path} holds {values.dtype} of shape {values.shape}: give numbers [pairs, features]."
+        )
+    return _of_length(path, values, n_rows)
+
+
+def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
+    """An array [N] of numbers or words.
+
+    **Raises:** as `npy_matrix`.
+    """
+    values = _mapped(path)
+    if values.ndim != 1:
+        raise ValueError(
+            f"{path} has the shape {values.shape}: beside the sides give one value for each pair."
+        )
+    return np.asarray(_of_length(path, values, n_rows))
+
+
+def _mapped(path: Path) -> np.ndarray:
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist: check the path.")
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except DAMAGE as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
+
+
+def _of_length(path: Path, values: np.ndarray, n_rows: int | None) -> np.ndarray:
+    if n_rows is not None and len(values) != n_rows:
+        raise ValueError(f"{path} has {len(values)} rows, the other file {n_rows}: give a row for each pair.")
+    return values

@@ -1,0 +1,175 @@
+"""What a schema is: how it recognises a table, and what it makes of it."""
+
+import ast
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Int
+
+from ..bad_cells import BadCell
+from ..columns import Columns
+from ..labels import Rule
+from ..table import Table
+
+# Ready-made strengths: above 0 for the first side.
+READY = Rule("", lambda cell: float(cell) if isinstance(cell, int | float) else None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Roles:
+    """Which column plays which part, and how the label is read.
+
+    `text`: (prompt, first, second) or None; `numbers`: {feature: (first, second)} by kind; `said`: what a description
+    says of a part, where the column's name is not enough; `ignored`: why a column is not used.
+    """
+
+    text: tuple[str | None, str, str] | None
+    numbers: dict[str, dict[str, tuple[str, str]]] = dataclasses.field(default_factory=dict)
+    label: str | None = None
+    rule: Rule | None = None
+    rater: str | None = None
+    weight: str | None = None
+    tie: str | None = None
+    id: str | None = None
+    group: str | None = None
+    said: dict[str, str] = dataclasses.field(default_factory=dict)
+    ignored: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mapped:
+    """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
+    of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
+    file's
+    columns that take part.
+    """
+
+    schema: str
+    table: Table
+    roles: Roles
+    origin: Int[np.ndarray, " N"] | None = None
+    used: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    second: Int[np.ndarray, " N"] | None = None
+
+
+class Schema(Protocol):
+    """One way of writing preferences: `NAME`; `recognise(table)`; `map(table, asked)`, which raises ValueError for what
+    cannot be decided.
+    """
+
+    NAME: str
+
+    def recognise(self, table: Table) -> bool: ...
+
+    def map(self, table: Table, asked: Columns) -> Mapped: ...
+
+
+class Judged(NamedTuple):
+    """A pair found in a row: sides, who won (above 0 the first), who judged, and the second side's row if another."""
+
+    first: Any
+    second: Any
+    strength: float
+    rater: str | None = None
+    second_row: int | None = None
+
+
+def of_rows(
+    table: Table,
+    schema: str,
+    rows: Iterable[tuple[int, Any, list[Judged] | str]],
+    used: tuple[str, ...],
+    said: dict[str, str],
+    asked: Columns,
+    groups: list | None = None,
+    notes: tuple[str, ...] = (),
+    ids: str | None = None,
+) -> Mapped:
+    """A table with a row for each pair, of (row of the file, prompt, pairs or why there are none).
+
+    `groups`: what the pairs of each row of the file hang together by; the row itself, if None.
+    """
+    cells: dict[str, list] = {n: [] for n in ("prompt", "first", "second", "strength", "rater", "group")}
+    origin, seconds, bad = [], [], []
+    for row, prompt, judged in rows:
+        pairs = [Judged(None, None, 0.0)] if isinstance(judged, str) else judged
+        if isinstance(judged, str):
+            bad.append(BadCell(len(origin), used[0] if used else "", judged))
+        for pair in pairs:
+            mine = (
+                prompt,
+                pair.first,
+                pair.second,
+                pair.strength,
+                pair.rater,
+                groups[row] if groups else row,
+            )
+            for column, cell in zip(cells.values(), mine, strict=True):
+                column.append(cell)
+            origin.append(row)
+            seconds.append(row if pair.second_row is None else pair.second_row)
+    for row in {cell.row for cell in table.bad} - set(origin):  # lines that could not be read are told of
+        for column in cells.values():
+            column.append(None)
+        cells["strength"][-1] = 0.0
+        origin.append(row)
+        seconds.append(row)
+    places = np.asarray(origin, int)
+    bad += [
+        BadCell(i, cell.column, cell.reason)
+        for cell in table.bad
+        for i in np.flatnonzero(places == cell.row).tolist()
+    ]
+    more = {part: name for part, name in asked.names().items() if part in ("rater", "weight", "tie", "id")}
+    more |= {} if ids is None or "id" in more or ids not in table.columns else {"id": ids}
+    for part, name in more.items():
+        column = table.cells(name)
+        cells[f"{part} of the file"] = [column[row] for row in origin]
+    made = Table(table.source, cells, len(origin), tuple(bad), table.notes)
+    has_rater = any(rater is not None for rater in cells["rater"])
+    rater = "rater of the file" if "rater" in more else "rater" if has_rater else None
+    weight, tie, one = (f"{part} of the file" if part in more else None for part in ("weight", "tie", "id"))
+    text = ("prompt", "first", "second")
+    roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
+    second = None if seconds == origin else np.asarray(seconds, int)
+    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second)
+
+
+def structured(cell: Any) -> Any:
+    """Lists and objects of a cell that holds them as text, in JSON or as Python writes them; else the cell itself."""
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        found = ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return cell
+    return found if isinstance(found, list | dict) else cell
+
+
+def records(cell: Any) -> list[dict]:
+    """A list of objects, whichever way round it is written: [{"a": 1}, {"a": 2}] or {"a": [1, 2]}; else []."""
+    cell = structured(cell)
+    if isinstance(cell, dict):
+        lists = {name: values for name, values in cell.items() if isinstance(values, list)}
+        lengths = {len(values) for values in lists.values()}
+        if len(lengths) != 1:
+            return [cell] if cell and not lists else []
+        return [{name: values[i] for name, values in lists.items()} for i in range(lengths.pop())]
+    if not isinstance(cell, list):
+        return []
+    cell = [structured(entry) for entry in cell]
+    return cell if all(isinstance(entry, dict) for entry in cell) else []
+
+
+def has(table: Table, *names: str) -> bool:
+    return all(name in table.columns for name in names)

@@ -1,0 +1,147 @@
+"""Which column says who won, and by which rule; what could be one and is not used."""
+
+import dataclasses
+
+from ..columns import Columns
+from ..label_rules import rule_for
+from ..labels import Rule, suffixes, word, word_rule
+from ..table import Table
+from .numbers import NoSides, is_number
+from .sides import LABELS, holds_texts, label_columns
+
+MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
+# Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
+STRENGTHS = (
+    "strength",
+    "preference_strength",
+    "overall_preference",
+    "labels",
+    "annotation",
+    "result",
+    "comparison",
+)
+
+
+def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) -> tuple[Table, Rule]:
+    """The rule of a label; its cells that are a row's model, or the text of one of its sides, are made words."""
+    cells = table.cells(label)
+    if asked.scale is None and asked.first_is is None:
+        cells = resolved(table, cells, sides, asked.tie_is)
+        table = dataclasses.replace(table, columns=table.columns | {label: cells})
+    if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
+        return table, Rule(
+            "how much better the chosen side is", lambda cell: float(str(cell)) if is_number(cell) else None
+        )
+    return table, rule_for(cells, label, sides, asked)
+
+
+def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:
+    """The column that says which of two open sides won.
+
+    **Raises:** ValueError for none, and for several that disagree.
+    """
+    found, error = {}, None
+    candidates = [
+        n
+        for n in table.names
+        if n.casefold().replace("-", "_").replace(" ", "_") in LABELS and n not in sides
+    ]
+    candidates = [*named_by, *candidates]
+    for name in candidates:
+        try:
+            made, rule = with_rule(table, name, sides, asked)
+        except ValueError as reason:
+            error = error or reason
+            continue
+        found[name] = [rule.value(cell) if cell not in (None, "") else None for cell in made.cells(name)]
+    if not found:
+        if error is not None:
+            raise error
+        if not candidates and _single(table, sides):
+            raise NoSides
+        raise ValueError(
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say "
+            f"by --label none "
+            f"that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
+        )
+    name, first = next(iter(found.items()))
+    for other, values in found.items():
+        if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):
+            raise ValueError(
+                f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
+            )
+    return name
+
+
+def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[str, str]:
+    """Why columns called as labels are play no part beside sides that are told apart by their names.
+
+    **Raises:** ValueError for one that says, or could say, that the second side won somewhere.
+    """
+    reasons = {}
+    for name in label_columns(table, sides):
+        rule = word_rule(sides)
+        cells = [cell for cell in table.cells(name) if cell is not None and cell != ""]
+        values = {word(cell) for cell in cells if isinstance(cell, str | int | float | bool)}
+        told = {way for v in values if (way := rule.value(v)) is not None}
+        numbers = [float(v) for v in values if is_number(v)]
+        graded = name.casefold() in STRENGTHS and not asked and min(numbers, default=0) >= 0
+        truths = values <= {"true", "false"}
+        if len(values) > 1 and (
+            min(told, default=0.0) < 0 or ((numbers or truths) and not told and not graded)
+        ):
+            raise ValueError(
+                f"{table.path}: column {name} could be the label that says which side won: give --label "
+                f"{name}, or --label none "
+                f"if {sides[0]} always won."
+            )
+        reasons[name] = f"says nothing against {sides[0]}; --label {name} would use it"
+    return reasons
+
+
+def _strengths(cells: list) -> bool:
+    """Numbers that are never negative and more than two: degrees, not names of sides."""
+    values = [float(cell) for cell in cells if is_number(cell)]
+    return (
+        len(values) == sum(c is not None and c != "" for c in cells)
+        and min(values, default=-1) >= 0
+        and len(set(values)) > 2
+    )
+
+
+def resolved(
+    table: Table, cells: list, sides: tuple[str, str], tie_is: str | None, by_text: bool = True
+) -> list:
+    """Labels that name the winner by its model, or repeat its text, as "first" and "second"."""
+    rule = word_rule(sides, tie_is)
+    unknown = {
+        word(cell) for cell in cells if isinstance(cell, str) and cell.strip() and rule.value(cell) is None
+    }
+    if not unknown or all(is_number(w) for w in unknown):
+        return cells
+    for pair in (*_models(table, sides), *((sides,) if by_text else ())):
+        first, second = (table.cells(name) for name in pair)
+        made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
+        found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
+        if 2 * found > sum(isinstance(c, str) and rule.value(c) is None for c in cells):
+            return made
+    return cells
+
+
+def _which(cell, first, second, rule: Rule):
+    if not isinstance(cell, str) or rule.value(cell) is not None or first == second:
+        return cell
+    return "first" if cell == first else "second" if cell == second else cell
+
+
+def _models(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
+    """Columns of who wrote the sides: model_a and model_b beside response_a and response_b."""
+    lower = {name.casefold().replace("-", "_").replace(" ", "_"): name for name in table.names}
+    a, b = suffixes(sides)
+    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in MODELS for s in ("_", "")]
+    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in MODELS for side in ((a, b), sides)]
+    return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
+
+
+def _single(table: Table, sides: tuple[str, str]) -> bool:
+    return not all(holds_texts(table.first(name)) for name in sides)

@@ -1,0 +1,125 @@
+"""Data sets in which a pair is a row, and whose labels mean what their authors say: one entry each.
+
+A new one is an entry here and its test.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..columns import Columns
+from ..labels import Rule, number_in, word, word_rule
+from ..table import Table
+from .base import Mapped, Roles, has
+from .deciding import with_rule
+from .plain import check_asked, prompt_of
+from .sides import IDS, RATERS, named
+
+NAME = "known columns"
+
+
+class Known(NamedTuple):
+    """`columns` by which it is known; `prompt`, `sides` and `label` among them; `numbers`: label to strength, above 0
+    for
+    the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that
+    must agree.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    prompt: str | None
+    sides: tuple[str, str]
+    label: str
+    numbers: Callable[[str], float | None] | None = None
+    says: str = ""
+    scores: tuple[str, str] | None = None
+
+
+# −3 … 3, below 0 where the first response is better (Wang et al. 2024, 2025).
+STRENGTH = {str(value): -float(value) for value in range(-3, 4)}
+HELPSTEER = "-3 is the first response, 3 the second"
+
+
+def _alpaca(said: str) -> float | None:
+    """1 is the first output, 2 the second, in between the surer the nearer; 1.5 and 0 are ties."""
+    number = number_in(said)
+    if number is None or not (number == 0 or 1 <= number <= 2):
+        return None
+    return 0.0 if number == 0 else 3.0 - 2.0 * number
+
+
+KNOWN = (
+    Known("HelpSteer3", ("context", "response1", "response2", "overall_preference"), "context",
+          ("response1", "response2"), "overall_preference", STRENGTH.get, HELPSTEER),
+    Known("HelpSteer2", ("prompt", "response_1", "response_2", "preference_strength"), "prompt",
+          ("response_1", "response_2"), "preference_strength", STRENGTH.get, HELPSTEER),
+    Known("SHP", ("history", "human_ref_A", "human_ref_B", "labels"), "history",
+          ("human_ref_A", "human_ref_B"), "labels", {"1": 1.0, "0": -1.0}.get, "1 is A, 0 is B",
+          ("score_A", "score_B")),
+    Known("AlpacaFarm", ("instruction", "output_1", "output_2", "preference"), "instruction",
+          ("output_1", "output_2"), "preference", _alpaca,
+          "1 is the first output, 2 the second"),
+    Known("Chatbot Arena", ("model_a", "model_b", "winner", "conversation_a", "conversation_b"), None,
+          ("conversation_a", "conversation_b"), "winner"),
+    Known("MultiPref, one row a rater", ("completion_a", "completion_b", "overall_pref"), None,
+          ("completion_a", "completion_b"), "overall_pref"),
+)  # fmt: skip
+
+
+def recognise(table: Table) -> bool:
+    return _known(table) is not None
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """**Raises:** ValueError for labels that the scores of the same file contradict."""
+    known = _known(table)
+    assert known is not None
+    check_asked(table, asked)
+    sides, label = known.sides, known.label
+    prompt = known.prompt or prompt_of(table, asked, sides) or ("text" if has(table, "text") else None)
+    notes: tuple[str, ...] = ()
+    if known.numbers is None or asked.scale is not None or asked.first_is is not None:
+        table, rule = with_rule(table, label, sides, asked)
+    else:
+        numbers, words = known.numbers, word_rule(sides)
+        rule = Rule(known.says, lambda cell: _first_known(numbers(word(cell)), words.value(cell)))
+        _check_scores(table, known, rule)
+    said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
+    roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+                  asked.tie, asked.id or named(table, IDS), said=said)  # fmt: skip
+    return Mapped(known.name, table, roles, notes=notes)
+
+
+def label_of(table: Table) -> str | None:
+    """The label of the data set that is recognised."""
+    known = _known(table)
+    return None if known is None else known.label
+
+
+def _known(table: Table) -> Known | None:
+    return next((known for known in KNOWN if has(table, *known.columns)), None)
+
+
+def _check_scores(table: Table, known: Known, rule: Rule) -> None:
+    if known.scores is None or not has(table, *known.scores):
+        return
+    rows = zip(table.cells(known.label), *(table.cells(name) for name in known.scores), strict=True)
+    ways = [(rule.value(cell), _difference(a, b)) for cell, a, b in rows if cell is not None]
+    told = [way * gap for way, gap in ways if way and gap]
+    if told and sum(t < 0 for t in told) > len(told) / 2:
+        first, second = known.scores
+        raise ValueError(
+            f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label "
+            f"means the first "
+            f"side, by --label {known.label} --first-is 0 or --first-is 1."
+        )
+
+
+def _first_known(number: float | None, said: float | None) -> float | None:
+    return said if number is None else number
+
+
+def _difference(a, b) -> float:
+    try:
+        return float(a) - float(b)
+    except (TypeError, ValueError):
+        return 0.0

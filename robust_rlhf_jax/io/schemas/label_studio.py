@@ -1,0 +1,127 @@
+"""Label Studio's pairwise comparisons, as JSON, JSON-MIN or CSV."""
+
+from typing import Any
+
+from ..columns import Columns
+from ..table import Source, Table
+from .base import Judged, Mapped, has, of_rows, records, structured
+from .sides import PROMPTS, open_sides
+
+NAME = "Label Studio"
+WAYS = {"left": 1.0, "right": -1.0, "tie": 0.0, "equal": 0.0, "none": 0.0}
+
+
+def recognise(table: Table) -> bool:
+    if has(table, "data", "annotations"):
+        return isinstance(structured(table.first("data")), dict) and bool(
+            _results(records(table.first("annotations")))
+        )
+    return _selected_column(table) is not None and len(open_sides(table)) == 2
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """`left` is the first of the two texts, as the columns are called; `completed_by` or `annotator` is the rater."""
+    return _map_nested(table, asked) if has(table, "data", "annotations") else _map_flat(table, asked)
+
+
+def _map_nested(table: Table, asked: Columns) -> Mapped:
+    data = [found if isinstance(found := structured(cell), dict) else {} for cell in table.cells("data")]
+    names = dict.fromkeys(name for row in data for name in row)
+    inner = Table(
+        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in data] for n in names}, len(data)
+    )
+    sides = _two(inner, asked, table)
+    prompt = asked.prompt or next((n for n in PROMPTS if n in names and n not in sides), None)
+
+    def rows():
+        for row, cell in enumerate(table.cells("annotations")):
+            judged = [
+                Judged(data[row].get(sides[0]), data[row].get(sides[1]), way, who)
+                for who, way in _results(records(cell))
+            ]
+            yield row, data[row].get(prompt) if prompt else None, judged
+
+    said = {"prompt": f"{prompt} in data", "chosen": f"{sides[0]} (left) or {sides[1]} (right) in data",
+            "label": "selected in annotations", "rater": "completed_by"}  # fmt: skip
+    flags = Columns(rater=asked.rater, weight=asked.weight, tie=asked.tie, id=asked.id)
+    lost = sum(not _results(records(cell)) for cell in table.cells("annotations"))
+    notes = (f"{lost} tasks have no annotation that compares, and make no pair.",) if lost else ()
+    return of_rows(table, NAME, rows(), ("annotations", "data"), said, flags, notes=notes)
+
+
+def _map_flat(table: Table, asked: Columns) -> Mapped:
+    column = _selected_column(table)
+    assert column is not None
+    sides = _two(table, asked, table)
+    prompt = asked.prompt or next((n for n in PROMPTS if has(table, n) and n not in sides), None)
+    who = next((n for n in ("annotator", "completed_by") if has(table, n)), None)
+    raters = [None] * table.n_rows if who is None else table.cells(who)
+    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
+    first, second = (table.cells(name) for name in sides)
+
+    def rows():
+        for row, cell in enumerate(table.cells(column)):
+            way = _way(cell)
+            pair = Judged(
+                first[row],
+                second[row],
+                way or 0.0,
+                None if raters[row] is None else str(_person(raters[row])),
+            )
+            yield row, prompts[row], [pair] if way is not None else f"holds {cell!r}, neither left nor right"
+
+    said = {"chosen": f"{sides[0]} (left) or {sides[1]} (right)", "label": column} | (
+        {"rater": who} if who else {}
+    )
+    used = (column, *sides, *(n for n in (prompt, who) if n))
+    # One task is judged by several annotators, a row each.
+    ids = table.cells("id") if has(table, "id") else list(range(table.n_rows))
+    return of_rows(table, NAME, rows(), used, said, asked, groups=[str(i) for i in ids], ids="id")
+
+
+def _results(annotations: list[dict]) -> list[tuple[str, float]]:
+    """(rater, way) of the annotations that compare two things."""
+    found = []
+    for number, annotation in enumerate(annotations):
+        if annotation.get("was_cancelled"):
+            continue
+        for result in annotation.get("result") or []:
+            if isinstance(result, dict) and result.get("type") == "pairwise":
+                way = _way(result.get("value"))
+                who = annotation.get("completed_by")
+                if way is not None:
+                    found.append((str(_person(who)) if who is not None else f"annotator {number + 1}", way))
+    return found
+
+
+def _way(cell: Any) -> float | None:
+    cell = structured(cell)
+    if isinstance(cell, list) and cell:
+        cell = cell[0]
+    if isinstance(cell, dict):
+        cell = cell.get("selected", cell.get("value"))
+    return WAYS.get(str(cell).strip().casefold())
+
+
+def _person(who: Any) -> Any:
+    return who.get("email", who.get("id")) if isinstance(who, dict) else who
+
+
+def _two(inner: Table, asked: Columns, table: Table) -> tuple[str, str]:
+    if asked.chosen is not None and asked.rejected is not None:
+        return asked.chosen, asked.rejected
+    found = open_sides(inner)
+    if len(found) != 2:
+        raise ValueError(
+            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): "
+            f"name them by --chosen "
+            "and --rejected."
+        )
+    return found[0], found[1]
+
+
+def _selected_column(table: Table) -> str | None:
+    """The column of a comparison in JSON-MIN or CSV, beside what Label Studio writes with it."""
+    if not any(has(table, name) for name in ("annotation_id", "lead_time", "annotator")):
+        return None
+    return next((n for n in table.names if n != "annotator" and _way(table.first(n)) is not None), None)

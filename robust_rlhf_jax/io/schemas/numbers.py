@@ -1,0 +1,145 @@
+"""Columns of numbers for each side: features, embeddings, scores; and those that must never become features."""
+
+import re
+from typing import Any
+
+from ..table import Table
+from .base import structured
+from .sides import holds_numbers
+
+SCORE = "(?:scores?|ratings?|rewards?|avg_rating|rm_score)"
+SCORES = re.compile(
+    rf"^(?:{SCORE}[_-](?P<side>chosen|rejected)(?:[_-](?P<a>.+))?|(?P<side2>chosen|rejected)[_-]{SCORE}(?:[_-](?P<b>.+))?)$"
+)
+NUMERIC = re.compile(r"^(chosen|rejected)[_-](.+)$")
+EMBEDDED = re.compile(r"^(.*emb.*|.*vector.*|.*hidden.*)[_-](chosen|rejected)$", re.I)
+VECTORS = re.compile(r"emb|vector|hidden|repr|feature|activation|encod", re.I)
+# Names and places of things, times, and what a tokeniser made: numbers, but no features.
+NO_FEATURE = re.compile(
+    r"(^|[_-])(ids?|idx|index|uuid|uid|hash|md5|row|row_number|line|seed|created_at|updated_at|created|updated|timestamp|"
+    r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$",
+    re.I,
+)
+KINDS = ("numeric", "embeddings", "texts", "scores")
+
+
+class NoSides(ValueError):
+    """A file without anything that is chosen or rejected."""
+
+
+def find_numbers(
+    table: Table, sides: tuple[str, str] | None
+) -> tuple[dict[str, dict[str, tuple[str, str]]], dict[str, str]]:
+    """({kind: {feature: (first column, second column)}}, why others are none); `sides`: the columns of texts, if any.
+
+    **Raises:** ValueError for a feature of one side alone, where the file has no texts.
+    """
+    numbers: dict[str, dict[str, tuple[str, str]]] = {
+        "embeddings": {},
+        "numeric": {},
+        "scores": _scores(table),
+    }
+    ignored: dict[str, str] = {}
+    taken = {name for pair in numbers["scores"].values() for name in pair} | set(sides or ())
+    for name in table.names:
+        partner, what, side = _partner(name)
+        if not what or name in taken:
+            continue
+        if NO_FEATURE.search(what) or _token_ids(table, name):
+            ignored[name] = "names, times or tokens are no features"
+            continue
+        if partner not in table.columns:
+            if sides is None:
+                raise ValueError(
+                    f"{table.path} lacks the column {partner}: every feature needs chosen_ and rejected_."
+                )
+            ignored[name] = f"there is no {partner} beside it"
+        elif side == "chosen":
+            kind = _kind(table, name, partner, sides is not None)
+            if kind in ("embeddings", "numeric"):
+                numbers[kind][what] = (name, partner)
+            else:
+                ignored |= {name: kind, partner: kind}
+    return numbers, ignored
+
+
+def choose_kind(numbers: dict, sides: tuple[str, str] | None, asked: str = "auto") -> str:
+    """Which of `KINDS` the features are made of: as asked, else embeddings, texts, numbers, scores, the first there.
+
+    The scores of RewardBench's output (`text_chosen`, `scores_chosen`) come before its texts.
+
+    **Raises:** ValueError for a kind that the file does not have; NoSides.
+    """
+    if asked not in ("auto", *KINDS):
+        raise ValueError(f"features={asked!r} is unknown: choose one of auto, {', '.join(KINDS)}.")
+    there = {kind: bool(columns) for kind, columns in numbers.items()} | {"texts": sides is not None}
+    if asked == "auto":
+        rewardbench = sides is not None and sides[0] == "text_chosen" and there.get("scores")
+        order = ("scores", "texts") if rewardbench else ("embeddings", "texts", "numeric", "scores")
+        asked = next((kind for kind in order if there.get(kind)), "")
+    if not there.get(asked):
+        if asked:
+            raise ValueError(f"the file has no {asked} to make features of: leave --features out")
+        raise NoSides
+    return asked
+
+
+def _partner(name: str) -> tuple[str, str, str]:
+    """(the other side's column, the feature, this side); empty texts where the name tells no side."""
+    match = NUMERIC.match(name)
+    if match:
+        side, what = match.groups()
+        other = "rejected" if side == "chosen" else "chosen"
+        return other + name[len(side) :], what, side
+    match = EMBEDDED.match(name)
+    if match:
+        what, side = match.groups()
+        other = "rejected" if side == "chosen" else "chosen"
+        return name[: -len(side)] + other, what, side
+    return "", "", ""
+
+
+def _kind(table: Table, name: str, partner: str, with_texts: bool) -> str:
+    """ "embeddings" or "numeric", or why neither."""
+    cells = [structured(cell) for cell in (table.first(name), table.first(partner))]
+    if any(holds_numbers(cell) for cell in cells):
+        if with_texts and not (VECTORS.search(name) and _one_width(table, name)):
+            return "lists of numbers beside texts are no features, unless they are called embeddings"
+        return "embeddings"
+    numeric = any(is_number(cell) for column in (name, partner) for cell in table.some(column))
+    return "numeric" if numeric else "holds no numbers"
+
+
+def _scores(table: Table) -> dict[str, tuple[str, str]]:
+    """Scores of reward models, by model: `scores_chosen`, `score_rejected_<model>`, `chosen-rating`, …"""
+    found: dict[str, dict[str, str]] = {}
+    for name in table.names:
+        match = SCORES.match(name)
+        if match and any(is_number(cell) for cell in table.some(name)):
+            side = match["side"] or match["side2"]
+            found.setdefault(match["a"] or match["b"] or "score", {})[side] = name
+    return {model: (s["chosen"], s["rejected"]) for model, s in found.items() if len(s) == 2}
+
+
+def _token_ids(table: Table, name: str) -> bool:
+    cell = structured(table.first(name))
+    return (
+        isinstance(cell, list)
+        and bool(cell)
+        and all(type(v) is int for v in cell)
+        and not _one_width(table, name)
+    )
+
+
+def _one_width(table: Table, name: str) -> bool:
+    cells = [structured(cell) for cell in table.some(name)]
+    return len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
+
+
+def is_number(cell: Any) -> bool:
+    """Of a text only what a CSV file may mean by it: columns of words are no features."""
+    try:
+        float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(cell, bool)

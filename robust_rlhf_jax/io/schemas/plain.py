@@ -1,0 +1,169 @@
+"""Pairs in columns: sides, label and raters by their names, or as a caller names them."""
+
+from ..columns import Columns
+from ..label_rules import rule_for
+from ..labels import word, word_rule
+from ..table import Table
+from .base import Judged, Mapped, Roles, of_rows
+from .deciding import find_label, harmless_labels, resolved, with_rule
+from .numbers import find_numbers
+from .sides import (
+    IDS,
+    PROMPTS,
+    RATERS,
+    chosen_sides,
+    holds_numbers,
+    named,
+    open_sides,
+    rater_columns,
+)
+
+NAME = "columns"
+
+
+def recognise(table: Table) -> bool:
+    return True
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """**Raises:** ValueError for a column that is asked for and not there, and for what cannot be decided; NoSides."""
+    check_asked(table, asked)
+    sides, how = _sides(table, asked)
+    named_by: tuple[str, ...] = ()
+    if how == "named" and asked.chosen is None and asked.label is None:
+        sides, how, named_by = _named_by_chosen(table, sides)
+    label = asked.label if asked.label in table.columns else None
+    rule, notes, ignored = None, (), {}
+    if sides is not None and how != "named" and label is None and asked.label is None:
+        raters = rater_columns(table, sides)
+        if raters:
+            return _of_raters(table, sides, raters, asked)
+        label = find_label(table, sides, asked, named_by)
+    elif sides is not None and label is None and asked.label is None:
+        ignored = harmless_labels(table, sides, asked.chosen is not None)
+    if label is not None:
+        assert sides is not None
+        table, rule = with_rule(table, label, sides, asked)
+    texts = sides if sides is not None and not holds_numbers(table.first(sides[0])) else None
+    numbers, more = find_numbers(table, texts)
+    if sides is not None and texts is None:
+        numbers["embeddings"] = {_vector_name(table, sides): sides}
+    if sides is None and label is not None:
+        raise ValueError(
+            f"--label {label} needs the two sides that it decides between: give --chosen and --rejected"
+        )
+    roles = Roles(
+        None if texts is None else (prompt_of(table, asked, texts), *texts), numbers, label, rule,
+        asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label), asked.id or named(table, IDS),
+        said=_said(sides, label, rule, how), ignored=more | ignored,
+    )  # fmt: skip
+    return Mapped(NAME, table, roles, notes=notes)
+
+
+def check_asked(table: Table, asked: Columns) -> None:
+    """**Raises:** ValueError for a column that is not there, or one side without the other."""
+    for part, name in asked.names().items():
+        if name not in table.columns and not (part == "label" and name == "none"):
+            listed = ", ".join(table.names[:12]) + (", …" if len(table.names) > 12 else "")
+            raise ValueError(f"{table.path} has no column {name}: it has {listed}.")
+    if (asked.chosen is None) != (asked.rejected is None):
+        raise ValueError("give both --chosen and --rejected, or neither.")
+    if asked.chosen is not None and asked.chosen == asked.rejected:
+        raise ValueError(f"--chosen and --rejected both name {asked.chosen}: give two columns.")
+
+
+def prompt_of(table: Table, asked: Columns, sides: tuple[str, ...]) -> str | None:
+    if asked.prompt is not None:
+        return asked.prompt
+    found = named(table, PROMPTS)
+    return None if found in sides else found
+
+
+def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
+    """(the sides, "asked", "named" if chosen and rejected in their names, or "open")."""
+    if asked.chosen is not None and asked.rejected is not None:
+        return (asked.chosen, asked.rejected), "open" if asked.label not in (None, "none") else "named"
+    sides = chosen_sides(table)
+    if sides is not None:
+        return sides, "named"
+    if "chosen" in table.columns or "rejected" in table.columns:
+        lost = "rejected" if "chosen" in table.columns else "chosen"
+        raise ValueError(f"{table.path} lacks the column {lost}: a pair has chosen and rejected.")
+    found = open_sides(table)
+    if len(found) > 2:
+        listed = ", ".join(found)
+        raise ValueError(
+            f"{table.path} has {len(found)} answers a row ({listed}): name two by --chosen and --rejected, and --label"
+        )
+    return ((found[0], found[-1]), "open") if found else (None, "")
+
+
+def _named_by_chosen(table: Table, sides):
+    """Where `chosen` holds no answers but says which of two open sides won ("A", a model's name): those, and it as
+    label."""
+    opened = open_sides(table)
+    if len(opened) != 2 or set(opened) & set(sides):
+        return sides, "named", ()
+    pair = opened[0], opened[-1]
+    cells = [
+        cell
+        for cell in resolved(table, table.cells(sides[0]), pair, None, by_text=False)
+        if cell not in (None, "")
+    ]
+    rule = word_rule(pair)
+    said = sum(rule.value(cell) is not None for cell in cells if isinstance(cell, str | int | float))
+    if not cells or said < 0.9 * len(cells):
+        return sides, "named", ()
+    return pair, "open", (sides[0],)
+
+
+def _tie(table: Table, asked: Columns, label: str | None) -> str | None:
+    """A column of ties: as asked, or winner_tie beside winner_model_a."""
+    if asked.tie is not None or label is None:
+        return asked.tie
+    ties = [n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie")]
+    return ties[0] if ties and label.casefold().startswith("winner") else None
+
+
+def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:
+    """A pair for each rater who has a column of labels."""
+    first, second = (table.cells(name) for name in sides)
+    name = prompt_of(table, asked, sides)
+    prompts = [None] * table.n_rows if name is None else table.cells(name)
+    votes = {
+        who: (table.cells(column), rule_for(table.cells(column), column, sides, asked))
+        for who, column in raters.items()
+    }
+    broken = {cell.row for cell in table.bad}
+
+    def rows():
+        for row in range(table.n_rows):
+            judged = []
+            for who, (cells, rule) in votes.items():
+                if cells[row] is None or cells[row] == "":
+                    continue
+                value = rule.value(cells[row])
+                if value is None:
+                    judged = f"holds the unknown label {cells[row]!r}"
+                    break
+                judged.append(Judged(first[row], second[row], value, who))
+            if judged or row in broken:
+                yield row, prompts[row], judged
+
+    said = {
+        "chosen": f"{sides[0]} or {sides[1]}",
+        "label": ", ".join(raters.values()),
+        "rater": "one column each",
+    }
+    used = (*raters.values(), *sides, *(() if name is None else (name,)))
+    return of_rows(table, "columns of raters", rows(), used, said, asked, ids=named(table, IDS))
+
+
+def _vector_name(table: Table, sides: tuple[str, str]) -> str:
+    return "e" if table.format in ("npy", "npz", "safetensors") else sides[0]
+
+
+def _said(sides, label, rule, how) -> dict[str, str]:
+    if label is not None and sides is not None:
+        return {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
+    return {"label": f"none: {sides[0]} won in every row"} if sides is not None else {}

@@ -1,0 +1,193 @@
+"""Rankings of several answers, and answers with scores, in one row: UltraFeedback, Nectar, best of n, RewardBench 2."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..columns import Columns
+from ..table import Table
+from .base import Judged, Mapped, of_rows, records, structured
+from .plain import check_asked, prompt_of
+
+NAME = "ranking"
+ANSWER_LISTS = (
+    "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
+    "choices",
+    "all_responses", "ranked_responses", "texts",
+)  # fmt: skip
+ANSWER_KEYS = (
+    "answer",
+    "response",
+    "text",
+    "completion",
+    "content",
+    "output",
+    "generation",
+    "reply",
+    "message",
+)
+SCORE_KEYS = (
+    "overall_score",
+    "score",
+    "reward",
+    "rating",
+    "overall",
+    "helpfulness",
+    "fine-grained_score",
+    "avg_score",
+)
+RANK_KEYS = ("rank", "ranking_position", "place")
+SCORE_LISTS = (
+    "scores",
+    "rewards",
+    "ratings",
+    "score",
+    "rating",
+    "reward_scores",
+    "rm_scores",
+    "overall_scores",
+)
+RANK_LISTS, UNCLEAR = ("ranks", "rank"), ("ranking", "rankings", "order")
+# Answers up to which all pairs are made; of more, the best with every other.
+ALL_PAIRS = 10
+
+
+class Found(NamedTuple):
+    """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`:
+    "scores",
+    "ranks" or "order"; `key`: of the text, where answers are objects.
+    """
+
+    answers: str
+    by: str
+    kind: str
+    key: str | None
+
+
+def recognise(table: Table) -> bool:
+    return find(table, Columns()) is not None
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """All pairs of a row, the better one by rank (1 is the best) or by score; equal ones are ties.
+
+    **Raises:** ValueError for a list of which it cannot be told whether it holds ranks or the order.
+    """
+    check_asked(table, asked)
+    found = find(table, asked)
+    assert found is not None
+    if found.kind == "unclear":
+        raise ValueError(
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their "
+            f"order: say which, by "
+            "--ranking ranks or --ranking order."
+        )
+    prompt = prompt_of(table, asked, (found.answers,))
+    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
+    values = table.cells(found.by) if found.key is None else [None] * table.n_rows
+
+    def rows():
+        for row, (cell, by) in enumerate(zip(table.cells(found.answers), values, strict=True)):
+            ranked = _ranked(found, cell, by)
+            yield row, prompts[row], ranked if isinstance(ranked, str) else list(pairs_of(*ranked))
+
+    best = {
+        "scores": "the highest is the best",
+        "ranks": "the lowest is the best",
+        "order": "the best come first",
+    }[found.kind]
+    said = {"chosen": f"answers in {found.answers}, pair by pair", "label": f"{found.by}: {best}"}
+    used = (
+        dict.fromkeys((found.answers, found.by, prompt))
+        if found.key is None
+        else dict.fromkeys((found.answers, prompt))
+    )
+    name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
+        found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
+    return of_rows(table, name, rows(), tuple(n for n in used if n), said, asked)
+
+
+def find(table: Table, asked: Columns) -> Found | None:
+    """The columns of a ranking."""
+    for name in _named(table, ANSWER_LISTS):
+        cell = structured(table.first(name))
+        entries = records(cell)
+        if entries:
+            key = next((k for k in ANSWER_KEYS if k in entries[0]), None)
+            by = [
+                k
+                for k in (*SCORE_KEYS, *RANK_KEYS)
+                if k in entries[0] and any(_number(e.get(k)) is not None for e in entries)
+            ]
+            if asked.label is not None and asked.label in entries[0]:
+                by = [asked.label]
+            if key and by:
+                return Found(name, by[0], "ranks" if by[0] in RANK_KEYS else "scores", key)
+        if not isinstance(cell, list) or len(cell) < 2:
+            continue
+        unclear = asked.ranking or "unclear"
+        kinds = ((SCORE_LISTS, "scores"), (RANK_LISTS, "ranks"), (UNCLEAR, unclear))
+        beside = [(n, kind) for names, kind in kinds for n in _named(table, names) if _numbers(table, n)]
+        if asked.label is not None:
+            beside = [(n, kind) for n, kind in beside if n == asked.label]
+        if beside:
+            return Found(name, *beside[0], None)
+    return None
+
+
+def pairs_of(answers: list, worth: list[float]) -> Iterator[Judged]:
+    """Every two answers; of more than `ALL_PAIRS` the best with every other."""
+    n = len(answers)
+    best = max(range(n), key=lambda i: worth[i])
+    every = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    chosen = every if n <= ALL_PAIRS else [(min(best, j), max(best, j)) for j in range(n) if j != best]
+    for i, j in chosen:
+        gap = worth[i] - worth[j]
+        yield Judged(answers[i], answers[j], 0.0 if gap == 0 else 1.0 if gap > 0 else -1.0)
+
+
+def _ranked(found: Found, cell: Any, by: Any) -> tuple[list, list[float]] | str:
+    """(answers, what each is worth: more is better), or why there are none."""
+    if found.key is not None:
+        entries = [
+            e for e in records(cell) if e.get(found.key) is not None and _number(e.get(found.by)) is not None
+        ]
+        answers, values = [e[found.key] for e in entries], [_number(e[found.by]) or 0.0 for e in entries]
+    else:
+        answers, numbers = structured(cell), structured(by)
+        if not isinstance(answers, list) or not isinstance(numbers, list) or len(answers) != len(numbers):
+            return f"has not one number in {found.by} for each answer"
+        if any(_number(v) is None for v in numbers):
+            return f"holds no number in {found.by}"
+        values = [float(v) for v in numbers]
+    if len(answers) < 2:
+        return "holds fewer than two answers that are ranked"
+    if found.kind == "order":
+        if sorted(values) not in (list(range(len(values))), list(range(1, len(values) + 1))):
+            return f"holds no order in {found.by}"
+        low = int(min(values))
+        worth = [0.0] * len(values)
+        for place, which in enumerate(values):
+            worth[int(which) - low] = -float(place)
+        return answers, worth
+    return answers, [-v for v in values] if found.kind == "ranks" else values
+
+
+def _named(table: Table, names: tuple[str, ...]) -> list[str]:
+    lower = {re.sub(r"[\s\-]", "_", name.casefold()): name for name in table.names}
+    return [lower[name] for name in names if name in lower]
+
+
+def _numbers(table: Table, name: str) -> bool:
+    cell = structured(table.first(name))
+    return isinstance(cell, list) and bool(cell) and all(_number(v) is not None for v in cell)
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, bool):
+        return None
+    try:
+        value = float(cell)
+    except (TypeError, ValueError):
+        return None
+    return value if value == value else None

@@ -1,0 +1,190 @@
+"""Columns whose names say that they are the two sides of a pair, a prompt, a label, a rater."""
+
+import re
+from typing import Any
+
+from ..labels import TIE, word, word_rule
+from ..table import Table
+from .base import structured
+
+# Names of the two sides of a pair of texts, chosen first; the label is in the name.
+CHOSEN_SIDES = (
+    ("chosen", "rejected"), ("text_chosen", "text_rejected"), ("chosen_text", "rejected_text"),
+    ("chosen_response", "rejected_response"), ("response_chosen", "response_rejected"),
+    ("chosen_answer", "rejected_answer"),
+    ("chosen_completion", "rejected_completion"), ("chosen_output", "rejected_output"),
+    ("chosen_content", "rejected_content"),
+    ("chosen_messages", "rejected_messages"), ("chosen_conversation", "rejected_conversation"),
+    ("preferred", "dispreferred"), ("preferred_response", "rejected_response"),
+    ("preferred_response", "dispreferred_response"),
+    ("preferred_output", "non_preferred_output"), ("positive", "negative"), ("winner_response", "loser_response"),
+    ("response_j", "response_k"), ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"),
+)  # fmt: skip
+# What two open sides are called, before or after a letter or a number: the first of these that a file has.
+ANSWERS = (
+    "response", "completion", "answer", "output", "reply", "generation", "candidate", "human_ref", "continuation",
+    "summary",
+    "option", "text", "assistant", "conversation", "messages", "chat", "dialogue", "dialog", "translation",
+    "essay", "story",
+    "sample", "content", "result", "message", "version", "txt", "model_response", "model_output", "side", "item", "",
+)  # fmt: skip
+TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
+AFTER = re.compile(
+    r"^(?P<stem>.*?)[\s_.\-]?(?P<token>a|b|c|d|0|1|2|3|4|5|left|right|first|second|one|two)$", re.I
+)
+BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+NOT_ANSWERS = re.compile(
+    r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
+    r"winner|pref|preference|judge|annotator|rater|worker|generator|url|type|elo|conf|confidence|logps?|reward|vote|created)s?$",
+    re.I,
+)
+PROMPTS = (
+    "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
+    "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
+    "inputs", "conversations",
+)  # fmt: skip
+LABELS = (
+    "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
+    "preferred",
+    "better", "best", "chosen_side", "vote", "verdict", "selected", "selection", "overall_pref", "annotation",
+    "judgment",
+    "judgement", "result", "better_response_id", "better_response", "orig_preference", "preferred_response", "pref",
+    "preferred_side", "winning_side", "human_preference", "human_label", "which_is_better", "comparison", "decision",
+)  # fmt: skip
+RATERS = (
+    "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator", "labeler",
+    "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id", "evaluator_id",
+)  # fmt: skip
+IDS = (
+    "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
+    "task_id", "uuid",
+)  # fmt: skip
+# One column a rater: label_ann, annotator_1, vote 3.
+RATERS_OWN = re.compile(
+    r"^(?:annotator|rater|labell?er|worker|judge|reviewer|annotation|vote|label|preference|choice|winner|evaluator|expert|"
+    r"person|coder|pref)[\s_.\-]?(?P<who>\w+)$|^(?P<who2>\w+?)[\s_.\-](?:label|vote|preference|choice|pref|annotation)$",
+    re.I,
+)
+
+
+def named(table: Table, names: tuple[str, ...]) -> str | None:
+    """The first of `names` that a column has, whatever its letters' size."""
+    return next((lower[name] for name in names if name in (lower := _lower(table))), None)
+
+
+def _lower(table: Table) -> dict[str, str]:
+    return {
+        name.strip().casefold().replace(" ", "_").replace("-", "_"): name for name in reversed(table.names)
+    }
+
+
+def chosen_sides(table: Table) -> tuple[str, str] | None:
+    lower = _lower(table)
+    return next(((lower[a], lower[b]) for a, b in CHOSEN_SIDES if a in lower and b in lower), None)
+
+
+def open_sides(table: Table) -> tuple[str, ...]:
+    """The columns of answers that are called alike but for a letter or a number; three or more of a ranking; or ()."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for name in table.names:
+        for place, pattern in (("after", AFTER), ("before", BEFORE)):
+            match = pattern.match(name)
+            if match and holds_texts(table.first(name)):
+                found.setdefault((match["stem"].strip(" _-.").casefold(), place), {})[
+                    match["token"].casefold()
+                ] = name
+    sides = {
+        stem: columns
+        for (stem, _), tokens in found.items()
+        if (columns := _in_order(tokens)) and _answer(stem) is not None
+    }
+    if named(table, LABELS) is None:  # columns a and b alone could be anything
+        sides.pop("", None)
+    if not sides:
+        return ()
+    return sides[min(sides, key=lambda stem: _answer(stem) or 0)]
+
+
+def _answer(stem: str) -> int | None:
+    """How good a name for an answer; None if it is none."""
+    stem = stem.replace(" ", "_").replace("-", "_")
+    if stem and NOT_ANSWERS.search(stem):
+        return None
+    return next(
+        (
+            i
+            for i, answer in enumerate(ANSWERS)
+            if stem == answer or (answer and stem.removesuffix("s").endswith(answer))
+        ),
+        None,
+    )
+
+
+def _in_order(tokens: dict[str, str]) -> tuple[str, ...]:
+    for row in (("a", "b", "c", "d"), ("0", "1", "2", "3", "4"), ("1", "2", "3", "4", "5"), *TOKENS):
+        if row[0] in tokens and row[1] in tokens:
+            return tuple(tokens[t] for t in row if t in tokens)
+    return ()
+
+
+def holds_texts(cell: Any) -> bool:
+    """Whether a cell is a text, a message or messages."""
+    if isinstance(cell, str):
+        return True
+    if isinstance(cell, dict):
+        return bool({"role", "from", "content", "text", "value"} & cell.keys())
+    return isinstance(cell, list) and bool(cell) and isinstance(cell[0], dict) and holds_texts(cell[0])
+
+
+def holds_numbers(cell: Any) -> bool:
+    cell = structured(cell)
+    return (
+        isinstance(cell, list)
+        and bool(cell)
+        and all(isinstance(v, int | float) and not isinstance(v, bool) for v in cell)
+    )
+
+
+def label_columns(table: Table, sides: tuple[str, str], known: tuple[str, ...] = LABELS) -> list[str]:
+    """Columns called as labels are, whose cells could say which side won."""
+    lower = _lower(table)
+    return [
+        lower[name]
+        for name in known
+        if name in lower and lower[name] not in sides and could_decide(table, lower[name], sides)
+    ]
+
+
+def could_decide(table: Table, name: str, sides: tuple[str, str]) -> bool:
+    """Whether a column's first cells name sides or are numbers, and are not all the same."""
+    cells = [cell for cell in table.some(name) if cell is not None and cell != ""]
+    words = {word(cell) for cell in cells if isinstance(cell, str | int | float | bool)}
+    if not words or len(cells) < 1:
+        return False
+    rule = word_rule(sides)
+    says = [
+        w for w in words if rule.value(w) is not None or w in TIE or _is_number(w) or w in ("true", "false")
+    ]
+    return len(says) > 0.5 * len(words)
+
+
+def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
+    """{rater: column} where each of two or more raters has a column of words that name sides."""
+    rule = word_rule(sides)
+    found = {}
+    for name in table.names:
+        match = RATERS_OWN.match(name)
+        if not match or name in sides:
+            continue
+        words = {word(cell) for cell in table.some(name) if cell is not None and cell != ""}
+        if words and all(rule.value(w) is not None for w in words):
+            found[match["who"] or match["who2"]] = name
+    return found if len(found) > 1 else {}
+
+
+def _is_number(said: str) -> bool:
+    try:
+        float(said)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""CSV and TSV files: cells as they are, whatever separates them and in whatever letters they are written."""
+
+import pytest
+
+from robust_rlhf_jax.io import export, load_pairs, read_table
+from robust_rlhf_jax.io.containers import delimited
+
+TEXTS = [("prompt", "chosen", "rejected"), ("q1", "Süß, nicht?", "=nein"), ("q2", "- eins\n- zwei", "x;y\tz")]
+
+
+def written(path, delimiter, encoding, ends="\n"):
+    import csv
+
+    with open(path, "w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=delimiter, lineterminator=ends).writerows(TEXTS)
+    return path
+
+
+def test_what_is_written_is_what_was_read(tmp_path):
+    source, out = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_text('id,text\n007,"a, ""b""\nc"\n008,=1\n009,x\n')
+    delimited.write(read_table(source).source, out, [0, 1], {"keep": [True, False]})
+    assert out.read_text() == 'id,text,keep\n007,"a, ""b""\nc",True\n008,=1,False\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", "\t"), ("a.csv", "|")]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_every_delimiter_and_encoding_is_found_and_kept(tmp_path, name, delimiter, encoding, ends):
+    path = written(tmp_path / name, delimiter, encoding, ends)
+    pairs = load_pairs(path, featuriser="format")
+    assert pairs.texts.chosen == [row[1] for row in TEXTS[1:]]
+    assert pairs.texts.rejected == [row[2] for row in TEXTS[1:]]
+    out = tmp_path / f"out{path.suffix}"
+    export(pairs, out, {"keep": [True, False]})
+    content = out.read_bytes().decode(encoding)
+    assert content.splitlines()[0] == delimiter.join([*TEXTS[0], "keep"])
+    assert content.endswith(f"{delimiter}False{ends}")
+    assert read_table(out).cells("chosen") == [row[1] for row in TEXTS[1:]]
+
+
+def test_latin_1_is_said_and_damaged_utf_8_is_not_taken_for_it(tmp_path):
+    path = written(tmp_path / "a.csv", ",", "latin-1")
+    assert "Latin-1" in " ".join(read_table(path).notes)
+    assert read_table(path, encoding="latin-1").cells("chosen")[0] == "Süß, nicht?"
+    good = written(tmp_path / "b.csv", ",", "utf-8").read_bytes()
+    (tmp_path / "b.csv").write_bytes(good.replace("ü".encode(), b"\xfc"))
+    with pytest.raises(ValueError, match=r"cannot be read as UTF-8 .* name its --encoding"):
+        read_table(tmp_path / "b.csv")
+    assert read_table(tmp_path / "b.csv", encoding="latin-1").n_rows == 2
+    with pytest.raises(ValueError, match="--encoding nonsense is unknown"):
+        read_table(tmp_path / "b.csv", encoding="nonsense")
+
+
+def test_an_index_without_a_name_is_kept(tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text(",prompt,chosen,rejected\n0,p,x,y\n1,q,z,- w\n")
+    pairs = load_pairs(path, featuriser="format")
+    export(pairs, out, {})
+    assert out.read_text() == path.read_text()
+
+
+def test_a_row_that_is_cut_short_is_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('prompt,chosen,rejected\np,x,y\nq,z,"w and')
+    with pytest.raises(ValueError, match=r"row 2 is cut short: .*--skip-bad 1"):
+        load_pairs(path)
+    assert load_pairs(path, skip_bad=1, featuriser="format").n_pairs == 1
+    path.write_text('prompt,chosen,rejected\np,x,y\nq,"z\n' + "a,b,c\n" * 1000)
+    with pytest.raises(ValueError, match="quotation mark in line 3 never ends"):
+        load_pairs(path)

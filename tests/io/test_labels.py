@@ -1,0 +1,84 @@
+"""Which side a label means: words by the names of the sides, numbers only as somebody says."""
+
+import re
+
+import pytest
+
+from robust_rlhf_jax.io import Columns
+from robust_rlhf_jax.io.label_rules import rule_for
+from robust_rlhf_jax.io.labels import word_rule
+
+AB, ONE_TWO, ZERO_ONE = (
+    ("response_a", "response_b"),
+    ("response_1", "response_2"),
+    ("response_0", "response_1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sides", "first", "second"),
+    [
+        (AB, "A", "b"), (AB, "model_a", "model_b"), (AB, "Response A", "Assistant B"), (AB, "left", "right"),
+        (AB, "[[A]]", "[[B]]"), (AB, "A>B", "B > A"), (AB, "A-is-slightly-better", "B-is-clearly-better"),
+        (AB, "response_a", "response_b"), (AB, "A wins", "B won"), (AB, "B<A", "A<<B"), (AB, "model_1", "model_2"),
+        (ONE_TWO, "1", "2"), (ONE_TWO, "response 1", "response_2"), (ONE_TWO, "first", "second"),
+        (ZERO_ONE, "0", "1"), (ZERO_ONE, "response_0", "response_1"), (ZERO_ONE, "a", "b"),
+    ],
+)  # fmt: skip
+def test_words_name_the_sides(sides, first, second):
+    rule = word_rule(sides)
+    assert rule.value(first) > 0 > rule.value(second)
+
+
+@pytest.mark.parametrize(
+    "said", ["tie", "Tie (bothbad)", "both_bad", "equal", "[[C]]", "draw", "no preference"]
+)
+def test_words_for_ties(said):
+    assert word_rule(AB).value(said) == 0
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"), [(AB, "1"), (AB, "0"), (AB, "perhaps"), (ZERO_ONE, "2"), (ONE_TWO, "0")]
+)
+def test_what_names_no_side_is_unknown(sides, said):
+    assert word_rule(sides).value(said) is None
+
+
+NUMBERS = [[1, 2], ["1", "2"], [0, 1, 2], [0, 0.5, 1], [0.2, 0.7], [-1, 1], [True, False], [-3, 0, 2], [1, 1]]
+
+
+@pytest.mark.parametrize("cells", NUMBERS, ids=str)
+def test_numbers_are_refused_with_a_flag_that_works(cells):
+    with pytest.raises(ValueError, match=r"--scale|--first-is") as refused:
+        rule_for(cells, "preference", AB, Columns())
+    told = re.search(r"such as --scale (\S+) (\S+?),", str(refused.value))
+    first = re.search(r"--first-is (\S+)", str(refused.value))
+    if told:
+        rule = rule_for(cells, "preference", AB, Columns(scale=(float(told[1]), float(told[2]))))
+    else:
+        rule = rule_for(cells, "preference", AB, Columns(first_is=first[1]))
+    assert all(rule.value(cell) is not None for cell in cells)
+
+
+def test_a_first_side_beside_two_others_asks_which_is_a_tie():
+    with pytest.raises(ValueError, match="--tie-is"):
+        rule_for([0, 1, 2], "label", AB, Columns(first_is="1"))
+    rule = rule_for([0, 1, 2], "label", AB, Columns(first_is="1", tie_is="0"))
+    assert [rule.value(v) for v in (0, 1, 2)] == [0.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("scale", "values"), [((-3, 3), [3, 0, -3]), ((3, -3), [-3, 0, 3]), ((1, 0), [-1, 0, 1])]
+)
+def test_a_scale_says_which_end_is_the_first_side(scale, values):
+    ends = [scale[0], sum(scale) / 2, scale[1]]
+    rule = rule_for(ends, "label", AB, Columns(scale=scale))
+    assert [rule.value(v) for v in ends] == [abs(values[0]), 0, -abs(values[0])]
+    assert rule.value(99) is None
+
+
+def test_a_scale_that_no_label_lies_on_is_refused():
+    with pytest.raises(ValueError, match="not between 0 and 1"):
+        rule_for([5, 7], "label", AB, Columns(scale=(0, 1)))
+    with pytest.raises(ValueError, match="has no two ends"):
+        rule_for([5, 7], "label", AB, Columns(scale=(1, 1)))

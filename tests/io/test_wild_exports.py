@@ -1,0 +1,106 @@
+"""Files as they occur in the wild are written back as they were: every row, column, order, type and metadata."""
+
+import pytest
+from wild import BY_NAME, CASES, raw, reading
+
+from robust_rlhf_jax.io import export, load_pairs
+
+READABLE = [case.name for case in CASES if case.flags is not None]
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_what_is_exported_is_what_was_read(tmp_path, name):
+    case = BY_NAME[name]
+    (tmp_path / "in").mkdir()
+    path = case.write(tmp_path / "in")
+    options = {"featuriser": "format", **reading(case.flags)}
+    pairs = load_pairs(path, **options)
+    before, out = raw.content(path), tmp_path / exported_name(path)
+    export(pairs, out, {})
+    after = raw.content(out)
+    assert raw.same(raw.rows_of(before, len(before) - case.lost) if case.lost else before, after)
+    options.pop("split", None)
+    assert case.differs(load_pairs(out, **options)) == ""
+
+
+def exported_name(path) -> str:
+    """The same suffixes; shards, a data set or one of two arrays become a folder."""
+    is_folder = path.is_dir() or "*" in path.name or path.suffix == ".npy"
+    return "out" if is_folder else "out." + path.name.split(".", 1)[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["jsonl_gz", "jsonl_bz2", "jsonl_xz", "jsonl_zst", "csv_gz", "tsv_gz", "json_gz"]
+)
+def test_compressed_in_compressed_out(tmp_path, name):
+    (tmp_path / "in").mkdir()
+    path = BY_NAME[name].write(tmp_path / "in")
+    pairs = load_pairs(path, featuriser="format")
+    out = tmp_path / ("out." + path.name.split(".", 1)[1])
+    export(pairs, out, {})
+    assert (
+        out.read_bytes()[:4] == path.read_bytes()[:4]
+        if path.suffix != ".gz"
+        else out.read_bytes()[:2] == b"\x1f\x8b"
+    )
+    with pytest.raises(ValueError, match=path.suffix.replace(".", r"\.")):
+        export(pairs, tmp_path / path.name.removesuffix(path.suffix), {})
+
+
+@pytest.mark.parametrize(
+    "name", ["trl_explicit", "csv_semicolons", "parquet_view", "json_wrapped", "feather", "saved"]
+)
+def test_a_further_column_comes_last_and_dropped_rows_go(tmp_path, name):
+    case = BY_NAME[name]
+    (tmp_path / "in").mkdir()
+    path = case.write(tmp_path / "in")
+    pairs = load_pairs(path, featuriser="format")
+    keep = [i % 3 != 1 for i in range(pairs.n_pairs)]
+    out = tmp_path / exported_name(path)
+    export(pairs, out, {"suspicion": [i / 100 for i in range(pairs.n_pairs)]}, keep=keep)
+    again = load_pairs(out, featuriser="format")
+    assert again.n_pairs == sum(keep)
+    kept = [i for i, stays in enumerate(keep) if stays]
+    assert again.texts.chosen == [pairs.texts.chosen[i] for i in kept]
+    assert "suspicion" in again.unused
+
+
+VOTED = (
+    "argilla1_label",
+    "argilla2_nested",
+    "label_studio_json",
+    "multipref_jsonl",
+    "helpsteer3",
+    "rater_columns",
+    "long_table",
+    "label_studio_csv",
+    "annotated_twice",
+)
+
+
+@pytest.mark.parametrize("name", VOTED)
+def test_what_several_raters_said_of_a_pair_is_exported_as_votes(tmp_path, name):
+    case = BY_NAME[name]
+    (tmp_path / "in").mkdir()
+    path = case.write(tmp_path / "in")
+    pairs = load_pairs(path, featuriser="format")
+    out = tmp_path / exported_name(path)
+    export(pairs, out, {"suspicion": [0.5] * pairs.n_pairs})
+    found = raw.rows_as_dicts(raw.content(out))
+    said = [tuple(int(float(row[f"votes_{way}"])) for way in ("first", "second", "tie")) for row in found]
+    assert said == tallies(case)
+
+
+def tallies(case) -> list[tuple[int, int, int]]:
+    """For each row how often its first side won, its second, and neither."""
+    counted = []
+    for item in case.items():
+        values = [value for _, value in item.votes]
+        first, second = sum(value > 0 for value in values), sum(value < 0 for value in values)
+        ties = len(values) - first - second
+        if case.name == "annotated_twice":  # the first side of a row is the one that its rater chose
+            counted += [(first, second, ties) if value > 0 else (second, first, ties) for value in values]
+        else:
+            rows = 1 if case.truth(case.items()[:1])[-1].row == 0 else len(values)
+            counted += [(first, second, ties)] * rows
+    return counted

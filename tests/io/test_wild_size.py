@@ -1,0 +1,57 @@
+"""A file of 100,000 pairs of texts is described and read in seconds, without holding it several times in memory."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROWS = 100_000
+ROOT = Path(__file__).parents[2]
+# What the fresh process runs: its argument is the file; it prints seconds and the largest memory in MB. The seconds are
+# the processor's, all threads together: others may be at work beside a test.
+PROGRAM = """
+import json, resource, sys, time
+from robust_rlhf_jax.io import {work}
+began = time.process_time()
+found = {work}(sys.argv[1])
+seconds = time.process_time() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([seconds, peak / (2**20 if sys.platform == "darwin" else 2**10), found.n_pairs]))
+"""
+
+
+@pytest.fixture(scope="module", params=["jsonl", "csv", "parquet"])
+def large(request, tmp_path_factory):
+    """About 60 MB: answers of 40 words on average."""
+    import numpy as np
+    from wild import stores, worlds
+
+    rng = np.random.default_rng(0)
+    words = rng.choice(worlds.WORDS, (ROWS, 2, 60))
+    lengths = rng.integers(20, 60, (ROWS, 2))
+    rows = [
+        {"id": i, "prompt": f"What happens in case {i}?",
+         "response_a": " ".join(words[i, 0, : lengths[i, 0]]) + f" {i}",
+         "response_b": " ".join(words[i, 1, : lengths[i, 1]]) + f" {i}", "winner": ("model_a", "model_b", "tie")[i % 3]}
+        for i in range(ROWS)
+    ]  # fmt: skip
+    store = {"jsonl": stores.jsonl(), "csv": stores.table(), "parquet": stores.parquet()}[request.param]
+    return store(tmp_path_factory.mktemp("large"), rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("work", "limit"), [("describe", 10), ("load_pairs", 20)])
+def test_many_texts_take_seconds_and_little_memory(large, work, limit):
+    # One device, as a user's process has it on a machine without an accelerator.
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(work=work), str(large)],
+        capture_output=True, text=True, check=True, env=environment, cwd=ROOT,
+    )  # fmt: skip
+    seconds, megabytes, pairs = json.loads(done.stdout.splitlines()[-1])
+    assert pairs == ROWS
+    assert seconds <= limit
+    assert megabytes <= 2048
