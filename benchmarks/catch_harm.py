@@ -5,9 +5,9 @@
 Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
 does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
-The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not. Columns of log-loss
-and of expected calibration error: plain / told ε / told nothing. Exits with 1 for a miss that is not excused, or for
-log-loss.
+The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not; the expected
+calibration error should be .1 at most, unless hopeless; and what is told should cost no more than .01 of accuracy.
+Columns of log-loss and calibration: plain / told ε / told nothing. Exits with 1 where one of these fails.
 """
 
 import argparse
@@ -34,6 +34,8 @@ from robust_rlhf_jax.rewards import CEILING
 LEVELS = (0.05, 0.1, 0.2)
 # Nats by which the log-loss may exceed plain's.
 DEARER = 0.05
+# The most that the expected calibration error may be, and what being told ε may cost in accuracy.
+CALIBRATION, TOLD = 0.1, 0.01
 SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")
 WORLD_ATTACKS = (
     "push_on_table", "scale_on_table", "leverage_on_table", "praise_rare", "mimicry", "push_features",
@@ -160,16 +162,26 @@ def line(name: str, attack: str, epsilon: float, results: list[Result]) -> str:
     cells = [name, attack, f"{epsilon:g}", *(short(m[0]) for m in means)]
     cells += ["" if np.isnan(share) else f"{share:.0%}" for share in shares]
     cells.append(" / ".join(f"{m[1]:.3f}" for m in means[1:]))
-    cells.append(" / ".join(f"{m[3]:.2f}" for m in means[1:]))
+    cells.append(" / ".join(f"{Score(*m).calibration:.3f}" for m in means[1:]))
     cells.append("" if np.isnan(means[0][2]) else " / ".join(f"{m[2]:.2f}" for m in means))
-    kept = verdict(results, epsilon) + uncertain(results)
+    kept = verdict(results, epsilon)
+    kept += remarks(results, "hopeless" in kept)
     return "| " + " | ".join([*cells, kept]) + " |"
 
 
-def uncertain(results: list[Result]) -> str:
-    """A remark where the log-loss of a fit, told ε or nothing, exceeds plain's by more than `DEARER`."""
-    plain, told, nothing = (np.mean([getattr(r, w).log_loss for r in results]) for w in Result._fields[1:4])
-    return "" if max(told, nothing) <= plain + DEARER else "; LOG-LOSS"
+def remarks(results: list[Result], hopeless: bool) -> str:
+    """LOG-LOSS where a fit, told ε or nothing, exceeds plain's by `DEARER`; CALIBRATION where its expected error is
+    above `CALIBRATION`, unless it is hopeless; TOLD where what is told costs accuracy.
+    """
+    plain, told, nothing = (
+        Score(*np.mean([getattr(r, w) for r in results], axis=0)) for w in Result._fields[1:4]
+    )
+    found = {
+        "LOG-LOSS": max(told.log_loss, nothing.log_loss) > plain.log_loss + DEARER,
+        "CALIBRATION": not hopeless and max(told.calibration, nothing.calibration) > CALIBRATION,
+        "TOLD": told.accuracy < nothing.accuracy - TOLD,
+    }
+    return "".join(f"; {name}" for name, bad in found.items() if bad)
 
 
 def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, attacks=None, draws=100):
@@ -218,7 +230,8 @@ def main(words=None) -> int:
     print("\n".join(lines[-2:]))
     if arguments.out:
         arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return int(any("MISSED" in found or "LOG-LOSS" in found for found in lines))
+    words = ("MISSED", "LOG-LOSS", "CALIBRATION", "TOLD")
+    return int(any(word in found for found in lines for word in words))
 
 
 if __name__ == "__main__":

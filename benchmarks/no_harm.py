@@ -22,6 +22,8 @@ from robust_rlhf_jax.rewards import CEILING
 
 LEVELS = (0.05, 0.1, 0.2)
 ACCURACY, LOG_LOSS, RETURN, REMOVED = 0.005, 0.01, 0.01, 0.05
+# Of honest labels: expected calibration error of the trials together.
+CALIBRATION = 0.05
 # A rare group: fewer than half of the pairs, and as many as make a share of 5 % mean something.
 RARE, COUNTED = 0.5, 100
 
@@ -91,13 +93,15 @@ def row(name: str, flipped: float, found: list[Outcome]) -> Row:
     by = [[o for o in found if o.told == t] for t in told]
     plain = Score(*np.mean([o.plain for o in by[0]], axis=0))
     means = np.array([np.mean([o.robust for o in same], axis=0) for same in by])
-    robust = Score(means[:, 0].min(), means[:, 1].max(), means[:, 2].min(), means[:, 3].max())
+    worst = max((Score(*mean) for mean in means), key=lambda score: score.calibration)
+    robust = Score(means[:, 0].min(), means[:, 1].max(), means[:, 2].min(), *worst[3:])
     removed = max(o.removed for o in found)
     failed = {
         "accuracy": robust.accuracy < plain.accuracy - ACCURACY,
         "log-loss": robust.log_loss > plain.log_loss + LOG_LOSS,
         "return": robust.value < plain.value - RETURN,
         "removed": removed >= REMOVED,
+        "calibration": flipped == 0 and robust.calibration > CALIBRATION,
     }
     worst_fit = min(o.robust.accuracy - o.plain.accuracy for o in found)
     touched = max(np.mean([o.touched for o in same]) for same in by)
@@ -114,8 +118,8 @@ def row(name: str, flipped: float, found: list[Outcome]) -> Row:
 
 
 HEAD = (
-    "| set | flipped | accuracy | log-loss | return | worst fit | fits with pairs out | worst rare group | bars |\n"
-    + "|---|---|---|---|---|---|---|---|---|"
+    "| set | flipped | accuracy | log-loss | return | calibration | worst fit | fits with pairs out | "
+    "worst rare group | bars |\n" + "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -126,6 +130,7 @@ def short(x: float) -> str:
 def line(row: Row) -> str:
     pairs = [f"{short(a)} / {short(b)}" for a, b in zip(row.plain, row.robust, strict=True)]
     cells = [row.name, f"{row.flipped:g}", *pairs[:2], "" if np.isnan(row.plain.value) else pairs[2]]
+    cells.append(f"{short(row.plain.calibration)} / {short(row.robust.calibration)}")
     cells += [f"{row.worst_fit:+.3f}", f"{row.touched:.0%}", f"{row.removed:.1%}"]
     return "| " + " | ".join([*cells, "FAILS: " + ", ".join(row.failed) if row.failed else "pass"]) + " |"
 

@@ -77,7 +77,7 @@ class Trial(NamedTuple):
             float(np.mean(right)),
             float(-np.mean(np.log(chance))),
             value,
-            calibration_error(np.maximum(chance, 1 - chance), right),
+            *calibration_gaps(np.maximum(chance, 1 - chance), right),
         )
 
     def turned(self, how: str) -> "Trial":
@@ -94,18 +94,34 @@ ORIENTATIONS = ("random", "chosen first", "nine in ten")
 
 
 class Score(NamedTuple):
-    """`value`: normalised return of the exact plan for θ, NaN without a world; `calibration`: expected error."""
+    """`value`: normalised return of the exact plan for θ, NaN without a world; then the `calibration_gaps`."""
 
     accuracy: float
     log_loss: float
     value: float
-    calibration: float = np.nan
+    gap0: float = 0.0
+    gap1: float = 0.0
+    gap2: float = 0.0
+    gap3: float = 0.0
+    gap4: float = 0.0
+    gap5: float = 0.0
+    gap6: float = 0.0
+    gap7: float = 0.0
+    gap8: float = 0.0
+    gap9: float = 0.0
+
+    @property
+    def calibration(self) -> float:
+        """Σ_b |gap_b|, the expected calibration error (Guo et al. 2017). Of mean scores it is that of the trials
+        together: of one trial with hundreds of pairs, chance alone makes it .05.
+        """
+        return float(np.sum(np.abs(self[3:])))
 
 
-def calibration_error(confidence, right, bins: int = 10) -> float:
-    """Σ_b N_b/N |accuracy − confidence| over bins of confidence from ½ to 1 (Guo et al. 2017)."""
+def calibration_gaps(confidence, right, bins: int = 10) -> list[float]:
+    """N_b/N (accuracy − confidence) of bins of confidence from ½ to 1."""
     of = np.minimum(((confidence - 0.5) * 2 * bins).astype(int), bins - 1)
-    return float(sum(abs(np.sum((right - confidence)[of == b])) for b in range(bins)) / len(right))
+    return [float(np.sum((right - confidence)[of == b])) / len(right) for b in range(bins)]
 
 
 def fit_world(data: PreferenceData, epsilon: float) -> RewardFit:

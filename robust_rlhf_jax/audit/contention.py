@@ -45,7 +45,10 @@ def contention_of(found: Explanations | None) -> Contention | None:
     if found is None or other is None:
         return None
     rows = np.asarray([found.likeliest, other])
-    return Contention(*(np.asarray(part)[rows] for part in (found.theta, found.probability, found.needed)))
+    theta, probability, needed = (
+        np.asarray(part)[rows] for part in (found.theta, found.probability, found.needed)
+    )
+    return Contention(theta, probability, needed)
 
 
 def strongest(found: list[Contention | None], to_x: Float[np.ndarray, "k r"]) -> Contention | None:

@@ -83,11 +83,9 @@ def audit(
         )
         of = None if raters is None else group_numbers(groups[rows], len(rows))
         robust = fit_robust(estimator, x, labels, level, radius, of)
-        return BothFits(
-            *(np.stack(both) for both in zip(plain, robust[:2], strict=True)),
-            *(np.asarray(part) for part in robust[2:5]),
-            contention_of(robust.explanations),
-        )
+        theta, status = (np.stack(both) for both in zip(plain, robust[:2], strict=True))
+        share, interval, weights = (np.asarray(part) for part in robust[2:5])
+        return BothFits(theta, status, share, interval, weights, contention_of(robust.explanations))
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     return summarise(

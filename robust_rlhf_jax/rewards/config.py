@@ -17,7 +17,6 @@ class RobustFit(eqx.Module):
     | `certainty` | nats of evidence for corruption | posterior odds of 1000 to 1 |
     | `material` | accuracy at stake that makes evidence matter | below, a wrong decision costs nothing |
     | `nonlinearity` | nats per pair by which honest choices depart from a linear reward | clean choices: up to .011 |
-    | `resolution` | nats per pair within which explanations are not told apart | clean choices: .001 to .011 |
     | `plausible` | belief, and share of the pairs, from which another reward counts | one in twenty |
     | `widest_margin` | the prior's standard deviation of a margin, at most | choices of people have 1 to 3 |
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
@@ -43,7 +42,6 @@ class RobustFit(eqx.Module):
     certainty: float = 7.0
     material: float = 0.01
     nonlinearity: float = 0.02
-    resolution: float = 0.003
     plausible: float = 0.05
     widest_margin: float = 5.0
     covered: float = 0.1

@@ -79,8 +79,7 @@ def decide(
     """Whether pairs are corrupt, and how far each explanation is believed.
 
     - An explanation is admissible if it convicts at most `allowance`·ε of the pairs; the plain fit always.
-    - Admissible ones are weighed by `bootstrap_weights`; once corruption is believed, nats count as far as `resolution`
-      allows.
+    - Admissible ones are weighed by `bootstrap_weights`.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
@@ -104,10 +103,7 @@ def decide(
     matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
     )
-    corrupt = (lead > config.certainty) & matters
-    temperature = jnp.maximum(1.0, config.resolution * n / overdispersion)
-    tempered = bootstrap_weights(judged.log_likelihoods, admissible, overdispersion, same, temperature)
-    return Decision(corrupt, jnp.where(corrupt, tempered, weights), free, admissible, evidence, at_stake)
+    return Decision((lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake)
 
 
 def alike(judged: Judged, config: RobustFit) -> Bool[Array, "E E"]:
@@ -124,17 +120,15 @@ def bootstrap_weights(
     eligible: Bool[Array, " E"],
     overdispersion,
     same: Bool[Array, "E E"],
-    temperature=1.0,
 ) -> Float[Array, " E"]:
-    """The mean over draws of softmax_e(N·ℓ̄_e/T − log c_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
+    """The mean over draws of softmax_e(N·ℓ̄_e − log c_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
 
     N·ℓ̄ ~ N(Σ_n ℓ_n, Σ_n (ℓ_n − ℓ̄)(ℓ_n − ℓ̄)ᵀ), the normal limit of the Bayesian bootstrap: an explanation is believed
     alone only if its lead is more than chance. c_e counts the explanations that are the `same` as e: what several
-    candidates find counts once. T, the `temperature`: honest people's departure from any reward changes likelihoods,
-    too, so that nats are worth less than they seem. Draws are the same in every call.
+    candidates find counts once. Draws are the same in every call.
 
     **Source:** pseudo-BMA+ of Yao, Vehtari, Simpson & Gelman 2018, *Using stacking to average Bayesian predictive
-    distributions*; Grünwald & van Ommen 2017 for a likelihood to a power where the model is not right.
+    distributions*.
     """
     eligible = eligible & jnp.isfinite(jnp.sum(log_likelihoods, axis=1))
     known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
@@ -146,7 +140,7 @@ def bootstrap_weights(
     shaken = matmul(noise, root)
     ahead = jnp.sum(known - known[:1], axis=1)
     copies = jnp.log(jnp.maximum(jnp.sum(same & eligible, axis=1), 1))
-    scores = jnp.where(eligible, (ahead + shaken) / temperature - copies, -jnp.inf)
+    scores = jnp.where(eligible, ahead + shaken - copies, -jnp.inf)
     return jnp.mean(jax.nn.softmax(scores, axis=1), axis=0)
 
 

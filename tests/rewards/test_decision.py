@@ -61,13 +61,6 @@ def test_what_several_candidates_find_counts_once():
     )
 
 
-def test_a_temperature_brings_explanations_nearer():
-    """Without noise the weights are softmax(leads / T)."""
-    rows = likelihoods([3.0, 6.0], noise=0.0)
-    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool), 3.0)
-    np.testing.assert_allclose(found, scipy.special.softmax([0.0, 1.0, 2.0]), atol=2e-3)
-
-
 @pytest.mark.parametrize(
     ("prefers", "accuses", "expected"), [(0.2, 0.0, False), (0.0, 0.2, False), (0.02, 0.02, True)]
 )
