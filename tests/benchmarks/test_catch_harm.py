@@ -131,7 +131,26 @@ def test_the_command_writes_its_table(modules, monkeypatch, tmp_path):
     status = catch_harm.main(words)
     table = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert table.count("| toy | far |") == table.count("| toy | goal_haters |") == 3
-    assert status == ("MISSED" in table)
+    assert status == any(word in table for word in ("MISSED", "LOG-LOSS", "CALIBRATION", "TOLD"))
+
+
+def test_remarks_on_means_of_all_trials(modules):
+    """Gaps of opposite sign in two trials are chance, not miscalibration."""
+    import pair_sets
+
+    catch_harm = modules[0]
+
+    def scored(accuracy=0.7, log_loss=0.6, gap=0.0):
+        return pair_sets.Score(accuracy, log_loss, np.nan, gap)
+
+    def result(told, nothing=None):
+        return catch_harm.Result(scored(), scored(), told, nothing or told, None)
+
+    assert catch_harm.remarks([result(scored(gap=0.3)), result(scored(gap=-0.3))], False) == ""
+    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, False) == "; CALIBRATION"
+    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, True) == ""
+    assert catch_harm.remarks([result(scored(log_loss=0.66))], True) == "; LOG-LOSS"
+    assert catch_harm.remarks([result(scored(accuracy=0.6), scored())], False) == "; TOLD"
 
 
 def test_trajectories_are_attacked_in_their_world(modules):
