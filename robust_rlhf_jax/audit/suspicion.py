@@ -19,9 +19,9 @@ from robust_rlhf_jax.preferences import (
 )
 from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative, group_numbers
 from robust_rlhf_jax.rewards.alternative import Alternative
+from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 
-DEFAULT_ESTIMATOR = "fit_reward"
 # Share of the ⌊εN⌋ flags, in ε, that goes to an explanation which contradicts the believed one: if it holds, and two
 # thirds of what it names are corrupt, the flags do no worse than chance. Half of them at most.
 HEDGED = 1.5
@@ -48,7 +48,7 @@ def suspicion_scores(
     half. Jit- and vmap-able.
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
-    `estimator`: "fit_reward" or a name in `rewards.REWARD_ESTIMATORS`, which also take `radius`, the bound on ‖θ‖₂,
+    `estimator`: a name in `rewards.REWARD_ESTIMATORS`; all but "fit_reward" also take `radius`, the bound on ‖θ‖₂,
     None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone. `ask_table`: false for the
     estimator's suspicion alone.
 
@@ -118,8 +118,8 @@ def _examine(data, epsilon, estimator, radius, groups, ask_table, compare) -> _E
 
 def _check(data, epsilon, estimator):
     check_preferences(data)
-    if estimator != DEFAULT_ESTIMATOR and estimator not in REWARD_ESTIMATORS:
-        names = ", ".join((DEFAULT_ESTIMATOR, *REWARD_ESTIMATORS))
+    if estimator not in REWARD_ESTIMATORS:
+        names = ", ".join(REWARD_ESTIMATORS)
         raise ValueError(f"estimator={estimator!r} is unknown: it is one of {names}.")
     if epsilon is not None:
         check_epsilon(epsilon)

@@ -12,12 +12,19 @@ from robust_rlhf_jax.rewards.rivals.redescending import redescending
 from robust_rlhf_jax.rewards.rivals.sever import sever
 
 from .filter_and_trim import robust_reward
+from .fit import fit_differences
 from .protocol import RewardEstimate, RewardEstimator, surprise
 from .removal_test import excess_surprise, removal_is_telling
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
 # with surprise alone, planted pairs that θ̂ finds unsurprising are missed.
 EMPHASIS = 5.0
+
+
+def robust(x, labels, epsilon, *, radius) -> RewardEstimate:
+    """`fit_differences`, which `fit_reward` is made of; its prior bounds θ, and `radius` is not used."""
+    found = fit_differences(x, labels, epsilon)
+    return RewardEstimate(found.theta, found.weights, found.suspicion, found.status)
 
 
 def maximum_likelihood(x, labels, epsilon, *, radius) -> RewardEstimate:
@@ -61,7 +68,9 @@ class Entry(NamedTuple):
         return bool(self.label)
 
 
+DEFAULT = "fit_reward"
 ESTIMATORS = {
+    DEFAULT: Entry(robust),
     "maximum_likelihood": Entry(maximum_likelihood),
     "trimmed": Entry(trimmed),
     "filtered": Entry(filtered),

@@ -65,7 +65,7 @@ def test_labels_alone_do_not_show_planted_features(attacked):
     assert average_precision(blind, corrupt) < 0.3
 
 
-@pytest.mark.parametrize("estimator", ["fit_reward", *REWARD_ESTIMATORS])
+@pytest.mark.parametrize("estimator", REWARD_ESTIMATORS)
 def test_the_table_shows_planted_features_to_all(estimator, attacked):
     data, corrupt = attacked["push_features"]
     scores = np.asarray(suspicion_scores(data, EPSILON, estimator=estimator))
