@@ -29,8 +29,8 @@ class Example:
 @dataclasses.dataclass(frozen=True)
 class Description:
     """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie,
-    weight, id
-    and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three pairs.
+    weight, id and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three
+    pairs.
     """
 
     path: Path
@@ -50,7 +50,8 @@ class Description:
     def lines(self) -> list[str]:
         """Five lines: the file, the sides, the label, the raters and ties, what is ignored."""
         roles = self.roles
-        prompt = f"prompt: {roles.get('prompt', 'none')}; " if "rejected" in roles else ""
+        shared = "the turns that both sides share" if any(e.prompt for e in self.examples) else "none"
+        prompt = f"prompt: {roles.get('prompt', shared)}; " if "rejected" in roles else ""
         sides = f"chosen: {roles.get('chosen', 'none')}; rejected: {roles.get('rejected', 'none')}"
         raters = f"{_number(self.n_raters, 'rater')} ({roles['rater']})" if "rater" in roles else "no raters"
         bad = f", {_number(self.n_bad, 'row')} skipped" if self.n_bad else ""
@@ -66,7 +67,7 @@ class Description:
 
     def __str__(self) -> str:
         blocks = [str(self.path), *(f"  {line}" for line in self.lines())]
-        blocks += [f"  {name or '(unnamed)'}: {why}" for name, why in self.ignored.items()]
+        blocks += [f"  {name or '(unnamed)'} is ignored: {why}" for name, why in self.ignored.items()]
         for example in self.examples:
             who = f", {example.rater}" if example.rater is not None else ""
             blocks += [f"row {example.row + 1} ({example.label}{who})"]

@@ -146,4 +146,4 @@ def unused_columns(
         for name in (name for pair in columns.values() for name in pair):
             mine |= {name} if other == kind else set()
             reasons[name] = f"holds {other}, and the features are {kind}: choose by --features {other}"
-    return {n: reasons.get(n, "plays no part that its name tells") for n in file.names if n not in mine}
+    return {n: reasons.get(n, "no role is known for this name") for n in file.names if n not in mine}
