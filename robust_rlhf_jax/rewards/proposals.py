@@ -1,0 +1,106 @@
+"""Ways of doubting pairs, from which candidate explanations start."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.moments.covariance import filter_whitened
+
+from .config import RobustFit
+from .coordinates import Pairs
+
+# Widest coordinates for which a filter of second moments has power and is affordable.
+FILTER_UP_TO = 64
+# Rows alike to this share of the largest count as the same point.
+SAME = 1e-5
+# What a proposal does to the weights before each refit: nothing; keep the pairs about which the fit is least sure;
+# those that it finds likeliest; remove the steepest gradients (Sever).
+HOLD, UNSURE, LIKELY, STEEP = range(4)
+
+
+class Proposal(NamedTuple):
+    """`kind` of reweighting; `keep`: the share of pairs that stays; `weights` [N] at first; where t begins: at
+    `of_plain` times the plain fit plus `of_short` times the fit to the short rows.
+    """
+
+    kind: Int[Array, ""]
+    keep: Float[Array, ""]
+    weights: Float[Array, " N"]
+    of_plain: Float[Array, ""]
+    of_short: Float[Array, ""]
+
+
+def proposals(pairs: Pairs, config: RobustFit) -> list[Proposal]:
+    """Those that the configuration names, in the order of `PROPOSALS`.
+
+    | proposal | doubts | after |
+    |---|---|---|
+    | plain | nobody | |
+    | short | the longer half of the rows | Mallows |
+    | flat | all but the half of 1 − 2ε of which the fit to short rows is least sure: no lie pays there | |
+    | unsure | the 2ε of which the plain fit is surest | |
+    | likely | the ε least likely, from the fit to short rows | the paper's Algorithm 2 |
+    | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
+    | crowd | the ε in the largest crowds of equal rows | |
+    | steep | the ε of the steepest gradients | Sever (Diakonikolas et al. 2019) |
+    | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |
+
+    ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later.
+    """
+    wanted = [name for name in PROPOSALS if name in ("plain", "short", *config.proposals)]
+    if pairs.rows.shape[1] > FILTER_UP_TO:
+        wanted = [name for name in wanted if name != "filtered"]
+    return [PROPOSALS[name](pairs, config) for name in wanted]
+
+
+def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
+    """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
+    return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))
+
+
+def crowds(pairs: Pairs) -> Float[Array, " N"]:
+    """How many rows stand where row n stands, up to their sign: copies of one pair stand together."""
+    r = pairs.rows.shape[1]
+    probe = jnp.cos(jnp.arange(1, r + 1, dtype=pairs.rows.dtype) ** 2)
+    key = jnp.abs(matmul(pairs.rows, probe))
+    cell = jnp.round(key / jnp.maximum(jnp.max(key), 1e-30) / SAME).astype(jnp.int32)
+    return jnp.zeros(round(1.0 / SAME) + 1, key.dtype).at[cell].add(1.0)[cell]
+
+
+def _proposal(pairs: Pairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0) -> Proposal:
+    dtype = pairs.rows.dtype
+    share, plain, short = (jnp.asarray(value, dtype) for value in (keep, of_plain, of_short))
+    weights = jnp.ones(pairs.n_pairs, dtype) if weights is None else weights
+    return Proposal(jnp.asarray(kind, jnp.int32), share, weights, plain, short)
+
+
+def _short(pairs: Pairs, config: RobustFit) -> Proposal:
+    return _proposal(pairs, HOLD, 0.5, best_share(-pairs.lengths(), 0.5))
+
+
+def _crowd(pairs: Pairs, config: RobustFit) -> Proposal:
+    some = 1.0 - config.ceiling
+    return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
+
+
+def _filtered(pairs: Pairs, config: RobustFit) -> Proposal:
+    left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
+    return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
+
+
+# The first two, from which others start, always take part.
+PROPOSALS: dict[str, Callable[[Pairs, RobustFit], Proposal]] = {
+    "plain": lambda pairs, c: _proposal(pairs, HOLD, 1.0),
+    "short": _short,
+    "flat": lambda pairs, c: _proposal(pairs, UNSURE, 0.5 - c.ceiling, of_short=1.0),
+    "unsure": lambda pairs, c: _proposal(pairs, UNSURE, 1.0 - 2.0 * c.ceiling, of_plain=1.0),
+    "likely": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - c.ceiling, of_short=1.0),
+    "opposite": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - 2.0 * c.ceiling, of_plain=-1.0),
+    "crowd": _crowd,
+    "steep": lambda pairs, c: _proposal(pairs, STEEP, 1.0 - c.ceiling, of_plain=1.0),
+    "filtered": _filtered,
+}
