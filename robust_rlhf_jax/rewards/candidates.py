@@ -13,7 +13,7 @@ from .config import RobustFit
 from .contamination import Cells, contaminated_at_best_length
 from .coordinates import Pairs
 from .posterior_fit import ROUNDS, Fit, first_fit, missed, refit
-from .proposals import HOLD, LIKELY, STEEP, UNSURE, Proposal, best_share, proposals
+from .proposals import HOLD, STEEP, Proposal, best_share, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05

@@ -13,18 +13,18 @@ from .config import RobustFit
 from .contamination import NoiseByMargin
 
 # The chance that a label means nothing is no more than this: some pairs like any other were believed.
-NOISIEST = 0.95
+NOISIEST = 0.9
 
 
 def noisy_chances(
     margins: Float[Array, "E ..."], noise: NoiseByMargin, label_noise: Float[Array, ""]
 ) -> Float[Array, "E ..."]:
-    """(1 − ν)σ(m) + ν/2 of the margins of each explanation, ν the `label_noise` and the rate at |m|.
+    """(1 − ν)σ(m) + ν/2 of the margins of each explanation, 1 − ν = (1 − `label_noise`)(1 − the rate at |m|).
 
     Where an explanation calls most labels corrupt, it has no honest ones to show for its probabilities.
     """
     local = jax.vmap(NoiseByMargin.at)(noise, margins)
-    nu = jnp.minimum(label_noise + local, NOISIEST)
+    nu = jnp.minimum(1.0 - (1.0 - label_noise) * (1.0 - local), NOISIEST)
     return (1.0 - nu) * jax.nn.sigmoid(margins) + 0.5 * nu
 
 
@@ -49,7 +49,7 @@ class Explanations(NamedTuple):
     def mean_probability(
         self, label_noise: Float[Array, ""], differences: Float[Array, "*b k"]
     ) -> Float[Array, "*b"]:
-        """Σ_e p_e [(1 − ν_e)σ(θ_eᵀx) + ν_e/2], ν_e the `label_noise` and the rate at |θ_eᵀx|."""
+        """Σ_e p_e [(1 − ν_e)σ(θ_eᵀx) + ν_e/2], 1 − ν_e = (1 − `label_noise`)(1 − the rate at |θ_eᵀx|)."""
         margins = jnp.moveaxis(matmul(differences, self.theta.T), -1, 0)
         each = noisy_chances(margins, self.noise, label_noise)
         return jnp.tensordot(self.probability, each, axes=1, precision="highest")

@@ -105,7 +105,7 @@ def test_probabilities_are_as_uncertain_as_the_explanations():
 
 
 def test_probabilities_know_where_an_explanation_calls_labels_corrupt():
-    """ν_e is the label noise and the rate between the middles of the bins of |margin|, in NumPy."""
+    """ν_e joins the label noise and the rate between the middles of the bins of |margin|, in NumPy."""
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=(2, 50, 3)) * 2
     noise = NoiseByMargin(
@@ -116,7 +116,8 @@ def test_probabilities_know_where_an_explanation_calls_labels_corrupt():
     margins = (first - second) @ np.array([[1.0, -0.5, 0.25], [-1.0, 0.5, -0.25]]).T
     expected = 0.0
     for e, p in enumerate([0.75, 0.25]):
-        nu = np.minimum(0.05 + np.interp(np.abs(margins[:, e]), noise.margins[e], noise.rates[e]), 0.95)
+        local = np.interp(np.abs(margins[:, e]), noise.margins[e], noise.rates[e])
+        nu = np.minimum(1 - 0.95 * (1 - local), 0.9)
         expected = expected + p * ((1 - nu) / (1 + np.exp(-margins[:, e])) + nu / 2)
     np.testing.assert_allclose(pays.probability(first, second), expected, rtol=1e-4)
 
