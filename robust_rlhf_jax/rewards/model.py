@@ -71,9 +71,10 @@ class RewardModel(Module):
         """P(first is preferred to second).
 
         Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
-        Σ_e p_e [(1 − ν_e)σ(θ_eᵀ(φ_first − φ_second)) + ν_e/2]: as far as each explanation is believed, and ν_e, the
-        chance that a label means nothing, comes of the `label_noise` and, independently, of the share that the
-        explanation calls corrupt among pairs of such a margin. θ is the mean of the explanations, at the length that comes nearest to this.
+        Σ_e p_e [(1 − ν_e)σ(θ_eᵀ(φ_first − φ_second)) + ν_e/2]: as far as each explanation is believed. ν_e, the chance
+        that a label means nothing, comes of the `label_noise` and, independently, of the share that the explanation
+        calls corrupt among pairs of such a margin. θ is the mean of the explanations, at the length that comes nearest
+        to this.
 
         **Example:**
 
