@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.rewards import Explanations, fit_differences, plain_fit
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
+from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_FIT
 
 
 class AuditFit(Protocol):
@@ -21,8 +22,10 @@ class AuditFit(Protocol):
     ) -> tuple[Float[Array, " k"], Int[Array, ""]]: ...
 
 
-class RobustFit(NamedTuple):
-    """`theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
+class FoldFit(NamedTuple):
+    """A robust fit to one training fold.
+
+    `theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
     `interval` [2]: what is certain and what could be; `weights` [n]: 0 for pairs that the fit left out, if it says;
     `explanations`: of "fit_reward", else None.
     """
@@ -88,7 +91,6 @@ def explained(z, labels, epsilon, radius):
     return found.theta, found.status
 
 
-DEFAULT_FIT = "fit_reward"
 AUDIT_FITS: dict[str, AuditFit] = {
     DEFAULT_FIT: explained,
     "filtered": filtered,
@@ -114,7 +116,7 @@ def fit_robust(
     epsilon: Array,
     radius: Array,
     groups: Int[Array, " n"] | None = None,
-) -> RobustFit:
+) -> FoldFit:
     """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
 
     `groups`: the rater of each pair as a number from 0, which only "fit_reward" uses.
@@ -122,8 +124,8 @@ def fit_robust(
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
-        return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
+        return FoldFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
     theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
-    return RobustFit(
+    return FoldFit(
         theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels), None
     )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from robust_rlhf_jax.io.containers.parquet_files import MAGIC
+from robust_rlhf_jax.io.containers.parquet_files import MAGIC, pyarrow_with_parquet
 from robust_rlhf_jax.memory import check_room
 
 # The schema's metadata tell a file of whole arrays from a table of one's own columns.
@@ -16,20 +16,9 @@ _ALWAYS = ("format_version", "stationary")
 HEADER = (*_ALWAYS, "planning_horizon")
 
 
-def _pyarrow():
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files need pyarrow: install it with pip install 'robust-rlhf-jax[cli]'."
-        ) from error
-    return pyarrow
-
-
 def holds_arrays(path) -> bool:
     """Whether `write_arrays` wrote the file (else it is a table of one's own columns)."""
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     with open(path, "rb") as file:
         if file.read(4) != MAGIC:  # the reader of tables says what it is instead
             return False
@@ -43,7 +32,7 @@ def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
     The tables have no rows per pair: each lies, flat, in the first row, and the other rows have empty lists.
     `header` (JSON) and all shapes go into the schema's metadata. Bits are kept: nothing is cast.
     """
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     n = len(arrays["labels"])
     columns = {name: _to_column(pa, name, array, n) for name, array in arrays.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
@@ -56,7 +45,7 @@ def read_arrays(path, names: tuple[str, ...] = HEADER) -> tuple[dict[str, np.nda
 
     **Raises:** ValueError for an unreadable file, a missing column, or one that does not match the header.
     """
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     with _refusing_damage(pa, path):
         table = _read(pa, path)
         header = json.loads(table.schema.metadata[_KEY])

@@ -25,7 +25,7 @@ def alternative_to(
     It must explain the labels at least as well, or be admissible and need `uses`·ε.
     """
     chosen = jnp.argmax(probability)
-    disagrees = disagreement(judged.margins, probability)
+    disagrees = disagreement(judged.margins)[chosen]
     ahead = decision.evidence >= decision.evidence[chosen]
     stands = (decision.admissible & (judged.needed >= config.uses * epsilon)) | ahead
     eligible = stands & (disagrees >= config.contradicts)

@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 class Decision(NamedTuple):
     """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
     `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of the best reward without corruption;
-    `at_stake` [E]: accuracy that the plain fit loses if the explanation is right.
+    `at_stake` [E]: accuracy that the plain fit loses if the explanation is right; `apart` [E, E].
     """
 
     corrupt: Bool[Array, ""]
@@ -51,6 +51,7 @@ class Decision(NamedTuple):
     admissible: Bool[Array, " E"]
     evidence: Float[Array, " E"]
     at_stake: Float[Array, " E"]
+    apart: Float[Array, "E E"]
 
 
 def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Judged:
@@ -91,9 +92,9 @@ def decide(
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
     admissible = (finite & (judged.convicted <= config.allowance * epsilon)) | first
-    same = alike(judged, config)
+    differ = apart(judged)
     weights, free = (
-        bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, same)
+        bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, differ < config.plausible)
         for eligible in (admissible, finite)
     )
     honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
@@ -103,16 +104,24 @@ def decide(
     matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
     )
-    return Decision((lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake)
+    return Decision(
+        (lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake, differ
+    )
 
 
-def alike(judged: Judged, config: RobustFit) -> Bool[Array, "E E"]:
-    """Which explanations are one and the same: they prefer other options, and accuse others, in few pairs."""
-    prefers = jnp.sign(judged.margins)
-    accuses = jnp.where(judged.lies > 0.5, 1.0, -1.0).astype(prefers.dtype)
-    n = prefers.shape[1]
-    apart = [0.5 - 0.5 * matmul(rows, rows.T) / n for rows in (prefers, accuses)]
-    return jnp.maximum(*apart) < config.plausible
+def apart(judged: Judged) -> Float[Array, "E E"]:
+    """How much two explanations differ: the share of the pairs in which they prefer other options, or that only one of
+    them accuses, whichever is more.
+    """
+    accuses = jnp.where(judged.lies > 0.5, 1.0, -1.0).astype(judged.margins.dtype)
+    return jnp.maximum(disagreement(judged.margins), disagreement(accuses))
+
+
+def disagreement(values: Float[Array, "E N"]) -> Float[Array, "E E"]:
+    """The share of the pairs in which two rows have opposite signs; 0 has none."""
+    signs = jnp.sign(values)
+    either = jnp.abs(signs)
+    return 0.5 * (matmul(either, either.T) - matmul(signs, signs.T)) / signs.shape[1]
 
 
 def bootstrap_weights(
@@ -148,9 +157,3 @@ def _at_stake(margins: Float[Array, "E N"]) -> Float[Array, " E"]:
     """Accuracy that the plain fit, row 0, loses on these pairs if another row is right."""
     disagree = margins * margins[:1] < 0
     return jnp.mean(jnp.abs(2.0 * jax.nn.sigmoid(margins) - 1.0) * disagree, axis=1)
-
-
-def disagreement(margins: Float[Array, "E N"], probability: Float[Array, " E"]) -> Float[Array, " E"]:
-    """The share of the pairs in which each explanation prefers another option than the likeliest one."""
-    prefers = jnp.sign(margins)
-    return jnp.mean(prefers * prefers[jnp.argmax(probability)] < 0, axis=1, dtype=margins.dtype)

@@ -34,8 +34,8 @@ class Explanations(NamedTuple):
     `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
     honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
     explains the labels better than any reward does without corruption; `differs` [E]: the share of the pairs in which
-    it prefers another option than the likeliest one; `noise`: the rate of corruption by |margin|, 0 where no corruption
-    is believed.
+    it prefers another option than the likeliest one, or that only one of the two accuses, whichever is more; `noise`:
+    the rate of corruption by |margin|, 0 where no corruption is believed.
     """
 
     theta: Float[Array, "E k"]
@@ -60,16 +60,12 @@ class Explanations(NamedTuple):
         return int(np.argmax(np.asarray(self.probability)))
 
     def contending(self, config: RobustFit | None = None) -> int | None:
-        """The row that is believed most of those which prefer other options than the likeliest one, or None.
+        """The row that is believed most of those that differ from the likeliest one, or None.
 
-        It counts from `plausible` of belief on, and from that share of the pairs in which it prefers another option, or
-        leaves out others. Not under jit.
+        It counts from `plausible` of belief on, and where it `differs` in that share of the pairs. Not under jit.
         """
         least = (config or RobustFit()).plausible
-        believed = np.asarray(self.weights)
-        accuses = np.mean(np.abs(believed - believed[self.likeliest]) > 0.5, axis=1)
-        apart = np.maximum(np.asarray(self.differs), accuses) > least
-        belief = np.where(apart, np.asarray(self.probability), 0.0)
+        belief = np.where(np.asarray(self.differs) > least, np.asarray(self.probability), 0.0)
         other = int(np.argmax(belief))
         return other if belief[other] >= least else None
 

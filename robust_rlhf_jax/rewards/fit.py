@@ -18,7 +18,7 @@ from .candidates import candidates
 from .config import CEILING, RobustFit
 from .contamination import cells_of
 from .coordinates import Pairs, unit_free
-from .decision import Decision, Judged, decide, disagreement, judge
+from .decision import Decision, Judged, decide, judge
 from .doubt import doubted_directions, span_basis
 from .explanations import Explanations, noisy_chances
 from .interval import interval_of
@@ -153,7 +153,7 @@ def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: boo
             1.0 - judged.lies,
             judged.needed,
             decision.evidence,
-            disagreement(judged.margins, beliefs.probability),
+            decision.apart[jnp.argmax(beliefs.probability)],
             judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
         ),
         status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain, config), config),

@@ -8,7 +8,7 @@ import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
-from robust_rlhf_jax.rewards.decision import Judged, alike, bootstrap_weights, decide
+from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement
 
 N = 400
 weigh = jax.jit(bootstrap_weights)
@@ -69,7 +69,16 @@ def test_explanations_are_alike_that_prefer_and_accuse_alike(prefers, accuses, e
     judged = judged._replace(
         lies=jnp.zeros((2, N)).at[1].set(jnp.where(jnp.arange(N) < accuses * N, 1.0, 0.0))
     )
-    np.testing.assert_array_equal(alike(judged, RobustFit()), np.eye(2, dtype=bool) | expected)
+    np.testing.assert_array_equal(apart(judged) < RobustFit().plausible, np.eye(2, dtype=bool) | expected)
+
+
+def test_disagreement_is_the_share_of_opposite_signs():
+    """In NumPy, pair by pair of rows; pairs that say nothing (margin 0) are disagreed about by nobody."""
+    rows = np.random.default_rng(0).normal(size=(4, 50))
+    rows[:, :20] = 0.0
+    rows[1] = rows[0]
+    expected = [[np.mean(one * other < 0) for other in rows] for one in rows]
+    np.testing.assert_allclose(disagreement(jnp.asarray(rows)), expected, atol=1e-6)
 
 
 def test_what_is_not_eligible_or_not_finite_has_no_weight():

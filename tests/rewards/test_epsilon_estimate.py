@@ -162,6 +162,7 @@ def test_what_is_certain_and_what_is_possible(case):
         jnp.ones(2, bool),
         jnp.asarray(evidence, jnp.float32),
         jnp.zeros(2),
+        jnp.zeros((2, 2)),
     )
     estimate = jnp.asarray(share or 0.0)
     interval = interval_of(judged, found, estimate, jnp.asarray(0.2), 1.0, RobustFit())

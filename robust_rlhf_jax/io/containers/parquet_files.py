@@ -28,7 +28,7 @@ def table_of(source: Source, table) -> Table:
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
     """The rows of `source`, with types, order and metadata of its columns, its compression, and further columns."""
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     pa.parquet.write_table(
         with_columns(read_file(source.file), rows, extra), path, compression=_codec(pa, source.file)
     )
@@ -39,7 +39,7 @@ def read_file(path: Path, names: list[str] | None = None):
 
     **Raises:** ValueError for damaged bytes; ImportError without pyarrow.
     """
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     with refusing_damage(path), pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         # Not read_table: it would make columns of folders named key=value in the path.
         wanted = file.metadata.num_columns if names is None else len(names)
@@ -57,7 +57,11 @@ def _codec(pa, path: Path) -> str:
     return "none" if name == "uncompressed" else name
 
 
-def _pyarrow():
+def pyarrow_with_parquet():
+    """The package, imported.
+
+    **Raises:** ImportError in one sentence without the extra `cli`.
+    """
     try:
         import pyarrow
         import pyarrow.parquet
@@ -71,7 +75,7 @@ def _pyarrow():
 @contextlib.contextmanager
 def refusing_damage(path: Path):
     """Make one ValueError of all that pyarrow raises on damaged bytes."""
-    pa = _pyarrow()
+    pa = pyarrow_with_parquet()
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError, TypeError, MemoryError) as error:
