@@ -46,153 +46,6 @@ def _engine(arguments):
     return ray_cluster(arguments.ray_address)
 
 
-def audit(
-    source: str,
-    /,
-    epsilon: float | None = None,
-    inject: float = 0.0,
-    injection: Literal["flip_confident", "flip_random"] = "flip_confident",
-    estimator: str = "fit_reward",
-    folds: int = 5,
-    repeats: int | None = None,
-    seed: int = 0,
-    top: int = 10,
-    out: Path | None = None,
-    chosen: str | None = None,
-    rejected: str | None = None,
-    prompt: str | None = None,
-    label: str | None = None,
-    first_is: str | None = None,
-    rater: str | None = None,
-    weight: str | None = None,
-    tie: str | None = None,
-    pair_id: str | None = None,
-    features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto",
-    featuriser: str = "hashed",
-    embeddings: tuple[Path, Path] | None = None,
-    skip_bad: float = 0,
-    truncate: int = 512,
-    export: Path | None = None,
-    clean: Path | None = None,
-    head: Path | None = None,
-    fail_if: tuple[str, ...] = (),
-    scale: tuple[float, float] | None = None,
-    tie_is: str | None = None,
-    ranking: Literal["ranks", "order"] | None = None,
-    split: str | None = None,
-    encoding: str | None = None,
-    dry_run: bool = False,
-) -> None:
-    """Fit plain and robust reward models to a preference file, and say what is wrong with which pairs.
-
-    Args:
-        source: a file (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), a folder, a pattern such as
-            "data/*.parquet", or "rail", the bundled real choices.
-        epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
-        inject: corrupt this known fraction of the labels first, and report precision and recall.
-        injection: which labels to flip: the most confident ones or random ones.
-        estimator: the robust fit; see docs/audit.md for the choices and what they measured.
-        folds: parts of the cross-validation.
-        repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
-        seed: of parts and injection.
-        top: suspicious pairs to print.
-        out: folder for audit.html, suspects.csv, audit.json and suspicion.png.
-        chosen: column of the preferred side, or of the first side where a label decides.
-        rejected: column of the other side.
-        prompt: column of the prompt.
-        label: column that says which side won; "none" if the first side always won.
-        first_is: the label that means the first side, where words do not tell.
-        rater: column of who labelled each pair.
-        weight: column of how much each pair counts.
-        tie: column that says whether a pair is a tie.
-        pair_id: column that names the pair; several rows of one are judgements of several raters.
-        features: what features are made of.
-        featuriser: how texts become features: hashed, format, or the folder of a local model.
-        embeddings: two .npy files, chosen and rejected, to be used as features.
-        skip_bad: unusable rows to go on without: a count, or below 1 a share.
-        truncate: words of prompt and response that a trainer keeps.
-        export: write the file back with suspicion, keep, suggested_label, weight and margin.
-        clean: write the file back without the pairs to drop.
-        head: write the reward as .safetensors.
-        fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
-        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
-        tie_is: the label that means a tie, where words do not tell.
-        ranking: whether a list called ranking holds the rank of each answer or the answers in order.
-        split: which split of a data set that has several.
-        encoding: of a text file that is not in UTF-8.
-        dry_run: print what would be read, with three pairs, and stop.
-    """
-    from robust_rlhf_jax.audit.command import Reading, Writing, run_audit
-    from robust_rlhf_jax.io import Columns
-
-    options = {"epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator}
-    columns = Columns(
-        chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking
-    )
-    reading = Reading(columns, features, featuriser, embeddings, skip_bad, truncate, split, encoding)
-    if dry_run:
-        reading.describe(source)
-        return
-    writing = Writing(None, export, clean, head, fail_if)
-    run_audit(
-        source, folds=folds, repeats=repeats, seed=seed, top=top, out=out, **options, reading=reading, writing=writing
-    )  # fmt: skip
-
-
-def describe(
-    source: str,
-    /,
-    chosen: str | None = None,
-    rejected: str | None = None,
-    prompt: str | None = None,
-    label: str | None = None,
-    first_is: str | None = None,
-    rater: str | None = None,
-    weight: str | None = None,
-    tie: str | None = None,
-    pair_id: str | None = None,
-    features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto",
-    embeddings: tuple[Path, Path] | None = None,
-    skip_bad: float = 0,
-    scale: tuple[float, float] | None = None,
-    tie_is: str | None = None,
-    ranking: Literal["ranks", "order"] | None = None,
-    split: str | None = None,
-    encoding: str | None = None,
-) -> None:
-    """Say what an audit would read of a preference file, with three pairs side by side.
-
-    Args:
-        source: a file, a folder, or a pattern such as "data/*.parquet".
-        chosen: column of the preferred side, or of the first side where a label decides.
-        rejected: column of the other side.
-        prompt: column of the prompt.
-        label: column that says which side won; "none" if the first side always won.
-        first_is: the label that means the first side, where words do not tell.
-        rater: column of who labelled each pair.
-        weight: column of how much each pair counts.
-        tie: column that says whether a pair is a tie.
-        pair_id: column that names the pair; several rows of one are judgements of several raters.
-        features: what features are made of.
-        embeddings: two .npy files, chosen and rejected, to be used as features.
-        skip_bad: unusable rows to go on without: a count, or below 1 a share.
-        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
-        tie_is: the label that means a tie, where words do not tell.
-        ranking: whether a list called ranking holds the rank of each answer or the answers in order.
-        split: which split of a data set that has several.
-        encoding: of a text file that is not in UTF-8.
-    """
-    from robust_rlhf_jax.audit.command import Reading
-    from robust_rlhf_jax.io import Columns
-
-    columns = Columns(
-        chosen, rejected, prompt, label, first_is, rater, weight, tie, pair_id, scale, tie_is, ranking
-    )
-    Reading(columns, features, "format", embeddings, skip_bad, split=split, encoding=encoding).describe(
-        source
-    )
-
-
 def reproduce(
     what: Literal["table1", "robustness"],
     /,
@@ -254,16 +107,18 @@ def main() -> None:
 
 
 def _run(tyro) -> None:
+    from robust_rlhf_jax.audit.arguments import AuditArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.sweeps.arguments import SweepArguments
 
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
-    # The sweep's arguments are data first: its file is read before its flags are.
+    # The sweep's arguments are data first: its file is read before its flags are. Those of audit and describe share how
+    # a file is read.
     commands = {
         "sweep": SweepArguments,
-        "audit": audit,
-        "describe": describe,
+        "audit": AuditArguments,
+        "describe": DescribeArguments,
         "reproduce": reproduce,
         "report": report,
     }
@@ -271,6 +126,8 @@ def _run(tyro) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
+    elif isinstance(chosen, AuditArguments | DescribeArguments):
+        chosen.run()
 
 
 def _check_shell(words: list[str]) -> None:
