@@ -128,9 +128,9 @@ def run_audit(
     began = time.perf_counter()
     pairs = reading.pairs(source)
     writing.check(pairs, inject)
-    if pairs.description is not None:
-        for line in pairs.description.lines():
-            print(harmless(line))
+    # What cannot be printed now is told after the results are written, when printing them fails, too.
+    with contextlib.suppress(OSError):
+        _print_understood(pairs)
     rows = fitted_rows(pairs)
     config = {
         "source": source, "epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator,
@@ -150,6 +150,11 @@ def run_audit(
     if findings is not None:
         _deliver(findings, writing)
     return findings
+
+
+def _print_understood(pairs: Pairs) -> None:
+    if pairs.description is not None:
+        print("\n".join(harmless(line) for line in pairs.description.lines()), flush=True)
 
 
 def _run_with_progress(data, groups, config: dict) -> AuditResult:
