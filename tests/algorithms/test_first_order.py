@@ -67,10 +67,21 @@ def agree(found, bound):
     return np.ptp(gaps) <= bound or Status.CONVERGED not in statuses
 
 
+# In float32 the last bit moves θ on the large grid by up to .004 and its objective by up to .01; nearly tied plans then
+# differ by up to .045 in the gap (ten bits, two seeds). Which of them comes out differs between processors.
+BOUNDS = {
+    ("float64", "small"): 0.002,
+    ("float64", "large"): 0.002,
+    ("float32", "small"): 0.01,
+    ("float32", "large"): 0.05,
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
-@pytest.mark.parametrize(("double", "bound"), [(True, 0.002), (False, 0.01)], ids=["float64", "float32"])
-def test_the_last_bit_of_the_features_does_not_matter(name, double, bound):
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_the_last_bit_of_the_features_does_not_matter(name, precision):
+    double, bound = precision == "float64", BOUNDS[precision, name]
     with jax.enable_x64(double):
         dtype = jnp.float64 if double else jnp.float32
         bit = float(jnp.finfo(dtype).eps)
