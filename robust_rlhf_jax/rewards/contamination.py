@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
 from .coordinates import Pairs
@@ -106,34 +107,41 @@ class NoiseByMargin(NamedTuple):
 
     def at(self, margins: Float[Array, "*b"]) -> Float[Array, "*b"]:
         """Linear between the middles, and as at the ends beyond them."""
-        return jnp.interp(jnp.abs(margins), self.margins, self.rates)
+        widths, rises = jnp.diff(self.margins), jnp.diff(self.rates)
+        # One sum compiles faster than a search for the bin. A bin without pairs has no width, and its step is skipped.
+        passed = jnp.clip(jnp.abs(margins)[..., None] - self.margins[:-1], 0.0, widths) / positive_or_one(
+            widths
+        )
+        return self.rates[0] + jnp.sum(jnp.where(widths > 0, passed, 1.0) * rises, axis=-1)
 
 
-def noise_by_margin(margins: Float[Array, " N"], rates: Float[Array, " N"], bins: int) -> NoiseByMargin:
-    """`NoiseByMargin` of the pairs that were judged."""
-    sizes = jnp.abs(margins)
-    bin_of = quantile_bins(sizes, bins)
+def noise_by_margin(
+    margins: Float[Array, " N"], rates: Float[Array, " N"], bin_of: Int[Array, " N"], bins: int
+) -> NoiseByMargin:
+    """`NoiseByMargin` of the pairs that were judged, in their bins by |margin|."""
 
     def mean(values):
         totals = jax.ops.segment_sum(jnp.stack([values, jnp.ones_like(values)], 1), bin_of, bins)
         return totals[:, 0] / jnp.maximum(totals[:, 1], 1.0)
 
-    return NoiseByMargin(jnp.maximum.accumulate(mean(sizes)), mean(rates))
+    return NoiseByMargin(jax.lax.cummax(mean(jnp.abs(margins))), mean(rates))
 
 
 class AtBestLength(NamedTuple):
     """`scale`: how long the margins are best taken, at most as they are; `found` there; `honest`: the log-likelihood in
-    nats without corruption, at the length that is best for that.
+    nats without corruption, at the length that is best for that; `noise` of `found` by |margin|.
     """
 
     scale: Float[Array, ""]
     found: Contaminated
     honest: Float[Array, ""]
+    noise: NoiseByMargin
 
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
-    cell = quantile_bins(jnp.abs(margins), cells.bins) * (cells.bins + 1) + cells.of_length
+    bin_of = quantile_bins(jnp.abs(margins), cells.bins)
+    cell = bin_of * (cells.bins + 1) + cells.of_length
     scales = jnp.asarray(SCALES, margins.dtype)
 
     def values(scale):
@@ -142,4 +150,6 @@ def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> At
 
     mixed, honest = jax.lax.map(values, scales)
     scale = scales[jnp.argmax(mixed)]
-    return AtBestLength(scale, contaminated(scale * margins, cell, cells.count), jnp.max(honest))
+    found = contaminated(scale * margins, cell, cells.count)
+    noise = noise_by_margin(scale * margins, found.rates, bin_of, cells.bins)
+    return AtBestLength(scale, found, jnp.max(honest), noise)

@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Candidates
 from .config import RobustFit
-from .contamination import Cells, NoiseByMargin, contaminated_at_best_length, noise_by_margin
+from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
 from .coordinates import Pairs
 from .posterior_fit import optimism
 
@@ -61,14 +61,12 @@ def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Judged:
         fit, weights = given
         margins = pairs.margins(fit.t)
         best = contaminated_at_best_length(margins, cells)
-        margins = best.scale * margins
-        noise = noise_by_margin(margins, best.found.rates, cells.bins)
-        return best.scale * fit.t, margins, best, noise, optimism(pairs, weights, fit)
+        return best.scale * fit.t, best.scale * margins, best, optimism(pairs, weights, fit)
 
-    t, margins, best, noise, seen = jax.lax.map(one, (found.fits, found.weights))
+    t, margins, best, seen = jax.lax.map(one, (found.fits, found.weights))
     unseen = best.found.log_likelihoods - seen[:, None] / pairs.n_pairs
     parts = (best.found.rates, best.found.lies, best.found.needed, best.found.convicted)
-    return Judged(t, margins, unseen, best.honest - seen, *parts, noise, found.fits.status)
+    return Judged(t, margins, unseen, best.honest - seen, *parts, best.noise, found.fits.status)
 
 
 def decide(
@@ -93,9 +91,11 @@ def decide(
     first = jnp.arange(len(scores)) == 0
     admissible = (finite & (judged.convicted <= config.allowance * epsilon)) | first
     differ = apart(judged)
-    weights, free = (
-        bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, differ < config.plausible)
-        for eligible in (admissible, finite)
+    weights, free = jax.lax.map(
+        lambda eligible: bootstrap_weights(
+            judged.log_likelihoods, eligible, overdispersion, differ < config.plausible
+        ),
+        jnp.stack([admissible, finite]),
     )
     honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
     evidence = scores - honest

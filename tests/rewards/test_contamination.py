@@ -103,7 +103,9 @@ def test_equal_values_fall_in_one_bin(bins):
 def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
     rng = np.random.default_rng(0)
     margins, rates = rng.normal(size=900) * 3, rng.uniform(size=900)
-    found = contamination.noise_by_margin(jnp.asarray(margins), jnp.asarray(rates), 3)
+    found = contamination.noise_by_margin(
+        jnp.asarray(margins), jnp.asarray(rates), quantile_bins(jnp.abs(jnp.asarray(margins)), 3), 3
+    )
     parts = np.array_split(np.argsort(np.abs(margins)), 3)
     np.testing.assert_allclose(found.margins, [np.abs(margins[part]).mean() for part in parts], rtol=1e-5)
     np.testing.assert_allclose(found.rates, [rates[part].mean() for part in parts], rtol=1e-5)
@@ -116,5 +118,5 @@ def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
 
 
 def test_noise_by_margin_of_margins_that_are_all_the_same():
-    found = contamination.noise_by_margin(jnp.ones(50), jnp.full(50, 0.3), 4)
+    found = contamination.noise_by_margin(jnp.ones(50), jnp.full(50, 0.3), quantile_bins(jnp.ones(50), 4), 4)
     np.testing.assert_allclose(found.at(jnp.asarray([1.0])), 0.3, rtol=1e-6)
