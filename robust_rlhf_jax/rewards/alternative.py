@@ -1,9 +1,11 @@
-"""An alternative explanation: the one that contradicts what is believed most, among those that fit the data, too."""
+"""An alternative explanation: what those say that contradict what is believed and fit the data, too."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from robust_rlhf_jax.kernels.linalg import matmul
 
 from .config import RobustFit
 from .decision import Decision, Judged, disagreement
@@ -20,15 +22,16 @@ class Alternative(NamedTuple):
 def alternative_to(
     judged: Judged, probability: Float[Array, " E"], decision: Decision, epsilon, config: RobustFit
 ) -> Alternative:
-    """The explanation that disagrees with the likeliest one on most pairs, on `contradicts` of them at least.
+    """The mean of the explanations that disagree with the likeliest one on `contradicts` of the pairs at least, all
+    alike: their evidence differs by chance.
 
-    It must explain the labels at least as well, or be admissible and need `uses`·ε.
+    They must explain the labels at least as well, or be admissible and need `uses`·ε.
     """
     chosen = jnp.argmax(probability)
     disagrees = disagreement(judged.margins)[chosen]
     ahead = decision.evidence >= decision.evidence[chosen]
     stands = (decision.admissible & (judged.needed >= config.uses * epsilon)) | ahead
     eligible = stands & (disagrees >= config.contradicts)
-    other = jnp.argmax(jnp.where(eligible, disagrees, -1.0))
-    alone = jnp.zeros_like(probability).at[other].set(1.0)
-    return Alternative(jnp.any(eligible), suspicion_of(judged, alone, 1.0 - judged.lies[other], epsilon))
+    exists = jnp.any(eligible)
+    belief = eligible / jnp.maximum(jnp.sum(eligible), 1).astype(probability.dtype)
+    return Alternative(exists, suspicion_of(judged, belief, 1.0 - matmul(belief, judged.lies), epsilon))

@@ -6,19 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.kernels.spectral import linear_scores
-
 from .config import RobustFit
 from .contamination import Cells, contaminated_at_best_length
 from .coordinates import Pairs
-from .posterior_fit import ROUNDS, Fit, first_fit, missed, refit
-from .proposals import HOLD, STEEP, Proposal, best_share, proposals
+from .posterior_fit import ROUNDS, Fit, first_fit, refit
+from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
-# What every candidate does in the end, beside the kinds of proposals.
-BELIEVED = STEEP + 1
 
 
 class Candidates(NamedTuple):
@@ -34,7 +29,7 @@ class Candidates(NamedTuple):
 
 class _State(NamedTuple):
     """`lies` [N]: who is corrupt if `fit` is right; `best`: the settled fit and its weights that explain the labels
-    best so far, by `value` in nats; `proposed` [N]: the weights that the proposal ended with.
+    best so far, by `value` in nats; `proposed`: the fit and its weights that the proposal ended with.
     """
 
     fit: Fit
@@ -42,7 +37,7 @@ class _State(NamedTuple):
     lies: Float[Array, " N"]
     best: tuple[Fit, Array]
     value: Float[Array, ""]
-    proposed: Float[Array, " N"]
+    proposed: tuple[Fit, Array]
     settling: Array
     round: Int[Array, ""]
     done: Array
@@ -55,15 +50,18 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
     zero, ones = first_fit(pairs), jnp.ones(pairs.n_pairs, pairs.rows.dtype)
 
     def settle(known, given):
-        plain, short, index = known
+        plain, short, honest, index = known
         start = zero._replace(t=given.of_plain * plain.t + given.of_short * short.t)
         start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.strength))
-        proposed, fit, end = _settled(pairs, cells, given, start, rounds, config)
+        given = given._replace(
+            weights=jnp.where(given.contrary < 0, given.weights, 1.0 - honest[given.contrary])
+        )
+        (fit, proposed), end = _settled(pairs, cells, given, start, rounds, config)
         plain = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), fit, plain)
         short = jax.tree.map(lambda a, b: jnp.where(index == 1, a, b), fit, short)
-        return (plain, short, index + 1), (proposed, end)
+        return (plain, short, honest.at[index].set(end[1]), index + 1), (proposed, end)
 
-    first = (zero, zero, jnp.zeros((), jnp.int32))
+    first = (zero, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
     (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
     fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (plain, ones), settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
@@ -71,24 +69,22 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
 
 
 def _settled(pairs: Pairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit):
-    """(weights as proposed, fit to them, (fit, weights) once settled): one loop, so that a refit is compiled once."""
-    kinds = (
-        lambda state: state.weights,
-        lambda state: best_share(-jnp.abs(pairs.margins(state.fit.t)), given.keep),
-        lambda state: best_share(pairs.margins(state.fit.t), given.keep),
-        lambda state: _without_steepest(pairs, state.fit.t, state.weights, given.keep, rounds),
-        lambda state: 1.0 - state.lies,
-    )
+    """(fit, weights) as proposed, and once settled: one loop, so that a refit is compiled once."""
+
+    def _reweighted(pairs, t):
+        margins = pairs.margins(t)
+        return best_share(jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
 
     def _lies(pairs, of_length, fit):
         found = contaminated_at_best_length(pairs.margins(fit.t), Cells(of_length, cells.bins)).found
         return found.lies, jnp.sum(found.log_likelihoods)
 
     def turn(state: _State) -> _State:
-        kind = jnp.where(state.settling, BELIEVED, given.kind)
         # A fit from zero comes before anyone is doubted for its margins.
         blank = (state.round == 0) & jnp.all(state.fit.t == 0)
-        weights = jax.lax.switch(jnp.where(blank, HOLD, kind), kinds, state)
+        hold = blank | state.settling | (given.kind == HOLD)
+        weights = jax.lax.cond(hold, lambda *_: state.weights, _reweighted, pairs, state.fit.t)
+        weights = jnp.where(state.settling & ~blank, 1.0 - state.lies, weights)
         fit = refit(pairs, weights, state.fit, config)
         still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
@@ -104,25 +100,18 @@ def _settled(pairs: Pairs, cells: Cells, given: Proposal, start: Fit, rounds: in
             lies,
             best,
             jnp.where(better, value, state.value),
-            jnp.where(state.settling, state.proposed, weights),
+            jax.tree.map(
+                lambda new, old: jnp.where(state.settling, old, new), (fit, weights), state.proposed
+            ),
             state.settling | over,
             jnp.where(over, 0, state.round + 1),
             over & state.settling,
         )
 
     no, value = jnp.asarray(False), jnp.asarray(-jnp.inf, pairs.rows.dtype)
+    begun = (start, given.weights)
     first = _State(
-        start, given.weights, jnp.zeros_like(given.weights), (start, given.weights), value, given.weights,
-        no, jnp.zeros((), jnp.int32), no,
-    )  # fmt: skip
-    proposed = jax.lax.while_loop(lambda s: ~s.settling, turn, first)
-    end = jax.lax.while_loop(lambda s: ~s.done, turn, proposed)
-    return end.proposed, proposed.fit, end.best
-
-
-def _without_steepest(pairs: Pairs, t, weights, keep, rounds: int) -> Float[Array, " N"]:
-    """The weights less a part of those pairs whose gradients stand out most, until the share `keep` is left."""
-    gradients = missed(pairs.margins(t))[:, None] * pairs.rows
-    n = pairs.n_pairs
-    left = jnp.maximum(jnp.sum(weights) - (1.0 - keep) * n / max(rounds // 2, 1), keep * n)
-    return keep_top(-linear_scores(gradients, weights)[0], weights, left)
+        *begun, jnp.zeros_like(given.weights), begun, value, begun, no, jnp.zeros((), jnp.int32), no
+    )
+    end = jax.lax.while_loop(lambda s: ~s.done, turn, first)
+    return end.proposed, end.best

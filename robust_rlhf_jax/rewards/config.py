@@ -52,5 +52,14 @@ class RobustFit(eqx.Module):
     decisive_rise: float = 6.0
     decisive_most: float = 0.9
     proposals: tuple[str, ...] = eqx.field(
-        static=True, default=("flat", "unsure", "likely", "opposite", "crowd", "steep", "filtered")
+        static=True,
+        default=(
+            "flat",
+            "unsure",
+            "opposite",
+            "crowd",
+            "contrary_plain",
+            "contrary_short",
+            "contrary_unsure",
+        ),
     )

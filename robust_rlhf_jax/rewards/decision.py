@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import eigh
@@ -144,7 +145,8 @@ def bootstrap_weights(
     centred = known - jnp.mean(known, axis=1, keepdims=True)
     # Relative to row 0, so that nothing is lost to the rounding of what all share.
     values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)
-    noise = jax.random.normal(jax.random.key(0), (DRAWS, len(known)), known.dtype)
+    # Drawn while tracing: they are constants, and a generator takes a second to compile.
+    noise = jnp.asarray(np.random.default_rng(0).standard_normal((DRAWS, len(known))), known.dtype)
     root = matmul(axes * jnp.sqrt(jnp.maximum(values, 0.0)), axes.T)
     shaken = matmul(noise, root)
     ahead = jnp.sum(known - known[:1], axis=1)

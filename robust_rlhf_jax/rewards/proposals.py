@@ -8,23 +8,23 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.moments.covariance import filter_whitened
 
 from .config import RobustFit
 from .coordinates import Pairs
 
-# Widest coordinates for which a filter of second moments has power and is affordable.
-FILTER_UP_TO = 64
 # Rows alike to this share of the largest count as the same point.
 SAME = 1e-5
 # What a proposal does to the weights before each refit: nothing; keep the pairs about which the fit is least sure;
-# those that it finds likeliest; remove the steepest gradients (Sever).
-HOLD, UNSURE, LIKELY, STEEP = range(4)
+# those that it finds likeliest.
+HOLD, UNSURE, LIKELY = range(3)
+# The `contrary` of a proposal that has none.
+NOBODY = -1
 
 
 class Proposal(NamedTuple):
     """`kind` of reweighting; `keep`: the share of pairs that stays; `weights` [N] at first; where t begins: at
-    `of_plain` times the plain fit plus `of_short` times the fit to the short rows.
+    `of_plain` times the plain fit plus `of_short` times the fit to the short rows; `contrary`: the number of the
+    proposal before it whose accused it believes, and nobody else at first, or `NOBODY`.
     """
 
     kind: Int[Array, ""]
@@ -32,6 +32,7 @@ class Proposal(NamedTuple):
     weights: Float[Array, " N"]
     of_plain: Float[Array, ""]
     of_short: Float[Array, ""]
+    contrary: Int[Array, ""]
 
 
 def proposals(pairs: Pairs, config: RobustFit) -> list[Proposal]:
@@ -43,18 +44,20 @@ def proposals(pairs: Pairs, config: RobustFit) -> list[Proposal]:
     | short | the longer half of the rows | Mallows |
     | flat | all but the half of 1 − 2ε of which the fit to short rows is least sure: no lie pays there | |
     | unsure | the 2ε of which the plain fit is surest | |
-    | likely | the ε least likely, from the fit to short rows | the paper's Algorithm 2 |
     | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
     | crowd | the ε in the largest crowds of equal rows | |
-    | steep | the ε of the steepest gradients | Sever (Diakonikolas et al. 2019) |
-    | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |
+    | contrary_short, contrary_unsure | all but those that the settled fit of that name accuses | |
 
-    ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later.
+    ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later. The contrary ones
+    find the honest majority where a fit that the corrupt pairs won accuses it in crowds.
     """
-    wanted = [name for name in PROPOSALS if name in ("plain", "short", *config.proposals)]
-    if pairs.rows.shape[1] > FILTER_UP_TO:
-        wanted = [name for name in wanted if name != "filtered"]
-    return [PROPOSALS[name](pairs, config) for name in wanted]
+    named = {"plain", "short", *config.proposals}
+    made = {name: make(pairs, config) for name, make in PROPOSALS.items() if name in named}
+    order = list(made)
+    for name, accuser in CONTRARY.items():
+        if name in named and accuser in made:
+            made[name] = _proposal(pairs, HOLD, 1.0, contrary=order.index(accuser))
+    return list(made.values())
 
 
 def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
@@ -71,11 +74,14 @@ def crowds(pairs: Pairs) -> Float[Array, " N"]:
     return jnp.zeros(round(1.0 / SAME) + 1, key.dtype).at[cell].add(1.0)[cell]
 
 
-def _proposal(pairs: Pairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0) -> Proposal:
+def _proposal(
+    pairs: Pairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0, contrary=NOBODY
+) -> Proposal:
     dtype = pairs.rows.dtype
     share, plain, short = (jnp.asarray(value, dtype) for value in (keep, of_plain, of_short))
     weights = jnp.ones(pairs.n_pairs, dtype) if weights is None else weights
-    return Proposal(jnp.asarray(kind, jnp.int32), share, weights, plain, short)
+    number, accused = (jnp.asarray(value, jnp.int32) for value in (kind, contrary))
+    return Proposal(number, share, weights, plain, short, accused)
 
 
 def _short(pairs: Pairs, config: RobustFit) -> Proposal:
@@ -87,20 +93,14 @@ def _crowd(pairs: Pairs, config: RobustFit) -> Proposal:
     return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
 
 
-def _filtered(pairs: Pairs, config: RobustFit) -> Proposal:
-    left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
-    return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
-
-
 # The first two, from which others start, always take part.
 PROPOSALS: dict[str, Callable[[Pairs, RobustFit], Proposal]] = {
     "plain": lambda pairs, c: _proposal(pairs, HOLD, 1.0),
     "short": _short,
     "flat": lambda pairs, c: _proposal(pairs, UNSURE, 0.5 - c.ceiling, of_short=1.0),
     "unsure": lambda pairs, c: _proposal(pairs, UNSURE, 1.0 - 2.0 * c.ceiling, of_plain=1.0),
-    "likely": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - c.ceiling, of_short=1.0),
     "opposite": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - 2.0 * c.ceiling, of_plain=-1.0),
     "crowd": _crowd,
-    "steep": lambda pairs, c: _proposal(pairs, STEEP, 1.0 - c.ceiling, of_plain=1.0),
-    "filtered": _filtered,
 }
+# Whose accused each contrary one believes.
+CONTRARY = {"contrary_short": "short", "contrary_unsure": "unsure"}
