@@ -5,11 +5,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import weighted_second_moment
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, confidence_set, ellipsoid
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 from .pessimism import (
     DescentConfig,
@@ -41,7 +42,7 @@ class PessimisticMLEConfig(eqx.Module):
 
 def pessimistic_mle(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -62,7 +63,7 @@ def pessimistic_mle(
     **Raises:** ValueError for ε outside [0, ½), malformed data, or a reference of another shape.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     check_reference(reference, data)
     config = PessimisticMLEConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, reference, config)

@@ -18,7 +18,7 @@ from .cross_fit import DEFAULT_ESTIMATOR, audit
 from .fail_if import ThresholdCrossed, check_thresholds, parse_threshold
 from .files import FILES, write_files
 from .findings import Findings, find
-from .held_out import MOST_ROWS, as_data, fitted_rows, groups_of, held_out, usual_repeats
+from .held_out import MOST_ROWS, fitted_rows, held_out, usual_repeats
 from .issues import TRUNCATED_AT
 from .result import AuditResult, FitOverflow
 from .source import describe_source, read_source
@@ -139,7 +139,7 @@ def run_audit(
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
     with contextlib.nullcontext() if out is None else whole_folder(out, FILES) as folder:
         try:
-            result = _run_with_progress(as_data(pairs, rows), groups_of(pairs, rows), config)
+            result = _run_with_progress(pairs.decided(), config)
         except FitOverflow as error:
             raise ValueError(f"{source}: {error}") from None
         findings = None if inject else find(pairs, held_out(pairs, rows, result), truncate=reading.truncate)
@@ -157,7 +157,7 @@ def _print_understood(pairs: Pairs) -> None:
         print("\n".join(harmless(line) for line in pairs.description.lines()), flush=True)
 
 
-def _run_with_progress(data, groups, config: dict) -> AuditResult:
+def _run_with_progress(pairs: Pairs, config: dict) -> AuditResult:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -167,7 +167,7 @@ def _run_with_progress(data, groups, config: dict) -> AuditResult:
     with Progress(*columns, transient=True, disable=not Console().is_terminal) as bar:
         task = bar.add_task("folds")
         return audit(
-            jax.random.key(config["seed"]), data, config["epsilon"], **options, groups=groups, most=MOST_ROWS,
+            jax.random.key(config["seed"]), pairs, config["epsilon"], **options, most=MOST_ROWS,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
 

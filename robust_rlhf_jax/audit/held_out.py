@@ -9,8 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
-from robust_rlhf_jax.preferences.float_range import check_range
 
 from .cross_fit import audit
 from .flips import Flips, estimate_flips
@@ -20,8 +18,6 @@ from .result import AuditResult, most_suspicious
 MOST_ROWS = 20_000
 # Entries of the differences up to which the cross-validation is repeated with other folds.
 REPEATED, REPEATS = 100_000, 5
-# Raters below which folds that split none would leave too little to fit.
-FEWEST_RATERS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +105,7 @@ def hold_out(
     """
     rows = fitted_rows(pairs)
     found = audit(
-        jax.random.key(seed), as_data(pairs, rows), epsilon, folds=folds, groups=groups_of(pairs, rows),
+        jax.random.key(seed), pairs.decided(), epsilon, folds=folds,
         repeats=usual_repeats(pairs) if repeats is None else repeats, most=most, progress=progress,
     )  # fmt: skip
     return held_out(pairs, rows, found)
@@ -120,38 +116,12 @@ def fitted_rows(pairs: Pairs) -> Int[np.ndarray, " M"]:
 
     **Raises:** ValueError for fewer than two.
     """
-    fitted = ~pairs.ties
-    fitted &= True if pairs.weights is None else pairs.weights > 0
-    rows = np.flatnonzero(fitted)
+    rows = np.flatnonzero(pairs.fitted)
     if len(rows) < 2:
         raise ValueError(
             f"{pairs.path} has {len(rows)} pair to fit: fits are scored on pairs that they did not see, so give more."
         )
     return rows
-
-
-def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
-    """Those pairs as preference data of horizon 1, the chosen side as trajectory 1.
-
-    **Raises:** ValueError that names the file, and the column for numbers that JAX's floats do not hold.
-    """
-    every = len(rows) == pairs.n_pairs
-    chosen, rejected = (np.asarray(side if every else side[rows]) for side in (pairs.chosen, pairs.rejected))
-    if chosen.dtype == np.float64:
-        check_range(pairs.path, pairs.names, chosen, rejected)
-    try:
-        return preferences_from_features(chosen, rejected)
-    except ValueError as error:
-        raise ValueError(f"{pairs.path}: {error}") from None
-
-
-def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:
-    """Whose labels hang together: those of one ranking or pair, else of one rater; None where nobody says."""
-    if pairs.groups is not None and len(np.unique(pairs.groups[rows])) >= FEWEST_RATERS:
-        return pairs.groups[rows]
-    if pairs.raters is None or len(np.unique(pairs.raters[rows])) < FEWEST_RATERS:
-        return None
-    return pairs.raters[rows]
 
 
 def usual_repeats(pairs: Pairs) -> int:

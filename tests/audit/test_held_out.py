@@ -66,7 +66,7 @@ def test_a_ceiling_is_no_quota_of_labels(rail):
 @pytest.mark.slow
 def test_confident_flips_are_counted_once_whatever_was_told(rail):
     pairs, fit = rail
-    wrong = np.argsort(-(pairs.differences() @ fit.theta[0]))[:290]
+    wrong = np.argsort(-(pairs.preferred_differences() @ fit.theta[0]))[:290]
     chosen, rejected = np.array(pairs.chosen), np.array(pairs.rejected)
     chosen[wrong], rejected[wrong] = rejected[wrong], chosen[wrong]
     flipped = dataclasses.replace(pairs, chosen=chosen, rejected=rejected)

@@ -66,10 +66,7 @@ def test_sides_that_part_after_what_a_trainer_sees_are_identical(tmp_path):
 
 
 def numeric(x, raters=None, n_features=3):
-    names = tuple(f"f{i}" for i in range(x.shape[1]))
-    n = len(x)
-    return Pairs("x.csv", "csv", np.arange(n), n, "numeric", names, x, np.zeros_like(x), None, np.ones(n),
-                 np.zeros(n, bool), raters=raters)  # fmt: skip
+    return Pairs(x, np.zeros_like(x), raters=raters)
 
 
 def test_one_row_far_off_is_found_and_heavy_tails_are_not():

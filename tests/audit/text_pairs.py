@@ -34,7 +34,8 @@ def made_up_fit(pairs, wrong=(), seed=0):
     two, fits = np.zeros(2), np.zeros((1, 5, 2))
     result = AuditResult(
         accuracy=two + 0.9, accuracy_error=two, log_loss=two + 0.3, log_loss_error=two, gain=0.0, gain_error=0.0,
-        fold_accuracy=fits, theta=rng.normal(size=(2, p)), differences=pairs.differences()[rows], labels=np.ones(n),
+        fold_accuracy=fits, theta=rng.normal(size=(2, p)), differences=pairs.preferred_differences()[rows],
+        labels=np.ones(n),
         lengths=np.ones(n), margins=margins, plain_margins=margins, left_out=np.zeros(n),
         suspicion=np.logaddexp(0, -margins), epsilon=share, evidence=share,
         interval=np.array([0.0, 0.2]), flagged=flagged, injected=np.zeros(n, bool), precision=np.nan,

@@ -18,7 +18,7 @@ def shortcut(batch: Batch) -> Issue | None:
     Flagged: pairs that follow it against the other features. They are not dropped: a habit is no lie.
     """
     pairs, fit = batch.pairs, batch.fit
-    x = np.asarray(pairs.differences(), np.float64)
+    x = np.asarray(pairs.preferred_differences(), np.float64)
     rows, n = fit.fitted, pairs.n_pairs
     right = float(np.mean(fit.margins[rows] > 0)) if rows.any() else 0.0
     name, share, signs, part = _strongest(pairs, fit, x, rows)

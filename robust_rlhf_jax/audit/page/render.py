@@ -76,7 +76,7 @@ def _effects(findings: Findings, some):
     fit, pairs = findings.batch.fit, findings.batch.pairs
     keep = np.zeros(pairs.n_pairs, bool)
     keep[some] = findings.verdicts.keep[some]
-    x = np.asarray(pairs.differences(), np.float64)
+    x = np.asarray(pairs.preferred_differences(), np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             return [e for e in effects(fit, x, keep, pairs.names) if np.isfinite([e.low, e.high]).all()]
