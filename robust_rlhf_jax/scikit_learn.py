@@ -1,5 +1,7 @@
 """`RobustBradleyTerry`: the robust reward as a scikit-learn classifier. Needs scikit-learn."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit
@@ -41,7 +43,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def __init__(self, epsilon: float | None = None):
         self.epsilon = epsilon
 
-    def fit(self, X, y=None, groups=None):
+    def fit(self, X, y: Any = None, groups=None):
         """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair.
 
         X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1.

@@ -1,6 +1,7 @@
 """Pessimism without robustness: the baselines that trust their data but not what the data leave open."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -87,6 +88,6 @@ def _run(key, data, oracle, reference, config) -> Solution:
 def _linear_set(x, centre, zeta, radius):
     """The ellipsoid with the curvature of the log-likelihood on average over the rows, instead of row by row."""
     ones = jnp.ones(len(x), x.dtype)
-    chances = 1.0 / (1.0 + jnp.exp(-jnp.matmul(x, centre, precision="highest")))
+    chances = jax.nn.sigmoid(jnp.matmul(x, centre, precision="highest"))
     curvature = jnp.mean(chances * (1.0 - chances))
     return ellipsoid(weighted_second_moment(x, ones), centre, jnp.sqrt(2 * zeta / curvature), radius)

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
-from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
@@ -16,11 +15,11 @@ from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbe
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.coordinates import unit_free
 
-from .contention import contention_of, strongest
-from .cross_validation import BothFits, cross_validate
+from .contention import strongest
+from .cross_validation import cross_validate
 from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
 from .folds import group_folds
-from .result import AuditResult, summarise
+from .result import AuditResult, score_fits, summarise
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
 # never binds unless labels are (nearly) separable, where every finite bound does; `at_radius` then says so.
@@ -54,10 +53,10 @@ def audit(
     **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged; None: decided
     from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
     fold, and "fit_reward" allows for their labels hanging together; by default those that `Pairs` know, else each pair
-    is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the largest margins under the
-    plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in `AUDIT_FITS`.
-    `most`: rows that a fit sees at most, drawn at random; None: all. `progress(done, total)` is called before the
-    first fold and after each.
+    is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
+    largest margins under the plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in
+    `AUDIT_FITS`. `most`: rows that a fit sees at most, drawn at random; None: all. `progress(done, total)` is called
+    before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
     needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
@@ -85,22 +84,21 @@ def audit(
             *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
         )
         of = None if together is None else group_numbers(together[rows], len(rows))
-        robust = fit_robust(estimator, x, labels, level, radius, of)
-        theta, status = (np.stack(both) for both in zip(plain, robust[:2], strict=True))
-        share, interval, weights = (np.asarray(part) for part in robust[2:5])
-        return BothFits(theta, status, share, interval, weights, contention_of(robust.explanations))
+        return plain, fit_robust(estimator, x, labels, level, radius, of)
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
+    plain, robust = (
+        score_fits(fits, clean, audited, groups, run.fold_of, to_x, RADIUS)
+        for fits in (run.plain, run.robust)
+    )
     return summarise(
-        run, clean, injected, groups, float(run.share.mean()) if epsilon is None else float(epsilon),
+        run, plain, robust, clean, injected, groups,
+        float(run.share.mean()) if epsilon is None else float(epsilon),
         evidence=float(run.share.mean()) if estimator == DEFAULT_FIT else 0.0,
         differences=np.asarray(seen.x),
         lengths=np.linalg.norm(z, axis=1),
-        theta=run.theta.mean(axis=(0, 1)) @ to_x.T,
         rank=rank,
         contention=strongest(run.contentions, to_x),
-        status=run.status,
-        at_radius=(np.linalg.norm(run.theta, axis=-1) >= 0.999 * RADIUS) | (run.status == Status.SEPARABLE),
     )  # fmt: skip
 
 

@@ -22,7 +22,14 @@ class AuditFit(Protocol):
     ) -> tuple[Float[Array, " k"], Int[Array, ""]]: ...
 
 
-class FoldFit(NamedTuple):
+class PlainFit(NamedTuple):
+    """A plain fit to one training fold."""
+
+    theta: Float[Array, " k"]
+    status: Int[Array, ""]
+
+
+class RobustFit(NamedTuple):
     """A robust fit to one training fold.
 
     `theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
@@ -103,9 +110,9 @@ AUDIT_FITS: dict[str, AuditFit] = {
 
 
 @jax.jit
-def fit_plain(z, labels, weights, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
-    """(θ, status) of `fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
-    return plain_fit(z, labels, weights)
+def fit_plain(z, labels, weights, radius) -> PlainFit:
+    """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
+    return PlainFit(*plain_fit(z, labels, weights))
 
 
 @eqx.filter_jit
@@ -116,7 +123,7 @@ def fit_robust(
     epsilon: Array,
     radius: Array,
     groups: Int[Array, " n"] | None = None,
-) -> FoldFit:
+) -> RobustFit:
     """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
 
     `groups`: the rater of each pair as a number from 0, which only "fit_reward" uses.
@@ -124,8 +131,8 @@ def fit_robust(
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
-        return FoldFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
+        return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
     theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
-    return FoldFit(
+    return RobustFit(
         theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels), None
     )

@@ -61,8 +61,8 @@ class Pairs:
     ([[2.0, 0.0], [-1.0, 2.0]], [1, 1])
     """
 
-    chosen: Float[ArrayLike, "N p"]
-    rejected: Float[ArrayLike, "N p"]
+    chosen: Float[np.ndarray, "N p"]
+    rejected: Float[np.ndarray, "N p"]
     _: dataclasses.KW_ONLY
     swapped: Bool[np.ndarray, " N"] = _USUAL
     strength: Float[np.ndarray, " N"] = _USUAL
@@ -120,7 +120,8 @@ class Pairs:
         check_labels(labels)
         chosen = x * labels.astype(x.dtype)[:, None]
         nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
-        return cls(chosen, nothing, swapped=labels < 0, **({"kind": "arrays"} | fields))
+        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0} | fields
+        return cls(chosen, nothing, **rest)
 
     @property
     def n_pairs(self) -> int:
@@ -172,11 +173,13 @@ class Pairs:
         """The pairs at `rows`, in that order."""
         rows = np.asarray(rows)
         names = ("chosen", "rejected", *_BY_PAIR)
-        parts = {name: part[rows] for name in names if (part := getattr(self, name)) is not None}
+        parts: dict[str, Any] = {
+            name: part[rows] for name in names if (part := getattr(self, name)) is not None
+        }
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
 
 
-def _floats(side):
+def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
     return side if side.dtype in (np.float32, np.float64) else side.astype(np.result_type(side, np.float32))
