@@ -92,14 +92,7 @@ def _weighted(z, labels, weights, radius):
     return fit.theta, fit.status
 
 
-def explained(z, labels, epsilon, radius):
-    """`fit_differences`: what nothing contradicts stays, so that honest pairs are fitted by maximum likelihood."""
-    found = fit_differences(z, labels, epsilon)
-    return found.theta, found.status
-
-
-AUDIT_FITS: dict[str, AuditFit] = {
-    DEFAULT_FIT: explained,
+OTHER_FITS: dict[str, AuditFit] = {
     "filtered": filtered,
     "filtered_then_trimmed": filtered_then_trimmed,
     "trimmed": trimmed,
@@ -107,6 +100,7 @@ AUDIT_FITS: dict[str, AuditFit] = {
     "row_normalised": row_normalised,
     "low_leverage": low_leverage,
 }
+AUDIT_FITS = (DEFAULT_FIT, *OTHER_FITS)
 
 
 @jax.jit
@@ -124,7 +118,7 @@ def fit_robust(
     radius: Array,
     groups: Int[Array, " n"] | None = None,
 ) -> RobustFit:
-    """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
+    """`fit_differences` for "fit_reward", else the fit that `OTHER_FITS` has under the name `estimator`.
 
     `groups`: the rater of each pair as a number from 0, which only "fit_reward" uses.
     """
@@ -132,7 +126,7 @@ def fit_robust(
         found = fit_differences(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
         return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
-    theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
+    theta, status = OTHER_FITS[estimator](z, labels, epsilon, radius)
     return RobustFit(
         theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels), None
     )

@@ -103,19 +103,12 @@ def score_fits(
     accuracy, accuracy_error = clustered_mean(right.mean(axis=0), groups)
     log_loss, log_loss_error = clustered_mean(np.logaddexp(0.0, -fits.scores * clean).mean(axis=0), groups)
     folds = range(fold_of.max() + 1)
+    at_radius = (np.linalg.norm(fits.theta, axis=-1) >= 0.999 * radius) | (fits.status == Status.SEPARABLE)
     return FitScores(
-        accuracy=float(accuracy),
-        accuracy_error=float(accuracy_error),
-        log_loss=float(log_loss),
-        log_loss_error=float(log_loss_error),
-        fold_accuracy=np.array(
-            [[r[of == f].mean() for f in folds] for r, of in zip(right, fold_of, strict=True)]
-        ),
-        theta=fits.theta.mean(axis=(0, 1)) @ to_x.T,
-        margins=(fits.scores * audited).mean(axis=0),
-        status=fits.status,
-        at_radius=(np.linalg.norm(fits.theta, axis=-1) >= 0.999 * radius) | (fits.status == Status.SEPARABLE),
-    )
+        float(accuracy), float(accuracy_error), float(log_loss), float(log_loss_error),
+        np.array([[r[of == f].mean() for f in folds] for r, of in zip(right, fold_of, strict=True)]),
+        fits.theta.mean(axis=(0, 1)) @ to_x.T, (fits.scores * audited).mean(axis=0), fits.status, at_radius,
+    )  # fmt: skip
 
 
 def summarise(
@@ -137,22 +130,14 @@ def summarise(
     flagged = most_suspicious(suspicion, epsilon)
     found = bool(injected.any())
     return AuditResult(
-        plain=plain,
-        robust=robust,
-        gain=float(gain),
-        gain_error=float(gain_error),
-        labels=audited,
-        left_out=run.left / np.maximum(run.saw, 1),
-        suspicion=suspicion,
-        epsilon=epsilon,
-        interval=run.interval.mean(axis=(0, 1)),
-        flagged=flagged,
-        injected=injected,
+        plain=plain, robust=robust, gain=float(gain), gain_error=float(gain_error), labels=audited,
+        left_out=run.left / np.maximum(run.saw, 1), suspicion=suspicion, epsilon=epsilon,
+        interval=run.interval.mean(axis=(0, 1)), flagged=flagged, injected=injected,
         precision=float(precision(flagged, injected)) if found else np.nan,
         recall=float(recall(flagged, injected)) if found else np.nan,
         average_precision=float(average_precision(suspicion, injected)) if found else np.nan,
         **rest,
-    )
+    )  # fmt: skip
 
 
 def _right(fits: FoldFits, clean) -> Float[np.ndarray, "R N"]:

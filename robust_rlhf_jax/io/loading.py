@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,17 +77,10 @@ def load_pairs(
     return featurised(read_pairs(path, columns, features, embeddings, skip_bad, split, encoding), featuriser)
 
 
-def describe(
-    path: str | os.PathLike,
-    *,
-    columns: Columns | None = None,
-    features: str = "auto",
-    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
-    skip_bad: float = 0,
-    split: str | None = None,
-    encoding: str | None = None,
-) -> Description:
+def describe(path: str | os.PathLike, **reading: Any) -> Description:
     """What `load_pairs` understands of a file, with three of its pairs, without features of texts.
+
+    **Arguments:** `reading`: as of `load_pairs`, less `featuriser`.
 
     **Raises:** as `load_pairs`.
 
@@ -100,7 +94,7 @@ def describe(
     >>> found.n_pairs, found.roles["label"]
     (2, 'winner: words that name response_a or response_b')
     """
-    found = read_pairs(path, columns, features, embeddings, skip_bad, split, encoding).description
+    found = read_pairs(path, **reading).description
     assert found is not None
     return found
 
@@ -172,27 +166,12 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         )
     usable = set(kept.tolist())
     pairs = Pairs(
-        chosen,
-        rejected,
-        swapped=swapped,
-        strength=np.abs(strength[kept]),
-        names=tuple(names),
-        raters=raters,
-        weights=weights,
-        ids=ids,
-        groups=groups,
-        texts=texts,
-        kind=kind,
-        path=file.path,
-        format=file.format,
-        schema=mapped.schema,
-        rows=kept if mapped.origin is None else mapped.origin[kept],
-        n_rows=file.n_rows,
-        second_rows=None if mapped.second is None else mapped.second[kept],
-        unused=unused_columns(file, table, roles, kind, mapped.used),
-        bad=_in_file(bad, usable, mapped.origin),
-        source=file.source,
-    )
+        chosen, rejected, swapped=swapped, strength=np.abs(strength[kept]), names=tuple(names), raters=raters,
+        weights=weights, ids=ids, groups=groups, texts=texts, kind=kind, path=file.path, format=file.format,
+        schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
+        second_rows=None if mapped.second is None else mapped.second[kept], source=file.source,
+        unused=unused_columns(file, table, roles, kind, mapped.used), bad=_in_file(bad, usable, mapped.origin),
+    )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
 
 
