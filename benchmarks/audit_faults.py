@@ -22,9 +22,7 @@ from text_faults import FAULTS, text_set, write
 
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.held_out import hold_out
-from robust_rlhf_jax.audit.source import pairs_of_arrays
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs
-from robust_rlhf_jax.preferences import preferences_from_features
 
 SHARES = (0.01, 0.05, 0.1)
 # A habit is no share of the pairs but a way of most of them.
@@ -76,7 +74,7 @@ def cleanlab_labels(pairs: Pairs):
 
     # Turned at random: all labels would be 1 else.
     y = np.random.default_rng(0).integers(0, 2, pairs.n_pairs)
-    x = pairs.differences() * (2 * y - 1)[:, None]
+    x = pairs.preferred_differences() * (2 * y - 1)[:, None]
     chance = cross_val_predict(
         LogisticRegression(fit_intercept=False, max_iter=2000), x, y, cv=5, method="predict_proba"
     )
@@ -151,9 +149,7 @@ def people_table() -> int:
 
 
 def people_pairs(name: str, data: RealSet) -> Pairs:
-    better = data.x * data.labels[:, None]
-    arrays = preferences_from_features(better, np.zeros_like(better), data.labels)
-    return pairs_of_arrays(Path(name), arrays, tuple(f"f{i}" for i in range(better.shape[1])), data.groups)
+    return Pairs.of_differences(data.x, data.labels, path=Path(name), raters=data.groups)
 
 
 def main() -> int:

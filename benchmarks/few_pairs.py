@@ -92,7 +92,7 @@ def differences_of(rows: list[dict], folder: Path):
     write(path, rows)
     pairs = load_pairs(path)
     turn = np.random.default_rng(0).choice([-1.0, 1.0], pairs.n_pairs)
-    return np.asarray(pairs.differences(), float) * turn[:, None], turn
+    return np.asarray(pairs.preferred_differences(), float) * turn[:, None], turn
 
 
 def texts(seeds: int) -> Iterator[tuple[str, bool]]:

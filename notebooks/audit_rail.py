@@ -54,14 +54,14 @@ def audited(level, injection="flip_confident"):
 # %%
 results = {level: audited(level) for level in LEVELS}
 for level, result in results.items():
-    plain, robust = result.accuracy
-    print(f"{level:4.0%} flipped: held-out accuracy plain {plain:.3f}, robust {robust:.3f}")
+    plain, robust = result.plain, result.robust
+    print(f"{level:4.0%} flipped: held-out accuracy plain {plain.accuracy:.3f}, robust {robust.accuracy:.3f}")
 
 # %%
 figure, axes = plt.subplots(figsize=(7, 4.3), layout="constrained")
-for i, (name, style, colour) in enumerate((("plain", "-o", PLAIN), ("robust", "-s", ROBUST))):
-    centre = [result.accuracy[i] for result in results.values()]
-    error = [result.accuracy_error[i] for result in results.values()]
+for name, style, colour in (("plain", "-o", PLAIN), ("robust", "-s", ROBUST)):
+    fits = [getattr(result, name) for result in results.values()]
+    centre, error = [fit.accuracy for fit in fits], [fit.accuracy_error for fit in fits]
     axes.errorbar(LEVELS, centre, error, fmt=style, color=colour, capsize=3, label=name)
 axes.axhline(0.5, color="black", linestyle=":", linewidth=1, label="coin flips")
 axes.set(

@@ -19,6 +19,7 @@ from . import (
 )
 from ._iterate import Status
 from .algorithms import Solution, robust_policy
+from .io import Pairs
 from .preferences import (
     PreferenceData,
     ask_table,
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "EpsilonEstimate",
+    "Pairs",
     "PreferenceData",
     "RewardModel",
     "Solution",

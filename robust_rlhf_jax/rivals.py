@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.algorithms.solution import Solution
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 from robust_rlhf_jax.rewards.protocol import RewardEstimator
 from robust_rlhf_jax.rewards.registry import ESTIMATORS, REWARD_ESTIMATORS
 
@@ -28,7 +29,7 @@ class RivalConfig(eqx.Module):
 
 def fit_then_plan(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     estimator: str | RewardEstimator,
@@ -46,7 +47,7 @@ def fit_then_plan(
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or an unknown name.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     if isinstance(estimator, str) and estimator not in REWARD_ESTIMATORS:
         raise ValueError(f"estimator={estimator!r} is unknown: it is one of {', '.join(REWARD_ESTIMATORS)}.")
     chosen = REWARD_ESTIMATORS[estimator] if isinstance(estimator, str) else estimator

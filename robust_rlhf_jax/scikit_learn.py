@@ -1,13 +1,18 @@
 """`RobustBradleyTerry`: the robust reward as a scikit-learn classifier. Needs scikit-learn."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.rewards import CEILING, fit_differences, group_numbers, plain_fit
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
+from robust_rlhf_jax.rewards import CEILING, fit_differences, plain_fit
 
 
 class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
@@ -38,8 +43,17 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def __init__(self, epsilon: float | None = None):
         self.epsilon = epsilon
 
-    def fit(self, X, y, groups=None):
-        """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair."""
+    def fit(self, X, y: Any = None, groups=None):
+        """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair.
+
+        X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1.
+        """
+        if isinstance(X, Pairs | PreferenceData):
+            seen = as_labelled(X, groups)
+            self.n_features_in_, self.classes_ = seen.x.shape[1], np.array([-1, 1])
+            if self.epsilon is not None:
+                check_epsilon(self.epsilon)
+            return self._fit(seen.believed_x, seen.labels, seen.groups)
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
         check_classification_targets(y)
         if type_of_target(y) != "binary":
@@ -57,13 +71,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         labels = labels.astype(x.dtype)
         n = len(labels)
         if self.epsilon == 0:
-            theta, weights, suspicion, epsilon, interval = (
-                plain_fit(x, labels)[0],
-                np.ones(n),
-                np.zeros(n),
-                0.0,
-                (0.0, 0.0),
-            )
+            theta, weights, suspicion = plain_fit(x, labels)[0], np.ones(n), np.zeros(n)
+            epsilon, interval = 0.0, (0.0, 0.0)
         else:
             ceiling = jnp.asarray(CEILING if self.epsilon is None else self.epsilon, x.dtype)
             found = fit_differences(x, labels, ceiling, None if groups is None else group_numbers(groups, n))
@@ -83,7 +92,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """[N, 2] of P(class | x), in the order of `classes_`."""
-        second = 1.0 / (1.0 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        second = expit(self.decision_function(X))
         return np.stack([1.0 - second, second], axis=1)
 
     def predict(self, X):

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
 from .solution import Solution
@@ -34,7 +35,7 @@ class ConditionNumberConfig(eqx.Module):
 
 def condition_number(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -59,7 +60,7 @@ def condition_number(
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     check_reference(reference, data)
     config = ConditionNumberConfig() if config is None else config
     oracle = RLSVI(bonus="relative") if oracle is None else oracle

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 from .pessimism import DescentConfig, Phase, check_reference, check_zeta, robust_pessimism
 from .pessimism_objective import require_warm
@@ -43,7 +44,7 @@ class FirstOrderConfig(eqx.Module):
 
 def first_order(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -63,7 +64,7 @@ def first_order(
     oracle without subgradients.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     check_reference(reference, data)
     config = FirstOrderConfig() if config is None else config
     oracle = PrimalDual() if oracle is None else oracle

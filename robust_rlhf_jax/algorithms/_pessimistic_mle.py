@@ -1,15 +1,17 @@
 """Pessimism without robustness: the baselines that trust their data but not what the data leave open."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import weighted_second_moment
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, confidence_set, ellipsoid
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 from .pessimism import (
     DescentConfig,
@@ -41,7 +43,7 @@ class PessimisticMLEConfig(eqx.Module):
 
 def pessimistic_mle(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -62,7 +64,7 @@ def pessimistic_mle(
     **Raises:** ValueError for ε outside [0, ½), malformed data, or a reference of another shape.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     check_reference(reference, data)
     config = PessimisticMLEConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, reference, config)
@@ -86,6 +88,6 @@ def _run(key, data, oracle, reference, config) -> Solution:
 def _linear_set(x, centre, zeta, radius):
     """The ellipsoid with the curvature of the log-likelihood on average over the rows, instead of row by row."""
     ones = jnp.ones(len(x), x.dtype)
-    chances = 1.0 / (1.0 + jnp.exp(-jnp.matmul(x, centre, precision="highest")))
+    chances = jax.nn.sigmoid(jnp.matmul(x, centre, precision="highest"))
     curvature = jnp.mean(chances * (1.0 - chances))
     return ellipsoid(weighted_second_moment(x, ones), centre, jnp.sqrt(2 * zeta / curvature), radius)

@@ -6,9 +6,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 from .solution import Solution
 
@@ -21,7 +22,7 @@ class StandardConfig(eqx.Module):
 
 def standard(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -37,7 +38,7 @@ def standard(
     **Raises:** ValueError for ε outside [0, ½) or malformed or non-finite data.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     config = StandardConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, config)
 

@@ -7,8 +7,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences, random_split
+from robust_rlhf_jax.preferences import PreferenceData, random_split, with_table
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
 from .solution import Solution
@@ -30,7 +31,7 @@ class UniformCoverageConfig(eqx.Module):
 
 def uniform_coverage(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""],
     *,
     oracle: Oracle | None = None,
@@ -52,7 +53,7 @@ def uniform_coverage(
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or too few pairs to split.
     """
     check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     config = UniformCoverageConfig() if config is None else config
     oracle = RLSVI() if oracle is None else oracle
     level = jnp.asarray(epsilon, data.features.dtype)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import PreferenceData, with_table
 from robust_rlhf_jax.rewards import estimate_epsilon
 
 from ._uniform_coverage import uniform_coverage
@@ -19,7 +20,7 @@ MARGIN, MOST = 1.25, 0.25
 
 def unknown_epsilon(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     *,
     algorithm: Callable[..., Solution] = uniform_coverage,
     groups: Int[np.ndarray, " N"] | None = None,
@@ -36,7 +37,7 @@ def unknown_epsilon(
 
     **Raises:** ValueError for malformed or non-finite data, and all that the algorithm refuses.
     """
-    check_preferences(data)
+    data = with_table(data)
     epsilon = jnp.minimum(MARGIN * estimate_epsilon(data, groups=groups).estimate, MOST)
     solution = algorithm(key, data, epsilon, **options)
     return dataclasses.replace(solution, diagnostics={**solution.diagnostics, "epsilon": epsilon})

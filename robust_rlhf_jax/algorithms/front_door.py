@@ -6,10 +6,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, ask_table, check_preferences
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled, ask_table, with_table
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
-from robust_rlhf_jax.rewards import CEILING, RewardFit, believed_differences, fit_data
+from robust_rlhf_jax.rewards import CEILING, RewardFit, fit_data
 
 from .pessimism import check_reference, resolve_reference
 from .possible_rewards import lies_may_hide, possible_rewards
@@ -19,7 +20,7 @@ from .solution import Solution
 
 def robust_policy(
     key: PRNGKeyArray,
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     oracle: Oracle | None = None,
@@ -65,7 +66,7 @@ def robust_policy(
     """
     if epsilon is not None:
         check_epsilon(epsilon)
-    check_preferences(data)
+    data = with_table(data)
     check_reference(reference, data)
     level = None if epsilon is None else jnp.asarray(epsilon, data.features.dtype)
     return _run(key, data, level, RLSVI() if oracle is None else oracle, reference)
@@ -82,7 +83,7 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     prepared = oracle.prepare(believed, remaining, key=key)
     planner = Planner(oracle, prepared, target, data.plan_steps, data.stationary)
     hiding = lies_may_hide(found, remaining, gone)
-    possible = possible_rewards(believed_differences(data)[0], found, remaining, hiding)
+    possible = possible_rewards(as_labelled(data).believed_x, found, remaining, hiding)
     plan = safe_plan(planner, possible, found.theta, hiding)
     chosen = plan.chosen
     diagnostics = {

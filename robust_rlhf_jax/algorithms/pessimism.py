@@ -22,8 +22,8 @@ from robust_rlhf_jax.likelihood.confidence import (
 )
 from robust_rlhf_jax.moments.influence import floored_weights
 from robust_rlhf_jax.oracles import Oracle
-from robust_rlhf_jax.preferences import PreferenceData, random_split
-from robust_rlhf_jax.rewards import believed_differences, fit_data
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled, random_split
+from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.scarcity import secured
 from robust_rlhf_jax.worlds import Policy
@@ -137,7 +137,7 @@ def _explained_rewards(data: PreferenceData, epsilon, radius):
     that are doubted or shown by so few pairs that most of them may be lies (`rewards.scarcity.secured`).
     """
     found = fit_data(data, epsilon)
-    sure = secured(believed_differences(data)[0], found, epsilon)
+    sure = secured(as_labelled(data).believed_x, found, epsilon)
     level = chi_square_quantile(1.0 - MISS, found.rank)
     allowed = ellipsoid(sure.information, project_ball(sure.theta, radius), jnp.sqrt(level), radius)
     extra = {

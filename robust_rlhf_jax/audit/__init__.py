@@ -7,7 +7,7 @@ from .fits import AUDIT_FITS
 from .folds import clustered_mean, group_folds
 from .held_out import HeldOut, hold_out
 from .issues import ISSUES, Batch, Issue, find_issues
-from .result import AuditResult
+from .result import AuditResult, FitScores
 from .suspicion import flag, suspicion_scores
 from .verdicts import Verdicts, judge_pairs
 
@@ -17,6 +17,7 @@ __all__ = [
     "AuditResult",
     "Batch",
     "Findings",
+    "FitScores",
     "HeldOut",
     "Issue",
     "Verdicts",

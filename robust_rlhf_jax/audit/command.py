@@ -1,155 +1,84 @@
 """`audit` as a command: read, fit, find, print, write."""
 
 import contextlib
-import dataclasses
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
-from robust_rlhf_jax.io import Columns, Pairs, RewardHead
-from robust_rlhf_jax.io.exports import check_export, whole_path, write_rows
+from robust_rlhf_jax.io import Pairs, RewardHead
+from robust_rlhf_jax.io.exports import whole_path, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import harmless
 
-from .cross_fit import DEFAULT_ESTIMATOR, audit
-from .fail_if import ThresholdCrossed, check_thresholds, parse_threshold
+from .config import AuditConfig, Reading, Writing
+from .cross_fit import audit
+from .fail_if import ThresholdCrossed, check_thresholds
 from .files import FILES, write_files
 from .findings import Findings, find
-from .held_out import MOST_ROWS, as_data, fitted_rows, groups_of, held_out, usual_repeats
-from .issues import TRUNCATED_AT
+from .held_out import MOST_ROWS, enough_pairs, held_out_pairs, usual_repeats
 from .result import AuditResult, FitOverflow
 from .source import describe_source, read_source
 from .terminal_tables import audit_warnings, evidence, print_findings, print_fits, worst_first
 
-DEFAULT_EPSILON = 0.1
-__all__ = ["FILES", "Reading", "Writing", "audit_warnings", "run_audit", "worst_first"]
+__all__ = ["FILES", "Reading", "Writing", "audit_file", "audit_warnings", "run_audit", "worst_first"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """How the source is read: the arguments of `load_pairs`, and `truncate`, words that a trainer keeps."""
-
-    columns: Columns = dataclasses.field(default_factory=Columns)
-    features: str = "auto"
-    featuriser: str = "hashed"
-    embeddings: tuple[Path, Path] | None = None
-    skip_bad: float = 0
-    truncate: int = TRUNCATED_AT
-    split: str | None = None
-    encoding: str | None = None
-
-    def pairs(self, source: str) -> Pairs:
-        return read_source(source, self.columns, featuriser=self.featuriser, **self._options())
-
-    def describe(self, source: str) -> None:
-        """Print what would be read, with three pairs.
-
-        **Raises:** as `describe_source`.
-        """
-        print(
-            "\n".join(
-                harmless(line)
-                for line in str(describe_source(source, self.columns, **self._options())).split("\n")
-            )
-        )
-
-    def _options(self) -> dict:
-        names = ("features", "embeddings", "skip_bad", "split", "encoding")
-        return {name: getattr(self, name) for name in names}
+def run_audit(source: str, *, top: int = 10, out: Path | None = None, **options: Any) -> Findings | None:
+    """`audit_file` with the fields of `AuditConfig` as `options`."""
+    return audit_file(source, AuditConfig(**options), Reading(), Writing(out), top)
 
 
-@dataclasses.dataclass(frozen=True)
-class Writing:
-    """Where results go: `out`, a folder; `export`, the file with columns more; `clean`, the file without what is
-    dropped; `head`, the reward as safetensors; `fail_if`: shares that end the command with status 3.
-    """
-
-    out: Path | None = None
-    export: Path | None = None
-    clean: Path | None = None
-    head: Path | None = None
-    fail_if: tuple[str, ...] = ()
-
-    def check(self, pairs: Pairs, inject: float) -> None:
-        """**Raises:** ValueError for what cannot be written, before any work."""
-        for condition in self.fail_if:
-            parse_threshold(condition)
-        for option, path in (("--export", self.export), ("--clean", self.clean)):
-            if path is not None:
-                check_export(pairs, path, option)
-        if self.head is not None and self.head.suffix != ".safetensors":
-            raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
-        if self.head is not None and not self.head.absolute().parent.is_dir():
-            raise ValueError(
-                f"--head {self.head}: the folder {self.head.parent} does not exist: make it first."
-            )
-        if self.export and self.clean and self.export.resolve() == self.clean.resolve():
-            raise ValueError(f"--export and --clean both name {self.export}: give two names.")
-        if inject and (self.export or self.clean or self.head or self.fail_if):
-            raise ValueError(
-                f"inject={inject} corrupts labels on purpose: leave --export, --clean, --head and --fail-if out."
-            )
-
-
-def run_audit(
-    source: str,
-    *,
-    epsilon: float | None = None,
-    inject: float = 0.0,
-    injection: str = "flip_confident",
-    estimator: str = DEFAULT_ESTIMATOR,
-    folds: int = 5,
-    repeats: int | None = None,
-    seed: int = 0,
-    top: int = 10,
-    out: Path | None = None,
-    reading: Reading | None = None,
-    writing: Writing | None = None,
+def audit_file(
+    source: str, config: AuditConfig, reading: Reading, writing: Writing, top: int = 10
 ) -> Findings | None:
-    """Audit `source` ("rail" or a file), print what was found, and write it where `out` and `writing` say.
+    """Audit `source` ("rail" or a file), print what was found and `top` suspicious pairs, and write it.
 
     Without `epsilon` "fit_reward" decides it from the evidence; other estimators are told `inject` where that is
-    positive, else 0.1. `repeats`: None for 5 on small files and 1 on others. `top`: how many suspicious pairs to print.
-    The files appear in `out` together or not at all: they are written apart and moved at the end. Where labels are
-    flipped on purpose (`inject`) the fits are compared and no findings are told.
+    positive, else 0.1. The files appear in `writing.out` together or not at all: they are written apart and moved at
+    the end. Where labels are flipped on purpose (`inject`) the fits are compared and no findings are told.
 
     **Raises:** FileNotFoundError, or ValueError in one sentence, for a bad file or a bad option; ImportError
     without the extra `cli`; ThresholdCrossed, after all is written, where `fail_if` says so.
     """
     if top < 0:
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
-    check_seed(seed)
-    reading, writing = reading or Reading(), dataclasses.replace(writing or Writing(), out=out)
-    if epsilon is None and estimator != DEFAULT_ESTIMATOR:
-        epsilon = inject or DEFAULT_EPSILON
+    check_seed(config.seed)
     began = time.perf_counter()
-    pairs = reading.pairs(source)
-    writing.check(pairs, inject)
+    pairs = read_source(source, featuriser=config.featuriser, **reading.options())
+    writing.check(pairs, config.inject)
     # What cannot be printed now is told after the results are written, when printing them fails, too.
     with contextlib.suppress(OSError):
         _print_understood(pairs)
-    rows = fitted_rows(pairs)
-    config = {
-        "source": source, "epsilon": epsilon, "inject": inject, "injection": injection, "estimator": estimator,
-        "folds": folds, "repeats": usual_repeats(pairs) if repeats is None else repeats, "seed": seed,
-    }  # fmt: skip
+    config = config.settled(usual_repeats(pairs))
+    fitted = enough_pairs(pairs)
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    with contextlib.nullcontext() if out is None else whole_folder(out, FILES) as folder:
+    with contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, FILES) as folder:
         try:
-            result = _run_with_progress(as_data(pairs, rows), groups_of(pairs, rows), config)
+            result = _fit_with_progress(fitted, config)
         except FitOverflow as error:
             raise ValueError(f"{source}: {error}") from None
-        findings = None if inject else find(pairs, held_out(pairs, rows, result), truncate=reading.truncate)
+        findings = (
+            None if config.inject else find(pairs, held_out_pairs(pairs, result), truncate=config.truncate)
+        )
         seconds = time.perf_counter() - began
         if folder is not None:
-            write_files(folder, pairs, rows, result, findings, config, seconds)
-    _print(pairs, rows, result, findings, config, top, seconds)
+            write_files(folder, source, pairs, result, findings, config, seconds)
+    _print(source, pairs, result, findings, config, top, seconds)
     if findings is not None:
         _deliver(findings, writing)
     return findings
+
+
+def print_description(source: str, reading: Reading) -> None:
+    """Print what would be read, with three pairs.
+
+    **Raises:** as `describe_source`.
+    """
+    print("\n".join(map(harmless, str(describe_source(source, **reading.options())).split("\n"))))
 
 
 def _print_understood(pairs: Pairs) -> None:
@@ -157,27 +86,26 @@ def _print_understood(pairs: Pairs) -> None:
         print("\n".join(harmless(line) for line in pairs.description.lines()), flush=True)
 
 
-def _run_with_progress(data, groups, config: dict) -> AuditResult:
+def _fit_with_progress(pairs: Pairs, config: AuditConfig) -> AuditResult:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    options = {name: config[name] for name in ("folds", "repeats", "inject", "injection", "estimator")}
     # A bar in a file is nothing but a line's end, and one on a pipe that nobody reads would end the work.
     with Progress(*columns, transient=True, disable=not Console().is_terminal) as bar:
         task = bar.add_task("folds")
         return audit(
-            jax.random.key(config["seed"]), data, config["epsilon"], **options, groups=groups, most=MOST_ROWS,
+            jax.random.key(config.seed), pairs, **config.fitting(), most=MOST_ROWS,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
 
 
-def _print(pairs, rows, result, findings, config, top, seconds) -> None:
+def _print(source, pairs, result, findings, config, top, seconds) -> None:
     from rich.console import Console
 
     console = Console()
-    print_fits(console, pairs, rows, result, config, top, seconds)
-    if config["epsilon"] is None and (findings is None or findings.summary.epsilon == result.evidence):
+    print_fits(console, source, pairs, result, config, top, seconds)
+    if config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
         console.print(evidence(result))
     if findings is not None:
         print_findings(console, findings, top)
@@ -185,7 +113,7 @@ def _print(pairs, rows, result, findings, config, top, seconds) -> None:
 
 def _deliver(findings: Findings, writing: Writing) -> None:
     """Exports and the reward head, all of them or none; then the thresholds."""
-    pairs, verdicts = findings.batch.pairs, findings.verdicts
+    pairs, verdicts = findings.pairs, findings.verdicts
     with contextlib.ExitStack() as whole:
 
         def place(path):
@@ -204,10 +132,10 @@ def _deliver(findings: Findings, writing: Writing) -> None:
 
 def reward_head(findings: Findings) -> RewardHead:
     """The robust reward, mean over the fits, with what it needs to score new texts."""
-    pairs, fit = findings.batch.pairs, findings.batch.fit
+    pairs, robust = findings.pairs, findings.held_out.audit.robust
     facts = {
         "source": pairs.path.name, "pairs": pairs.n_pairs, "kept": int(np.sum(findings.verdicts.keep)),
-        "epsilon": findings.summary.epsilon, "accuracy": float(fit.result.accuracy[1]),
-        "log_loss": float(fit.result.log_loss[1]), "kind": pairs.kind,
+        "epsilon": findings.summary.epsilon, "accuracy": robust.accuracy,
+        "log_loss": robust.log_loss, "kind": pairs.kind,
     }  # fmt: skip
-    return RewardHead(pairs.names, fit.theta[1], pairs.featuriser, facts)
+    return RewardHead(pairs.names, robust.theta, pairs.featuriser, facts)

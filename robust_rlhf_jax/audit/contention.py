@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from robust_rlhf_jax.rewards import Explanations
 
@@ -22,7 +23,7 @@ class Contention(NamedTuple):
 
     def disagreement(self, x: Float[np.ndarray, "N k"]) -> Float[np.ndarray, " N"]:
         """|P₁ − P₂| of each pair: how much its label tells about which of the two is right."""
-        first, second = (1.0 / (1.0 + np.exp(-np.clip(x @ t, -40, 40))) for t in self.theta)
+        first, second = (expit(x @ t) for t in self.theta)
         return np.abs(first - second)
 
     def deciding(self, x: Float[np.ndarray, "N k"], most: int) -> Int[np.ndarray, " M"]:

@@ -6,40 +6,42 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from .contention import Contention
+from .contention import Contention, contention_of
+from .fits import PlainFit, RobustFit
 from .folds import group_folds, training_rows
 
 
-class BothFits(NamedTuple):
-    """One training fold, axis [2] plain and robust; `share`, `interval` and `weights` are of the robust fit, as is
-    `contention`: the two rewards of it that contend, if any do.
+class FoldFits(NamedTuple):
+    """One of the two rewards in all folds: `scores`, θᵀz of each pair under the fits that did not see it; `theta`, in
+    units of z, and `status` of each fit.
     """
 
-    theta: Float[np.ndarray, "2 k"]
-    status: Int[np.ndarray, " 2"]
-    share: Float[np.ndarray, ""]
-    interval: Float[np.ndarray, " 2"]
-    weights: Float[np.ndarray, " n"]
-    contention: Contention | None
+    scores: Float[np.ndarray, "R N"]
+    theta: Float[np.ndarray, "R F k"]
+    status: Int[np.ndarray, "R F"]
+
+    @staticmethod
+    def empty(repeats: int, folds: int, z: Float[np.ndarray, "N k"]) -> "FoldFits":
+        n, k = z.shape
+        theta = np.zeros((repeats, folds, k), z.dtype)
+        return FoldFits(np.zeros((repeats, n), z.dtype), theta, np.zeros((repeats, folds), np.int32))
 
 
 class CrossValidation(NamedTuple):
-    """The fits of R repeats of F folds, axis [2] plain and robust.
+    """The fits of R repeats of F folds.
 
     | field | meaning |
     |---|---|
-    | `scores` | θᵀz of each pair under the fits that did not see it |
+    | `plain`, `robust` | `FoldFits` |
     | `fold_of` | the fold that holds the pair out |
-    | `theta`, `status` | of the fits, θ in units of z |
     | `share`, `interval` | the share that the robust fit finds evidence against, and its interval |
-    | `saw`, `left` | how many fits saw each pair, and how many of them left it out |
-    | `contentions` | of each robust fit |
+    | `saw`, `left` | how many fits saw each pair, and how many robust fits left it out |
+    | `contentions` | of each robust fit: the two rewards of it that contend, if any do |
     """
 
-    scores: Float[np.ndarray, "R N 2"]
+    plain: FoldFits
+    robust: FoldFits
     fold_of: Int[np.ndarray, "R N"]
-    theta: Float[np.ndarray, "R F 2 k"]
-    status: Int[np.ndarray, "R F 2"]
     share: Float[np.ndarray, "R F"]
     interval: Float[np.ndarray, "R F 2"]
     saw: Float[np.ndarray, " N"]
@@ -49,7 +51,7 @@ class CrossValidation(NamedTuple):
 
 def cross_validate(
     rng: np.random.Generator,
-    fit: Callable[[Bool[np.ndarray, " N"], Int[np.ndarray, " n"]], BothFits],
+    fit: Callable[[Bool[np.ndarray, " N"], Int[np.ndarray, " n"]], tuple[PlainFit, RobustFit]],
     z: Float[np.ndarray, "N k"],
     groups: np.ndarray,
     folds: int,
@@ -57,23 +59,23 @@ def cross_validate(
     most: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> CrossValidation:
-    """Call `fit(seen, rows)` for each training fold: which pairs are in it, and at most `most` of their numbers."""
+    """Call `fit(training, rows)` for each fold: which pairs are in the others, and at most `most` of their numbers."""
     fold_of = np.stack([group_folds(rng, groups, folds) for _ in range(repeats)])
     rows = training_rows(rng, fold_of, folds)[..., :most]
-    scores = np.zeros((repeats, len(z), 2), z.dtype)
-    theta = np.zeros((repeats, folds, 2, z.shape[1]), z.dtype)
-    status = np.zeros((repeats, folds, 2), np.int32)
+    plain, robust = FoldFits.empty(repeats, folds, z), FoldFits.empty(repeats, folds, z)
     share, interval = np.zeros((repeats, folds)), np.zeros((repeats, folds, 2))
     saw, left, contentions = np.zeros(len(z)), np.zeros(len(z)), []
     tell = progress or (lambda done, total: None)
     tell(0, repeats * folds)
     for done, (r, f) in enumerate(np.ndindex(repeats, folds), 1):
         held_out = fold_of[r] == f
-        found = fit(~held_out, rows[r, f])
-        theta[r, f], status[r, f], share[r, f], interval[r, f] = found[:4]
+        one, other = fit(~held_out, rows[r, f])
+        for fits, found in ((plain, one), (robust, other)):
+            fits.theta[r, f], fits.status[r, f] = found.theta, found.status
+            fits.scores[r, held_out] = z[held_out] @ fits.theta[r, f]
+        share[r, f], interval[r, f] = other.share, other.interval
         saw[rows[r, f]] += 1
-        left[rows[r, f]] += 1 - found.weights
-        contentions.append(found.contention)
-        scores[r, held_out] = z[held_out] @ theta[r, f].T
+        left[rows[r, f]] += 1 - np.asarray(other.weights)
+        contentions.append(contention_of(other.explanations))
         tell(done, repeats * folds)
-    return CrossValidation(scores, fold_of, theta, status, share, interval, saw, left, contentions)
+    return CrossValidation(plain, robust, fold_of, share, interval, saw, left, contentions)

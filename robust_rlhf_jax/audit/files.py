@@ -4,11 +4,14 @@ import contextlib
 import csv
 from pathlib import Path
 
+import numpy as np
+
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import write_json
 from robust_rlhf_jax.terminal import harmless
 
 from . import plot
+from .config import AuditConfig
 from .findings import Findings
 from .record import audit_record
 from .result import AuditResult
@@ -22,42 +25,43 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def write_files(
     folder: Path,
+    source: str,
     pairs: Pairs,
-    rows,
     result: AuditResult,
     findings: Findings | None,
-    config: dict,
+    config: AuditConfig,
     seconds: float,
 ) -> None:
     """All of `FILES`; a page without `findings` tells of the fits alone."""
     from .page import render_audit
 
-    corrupted = f", {config['inject']:.0%} of labels flipped" if config["inject"] else ""
-    name = harmless(Path(config["source"]).name)
-    _write_suspects(folder / SUSPECTS, pairs, rows, result, findings)
-    record = audit_record(pairs, result, findings, config, seconds)
+    corrupted = f", {config.inject:.0%} of labels flipped" if config.inject else ""
+    name = harmless(Path(source).name)
+    _write_suspects(folder / SUSPECTS, pairs, result, findings)
+    record = audit_record(source, pairs, result, findings, config, seconds)
     write_json(folder / RECORD, record)
     plot.plot_suspicion(result, folder / PICTURE, f"Suspicion of each pair: {name}{corrupted}")
-    page = render_audit(pairs, rows, result, findings, record, title=f"{name}{corrupted}")
+    page = render_audit(pairs, result, findings, record, title=f"{name}{corrupted}")
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
-def _write_suspects(path, pairs, rows, result, findings):
+def _write_suspects(path, pairs, result, findings):
     """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other."""
     header = ["row", "suspicion", "margin", "label", "flagged", "injected"]
     header += [] if findings is None else ["reason"]
     header += [without_formula(f"preferred_minus_other_{n}") for n in pairs.names]
+    places = np.flatnonzero(pairs.fitted)
     with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         for i in worst_first(result):
-            turn = -1 if pairs.swapped[rows[i]] else 1
-            why = [] if findings is None else [without_formula(findings.reason(rows[i]))]
+            turn = -1 if pairs.swapped[places[i]] else 1
+            why = [] if findings is None else [without_formula(findings.reason(places[i]))]
             writer.writerow(
                 [
-                    pairs.rows[rows[i]] + 1,
+                    pairs.rows[places[i]] + 1,
                     f"{result.suspicion[i]:.6g}",
-                    f"{result.margins[i]:.6g}",
+                    f"{result.robust.margins[i]:.6g}",
                     turn * int(result.labels[i]),
                     int(result.flagged[i]),
                     int(result.injected[i]),

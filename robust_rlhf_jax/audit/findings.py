@@ -11,32 +11,40 @@ from robust_rlhf_jax.io import Pairs
 from .held_out import HeldOut
 from .issues import TRUNCATED_AT, Batch, Issue, IssueType, find_issues
 from .summary import Summary, summarise
-from .verdicts import DOUBTS, Verdicts, judge_pairs
+from .verdicts import Verdicts, judge_pairs
 
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """`batch`: pairs and fits; `issues` by name; `verdicts` pair by pair; `summary` of the file."""
+    """`batch`: pairs, and what fits say that did not see them; `issues` by name; `verdicts` pair by pair; `summary`."""
 
     batch: Batch
     issues: dict[str, Issue]
     verdicts: Verdicts
     summary: Summary
 
+    @property
+    def pairs(self) -> Pairs:
+        return self.batch.pairs
+
+    @property
+    def held_out(self) -> HeldOut:
+        return self.batch.held_out
+
     def worst(self) -> Int[np.ndarray, " M"]:
         """Pairs that some issue flags, most suspicious first; those that the rest contradicts most before others."""
         flagged = np.any([issue.flag for issue in self.issues.values()], axis=0)
-        order = np.lexsort((self.batch.fit.margins, -self.verdicts.suspicion))
+        order = np.lexsort((self.held_out.margins, -self.verdicts.suspicion))
         return order[flagged[order]]
 
     def reason(self, row: int) -> str:
         """Why a pair is flagged, in one or more sentences; those that cast doubt on it come first."""
-        names = sorted(self.issues, key=lambda name: name not in DOUBTS)
-        return " ".join(self.issues[name].explain(row) for name in names if self.issues[name].flag[row])
+        flagging = [issue for issue in self.issues.values() if issue.flag[row]]
+        return " ".join(issue.explain(row) for issue in sorted(flagging, key=lambda issue: not issue.doubts))
 
 
 def find(
-    pairs: Pairs, fit: HeldOut, *, truncate: int = TRUNCATED_AT, extra: Iterable[IssueType] = ()
+    pairs: Pairs, held_out: HeldOut, *, truncate: int = TRUNCATED_AT, extra: Iterable[IssueType] = ()
 ) -> Findings:
     """All that can be said about `pairs` from held-out fits (`hold_out`).
 
@@ -44,7 +52,7 @@ def find(
 
     **Raises:** ValueError as `find_issues`.
     """
-    batch = Batch(pairs, fit, truncate)
+    batch = Batch(pairs, held_out, truncate)
     issues = find_issues(batch, extra)
     verdicts = judge_pairs(batch, issues)
     return Findings(batch, issues, verdicts, summarise(batch, issues, verdicts))

@@ -22,7 +22,14 @@ class AuditFit(Protocol):
     ) -> tuple[Float[Array, " k"], Int[Array, ""]]: ...
 
 
-class FoldFit(NamedTuple):
+class PlainFit(NamedTuple):
+    """A plain fit to one training fold."""
+
+    theta: Float[Array, " k"]
+    status: Int[Array, ""]
+
+
+class RobustFit(NamedTuple):
     """A robust fit to one training fold.
 
     `theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
@@ -85,14 +92,7 @@ def _weighted(z, labels, weights, radius):
     return fit.theta, fit.status
 
 
-def explained(z, labels, epsilon, radius):
-    """`fit_differences`: what nothing contradicts stays, so that honest pairs are fitted by maximum likelihood."""
-    found = fit_differences(z, labels, epsilon)
-    return found.theta, found.status
-
-
-AUDIT_FITS: dict[str, AuditFit] = {
-    DEFAULT_FIT: explained,
+OTHER_FITS: dict[str, AuditFit] = {
     "filtered": filtered,
     "filtered_then_trimmed": filtered_then_trimmed,
     "trimmed": trimmed,
@@ -100,12 +100,13 @@ AUDIT_FITS: dict[str, AuditFit] = {
     "row_normalised": row_normalised,
     "low_leverage": low_leverage,
 }
+AUDIT_FITS = (DEFAULT_FIT, *OTHER_FITS)
 
 
 @jax.jit
-def fit_plain(z, labels, weights, radius) -> tuple[Float[Array, " k"], Int[Array, ""]]:
-    """(θ, status) of `fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
-    return plain_fit(z, labels, weights)
+def fit_plain(z, labels, weights, radius) -> PlainFit:
+    """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
+    return PlainFit(*plain_fit(z, labels, weights))
 
 
 @eqx.filter_jit
@@ -116,16 +117,16 @@ def fit_robust(
     epsilon: Array,
     radius: Array,
     groups: Int[Array, " n"] | None = None,
-) -> FoldFit:
-    """`fit_differences` for "fit_reward", else the fit that `AUDIT_FITS` has under the name `estimator`.
+) -> RobustFit:
+    """`fit_differences` for "fit_reward", else the fit that `OTHER_FITS` has under the name `estimator`.
 
     `groups`: the rater of each pair as a number from 0, which only "fit_reward" uses.
     """
     if estimator == DEFAULT_FIT:
         found = fit_differences(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
-        return FoldFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
-    theta, status = AUDIT_FITS[estimator](z, labels, epsilon, radius)
-    return FoldFit(
+        return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
+    theta, status = OTHER_FITS[estimator](z, labels, epsilon, radius)
+    return RobustFit(
         theta, status, epsilon, jnp.stack([jnp.zeros_like(epsilon), epsilon]), jnp.ones_like(labels), None
     )

@@ -9,8 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import PreferenceData, preferences_from_features
-from robust_rlhf_jax.preferences.float_range import check_range
 
 from .cross_fit import audit
 from .flips import Flips, estimate_flips
@@ -20,8 +18,6 @@ from .result import AuditResult, most_suspicious
 MOST_ROWS = 20_000
 # Entries of the differences up to which the cross-validation is repeated with other folds.
 REPEATED, REPEATS = 100_000, 5
-# Raters below which folds that split none would leave too little to fit.
-FEWEST_RATERS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +26,13 @@ class HeldOut:
 
     | field | shape | meaning |
     |---|---|---|
-    | `result` | | the `AuditResult` of the pairs at `rows`: no tie, weight above 0 |
+    | `audit` | | the `AuditResult` of the pairs at `rows`: no tie, weight above 0 |
     | `rows` | [M] | the pairs that it is about |
     | `differ` | [N] | whether the sides of the pair differ |
     | `flips` | | of pairs that no fit contradicts: the share that looks flipped, and how honest labels differ |
     """
 
-    result: AuditResult
+    audit: AuditResult
     rows: Int[np.ndarray, " M"]
     differ: Bool[np.ndarray, " N"]
     flips: Flips
@@ -44,7 +40,7 @@ class HeldOut:
     @functools.cached_property
     def margins(self) -> Float[np.ndarray, " N"]:
         """θᵀ(φ(chosen) − φ(rejected)) by robust fits without the pair; 0 where a pair took no part."""
-        return self._everywhere(self.result.margins.astype(float))
+        return self._everywhere(self.audit.robust.margins.astype(float))
 
     @functools.cached_property
     def fitted(self) -> Bool[np.ndarray, " N"]:
@@ -54,17 +50,12 @@ class HeldOut:
     @functools.cached_property
     def contradicted(self) -> Bool[np.ndarray, " N"]:
         """The pairs of highest suspicion, as many as the fits find evidence against, whatever ε they were told."""
-        return self._everywhere(most_suspicious(self.result.suspicion, self.result.evidence))
+        return self._everywhere(most_suspicious(self.audit.suspicion, self.audit.evidence))
 
     @functools.cached_property
     def left_out(self) -> Float[np.ndarray, " N"]:
         """Share of the robust fits that saw the pair and left it out."""
-        return self._everywhere(self.result.left_out)
-
-    @property
-    def theta(self) -> Float[np.ndarray, "2 p"]:
-        """Plain and robust reward, mean over the fits."""
-        return self.result.theta
+        return self._everywhere(self.audit.left_out)
 
     @property
     def epsilon(self) -> float:
@@ -74,16 +65,16 @@ class HeldOut:
     @property
     def interval(self) -> tuple[float, float]:
         """Shares that are certain, and that could be."""
-        low, high = (float(share) for share in self.result.interval)
+        low, high = (float(share) for share in self.audit.interval)
         return min(low, self.epsilon), max(high, self._with_contradicted(self.flips.upper))
 
     def _with_contradicted(self, share_of_rest: float) -> float:
-        evidence = float(self.result.evidence)
+        evidence = float(self.audit.evidence)
         return evidence + (1.0 - evidence) * share_of_rest
 
     def agreement(self) -> Float[np.ndarray, " N"]:
         """P(chosen is preferred) of each pair by honest labels, calibrated (`Differences`); ½ where it took no part."""
-        return self.flips.honest.agree(self.margins, self._everywhere(self.result.lengths.astype(float)))
+        return self.flips.honest.agree(self.margins, self._everywhere(self.audit.lengths.astype(float)))
 
     def _everywhere(self, values: np.ndarray) -> np.ndarray:
         all_rows = np.zeros(len(self.differ), values.dtype)
@@ -107,59 +98,34 @@ def hold_out(
 
     **Raises:** ValueError as `audit`, and for fewer than two pairs that differ.
     """
-    rows = fitted_rows(pairs)
     found = audit(
-        jax.random.key(seed), as_data(pairs, rows), epsilon, folds=folds, groups=groups_of(pairs, rows),
+        jax.random.key(seed), enough_pairs(pairs), epsilon, folds=folds,
         repeats=usual_repeats(pairs) if repeats is None else repeats, most=most, progress=progress,
     )  # fmt: skip
-    return held_out(pairs, rows, found)
+    return held_out_pairs(pairs, found)
 
 
-def fitted_rows(pairs: Pairs) -> Int[np.ndarray, " M"]:
+def enough_pairs(pairs: Pairs) -> Pairs:
     """The pairs that fits are made of: no tie, weight above 0.
 
     **Raises:** ValueError for fewer than two.
     """
-    fitted = ~pairs.ties
-    fitted &= True if pairs.weights is None else pairs.weights > 0
-    rows = np.flatnonzero(fitted)
-    if len(rows) < 2:
+    fitted = pairs.decided() if pairs.fitted.any() else None
+    if fitted is None or fitted.n_pairs < 2:
         raise ValueError(
-            f"{pairs.path} has {len(rows)} pair to fit: fits are scored on pairs that they did not see, so give more."
+            f"{pairs.path} has {int(pairs.fitted.sum())} pair to fit: fits are scored on pairs that they did not see, "
+            "so give more."
         )
-    return rows
-
-
-def as_data(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> PreferenceData:
-    """Those pairs as preference data of horizon 1, the chosen side as trajectory 1.
-
-    **Raises:** ValueError that names the file, and the column for numbers that JAX's floats do not hold.
-    """
-    every = len(rows) == pairs.n_pairs
-    chosen, rejected = (np.asarray(side if every else side[rows]) for side in (pairs.chosen, pairs.rejected))
-    if chosen.dtype == np.float64:
-        check_range(pairs.path, pairs.names, chosen, rejected)
-    try:
-        return preferences_from_features(chosen, rejected)
-    except ValueError as error:
-        raise ValueError(f"{pairs.path}: {error}") from None
-
-
-def groups_of(pairs: Pairs, rows: Int[np.ndarray, " M"]) -> np.ndarray | None:
-    """Whose labels hang together: those of one ranking or pair, else of one rater; None where nobody says."""
-    if pairs.groups is not None and len(np.unique(pairs.groups[rows])) >= FEWEST_RATERS:
-        return pairs.groups[rows]
-    if pairs.raters is None or len(np.unique(pairs.raters[rows])) < FEWEST_RATERS:
-        return None
-    return pairs.raters[rows]
+    return fitted
 
 
 def usual_repeats(pairs: Pairs) -> int:
     return REPEATS if np.size(pairs.chosen) <= REPEATED else 1
 
 
-def held_out(pairs: Pairs, rows: Int[np.ndarray, " M"], found: AuditResult) -> HeldOut:
-    """What `found`, an audit of the pairs at `rows`, says about all pairs."""
+def held_out_pairs(pairs: Pairs, found: AuditResult) -> HeldOut:
+    """What `found`, an audit of `pairs.decided()`, says about all pairs."""
     differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
     rest = ~most_suspicious(found.suspicion, found.evidence)
-    return HeldOut(found, rows, differ, estimate_flips(found.margins[rest], found.lengths[rest]))
+    flips = estimate_flips(found.robust.margins[rest], found.lengths[rest])
+    return HeldOut(found, np.flatnonzero(pairs.fitted), differ, flips)

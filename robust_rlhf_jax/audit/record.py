@@ -1,5 +1,6 @@
 """`audit.json`: what an audit found, under a schema with a version (`audit/schema/audit-1.json`)."""
 
+import dataclasses
 import json
 import math
 from importlib import resources
@@ -7,9 +8,10 @@ from importlib import resources
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import environment
 
+from .config import AuditConfig
 from .contention import Contention
 from .findings import Findings
-from .result import AuditResult
+from .result import AuditResult, FitScores
 from .terminal_tables import audit_warnings
 
 SCHEMA, VERSION = "robust_rlhf_jax.audit", 1
@@ -29,13 +31,18 @@ def schema() -> dict:
 
 
 def audit_record(
-    pairs: Pairs, result: AuditResult, findings: Findings | None, config: dict, seconds: float
+    source: str,
+    pairs: Pairs,
+    result: AuditResult,
+    findings: Findings | None,
+    config: AuditConfig,
+    seconds: float,
 ) -> dict:
     """The record of an audit; without `findings` (labels were flipped on purpose) the parts about the file are null."""
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "config": config,
+        "config": {"source": source, **dataclasses.asdict(config)},
         "environment": environment(),
         "seconds": round(seconds, 3),
         "n_pairs": len(result.labels),
@@ -48,8 +55,8 @@ def audit_record(
         "rank": result.rank,
         "contention": None if result.contention is None else _contention(result.contention),
         "warnings": audit_warnings(result),
-        "plain": _one_fit(result, 0),
-        "robust": _one_fit(result, 1),
+        "plain": _one_fit(result.plain),
+        "robust": _one_fit(result.robust),
         "gain": result.gain,
         "gain_error": result.gain_error,
         "epsilon": result.epsilon,
@@ -103,15 +110,15 @@ def _sentences(findings: Findings) -> dict:
     }
 
 
-def _one_fit(result, i):
+def _one_fit(fit: FitScores) -> dict:
     return {
-        "accuracy": float(result.accuracy[i]),
-        "accuracy_error": float(result.accuracy_error[i]),
-        "log_loss": float(result.log_loss[i]),
-        "log_loss_error": float(result.log_loss_error[i]),
-        "fold_accuracy": result.fold_accuracy[..., i].tolist(),
-        "theta": result.theta[i].tolist(),
-        "fits_at_radius": int(result.at_radius[..., i].sum()),
+        "accuracy": fit.accuracy,
+        "accuracy_error": fit.accuracy_error,
+        "log_loss": fit.log_loss,
+        "log_loss_error": fit.log_loss_error,
+        "fold_accuracy": fit.fold_accuracy.tolist(),
+        "theta": fit.theta.tolist(),
+        "fits_at_radius": int(fit.at_radius.sum()),
     }
 
 

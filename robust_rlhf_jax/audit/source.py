@@ -17,12 +17,12 @@ def read_source(source: str, columns: Columns | None = None, **options) -> Pairs
     **Raises:** FileNotFoundError, ImportError and ValueError as `load` and `load_pairs`.
     """
     if source in BUNDLED:
-        own = BUNDLED[source]
-        return pairs_of_arrays(Path(source), own.load(), own.features, own.people())
+        return BUNDLED[source]()
     path = Path(source)
     if holds_arrays(path):
         data = load(path)
-        return pairs_of_arrays(path, data, _numbered(data))
+        assert isinstance(data, PreferenceData)
+        return _pairs_of_arrays(path, data)
     return load_pairs(path, columns=columns, **options)
 
 
@@ -38,15 +38,10 @@ def describe_source(source: str, columns: Columns | None = None, **options) -> D
     return describe(Path(source), columns=columns, **options)
 
 
-def pairs_of_arrays(path: Path, data: PreferenceData, names: tuple[str, ...], raters=None) -> Pairs:
-    """Differences as pairs of an option and nothing: what trajectories have in common plays no part."""
-    x = np.asarray(data.differences() * data.labels[:, None])
-    n = len(x)
-    swapped = np.asarray(data.labels) < 0
-    return Pairs(
-        path, "arrays", np.arange(n), n, "arrays", names, x, np.zeros_like(x), None, np.ones(n), swapped,
-        raters=raters,
-    )  # fmt: skip
+def _pairs_of_arrays(path: Path, data: PreferenceData) -> Pairs:
+    """Trajectories as pairs of which only the differences are known."""
+    x, labels = np.asarray(data.differences()), np.asarray(data.labels)
+    return Pairs.of_differences(x, labels, names=_numbered(data), path=path)
 
 
 def _numbered(data: PreferenceData) -> tuple[str, ...]:

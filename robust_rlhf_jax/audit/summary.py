@@ -24,17 +24,17 @@ class Summary(NamedTuple):
 
 def summarise(batch: Batch, issues: dict[str, Issue], verdicts: Verdicts) -> Summary:
     """Sentences and shares of a batch."""
-    fit = batch.fit
+    held_out = batch.held_out
     shares = {name: float(issue.flag.mean()) for name, issue in issues.items()}
-    low, high = fit.interval
-    shares |= {"corrupt": fit.epsilon, "corrupt_lower": low, "corrupt_upper": high}
+    low, high = held_out.interval
+    shares |= {"corrupt": held_out.epsilon, "corrupt_lower": low, "corrupt_upper": high}
     shares["dropped"] = float(1 - verdicts.keep.mean())
     certain = [issue.summary for issue in issues.values() if issue.certain and issue.flag.any()]
     certain += _skipped(batch)
     likely = [issue.summary for issue in issues.values() if not issue.certain and issue.flag.any()]
-    likely += [] if fit.result.contention is None else [fit.result.contention.sentence]
-    likely += [_corruption(fit)]
-    return Summary(fit.epsilon, fit.interval, certain, likely, _unknown(fit), shares)
+    likely += [] if held_out.audit.contention is None else [held_out.audit.contention.sentence]
+    likely += [_corruption(held_out)]
+    return Summary(held_out.epsilon, held_out.interval, certain, likely, _unknown(held_out), shares)
 
 
 def _skipped(batch: Batch) -> list[str]:
@@ -45,19 +45,21 @@ def _skipped(batch: Batch) -> list[str]:
     return [f"{skipped:,} of {batch.pairs.n_rows:,} rows cannot be used; the first: {first.sentence}."]
 
 
-def _corruption(fit: HeldOut) -> str:
-    low, high = fit.interval
-    if not fit.epsilon:
+def _corruption(held_out: HeldOut) -> str:
+    low, high = held_out.interval
+    if not held_out.epsilon:
         return (
             f"No evidence of corrupt labels; up to {high:.1%} of the pairs could be corrupt without a trace."
         )
-    return f"About {fit.epsilon:.1%} of the pairs are corrupt; between {low:.1%} and {high:.1%} may be."
+    return f"About {held_out.epsilon:.1%} of the pairs are corrupt; between {low:.1%} and {high:.1%} may be."
 
 
-def _unknown(fit: HeldOut) -> list[str]:
+def _unknown(held_out: HeldOut) -> list[str]:
     """What these features and labels cannot tell."""
-    rank, p = fit.result.rank, fit.theta.shape[1]
-    undecided = float(np.mean(np.abs(fit.margins[fit.fitted]) < 0.2)) if fit.fitted.any() else 1.0
+    rank, p = held_out.audit.rank, len(held_out.audit.robust.theta)
+    undecided = (
+        float(np.mean(np.abs(held_out.margins[held_out.fitted]) < 0.2)) if held_out.fitted.any() else 1.0
+    )
     found = [
         f"Of {undecided:.0%} of the pairs no fit can say which side is better: a flipped label leaves no trace."
     ]

@@ -10,14 +10,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
-from robust_rlhf_jax.preferences import (
-    PreferenceData,
-    believed,
-    check_preferences,
-    leave_out,
-    off_table,
-)
-from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative, group_numbers
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
+from robust_rlhf_jax.preferences.table_check import stand_ins
+from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -28,7 +24,7 @@ HEDGED = 1.5
 
 
 def suspicion_scores(
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     estimator: str = DEFAULT_ESTIMATOR,
@@ -49,8 +45,8 @@ def suspicion_scores(
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
     `estimator`: a name in `rewards.REWARD_ESTIMATORS`; all but "fit_reward" also take `radius`, the bound on ‖θ‖₂,
-    None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone. `ask_table`: false for the
-    estimator's suspicion alone.
+    None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone; None: as `Pairs` know it.
+    `ask_table`: false for the estimator's suspicion alone.
 
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
     name, or groups of another length.
@@ -59,7 +55,7 @@ def suspicion_scores(
 
 
 def flag(
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     estimator: str = DEFAULT_ESTIMATOR,
@@ -107,17 +103,14 @@ def _flag(found: _Examined, count, epsilon):
 
 
 def _examine(data, epsilon, estimator, radius, groups, ask_table, compare) -> _Examined:
-    _check(data, epsilon, estimator)
-    dtype = data.features.dtype
-    radius = jnp.asarray(data.theta_dim**0.5 if radius is None else radius, dtype)
-    off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
-    numbers = None if groups is None else group_numbers(groups, data.n_pairs)
-    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
-    return _scores(data, off, ceiling, radius, estimator, numbers, compare)
+    seen = as_labelled(data, groups, ask_table=ask_table)
+    _check(epsilon, estimator)
+    radius = jnp.asarray(seen.x.shape[1] ** 0.5 if radius is None else radius, seen.x.dtype)
+    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype)
+    return _scores(seen, ceiling, radius, estimator, compare)
 
 
-def _check(data, epsilon, estimator):
-    check_preferences(data)
+def _check(epsilon, estimator):
     if estimator not in REWARD_ESTIMATORS:
         names = ", ".join(REWARD_ESTIMATORS)
         raise ValueError(f"estimator={estimator!r} is unknown: it is one of {names}.")
@@ -128,17 +121,17 @@ def _check(data, epsilon, estimator):
 
 
 @eqx.filter_jit
-def _scores(data, off, epsilon, radius, estimator, groups, compare: bool) -> _Examined:
+def _scores(seen: Labelled, epsilon, radius, estimator, compare: bool) -> _Examined:
+    off = seen.off
     if estimator == DEFAULT_ESTIMATOR:
-        # A row of zeros says nothing about any reward.
-        x = jnp.where(off[:, None], 0.0, data.differences())
-        given = (x, data.labels.astype(x.dtype), epsilon, groups)
+        given = (seen.believed_x, seen.labels, epsilon, seen.groups)
         found, alternative = fit_with_alternative(*given) if compare else (fit_differences(*given), None)
         scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
     else:
-        known = leave_out(data, off)
-        fit = REWARD_ESTIMATORS[estimator]
-        scores = fit(known.differences(), known.labels, epsilon, radius=radius).suspicion
+        rows = stand_ins(off)
+        scores = REWARD_ESTIMATORS[estimator](
+            seen.x[rows], seen.labels[rows], epsilon, radius=radius
+        ).suspicion
         share, alternative = jnp.zeros((), scores.dtype), None
     scores = jnp.where(off, jnp.max(scores) + 1, scores)
     return _Examined(scores, share + jnp.mean(off, dtype=scores.dtype), off, alternative)

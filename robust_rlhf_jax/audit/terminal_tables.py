@@ -6,6 +6,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.terminal import marked
 
+from .config import AuditConfig
 from .result import AuditResult
 
 SHOWN_REASON = 100
@@ -14,8 +15,10 @@ SHOWN_REASON = 100
 def audit_warnings(result: AuditResult) -> list[str]:
     """One sentence for each thing that makes the figures doubtful."""
     n, k = result.differences.shape
-    failed = np.unique(result.status[result.status != Status.CONVERGED])
-    bound = int(result.at_radius.sum())
+    fits = (result.plain, result.robust)
+    status, at_radius = np.stack([f.status for f in fits]), np.stack([f.at_radius for f in fits])
+    failed = np.unique(status[status != Status.CONVERGED])
+    bound = int(at_radius.sum())
     found = []
     if n < k:
         found.append(f"There are fewer pairs ({n}) than features ({k}): held-out figures mean little.")
@@ -25,12 +28,12 @@ def audit_warnings(result: AuditResult) -> list[str]:
         )
     if bound:
         found.append(
-            f"{bound} of {result.at_radius.size} fits reached the bound on |theta|: labels are (nearly) separable."
+            f"{bound} of {at_radius.size} fits reached the bound on |theta|: labels are (nearly) separable."
         )
     if failed.size:
         names = ", ".join(Status(int(code)).name.lower() for code in failed)
-        share = int((result.status != Status.CONVERGED).sum())
-        found.append(f"{share} of {result.status.size} fits did not end well ({names}).")
+        share = int((status != Status.CONVERGED).sum())
+        found.append(f"{share} of {status.size} fits did not end well ({names}).")
     return found
 
 
@@ -40,24 +43,23 @@ def worst_first(result: AuditResult) -> np.ndarray:
 
 
 def print_fits(
-    console, pairs: Pairs, rows, result: AuditResult, config: dict, top: int, seconds: float
+    console, source: str, pairs: Pairs, result: AuditResult, config: AuditConfig, top: int, seconds: float
 ) -> None:
     """Held-out figures of the plain and the robust fit, and the pairs of tables that look corrupt."""
     n, k = result.differences.shape
-    flipped = f", {int(result.injected.sum())} labels flipped" if config["inject"] else ""
-    source = marked(config["source"])
-    console.print(f"{source}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s")
+    flipped = f", {int(result.injected.sum())} labels flipped" if config.inject else ""
+    console.print(f"{marked(source)}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s")
     for sentence in audit_warnings(result):
         console.print(f"[yellow]Warning:[/] {sentence}")
     console.print(_accuracy_table(result, config))
     console.print(f"robust − plain accuracy: {result.gain:+.3f} ± {result.gain_error:.3f}")
-    if config["inject"]:
+    if config.inject:
         console.print(
             f"flagged {int(result.flagged.sum())}: precision {result.precision:.3f}, "
             f"recall {result.recall:.3f}, average precision {result.average_precision:.3f}"
         )
     if top and pairs.texts is None:
-        console.print(_suspects_table(result, pairs, rows, top))
+        console.print(_suspects_table(result, pairs.decided(), top))
 
 
 def print_findings(console, findings, top: int) -> None:
@@ -71,9 +73,9 @@ def print_findings(console, findings, top: int) -> None:
     console.print(table if table.row_count else "No issue was found.")
     for sentence in findings.summary.likely[-1:]:
         console.print(sentence)
-    if findings.batch.fit.result.contention is not None:
-        console.print(f"[yellow]Warning:[/] {findings.batch.fit.result.contention.sentence}")
-    pairs = findings.batch.pairs
+    if findings.held_out.audit.contention is not None:
+        console.print(f"[yellow]Warning:[/] {findings.held_out.audit.contention.sentence}")
+    pairs = findings.pairs
     if pairs.n_skipped:
         console.print(f"[yellow]Warning:[/] {pairs.n_skipped:,} unusable rows were skipped.")
     if pairs.unused:
@@ -87,7 +89,7 @@ def _reasons_table(findings, top):
 
     table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
     for i in findings.worst()[:top]:
-        row = str(findings.batch.pairs.rows[i] + 1)
+        row = str(findings.pairs.rows[i] + 1)
         table.add_row(row, f"{findings.verdicts.suspicion[i]:.2f}", marked(findings.reason(i)[:SHOWN_REASON]))
     return table if table.row_count else ""
 
@@ -102,19 +104,19 @@ def evidence(result: AuditResult) -> str:
 def _accuracy_table(result, config):
     from rich.table import Table
 
-    title = f"Held out, clean labels ({config['folds']} folds × {config['repeats']}; ± one standard error)"
+    title = f"Held out, clean labels ({config.folds} folds × {config.repeats}; ± one standard error)"
     table = Table("fit", "accuracy", "log-loss", title=title, title_justify="left")
-    told = "ε from evidence" if config["epsilon"] is None else f"ε = {config['epsilon']:g}"
-    for i, name in enumerate(("plain", f"robust ({config['estimator']}, {told})")):
+    told = "ε from evidence" if config.epsilon is None else f"ε = {config.epsilon:g}"
+    for name, fit in (("plain", result.plain), (f"robust ({config.estimator}, {told})", result.robust)):
         table.add_row(
             name,
-            f"{result.accuracy[i]:.3f} ± {result.accuracy_error[i]:.3f}",
-            f"{result.log_loss[i]:.3f} ± {result.log_loss_error[i]:.3f}",
+            f"{fit.accuracy:.3f} ± {fit.accuracy_error:.3f}",
+            f"{fit.log_loss:.3f} ± {fit.log_loss_error:.3f}",
         )
     return table
 
 
-def _suspects_table(result, pairs, rows, top):
+def _suspects_table(result, pairs, top):
     from rich.table import Table
 
     shown = [marked(name) for name in pairs.names[:8]]
@@ -124,6 +126,6 @@ def _suspects_table(result, pairs, rows, top):
     for i in worst_first(result)[:top]:
         x = result.labels[i] * result.differences[i] + 0.0  # no −0
         mark = ["yes" if result.injected[i] else "no"] if result.injected.any() else []
-        row = str(pairs.rows[rows[i]] + 1)
+        row = str(pairs.rows[i] + 1)
         table.add_row(row, f"{result.suspicion[i]:.2f}", *(f"{v:+.3g}" for v in x[: len(shown)]), *mark)
     return table

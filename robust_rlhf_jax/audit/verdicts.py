@@ -7,9 +7,6 @@ from jaxtyping import Bool, Float
 
 from .issues import Batch, Issue
 
-# Issues that say something about how far a pair is to be trusted, not merely that it teaches nothing.
-DOUBTS = ("label", "off_manifold", "both_orders", "near_duplicates")
-
 
 class Verdicts(NamedTuple):
     """Per pair, what an export adds to a file.
@@ -41,28 +38,24 @@ class Verdicts(NamedTuple):
 
 
 def judge_pairs(batch: Batch, issues: dict[str, Issue]) -> Verdicts:
-    """`Verdicts` of a batch and its issues.
+    """`Verdicts` of a batch and its issues, by what each issue says of itself; a later one has the last word on labels.
 
     The offset δ = max(0, −m), m the held-out margin, of labels that look flipped: that of R³M's perturbed
     Bradley–Terry model σ(r_c − r_r + δ) at λ = ½ (Bukharin et al. 2024), for those pairs alone.
     """
-    pairs, fit = batch.pairs, batch.fit
-    keep = ~np.any([issue.dropped for issue in issues.values()], axis=0)
-    flipped = issues["label"].flag
-    suspicion = 1.0 - issues["label"].score
-    for name in DOUBTS:
-        if name in issues:
-            issue = issues[name]
-            suspicion = np.where(issue.flag, np.maximum(suspicion, 1.0 - issue.score), suspicion)
-    weight = np.ones(pairs.n_pairs) if pairs.weights is None else pairs.weights
-    if "rater" in issues:
-        weight = np.where(issues["rater"].flag, weight * issues["rater"].score, weight)
-    offset = np.where(flipped, np.maximum(0.0, -fit.margins), 0.0)
-    return Verdicts(suspicion, keep, _suggested(issues), weight * keep, 0.0 - offset)
-
-
-def _suggested(issues: dict[str, Issue]) -> list[str]:
-    words = np.where(issues["label"].flag, "rejected", "chosen").astype(object)
-    words[issues["off_manifold"].flag] = "none"
-    words[issues["identical"].flag | issues["tie"].flag] = "tie"
-    return words.tolist()
+    kinds, n = list(issues.values()), batch.pairs.n_pairs
+    keep = ~np.any([issue.dropped for issue in kinds], axis=0)
+    suspicion = np.zeros(n)
+    weight = np.ones(n) if batch.pairs.weights is None else batch.pairs.weights
+    words, flipped = np.full(n, "chosen", object), np.zeros(n, bool)
+    for issue in kinds:
+        if issue.doubts:
+            asked = issue.flag | (issue.doubts == "every pair")
+            suspicion = np.where(asked, np.maximum(suspicion, 1.0 - issue.score), suspicion)
+        if issue.weighs:
+            weight = np.where(issue.flag, weight * issue.score, weight)
+        if issue.suggests:
+            words[issue.flag] = issue.suggests
+            flipped |= issue.flag & (issue.suggests == "rejected")
+    offset = np.where(flipped, np.maximum(0.0, -batch.held_out.margins), 0.0)
+    return Verdicts(suspicion, keep, words.tolist(), weight * keep, 0.0 - offset)

@@ -1,11 +1,13 @@
 """Preference files of any kind as pairs with features, and back."""
 
 from .bad_cells import BadCell
+from .columns import Columns
 from .containers import CONTAINERS
 from .descriptions import Description, Example
 from .exports import export
 from .featurisers import FEATURISERS, Featuriser
-from .pairs import Columns, Pairs, describe, load_pairs
+from .loading import describe, load_pairs
+from .pairs import Pairs, check_pairs
 from .reading import read_table
 from .reward_head import RewardHead
 from .schemas import SCHEMAS
@@ -26,6 +28,7 @@ __all__ = [
     "Source",
     "Table",
     "Texts",
+    "check_pairs",
     "describe",
     "export",
     "load_pairs",

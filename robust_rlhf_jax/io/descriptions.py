@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .drafts import Draft
+from .pairs import Pairs
+from .schemas import Mapped
 from .schemas.sides import PROMPTS
-from .table import Source
+from .table import Source, Table
 
 EXAMPLES, SHOWN = 3, 300
 NAMES = {"csv": "CSV", "jsonl": "JSON", "parquet": "Parquet", "arrow": "Arrow", "arrow folder": "an Arrow data set",
@@ -75,13 +76,12 @@ class Description:
         return "\n".join(blocks)
 
 
-def describe_draft(draft: Draft) -> Description:
-    ties = draft.strength == 0
+def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
+    """The description of `pairs`, which `mapped` says how to find in `file`."""
     return Description(
-        draft.file.path, _container(draft.file.source), draft.mapped.schema, draft.file.n_rows, len(draft.rows),
-        int(ties.sum()), int(draft.swapped.sum()), 0 if draft.raters is None else len(np.unique(draft.raters)),
-        len({cell.row for cell in draft.bad}), _roles(draft), draft.unused,
-        (*draft.file.notes, *draft.mapped.notes, *_notes(draft)), tuple(_examples(draft, ties)),
+        pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
+        int(pairs.swapped.sum()), 0 if pairs.raters is None else len(np.unique(pairs.raters)), pairs.n_skipped,
+        _roles(pairs, mapped), pairs.unused, (*file.notes, *mapped.notes, *_notes(pairs)), tuple(_examples(pairs)),
     )  # fmt: skip
 
 
@@ -92,8 +92,8 @@ def _container(source: Source) -> str:
     return f"{said}, {source.compression}" if source.compression else said
 
 
-def _roles(draft: Draft) -> dict[str, str]:
-    roles = draft.mapped.roles
+def _roles(pairs: Pairs, mapped: Mapped) -> dict[str, str]:
+    roles = mapped.roles
     text = roles.text or (None, None, None)
     found = dict(zip(("prompt", "chosen", "rejected"), text, strict=True))
     found |= {
@@ -103,14 +103,14 @@ def _roles(draft: Draft) -> dict[str, str]:
         "weight": roles.weight,
         "id": roles.id,
     }
-    if draft.mapped.origin is not None:  # columns of our own making
+    if mapped.origin is not None:  # columns of our own making
         made = {"prompt", "first", "second", "strength", "rater"}
         found = {
             part: None if name in made else name and name.removesuffix(" of the file")
             for part, name in found.items()
         }
-        found["prompt"] = next((n for n in draft.mapped.used if n in (*PROMPTS, "text", "info")), None)
-    sides = [pair for columns in (roles.numbers.get(draft.kind, {}),) for pair in columns.values()]
+        found["prompt"] = next((n for n in mapped.used if n in (*PROMPTS, "text", "info")), None)
+    sides = [pair for columns in (roles.numbers.get(pairs.kind, {}),) for pair in columns.values()]
     if roles.text is None and sides:
         found |= {
             "chosen": ", ".join(a for a, _ in sides[:4]),
@@ -119,38 +119,41 @@ def _roles(draft: Draft) -> dict[str, str]:
     said = {part: name for part, name in found.items() if name} | roles.said
     if "rejected" not in roles.said and "chosen" in roles.said:
         said["rejected"] = "the other one"
-    names = ", ".join(draft.names[:4]) + (", …" if len(draft.names) > 4 else "")
-    count = "texts" if draft.kind == "texts" else f"{len(draft.names)} {draft.kind} ({names})"
+    names = ", ".join(pairs.names[:4]) + (", …" if len(pairs.names) > 4 else "")
+    count = "texts" if pairs.kind == "texts" else f"{len(pairs.names)} {pairs.kind} ({names})"
     return said | {"features": count}
 
 
-def _notes(draft: Draft) -> list[str]:
-    if draft.groups is None:
+def _notes(pairs: Pairs) -> list[str]:
+    if pairs.groups is None:
         return []
-    groups = len(np.unique(draft.groups))
-    return [f"The {len(draft.rows):,} pairs belong to {groups:,} groups that folds keep together."]
+    groups = len(np.unique(pairs.groups))
+    return [f"The {len(pairs.rows):,} pairs belong to {groups:,} groups that folds keep together."]
 
 
-def _examples(draft: Draft, ties):
+def _examples(pairs: Pairs):
     """The first pair, one of which the second side won, and a tie, if there are such; then those of other rows."""
-    firsts = np.unique(draft.rows, return_index=True)[1][:EXAMPLES].tolist()
-    wanted = [0, *np.flatnonzero(draft.swapped)[:1].tolist(), *np.flatnonzero(ties)[:1].tolist(), *firsts]
+    ties = pairs.ties
+    firsts = np.unique(pairs.rows, return_index=True)[1][:EXAMPLES].tolist()
+    wanted = [0, *np.flatnonzero(pairs.swapped)[:1].tolist(), *np.flatnonzero(ties)[:1].tolist(), *firsts]
     of_rows: dict[int, int] = {}
     for i in wanted:
-        of_rows.setdefault(int(draft.rows[i]), i)
+        of_rows.setdefault(int(pairs.rows[i]), i)
     for row, i in list(of_rows.items())[:EXAMPLES]:
-        label = "a tie" if ties[i] else "the second side won" if draft.swapped[i] else "the first side won"
-        rater = None if draft.raters is None else str(draft.raters[i])
-        yield Example(row, *_shown_sides(draft, i), label, rater)
+        label = "a tie" if ties[i] else "the second side won" if pairs.swapped[i] else "the first side won"
+        rater = None if pairs.raters is None else str(pairs.raters[i])
+        yield Example(row, *_shown_sides(pairs, i), label, rater)
 
 
-def _shown_sides(draft: Draft, i: int) -> tuple[str, str, str]:
+def _shown_sides(pairs: Pairs, i: int) -> tuple[str, str, str]:
     """(prompt, chosen, rejected) of a pair, as texts."""
-    if draft.texts is not None:
-        return _cut(draft.texts.prompt[i]), _cut(draft.texts.chosen[i]), _cut(draft.texts.rejected[i])
-    assert draft.numbers is not None
-    first, second = (_vector(side[i], draft.names) for side in draft.numbers)
-    return ("", second, first) if draft.swapped[i] else ("", first, second)
+    if pairs.texts is not None:
+        return _cut(pairs.texts.prompt[i]), _cut(pairs.texts.chosen[i]), _cut(pairs.texts.rejected[i])
+    return (
+        "",
+        _vector(np.asarray(pairs.chosen)[i], pairs.names),
+        _vector(np.asarray(pairs.rejected)[i], pairs.names),
+    )
 
 
 def _cut(text: str) -> str:

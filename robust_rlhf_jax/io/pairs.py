@@ -1,65 +1,127 @@
-"""`load_pairs`: any preference file as pairs with features, and who labelled them how."""
+"""`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
+from robust_rlhf_jax.checks import check_labels, is_traced
+
 from .bad_cells import BadCell
-from .columns import Columns
-from .descriptions import Description, describe_draft
-from .drafts import Draft, draft_pairs
-from .featurisers import FEATURISERS, Featuriser, make_featuriser
-from .parts import preferred_first
+from .featurisers import Featuriser
 from .table import Source
 from .texts import Texts
+
+if TYPE_CHECKING:
+    from .descriptions import Description
+
+# Groups below which folds that split none would leave too little to fit.
+FEWEST_GROUPS = 10
+_BY_PAIR = ("swapped", "strength", "raters", "weights", "ids", "groups", "rows", "second_rows")
+_BLOCK = 4096
+# What `__post_init__` puts there, where nobody says.
+_USUAL: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:
-    """Preferences of a file, the preferred side called chosen (of a tie: the first).
+    """N labelled pairs of options, the preferred one called chosen (of a tie: the first). It needs no table.
 
     | field | shape | meaning |
     |---|---|---|
+    | `chosen`, `rejected` | [N, p] | features of the two options, NumPy or JAX |
+    | `swapped` | [N] | whether the chosen option is the second one; by default never |
+    | `strength` | [N] | how strong the preference is, 0 a tie; 1 where nobody says |
+    | `names` | | of the features; by default f0, f1, … |
+    | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts: 0 for no part in a fit |
+    | `ids`, `groups` | [N] or None | the name of each pair; which pairs hang together (one ranking, one id) |
+    | `texts` | or None | prompt, chosen and rejected text of each pair |
+    | `kind` | | what the features are made of; "arrays" where only their differences are known |
     | `path`, `format`, `schema` | | the file, its container, and the way in which its preferences are written |
     | `rows`, `n_rows` | [N], | the file's row of each pair, from 0, several times for several pairs; how many it has |
-    | `kind`, `names` | | what the features are made of, and their names |
-    | `chosen`, `rejected` | [N, p] | features of the two sides |
-    | `texts` | or None | prompt, chosen and rejected text of each pair |
-    | `strength` | [N] | how strong the preference is, 0 a tie; 1 where the file does not say |
-    | `swapped` | [N] | whether the chosen side is the file's second one |
-    | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts |
-    | `ids`, `groups` | [N] or None | the file's name of the pair; which pairs hang together (one ranking, one id) |
-    | `second_rows` | [N] or None | the file's row of each pair's second side, where it is another |
+    | `second_rows` | [N] or None | the file's row of each pair's second option, where it is another |
     | `featuriser` | or None | what made features of texts |
     | `unused`, `bad` | | columns that were not used, with the reason; cells of rows that were skipped |
     | `source`, `description` | or None | what an export needs; what was understood, to be shown |
+
+    `Pairs(chosen, rejected)` is enough. Texts, raters and ids stay on the host: fits see arrays alone. `check_pairs`
+    says what is wrong with one.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs
+    >>> pairs = Pairs(np.array([[3.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.0]]), names=("price", "time"))
+    >>> pairs.differences().tolist(), pairs.labels.tolist()
+    ([[2.0, 0.0], [-1.0, 2.0]], [1, 1])
     """
 
-    path: Path
-    format: str
-    rows: Int[np.ndarray, " N"]
-    n_rows: int
-    kind: str
-    names: tuple[str, ...]
     chosen: Float[np.ndarray, "N p"]
     rejected: Float[np.ndarray, "N p"]
-    texts: Texts | None
-    strength: Float[np.ndarray, " N"]
-    swapped: Bool[np.ndarray, " N"]
+    _: dataclasses.KW_ONLY
+    swapped: Bool[np.ndarray, " N"] = _USUAL
+    strength: Float[np.ndarray, " N"] = _USUAL
+    names: tuple[str, ...] = _USUAL
     raters: np.ndarray | None = None
     weights: Float[np.ndarray, " N"] | None = None
+    ids: np.ndarray | None = None
+    groups: Int[np.ndarray, " N"] | None = None
+    texts: Texts | None = None
+    kind: str = "numeric"
+    path: Path = Path("pairs")
+    format: str = "arrays"
+    schema: str = "columns"
+    rows: Int[np.ndarray, " N"] = _USUAL
+    n_rows: int = _USUAL
+    second_rows: Int[np.ndarray, " N"] | None = None
     featuriser: Featuriser | None = None
     unused: dict[str, str] = dataclasses.field(default_factory=dict)
     bad: tuple[BadCell, ...] = ()
-    ids: np.ndarray | None = None
-    groups: Int[np.ndarray, " N"] | None = None
-    schema: str = "columns"
     source: Source | None = None
-    second_rows: Int[np.ndarray, " N"] | None = None
-    description: Description | None = None
+    description: "Description | None" = None
+
+    def __post_init__(self):
+        n, p = (*np.shape(self.chosen), 0, 0)[:2]
+        usual = {
+            "swapped": lambda: np.zeros(n, bool),
+            "strength": lambda: np.ones(n),
+            "names": lambda: tuple(f"f{i}" for i in range(p)),
+            "rows": lambda: np.arange(n),
+            "n_rows": lambda: n,
+        }
+        for name, make in usual.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, make())
+
+    @classmethod
+    def of_differences(
+        cls, differences: Float[ArrayLike, "N p"], labels: Float[ArrayLike, " N"], **fields: Any
+    ) -> "Pairs":
+        """Pairs of which only x = φ(first) − φ(second) is known; `labels` +1 where the first is preferred, −1 the
+        second, with further `fields`.
+
+        **Raises:** ValueError for labels other than ±1, or another number of them.
+
+        **Example:**
+
+        >>> import numpy as np
+        >>> from robust_rlhf_jax import Pairs
+        >>> Pairs.of_differences(np.array([[2.0], [1.0]]), np.array([1, -1])).preferred_differences().tolist()
+        [[2.0], [-1.0]]
+        """
+        x, labels = np.asarray(differences), np.asarray(labels)
+        if labels.shape != x.shape[:1]:
+            raise ValueError(f"labels has shape {labels.shape}: give one label for each of {len(x)} pairs.")
+        check_labels(labels)
+        chosen = x * labels.astype(x.dtype)[:, None]
+        nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
+        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0} | fields
+        return cls(chosen, nothing, **rest)
 
     @property
     def n_pairs(self) -> int:
@@ -76,110 +138,124 @@ class Pairs:
 
     @property
     def labels(self) -> Int[np.ndarray, " N"]:
-        """+1 where the file's first side is preferred, −1 the second, 0 a tie."""
+        """+1 where the first option is preferred, −1 the second, 0 a tie."""
         return np.where(self.ties, 0, np.where(self.swapped, -1, 1))
 
     def differences(self) -> Float[np.ndarray, "N p"]:
-        """chosen − rejected."""
-        return np.asarray(self.chosen) - np.asarray(self.rejected)
+        """x = φ(first) − φ(second), in the features' own precision: what `labels` speak about."""
+        x = self.preferred_differences()
+        return np.where(self.swapped[:, None], -x, x) if self.swapped.any() else x
+
+    def preferred_differences(self) -> Float[np.ndarray, "N p"]:
+        """φ(chosen) − φ(rejected), in the features' own precision."""
+        with np.errstate(over="ignore"):
+            return _floats(self.chosen) - _floats(self.rejected)
+
+    @property
+    def clusters(self) -> np.ndarray | None:
+        """Whose labels hang together: those of one ranking or pair, else of one rater; None where nobody says, or they
+        are too few to be told apart."""
+        for found in (self.groups, self.raters):
+            if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:
+                return found
+        return None
+
+    @property
+    def fitted(self) -> Bool[np.ndarray, " N"]:
+        """Which pairs a fit can use: no tie, weight above 0."""
+        return ~self.ties if self.weights is None else ~self.ties & (self.weights > 0)
+
+    def decided(self) -> "Pairs":
+        """The pairs that a fit can use."""
+        return self if self.fitted.all() else self.take(np.flatnonzero(self.fitted))
+
+    def take(self, rows: Int[ArrayLike, " M"]) -> "Pairs":
+        """The pairs at `rows`, in that order."""
+        rows = np.asarray(rows)
+        names = ("chosen", "rejected", *_BY_PAIR)
+        parts: dict[str, Any] = {
+            name: part[rows] for name in names if (part := getattr(self, name)) is not None
+        }
+        return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
 
 
-def load_pairs(
-    path: str | os.PathLike,
-    *,
-    columns: Columns | None = None,
-    features: str = "auto",
-    featuriser: str | Featuriser = "hashed",
-    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
-    skip_bad: float = 0,
-    split: str | None = None,
-    encoding: str | None = None,
-) -> Pairs:
-    """Read the preferences of a file, of a folder of files, or of a pattern such as "data/*.parquet".
-
-    The container is a name in `CONTAINERS` (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), the way in which
-    preferences are written one of `SCHEMAS`. What cannot be decided is refused, with the flag that decides it.
-
-    **Arguments:**
-
-    - `path`: the file. A `.npy` file "…chosen….npy" comes with "…rejected….npy".
-    - `columns`: which column is what, and what its labels mean, where the file does not say (`Columns`).
-    - `features`: "numeric" (`chosen_<name>`, `rejected_<name>`), "embeddings" (the same with lists of numbers),
-      "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": embeddings,
-      texts,
-      numbers, scores, the first that the file has; scores before texts in RewardBench's output.
-    - `featuriser`: what makes features of texts: a name in `FEATURISERS`, the path of a local model, or a `Featuriser`.
-    - `embeddings`: two `.npy` files of shape [N, p], read in place of the file's own features.
-    - `skip_bad`: how many rows may be unusable (below 1: which share of them) before the file is refused.
-    - `split`: which split, of a folder that has several; `encoding`: of a text file that is not in UTF-8.
-
-    **Returns:** `Pairs`.
-
-    **Raises:** FileNotFoundError; ImportError without a package that the format needs; ValueError in one sentence that
-    names the row and the column, or the flag that helps.
-
-    **Example:**
-
-    >>> import json, pathlib, tempfile
-    >>> from robust_rlhf_jax.io import load_pairs
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.jsonl")
-    >>> rows = [{"prompt": "Hi", "chosen_length": i, "rejected_length": 2} for i in range(3)]
-    >>> _ = file.write_text("\\n".join(map(json.dumps, rows)))
-    >>> load_pairs(file).differences()[:, 0].tolist()
-    [-2.0, -1.0, 0.0]
-    """
-    draft = draft_pairs(path, columns, features, embeddings, skip_bad, split, encoding)
-    return _featurised(draft, featuriser)
+def _floats(side: Any) -> Any:
+    """Features as an array of at least float32; JAX arrays stay where they are."""
+    side = side if isinstance(side, jax.Array) else np.asarray(side)
+    return side if side.dtype in (np.float32, np.float64) else side.astype(np.result_type(side, np.float32))
 
 
-def describe(
-    path: str | os.PathLike,
-    *,
-    columns: Columns | None = None,
-    features: str = "auto",
-    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
-    skip_bad: float = 0,
-    split: str | None = None,
-    encoding: str | None = None,
-) -> Description:
-    """What `load_pairs` understands of a file, with three of its pairs, without features of texts.
+def check_pairs(pairs: Pairs) -> None:
+    """Check shapes, dtypes and values of `pairs` on the host; return nothing. Traced features are taken as they are.
 
-    **Raises:** as `load_pairs`.
+    **Raises:** ValueError that names the file, if any, and the first field that is wrong.
 
     **Example:**
 
-    >>> import pathlib, tempfile
-    >>> from robust_rlhf_jax.io import describe
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
-    >>> _ = file.write_text("prompt,response_a,response_b,winner\\nHi,Hello!,What?,model_a\\nBye,No,So long,B\\n")
-    >>> found = describe(file)
-    >>> found.n_pairs, found.roles["label"]
-    (2, 'winner: words that name response_a or response_b')
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs, check_preferences
+    >>> check_preferences(Pairs(np.ones((2, 1)), np.ones((2, 1))))
+    Traceback (most recent call last):
+    ValueError: Both options of every pair have the same features, or as good as the same in float32, so no direction \
+of theta can be learnt: give pairs that differ.
     """
-    return describe_draft(draft_pairs(path, columns, features, embeddings, skip_bad, split, encoding))
+    try:
+        _check_fields(pairs)
+        if not is_traced(pairs.chosen) and not is_traced(pairs.rejected):
+            _check_features(pairs)
+    except ValueError as error:
+        raise ValueError(str(error) if pairs.path == Path("pairs") else f"{pairs.path}: {error}") from None
 
 
-def _featurised(draft: Draft, featuriser: str | Featuriser) -> Pairs:
-    path, made, numbers, names = draft.file.path, None, draft.numbers, draft.names
-    if numbers is None:
-        assert draft.texts is not None
-        made = make_featuriser(featuriser)
-        chosen, rejected = made.fit(draft.texts)
-        names = made.names
-        if not names:
+def _check_fields(pairs: Pairs) -> None:
+    for side in ("chosen", "rejected"):
+        values = getattr(pairs, side)
+        dtype, shape = getattr(values, "dtype", None) or np.asarray(values).dtype, np.shape(values)
+        if dtype.kind not in "biuf":
+            raise ValueError(f"{side} has dtype {dtype}: give an array of numbers.")
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"{side} has shape {shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
+    shapes = np.shape(pairs.chosen), np.shape(pairs.rejected)
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"chosen has shape {shapes[0]} and rejected {shapes[1]}: both must be the same [N, p]."
+        )
+    n, p = shapes[0]
+    for name in _BY_PAIR:
+        part = getattr(pairs, name)
+        if part is not None and np.shape(part) != (n,):
+            raise ValueError(f"{name} has shape {np.shape(part)}: give one for each of the {n} pairs.")
+    if len(pairs.names) != p:
+        raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
+    for name in ("weights", "strength"):
+        part = getattr(pairs, name)
+        if part is not None and not np.all((part >= 0) & np.isfinite(part)):
+            raise ValueError(f"{name} must be finite and not negative.")
+
+
+def _check_features(pairs: Pairs) -> None:
+    """Features, and what they differ by, fit into JAX's floats, and somewhere they differ."""
+    chosen, rejected = np.asarray(_floats(pairs.chosen)), np.asarray(_floats(pairs.rejected))
+    for side, values in (("chosen", chosen), ("rejected", rejected)):
+        wrong = np.argwhere(~np.isfinite(values))
+        if len(wrong):
+            at = tuple(wrong[0])
+            raise ValueError(f"{side}[{at[0]}, {at[1]}] is {values[at]}: every entry must be finite.")
+    x = np.asarray(pairs.preferred_differences())
+    float_type = jax.dtypes.canonicalize_dtype(x.dtype)
+    limits = jnp.finfo(float_type)
+    for what, values in (("chosen_", chosen), ("rejected_", rejected), ("chosen − rejected ", x)):
+        wrong = np.argwhere(np.abs(values) > float(limits.max))
+        if len(wrong):
+            at = tuple(wrong[0])
             raise ValueError(
-                f"{path}: featuriser {featuriser!r} finds nothing in which the texts differ: give others, or another "
-                "featuriser"
+                f"column {what}{pairs.names[at[1]]} is {values[at]:g} in row {pairs.rows[at[0]] + 1}, more than a "
+                f"float holds ({float(limits.max):.2g}): give the feature in a larger unit."
             )
-    else:
-        chosen, rejected = preferred_first(numbers, draft.swapped)
-    return Pairs(
-        path, draft.file.format, draft.rows, draft.file.n_rows, draft.kind, tuple(names), chosen, rejected, draft.texts,
-        draft.strength, draft.swapped, draft.raters, draft.weights, made, draft.unused, draft.bad,
-        draft.ids, draft.groups,
-        draft.mapped.schema, draft.file.source, draft.second_rows,
-        describe_draft(draft),
-    )  # fmt: skip
-
-
-__all__ = ["FEATURISERS", "Columns", "Pairs", "describe", "load_pairs"]
+    # Almost always the first block settles it, so that large data cost nothing here.
+    blocks = (x[i : i + _BLOCK] for i in range(0, len(x), _BLOCK))
+    if not any((np.abs(block) >= float(limits.tiny)).any() for block in blocks):
+        raise ValueError(
+            "Both options of every pair have the same features, or as good as the same in "
+            f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
+        )

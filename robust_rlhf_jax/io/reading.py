@@ -1,6 +1,6 @@
 """Which container a path gets, and whether the file is what its suffix says.
 
-`drafts.py` makes pairs of the table that a container gives.
+`loading.py` makes pairs of the table that a container gives.
 """
 
 import dataclasses

@@ -9,14 +9,12 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from robust_rlhf_jax.io import npz_archives
-from robust_rlhf_jax.io.drafts import draft_pairs
-from robust_rlhf_jax.io.parts import preferred_first
+from robust_rlhf_jax.io import Pairs, check_pairs, npz_archives
+from robust_rlhf_jax.io.loading import read_pairs
 
 from . import parquet
 from .data import PreferenceData
-from .float_range import check_range
-from .pairs import preferences_from_features
+from .pairs import with_table
 from .precision import lost_to_rounding
 from .validation import check_preferences
 
@@ -25,8 +23,8 @@ _REQUIRED = ("state_features", "states", "actions", "features", "labels")
 _OPTIONAL = ("reward_table", "reward_features", "planning_start", "rounding")
 
 
-def save(path: str | os.PathLike, data: PreferenceData) -> None:
-    """Write `data` to a `.npz` or `.parquet` file, bit for bit; `load` gives it back.
+def save(path: str | os.PathLike, data: PreferenceData | Pairs) -> None:
+    """Write `data` to a `.npz` or `.parquet` file, bit for bit; `load` gives it back; pairs get a table first.
 
     The file appears whole or not at all: it is written under a temporary name beside `path`, then renamed.
 
@@ -43,7 +41,7 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
     writers = {".npz": npz_archives.write_arrays, ".parquet": parquet.write_arrays}
     if path.suffix.lower() not in writers:
         raise ValueError(f"{path}: suffix {path.suffix!r} cannot be written: choose .npz or .parquet.")
-    check_preferences(data)
+    data = with_table(data)
     # Required arrays come last: a damaged archive that loses its end is then found out.
     leaves = {name: getattr(data, name) for name in _OPTIONAL + _REQUIRED}
     arrays = {name: np.asarray(leaf) for name, leaf in leaves.items() if leaf is not None}
@@ -54,12 +52,12 @@ def save(path: str | os.PathLike, data: PreferenceData) -> None:
         writers[path.suffix.lower()](file, arrays, header)
 
 
-def load(path: str | os.PathLike) -> PreferenceData:
-    """Read and check preference data: arrays that `save` wrote, or a file of numbers (schema: docs/data.md).
+def load(path: str | os.PathLike) -> PreferenceData | Pairs:
+    """Read and check preferences: arrays that `save` wrote, or a file of numbers (schema: docs/data.md).
 
-    Tables with columns `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs`
-    reads,
-    become data of horizon 1 by `preferences_from_features`. Without x64 JAX holds float64 numbers as float32.
+    Arrays of trajectories become `PreferenceData`; without x64 JAX holds float64 numbers as float32. Columns
+    `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs` reads, become `Pairs`,
+    ties and pairs of weight 0 left out.
 
     **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a
     file that is empty, corrupt, of another suffix, pickled, of a newer format, that lacks a column, or whose
@@ -78,10 +76,9 @@ def load(path: str | os.PathLike) -> PreferenceData:
     if holds_arrays(path):
         read = npz_archives.read_arrays if path.suffix.lower() == ".npz" else parquet.read_arrays
         return _assemble(path, *read(path, parquet.HEADER))
-    names, chosen, rejected = load_table(path)
-    check_range(path, names, chosen, rejected)
-    with _naming(path):
-        return preferences_from_features(chosen, rejected)
+    pairs = _read_numbers(path).decided()
+    check_pairs(pairs)
+    return pairs
 
 
 def load_table(path: str | os.PathLike) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
@@ -101,11 +98,15 @@ def load_table(path: str | os.PathLike) -> tuple[tuple[str, ...], np.ndarray, np
     >>> load_table(file)[0]
     ('price',)
     """
-    draft = draft_pairs(path)
-    if draft.numbers is None:
+    pairs = _read_numbers(path)
+    return pairs.names, np.asarray(pairs.chosen), np.asarray(pairs.rejected)
+
+
+def _read_numbers(path: str | os.PathLike) -> Pairs:
+    pairs = read_pairs(path)
+    if pairs.kind == "texts":
         raise ValueError(f"{path} holds texts: make features of them by robust_rlhf_jax.io.load_pairs.")
-    chosen, rejected = preferred_first(draft.numbers, draft.swapped)
-    return draft.names, chosen, rejected
+    return pairs
 
 
 def holds_arrays(path: Path) -> bool:

@@ -1,9 +1,11 @@
-"""Pairs of single options, described by their features, as preference data of horizon 1."""
+"""Pairs of single options, described by their features, as data of horizon 1 with a table, which planning needs."""
 
 import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
+
+from robust_rlhf_jax.io import Pairs, check_pairs
 
 from .data import PreferenceData
 from .precision import lost_to_rounding
@@ -80,6 +82,18 @@ def preferences_from_features(
     first = (signs == 1)[:, None]
     a, b = options[:, 0], options[:, 1]
     return preferences_from_options(np.where(first, b, a), np.where(first, a, b), signs)
+
+
+def with_table(data: PreferenceData | Pairs) -> PreferenceData:
+    """Checked preference data that a policy can be planned on: pairs of options get their table here.
+
+    **Raises:** ValueError as `check_preferences`.
+    """
+    if isinstance(data, Pairs):
+        check_pairs(data)
+        return preferences_from_features(data.chosen, data.rejected)
+    check_preferences(data)
+    return data
 
 
 def _stack(named):

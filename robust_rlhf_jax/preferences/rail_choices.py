@@ -3,9 +3,12 @@
 import csv
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
+
+from robust_rlhf_jax.io import Pairs
 
 from .data import PreferenceData
 from .pairs import preferences_from_options
@@ -30,11 +33,24 @@ def load_rail_choices() -> PreferenceData:
     >>> load_rail_choices().differences().shape
     (2929, 4)
     """
+    a, b, chose_b = _choices()
+    return preferences_from_options(a, b, np.where(chose_b, 1.0, -1.0))
+
+
+def rail_pairs() -> Pairs:
+    """The choices of `load_rail_choices` as pairs, B first, with who chose."""
+    a, b, chose_b = _choices()
+    x = (b - a).astype(np.float32)
+    labels = np.where(chose_b, 1.0, -1.0)
+    return Pairs.of_differences(x, labels, names=RAIL_FEATURES, raters=rail_people(), path=Path("rail"))
+
+
+def _choices():
+    """(journeys A [N, 4], journeys B [N, 4], whether B was chosen [N])."""
     rows = _rows()
     options = np.array([[[float(row[f"{f}_{o}"]) for f in RAIL_FEATURES] for o in "ab"] for row in rows])
     options = (options - options.mean(axis=(0, 1))) / options.std(axis=(0, 1))
-    labels = np.array([1.0 if row["choice"] == "B" else -1.0 for row in rows])
-    return preferences_from_options(options[:, 0], options[:, 1], labels)
+    return options[:, 0], options[:, 1], np.array([row["choice"] == "B" for row in rows])
 
 
 def rail_people() -> Int[np.ndarray, " N"]:

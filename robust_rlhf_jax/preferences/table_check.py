@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from .data import PreferenceData
 
@@ -51,17 +51,24 @@ def believed(off: Bool[Array, " N"]) -> Bool[Array, " N"]:
     return off & (jnp.mean(off) <= MOST)
 
 
+def stand_ins(off: Bool[Array, " N"]) -> Int[Array, " N"]:
+    """The pair that takes the place of each: itself, or of the mask one outside it, in order, and from the first again.
+
+    A mask of all pairs replaces nothing.
+    """
+    kept = off.shape[-1] - jnp.sum(off)
+    source = jnp.argsort(off, stable=True)[(jnp.cumsum(off) - 1) % jnp.maximum(kept, 1)]
+    return jnp.where(off & (kept > 0), source, jnp.arange(off.shape[-1]))
+
+
 @jax.jit
 def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
-    """The data with each pair of the mask replaced by a copy of one outside it: in order, and from the first again.
+    """The data with each pair of the mask replaced by a copy of one outside it (`stand_ins`).
 
     Copies, since the number of pairs is a shape: filters, fits, means and splits then work as they are, and the pairs
-    that were copied count twice. Others keep place and bits. A mask of all pairs replaces nothing.
+    that were copied count twice. Others keep place and bits.
     """
-    kept = data.n_pairs - jnp.sum(off)
-    kept_first = jnp.argsort(off, stable=True)
-    source = kept_first[(jnp.cumsum(off) - 1) % jnp.maximum(kept, 1)]
-    return data.take(jnp.where(off & (kept > 0), source, jnp.arange(data.n_pairs)))
+    return data.take(stand_ins(off))
 
 
 @jax.jit

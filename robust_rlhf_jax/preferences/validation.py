@@ -3,6 +3,7 @@
 import numpy as np
 
 from robust_rlhf_jax.checks import check_labels, is_traced
+from robust_rlhf_jax.io import Pairs, check_pairs
 
 from .data import PreferenceData
 
@@ -22,14 +23,14 @@ _BY_PAIR = ("features", "reward_features", "rounding")
 _BLOCK = 4096
 
 
-def check_preferences(data: PreferenceData) -> None:
+def check_preferences(data: PreferenceData | Pairs) -> None:
     """Check shapes, dtypes and values of `data` on the host; return nothing.
 
     Shapes must agree with the table in `PreferenceData`, reals must be finite float32 or float64, labels +1
     or −1, states < S, actions < A, and the x_n = φ(τ¹_n) − φ(τ⁰_n) finite and not all zero (else no direction of
     θ can be learnt). A planning horizon needs one θ for all steps; a planning start, which needs a planning horizon, is
     a distribution. Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted or vmapped
-    may call this.
+    may call this. Pairs are checked by `io.check_pairs`.
 
     **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
 
@@ -42,6 +43,8 @@ def check_preferences(data: PreferenceData) -> None:
     Traceback (most recent call last):
     ValueError: labels[0] is 0.0: every label must be +1 or -1 (+1 means that trajectory 1 is preferred).
     """
+    if isinstance(data, Pairs):
+        return check_pairs(data)
     _check_shapes(data)
     _check_rounding(data)
     for name in _REALS:

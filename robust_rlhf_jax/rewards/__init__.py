@@ -5,7 +5,7 @@ from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .explanations import Explanations
 from .filter_and_trim import FilteredReward, robust_reward
 from .fit import RewardFit, fit_differences, fit_with_alternative, plain_fit
-from .front_door import believed_differences, fit_data, fit_reward, group_numbers
+from .front_door import fit_data, fit_reward
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
 
@@ -18,13 +18,11 @@ __all__ = [
     "RewardFit",
     "RewardModel",
     "RobustFit",
-    "believed_differences",
     "estimate_epsilon",
     "fit_data",
     "fit_differences",
     "fit_reward",
     "fit_with_alternative",
-    "group_numbers",
     "plain_fit",
     "robust_reward",
 ]

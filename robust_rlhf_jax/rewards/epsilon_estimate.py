@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .front_door import fit_reward
@@ -35,7 +36,9 @@ class EpsilonEstimate(eqx.Module):
         return f"About {share:.1f} % of the pairs are corrupt; between {low:.1f} and {high:.1f} % may be."
 
 
-def estimate_epsilon(data: PreferenceData, *, groups: Int[np.ndarray, " N"] | None = None) -> EpsilonEstimate:
+def estimate_epsilon(
+    data: Pairs | PreferenceData, *, groups: Int[np.ndarray, " N"] | None = None
+) -> EpsilonEstimate:
     """The share of corrupt pairs that `fit_reward` finds without being told ε, with an interval.
 
     - `estimate`: the share of pairs that the rest contradicts, and at least `lower`.

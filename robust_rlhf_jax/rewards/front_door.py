@@ -2,11 +2,11 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
-from robust_rlhf_jax.preferences import PreferenceData, check_preferences
-from robust_rlhf_jax.preferences.table_check import believed, off_table
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 
 from .config import CEILING, RobustFit
 from .fit import RewardFit, fit_differences
@@ -14,7 +14,7 @@ from .model import RewardModel
 
 
 def fit_reward(
-    data: PreferenceData,
+    data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     groups: Int[np.ndarray, " N"] | None = None,
@@ -30,10 +30,11 @@ def fit_reward(
 
     **Arguments:**
 
-    - `data`: `PreferenceData` of N pairs (`load`, `preferences_from_features`, `sample_preferences`).
+    - `data`: N `Pairs` (`load`, `Pairs(chosen, rejected)`) or `PreferenceData` (`sample_preferences`).
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
-    - `groups` [N]: who labelled each pair (any values), whose labels hang together; None: each pair for itself.
+    - `groups` [N]: who labelled each pair (any values), whose labels hang together; None: those that `Pairs` know, else
+      each pair for itself.
     - `config`: every constant that decides, `RobustFit()` by default.
 
     **Returns:** `RewardModel`; `model.message` says what was found.
@@ -50,41 +51,32 @@ def fit_reward(
     >>> fit_reward(load_rail_choices(), groups=preferences.rail_people()).message
     'No evidence of corruption: maximum likelihood on all 2,929 pairs.'
     """
-    check_preferences(data)
-    dtype = data.features.dtype
+    seen = as_labelled(data, groups)
     if epsilon is not None:
         check_epsilon(epsilon)
-    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, dtype)
-    numbers = None if groups is None else group_numbers(groups, data.n_pairs)
-    found = fit_data(data, ceiling, numbers, config)
-    return reward_model(found)
+    return reward_model(
+        fit_labelled(seen, jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype), config)
+    )
 
 
-def fit_data(
-    data: PreferenceData,
-    epsilon: Float[Array, ""],
-    groups: Int[Array, " N"] | None = None,
-    config: RobustFit | None = None,
-) -> RewardFit:
-    """`fit_differences` of a data set, what the table contradicts left out. Jit- and vmap-able."""
-    x, off = believed_differences(data)
-    found = fit_differences(x, data.labels.astype(x.dtype), epsilon, groups, config)
-    gone = jnp.mean(off, dtype=x.dtype)
-    kept = jnp.where(off, 0.0, 1.0).astype(x.dtype)
+def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardFit:
+    """`fit_labelled` of a data set. Jit- and vmap-able."""
+    return fit_labelled(as_labelled(data), epsilon)
+
+
+def fit_labelled(seen: Labelled, epsilon: Float[Array, ""], config: RobustFit | None = None) -> RewardFit:
+    """`fit_differences`, what the table contradicts left out. Jit- and vmap-able."""
+    found = fit_differences(seen.believed_x, seen.labels, epsilon, seen.groups, config)
+    gone = jnp.mean(seen.off, dtype=seen.x.dtype)
+    kept = jnp.where(seen.off, 0.0, 1.0).astype(seen.x.dtype)
     return found._replace(
         weights=found.weights * kept,
         undisputed=found.undisputed * kept,
         explanations=found.explanations._replace(weights=found.explanations.weights * kept),
-        suspicion=jnp.where(off, 1.0, found.suspicion),
+        suspicion=jnp.where(seen.off, 1.0, found.suspicion),
         epsilon=found.epsilon + gone,
         interval=found.interval + gone,
     )
-
-
-def believed_differences(data: PreferenceData) -> tuple[Float[Array, "N k"], Bool[Array, " N"]]:
-    """The differences, 0 where the table contradicts a pair, and the mask of those: a row of zeros says nothing."""
-    off = believed(off_table(data))
-    return jnp.where(off[:, None], 0.0, data.differences()), off
 
 
 def reward_model(found: RewardFit) -> RewardModel:
@@ -94,14 +86,3 @@ def reward_model(found: RewardFit) -> RewardModel:
         length = np.linalg.norm(np.asarray(doubted), axis=1)
         doubted = jnp.asarray(np.asarray(doubted)[length > 0] / length[length > 0, None])
     return RewardModel(**found._replace(doubted=doubted)._asdict())
-
-
-def group_numbers(groups, n_pairs: int) -> Int[Array, " N"]:
-    """Groups of any values as numbers from 0, which `fit_differences` takes.
-
-    **Raises:** ValueError for groups of another length than `n_pairs`.
-    """
-    groups = np.asarray(groups)
-    if groups.shape != (n_pairs,):
-        raise ValueError(f"groups has shape {groups.shape}: give one group for each of the {n_pairs} pairs.")
-    return jnp.asarray(np.unique(groups, return_inverse=True)[1].astype(np.int32))

@@ -9,6 +9,7 @@ import pytest
 from text_pairs import faulty_file, made_up_fit, read
 
 pytest.importorskip("jinja2")
+from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.page import figures, render_audit
 from robust_rlhf_jax.audit.page.effects import effects
@@ -25,10 +26,8 @@ def page_of(folder, fault="label", damage=None):
         pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
     found = find(pairs, fit)
-    config = {"source": str(path), "folds": 5, "repeats": 1, "inject": 0.0, "epsilon": None}
-    record = audit_record(pairs, fit.result, found, config, 1.0)
-    rows = np.flatnonzero(~pairs.ties)
-    return render_audit(pairs, rows, fit.result, found, record, title=f"pairs{damage or ''}"), found
+    record = audit_record(str(path), pairs, fit.audit, found, AuditConfig(repeats=1), 1.0)
+    return render_audit(pairs, fit.audit, found, record, title=f"pairs{damage or ''}"), found
 
 
 def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
@@ -74,9 +73,8 @@ def test_intervals_of_effects_cover(tmp_path):
         x = x * np.where(rng.uniform(size=800) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]
         turn = np.where(np.arange(800) % 2, 1, -1)
         fit = statsmodels.LogisticRegression(C=np.inf, fit_intercept=False).fit(x * turn[:, None], turn)
-        held = type("Fit", (), {"theta": np.stack([fit.coef_[0]] * 2), "fitted": np.ones(800, bool)})
         spread = x.std(axis=0)
-        found = {e.name: e for e in effects(held, x, np.ones(800, bool), ("0", "1"))}
+        found = {e.name: e for e in effects(fit.coef_[0], x, np.ones(800, bool), ("0", "1"))}
         covered += [found[str(j)].low <= theta[j] * spread[j] <= found[str(j)].high for j in range(2)]
     assert 0.88 <= np.mean(covered) <= 1.0
 

@@ -52,6 +52,7 @@ def test_the_pairs_that_decide_are_those_on_which_the_two_differ():
 
 def test_the_page_and_the_summary_show_both(tmp_path):
     pytest.importorskip("jinja2")
+    from robust_rlhf_jax.audit.config import AuditConfig
     from robust_rlhf_jax.audit.page import render_audit
     from robust_rlhf_jax.audit.record import audit_record
 
@@ -60,14 +61,13 @@ def test_the_page_and_the_summary_show_both(tmp_path):
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
     theta = np.zeros((2, len(pairs.names)))
     theta[:, 0] = 1.0, -1.0
-    result = dataclasses.replace(fit.result, contention=TWO._replace(theta=theta))
-    fit = dataclasses.replace(fit, result=result)
+    result = dataclasses.replace(fit.audit, contention=TWO._replace(theta=theta))
+    fit = dataclasses.replace(fit, audit=result)
     found = find(pairs, fit)
     assert result.contention.sentence in found.summary.likely
-    config = {"source": str(path), "folds": 5, "repeats": 1, "inject": 0.0, "epsilon": None}
-    record = audit_record(pairs, result, found, config, 1.0)
+    record = audit_record(str(path), pairs, result, found, AuditConfig(repeats=1), 1.0)
     assert record["contention"]["rewards"][1]["probability"] == pytest.approx(0.4)
-    page = render_audit(pairs, np.flatnonzero(~pairs.ties), result, found, record, title="pairs")
+    page = render_audit(pairs, result, found, record, title="pairs")
     assert ">Two explanations</h2>" in page
     assert result.contention.sentence in page
     first = result.contention.deciding(result.differences * result.labels[:, None], 1)[0]

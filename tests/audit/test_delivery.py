@@ -194,7 +194,7 @@ def test_skipped_rows_of_arrays_stay_out_of_the_export(tmp_path):
 def test_a_folder_of_arrays_needs_a_free_name(tmp_path, arrays, name, sentence):
     (tmp_path / "taken").write_text("")
     with pytest.raises(ValueError, match=sentence):
-        Writing(export=tmp_path / name).check(arrays[1].batch.pairs, 0.0)
+        Writing(export=tmp_path / name).check(arrays[1].pairs, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +229,10 @@ def test_a_reward_head_scores_new_texts_as_it_did(tmp_path):
     head.save(tmp_path / "head.safetensors")
     again = RewardHead.load(tmp_path / "head.safetensors")
     texts = COLUMNS["prompt"], COLUMNS["chosen"]
-    expected = found.batch.pairs.chosen @ found.batch.fit.theta[1]
+    expected = found.pairs.chosen @ found.held_out.audit.robust.theta
     np.testing.assert_allclose(again.reward_texts(*texts), expected, rtol=1e-4, atol=1e-5)
     assert again.facts["kept"] == N - 2
-    assert again.names == found.batch.pairs.names
+    assert again.names == found.pairs.names
     (tmp_path / "no.safetensors").write_bytes(b"12345678")
     with pytest.raises(ValueError, match="is no reward head"):
         RewardHead.load(tmp_path / "no.safetensors")

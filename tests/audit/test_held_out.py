@@ -7,7 +7,7 @@ import pytest
 from text_pairs import faulty_file, read
 
 from robust_rlhf_jax.audit.findings import find
-from robust_rlhf_jax.audit.held_out import fitted_rows, hold_out
+from robust_rlhf_jax.audit.held_out import enough_pairs, hold_out
 from robust_rlhf_jax.audit.source import read_source
 
 
@@ -23,7 +23,7 @@ def test_ties_take_no_part(fitted):
     np.testing.assert_array_equal(fit.fitted, ~faulty)
     assert (fit.margins[faulty] == 0).all()
     np.testing.assert_allclose(fit.agreement()[faulty], 0.5)
-    assert fit.result.margins.shape == (360,)
+    assert fit.audit.robust.margins.shape == (360,)
 
 
 def test_margins_predict_labels_that_the_fits_did_not_see(fitted):
@@ -36,7 +36,7 @@ def test_margins_predict_labels_that_the_fits_did_not_see(fitted):
 def test_two_pairs_are_needed(fitted):
     pairs, *_ = fitted
     with pytest.raises(ValueError, match="0 pair to fit"):
-        fitted_rows(dataclasses.replace(pairs, weights=np.zeros(pairs.n_pairs)))
+        enough_pairs(dataclasses.replace(pairs, weights=np.zeros(pairs.n_pairs)))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_a_ceiling_is_no_quota_of_labels(rail):
     """Told ε = .1, the audit of clean choices drops nobody: only evidence flags a label."""
     pairs, _ = rail
     told = find(pairs, hold_out(pairs, 0.1, repeats=1))
-    assert told.batch.fit.result.flagged.sum() == 292
+    assert told.held_out.audit.flagged.sum() == 292
     assert not told.issues["label"].flag.any()
     assert told.summary.epsilon == 0
 
@@ -66,7 +66,7 @@ def test_a_ceiling_is_no_quota_of_labels(rail):
 @pytest.mark.slow
 def test_confident_flips_are_counted_once_whatever_was_told(rail):
     pairs, fit = rail
-    wrong = np.argsort(-(pairs.differences() @ fit.theta[0]))[:290]
+    wrong = np.argsort(-(pairs.preferred_differences() @ fit.audit.plain.theta))[:290]
     chosen, rejected = np.array(pairs.chosen), np.array(pairs.rejected)
     chosen[wrong], rejected[wrong] = rejected[wrong], chosen[wrong]
     flipped = dataclasses.replace(pairs, chosen=chosen, rejected=rejected)

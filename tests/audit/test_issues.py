@@ -59,17 +59,14 @@ def test_sides_that_part_after_what_a_trainer_sees_are_identical(tmp_path):
         chosen=[f"{'word ' * 100}{t}" for t in texts.chosen],
         rejected=[f"{'word ' * 100}{t}" for t in texts.rejected],
     )
-    cut = Batch(dataclasses.replace(batch.pairs, texts=long), batch.fit, truncate=100)
+    cut = Batch(dataclasses.replace(batch.pairs, texts=long), batch.held_out, truncate=100)
     issue = ISSUES["identical"](cut)
     assert issue.flag.all()
     assert "Cut to 100 words" in issue.explain(0)
 
 
 def numeric(x, raters=None, n_features=3):
-    names = tuple(f"f{i}" for i in range(x.shape[1]))
-    n = len(x)
-    return Pairs("x.csv", "csv", np.arange(n), n, "numeric", names, x, np.zeros_like(x), None, np.ones(n),
-                 np.zeros(n, bool), raters=raters)  # fmt: skip
+    return Pairs(x, np.zeros_like(x), raters=raters)
 
 
 def test_one_row_far_off_is_found_and_heavy_tails_are_not():
@@ -121,9 +118,10 @@ def test_a_shortcut_is_named():
 def test_no_reason_claims_certainty():
     pairs = numeric(np.random.default_rng(0).normal(size=(50, 3)))
     fit = made_up_fit(pairs, (3, 4))
-    margins = fit.result.margins.copy()
+    margins = fit.audit.robust.margins.copy()
     margins[[3, 4]] = -400.0, -0.01
-    fit = dataclasses.replace(fit, result=dataclasses.replace(fit.result, margins=margins))
+    robust = dataclasses.replace(fit.audit.robust, margins=margins)
+    fit = dataclasses.replace(fit, audit=dataclasses.replace(fit.audit, robust=robust))
     issue = ISSUES["label"](Batch(pairs, fit))
     assert "more than 99.9%" in issue.explain(3)
     assert "more than" not in issue.explain(4)
@@ -175,7 +173,7 @@ def test_an_issue_type_of_ones_own(tmp_path):
             "short", np.clip(words / 40, 0, 1), words < 20, lambda row: "It is short.", "Some are short."
         )
 
-    found = find(batch.pairs, batch.fit, extra=[short])
+    found = find(batch.pairs, batch.held_out, extra=[short])
     assert found.issues["short"].flag.any()
     assert not found.verdicts.keep[found.issues["short"].flag].any()
     with pytest.raises(ValueError, match="is there twice"):

@@ -8,7 +8,6 @@ from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.command import Writing, _deliver
 from robust_rlhf_jax.audit.findings import find
-from robust_rlhf_jax.audit.held_out import groups_of
 from robust_rlhf_jax.io import load_pairs
 
 N, RATERS = 30, ("ann", "bob", "cy")
@@ -50,8 +49,7 @@ def test_raters_of_a_pair_are_no_duplicates_and_stay_in_one_fold(path):
     issues = find(pairs, made_up_fit(pairs)).issues
     assert not issues["both_orders"].flag.any()
     assert not issues["near_duplicates"].flag.any()
-    groups = groups_of(pairs, np.arange(pairs.n_pairs))
-    assert len(np.unique(groups)) == N
+    assert len(np.unique(pairs.clusters)) == N
 
 
 def test_exports_count_the_votes_of_every_pair(path, tmp_path):

@@ -22,26 +22,28 @@ def faulty_file(folder, fault, share, n=300):
 
 def made_up_fit(pairs, wrong=(), seed=0):
     """A `HeldOut` as an audit would give it, without fitting: margins 3 for labels that are right, −3 for `wrong`."""
-    from robust_rlhf_jax.audit import AuditResult
-    from robust_rlhf_jax.audit.held_out import fitted_rows, held_out
+    from robust_rlhf_jax.audit import AuditResult, FitScores
+    from robust_rlhf_jax.audit.held_out import held_out_pairs
 
-    rows = fitted_rows(pairs)
-    n, p = len(rows), len(pairs.names)
-    margins = np.where(np.isin(rows, wrong), -3.0, 3.0)
+    decided = pairs.decided()
+    n, p = decided.n_pairs, len(pairs.names)
+    margins = np.where(np.isin(np.flatnonzero(pairs.fitted), wrong), -3.0, 3.0)
     flagged = margins < 0
     share = float(flagged.mean())
-    rng = np.random.default_rng(seed)
-    two, fits = np.zeros(2), np.zeros((1, 5, 2))
-    result = AuditResult(
-        accuracy=two + 0.9, accuracy_error=two, log_loss=two + 0.3, log_loss_error=two, gain=0.0, gain_error=0.0,
-        fold_accuracy=fits, theta=rng.normal(size=(2, p)), differences=pairs.differences()[rows], labels=np.ones(n),
-        lengths=np.ones(n), margins=margins, plain_margins=margins, left_out=np.zeros(n),
-        suspicion=np.logaddexp(0, -margins), epsilon=share, evidence=share,
-        interval=np.array([0.0, 0.2]), flagged=flagged, injected=np.zeros(n, bool), precision=np.nan,
-        recall=np.nan, average_precision=np.nan, rank=p, contention=None, status=fits.astype(int),
-        at_radius=fits.astype(bool),
+    plain, robust = (
+        FitScores(
+            accuracy=0.9, accuracy_error=0.0, log_loss=0.3, log_loss_error=0.0, fold_accuracy=np.zeros((1, 5)),
+            theta=theta, margins=margins, status=np.zeros((1, 5), int), at_radius=np.zeros((1, 5), bool),
+        )
+        for theta in np.random.default_rng(seed).normal(size=(2, p))
     )  # fmt: skip
-    return held_out(pairs, rows, result)
+    result = AuditResult(
+        plain=plain, robust=robust, gain=0.0, gain_error=0.0, differences=decided.preferred_differences(),
+        labels=np.ones(n), lengths=np.ones(n), left_out=np.zeros(n), suspicion=np.logaddexp(0, -margins),
+        epsilon=share, evidence=share, interval=np.array([0.0, 0.2]), flagged=flagged, injected=np.zeros(n, bool),
+        precision=np.nan, recall=np.nan, average_precision=np.nan, rank=p, contention=None,
+    )  # fmt: skip
+    return held_out_pairs(pairs, result)
 
 
 def read(path, **columns):

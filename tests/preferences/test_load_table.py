@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.preferences import load, load_table
+from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.preferences import load, load_table, with_table
 
 COLUMNS = {
     "person": ["ann", "bob", "cy"],
@@ -48,8 +49,13 @@ def test_reads_names_and_features(path):
     np.testing.assert_array_equal(rejected, REJECTED)
 
 
-def test_load_gives_data_of_horizon_1(path):
-    data = load(str(write(path, COLUMNS)))
+def test_load_gives_pairs_and_a_policy_gets_its_table(path):
+    pairs = load(str(write(path, COLUMNS)))
+    assert isinstance(pairs, Pairs)
+    assert pairs.names == ("price", "time")
+    np.testing.assert_array_equal(pairs.differences(), CHOSEN - REJECTED)
+    np.testing.assert_array_equal(pairs.labels, np.ones(3))
+    data = with_table(pairs)
     np.testing.assert_array_equal(data.features[:, 1, 0], CHOSEN.astype(data.features.dtype))
     np.testing.assert_array_equal(data.features[:, 0, 0], REJECTED.astype(data.features.dtype))
     np.testing.assert_array_equal(data.labels, np.ones(3))

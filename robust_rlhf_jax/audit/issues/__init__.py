@@ -1,6 +1,6 @@
 """What can be wrong with a pair: one function per issue type, and the registry.
 
-Which of them make a pair less trustworthy, and not merely uninformative: `DOUBTS` in `audit/verdicts.py`.
+Each `Issue` says itself whether it makes a pair less trustworthy, and what the label should be (`doubts`, `suggests`).
 """
 
 from collections.abc import Iterable

@@ -40,5 +40,12 @@ def both_orders(batch: Batch) -> Issue | None:
 
     what = "are the same two options with the opposite result"
     return Issue(
-        "both_orders", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop
+        "both_orders",
+        score,
+        flag,
+        explain,
+        counted(int(flag.sum()), n, what),
+        certain=True,
+        drop=drop,
+        doubts="flagged pairs",
     )

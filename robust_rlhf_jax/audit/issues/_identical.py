@@ -32,7 +32,15 @@ def _issue(score, flag, cut, batch):
 
     more = f", {int(cut.sum()):,} of them after {batch.truncate} words" if cut.any() else ""
     what = f"have identical sides{more}"
-    return Issue("identical", score, flag, explain, counted(int(flag.sum()), len(flag), what), certain=True)
+    return Issue(
+        "identical",
+        score,
+        flag,
+        explain,
+        counted(int(flag.sum()), len(flag), what),
+        certain=True,
+        suggests="tie",
+    )
 
 
 def _parting(asked: int, first: list[str], second: list[str]) -> tuple[int, int, int]:

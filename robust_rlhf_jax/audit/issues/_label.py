@@ -18,21 +18,27 @@ def label(batch: Batch) -> Issue:
     many of lowest chance as are flipped where the surest predictions fail more often than people's differences allow
     (`flips`).
     """
-    fit, n = batch.fit, batch.pairs.n_pairs
-    share, chance = max(fit.epsilon, LEAST_SHARE), fit.agreement()
-    score = np.where(fit.fitted, 1.0 - posterior(chance, share), 1.0)
-    flag = fit.contradicted.copy()
-    rest = fit.fitted & ~flag
-    count = int(fit.flips.evident * rest.sum())
+    held_out, n = batch.held_out, batch.pairs.n_pairs
+    share, chance = max(held_out.epsilon, LEAST_SHARE), held_out.agreement()
+    score = np.where(held_out.fitted, 1.0 - posterior(chance, share), 1.0)
+    flag = held_out.contradicted.copy()
+    rest = held_out.fitted & ~flag
+    count = int(held_out.flips.evident * rest.sum())
     flag[np.argsort(np.where(rest, chance, np.inf), kind="stable")[:count]] = True
-    flag &= fit.fitted & (fit.margins < 0)
+    flag &= held_out.fitted & (held_out.margins < 0)
 
     def explain(row: int) -> str:
-        left = " The fits that saw it left it out." if fit.left_out[row] > 0.5 else ""
+        left = " The fits that saw it left it out." if held_out.left_out[row] > 0.5 else ""
         doubt = 1 - chance[row]
         given = f"{doubt:.1%}" if doubt < SURE else f"more than {SURE:.1%}"
         return f"The rest of the file gives the rejected side {given}: the label looks flipped.{left}"
 
     return Issue(
-        "label", score, flag, explain, counted(int(flag.sum()), n, "have a label that the rest contradicts")
+        "label",
+        score,
+        flag,
+        explain,
+        counted(int(flag.sum()), n, "have a label that the rest contradicts"),
+        doubts="every pair",
+        suggests="rejected",
     )

@@ -28,7 +28,7 @@ def near_duplicates(batch: Batch) -> Issue | None:
     if not has_telling_sides(pairs):
         return None
     found = _near_texts(pairs.texts) if pairs.texts is not None else _near_rows(pairs)
-    n, margins = pairs.n_pairs, batch.fit.margins
+    n, margins = pairs.n_pairs, batch.held_out.margins
     score, drop, twin = np.ones(n), np.zeros(n, bool), np.full(n, -1)
     for i, j in found:
         if pairs.ties[i] or pairs.ties[j] or judged_by_several(pairs, [i, j]):
@@ -45,7 +45,14 @@ def near_duplicates(batch: Batch) -> Issue | None:
 
     what = "nearly repeat another pair with the opposite result"
     return Issue(
-        "near_duplicates", score, flag, explain, counted(int(flag.sum()), n, what), certain=True, drop=drop
+        "near_duplicates",
+        score,
+        flag,
+        explain,
+        counted(int(flag.sum()), n, what),
+        certain=True,
+        drop=drop,
+        doubts="flagged pairs",
     )
 
 

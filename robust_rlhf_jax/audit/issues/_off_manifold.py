@@ -42,7 +42,15 @@ def off_manifold(batch: Batch) -> Issue:
         return f"Its features lie {typical[row]:.3g} times as far out as a typical pair's: planted or broken."
 
     n = pairs.n_pairs
-    return Issue("off_manifold", score, flag, explain, counted(int(flag.sum()), n, "lie far off all others"))
+    return Issue(
+        "off_manifold",
+        score,
+        flag,
+        explain,
+        counted(int(flag.sum()), n, "lie far off all others"),
+        doubts="flagged pairs",
+        suggests="none",
+    )
 
 
 def _side_distances(chosen, rejected):

@@ -55,16 +55,16 @@ def rater(batch: Batch) -> Issue | None:
         )
 
     summary = f"{len(bad)} of {len(raters)} raters are at odds with the rest, on {int(flag.sum()):,} pairs."
-    return Issue("rater", score, flag, explain, summary, drop=np.zeros(len(mine), bool))
+    return Issue("rater", score, flag, explain, summary, drop=np.zeros(len(mine), bool), weighs=True)
 
 
 def measure_raters(batch: Batch) -> list[Rater]:
     """All raters of the file, least reliable first; pairs without a margin do not count."""
-    pairs, fit = batch.pairs, batch.fit
+    pairs, held_out = batch.pairs, batch.held_out
     assert pairs.raters is not None
     names, of = np.unique(pairs.raters, return_inverse=True)
-    strength = 2.0 * fit.agreement() - 1.0
-    found = [_measure(str(name), strength[(of == i) & fit.fitted]) for i, name in enumerate(names)]
+    strength = 2.0 * held_out.agreement() - 1.0
+    found = [_measure(str(name), strength[(of == i) & held_out.fitted]) for i, name in enumerate(names)]
     judged = max(sum(r.pairs >= FEWEST for r in found), 1)
     most = max(DEVIATIONS, NormalDist().inv_cdf(1.0 - FALSE_ALARM / judged))
     found = [r._replace(flagged=r.pairs >= FEWEST and r.deviations > most) for r in found]

@@ -1,6 +1,7 @@
 """One feature, or the position, that explains the labels as well as everything together."""
 
 import numpy as np
+from scipy.special import expit
 
 from .base import Batch, Issue, counted
 
@@ -17,15 +18,15 @@ def shortcut(batch: Batch) -> Issue | None:
     often as the held-out prediction from all features is right; or a side of the file that is chosen as often.
     Flagged: pairs that follow it against the other features. They are not dropped: a habit is no lie.
     """
-    pairs, fit = batch.pairs, batch.fit
-    x = np.asarray(pairs.differences(), np.float64)
-    rows, n = fit.fitted, pairs.n_pairs
-    right = float(np.mean(fit.margins[rows] > 0)) if rows.any() else 0.0
-    name, share, signs, part = _strongest(pairs, fit, x, rows)
+    pairs, held_out = batch.pairs, batch.held_out
+    x = np.asarray(pairs.preferred_differences(), np.float64)
+    rows, n = held_out.fitted, pairs.n_pairs
+    right = float(np.mean(held_out.margins[rows] > 0)) if rows.any() else 0.0
+    name, share, signs, part = _strongest(pairs, held_out, x, rows)
     found = share >= FOLLOWED and share >= right - BETTER
-    rest = fit.margins - part
+    rest = held_out.margins - part
     against = rows & (signs > 0) & (rest < 0)
-    score = np.where(found & against, 1.0 / (1.0 + np.exp(np.clip(-rest, 0.0, 40.0))), 1.0)
+    score = np.where(found & against, expit(rest), 1.0)
     flag = np.zeros(n, bool) | (found & against)
     if found:
         summary = (
@@ -38,12 +39,12 @@ def shortcut(batch: Batch) -> Issue | None:
         )
 
     def explain(row: int) -> str:
-        return f"The label follows {name}; the other features give the rejected side {1 - _sigmoid(rest[row]):.0%}."
+        return f"The label follows {name}; the other features give the rejected side {expit(-rest[row]):.0%}."
 
     return Issue("shortcut", np.clip(score, 0.0, 1.0), flag, explain, summary, drop=np.zeros(n, bool))
 
 
-def _strongest(pairs, fit, x, rows):
+def _strongest(pairs, held_out, x, rows):
     """(name, share of labels that follow it, sign by which each pair does, its part of the margin)."""
     wins = x[rows] > 0
     differ = x[rows] != 0
@@ -58,7 +59,7 @@ def _strongest(pairs, fit, x, rows):
         f"{words} {pairs.names[j]}",
         float(max(larger[j], 1 - larger[j])),
         way * np.sign(x[:, j]),
-        fit.theta[1][j] * x[:, j],
+        held_out.audit.robust.theta[j] * x[:, j],
     )
     second = float(np.mean(pairs.swapped[rows])) if rows.any() else 0.5
     if 0 < second < 1 and max(second, 1 - second) > best[1]:
@@ -66,7 +67,3 @@ def _strongest(pairs, fit, x, rows):
         name = "the second place" if second > 0.5 else "the first place"
         return name, max(second, 1 - second), way * np.where(pairs.swapped, 1.0, -1.0), np.zeros(len(x))
     return best
-
-
-def _sigmoid(value):
-    return 1.0 / (1.0 + np.exp(-np.clip(value, -40.0, 40.0)))

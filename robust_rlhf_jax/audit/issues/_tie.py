@@ -14,4 +14,6 @@ def tie(batch: Batch) -> Issue:
     flag = batch.pairs.ties
     score = np.clip(strength / max(float(strength.max()), 1e-300), 0.0, 1.0) if strength.any() else strength
     what = counted(int(flag.sum()), len(flag), "are ties")
-    return Issue("tie", score, flag, lambda row: "The file calls it a tie.", what, certain=True)
+    return Issue(
+        "tie", score, flag, lambda row: "The file calls it a tie.", what, certain=True, suggests="tie"
+    )

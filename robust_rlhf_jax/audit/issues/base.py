@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,10 +17,10 @@ TRUNCATED_AT = 512
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """`pairs` as read; `fit`: what fits say that did not see a pair; `truncate`: words that a trainer keeps."""
+    """`pairs` as read; `held_out`: what fits say that did not see a pair; `truncate`: words that a trainer keeps."""
 
     pairs: Pairs
-    fit: HeldOut
+    held_out: HeldOut
     truncate: int = TRUNCATED_AT
 
 
@@ -37,6 +37,9 @@ class Issue:
     | `certain` | | whether flags are facts of the file, not judgements of a fit |
     | `drop` | [N] or None | which pairs a cleaned copy leaves out; None: those flagged |
     | `summary` | | one sentence on the file |
+    | `doubts` | | the pairs whose suspicion is at least 1 − score; "": none, since they merely teach nothing |
+    | `suggests` | | what the label of flagged pairs is to be: "rejected" (flipped), "tie", "none"; "": as it is |
+    | `weighs` | | whether the exported weight of flagged pairs is multiplied by the score |
     """
 
     name: str
@@ -46,6 +49,9 @@ class Issue:
     summary: str
     certain: bool = False
     drop: Bool[np.ndarray, " N"] | None = None
+    doubts: Literal["every pair", "flagged pairs", ""] = ""
+    suggests: Literal["rejected", "tie", "none", ""] = ""
+    weighs: bool = False
 
     @property
     def dropped(self) -> Bool[np.ndarray, " N"]:
@@ -68,10 +74,6 @@ class IssueType(Protocol):
     """batch → `Issue`, or None where the file cannot have it (no texts, no raters)."""
 
     def __call__(self, batch: Batch) -> Issue | None: ...
-
-
-def nothing(n: int) -> Bool[np.ndarray, " N"]:
-    return np.zeros(n, bool)
 
 
 def counted(count: int, of: int, what: str) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from robust_rlhf_jax.io import Pairs
 
@@ -13,8 +14,8 @@ from .one_pair import largest_differences, texts_of
 FEATURES, DECIDING = 10, 8
 
 
-def contended(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any] | None:
-    """What the template shows of `result.contention`; None where no two rewards contend."""
+def contended(pairs: Pairs, result: AuditResult) -> dict[str, Any] | None:
+    """What the template shows of `result.contention`, an audit of `pairs`; None where no two rewards contend."""
     found = result.contention
     if found is None:
         return None
@@ -25,22 +26,20 @@ def contended(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any] | None:
     return {
         "sentence": found.sentence,
         "fits": found.fits,
-        "of": result.status[..., 1].size,
+        "of": result.robust.status.size,
         "probability": found.probability,
         "needed": found.needed,
         "agrees": (margins > 0).mean(axis=0),
         "apart": float((margins[:, 0] * margins[:, 1] < 0).mean()),
         "features": [(pairs.names[j], *map(float, worth[:, j])) for j in order],
-        "deciding": [
-            _deciding(pairs, int(rows[n]), margins[n]) for n in found.deciding(chosen_first, DECIDING)
-        ],
+        "deciding": [_deciding(pairs, int(n), margins[n]) for n in found.deciding(chosen_first, DECIDING)],
     }
 
 
 def _deciding(pairs: Pairs, i: int, margins) -> dict[str, Any]:
     return {
         "row": int(pairs.rows[i]) + 1,
-        "chances": 1.0 / (1.0 + np.exp(-np.clip(margins, -40, 40))),
+        "chances": expit(margins),
         "texts": texts_of(pairs, i),
         "features": None if pairs.texts is not None else largest_differences(pairs, i),
     }

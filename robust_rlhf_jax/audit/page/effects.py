@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-
-from ..held_out import HeldOut
+from scipy.special import expit
 
 
 class Effect(NamedTuple):
@@ -20,21 +19,20 @@ class Effect(NamedTuple):
 
 
 def effects(
-    fit: HeldOut, x: np.ndarray, keep: np.ndarray, names: tuple[str, ...], most: int = 20
+    theta: np.ndarray, x: np.ndarray, rows: np.ndarray, names: tuple[str, ...], most: int = 20
 ) -> list[Effect]:
-    """The `most` largest effects, by the sandwich covariance H⁻¹JH⁻¹ at the robust θ over the pairs that are kept.
+    """The `most` largest effects, by the sandwich covariance H⁻¹JH⁻¹ at the robust θ over the pairs of the mask `rows`.
 
     `x` [N, p]: chosen − rejected; H = Σ P(1 − P)xxᵀ, J = Σ r²xxᵀ, r = 1 − P (White 1982).
     """
-    rows = keep & fit.fitted
     spread = x[rows].std(axis=0) if rows.any() else np.ones(x.shape[1])
     known = spread > 0
     z = x[rows][:, known] / spread[known]
-    p = 1.0 / (1.0 + np.exp(-np.clip(z @ (fit.theta[1][known] * spread[known]), -40, 40)))
+    p = expit(z @ (theta[known] * spread[known]))
     bread = np.linalg.pinv(z.T @ (z * (p * (1 - p))[:, None]), hermitian=True)
     meat = z.T @ (z * ((1 - p) ** 2)[:, None])
     error = np.sqrt(np.maximum(np.diag(bread @ meat @ bread), 0.0))
-    value = (fit.theta[1] * spread)[known]
+    value = (theta * spread)[known]
     order = np.argsort(-np.abs(value), kind="stable")[:most]
     low, high = value - 1.96 * error, value + 1.96 * error
     widest = max(np.abs(np.concatenate([low[order], high[order]])).max(initial=0), 1e-9)

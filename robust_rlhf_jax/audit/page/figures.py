@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 320, 220, 40, 18, 8, 34
 BINS, MOST_MARGIN = 10, 6.0
@@ -30,7 +31,7 @@ class Bar(NamedTuple):
 
 def reliability(margins: np.ndarray) -> Curve:
     """Share of pairs in which the predicted side won, against how sure the prediction was (½ to 1)."""
-    sure = 1.0 / (1.0 + np.exp(-np.clip(np.abs(margins), 0, 40)))
+    sure = expit(np.abs(margins))
     right = (margins > 0) + 0.5 * (margins == 0)
     cell = np.minimum(((sure - 0.5) * 2 * BINS).astype(int), BINS - 1)
     points, cells = [], []

@@ -22,9 +22,9 @@ MOST_ROWS = 50_000
 
 
 def render_audit(
-    pairs: Pairs, rows, result: AuditResult, findings: Findings | None, record: dict[str, Any], title: str
+    pairs: Pairs, result: AuditResult, findings: Findings | None, record: dict[str, Any], title: str
 ) -> str:
-    """One self-contained HTML page; every text of the file is escaped, and cut where it is long.
+    """One self-contained HTML page: `result` is the audit of `pairs.decided()`; every text is escaped, long ones cut.
 
     **Raises:** ImportError without the extra `cli`.
     """
@@ -43,12 +43,12 @@ def render_audit(
         record=record,
         figures=figures,
         curves={
-            "plain": figures.reliability(result.plain_margins),
-            "robust": figures.reliability(result.margins),
+            "plain": figures.reliability(result.plain.margins),
+            "robust": figures.reliability(result.robust.margins),
         },
-        bars=figures.margin_bars(result.margins),
-        flips=_flips(pairs, rows, result),
-        contention=contended(pairs, rows, result),
+        bars=figures.margin_bars(result.robust.margins),
+        flips=_flips(pairs.decided(), result),
+        contention=contended(pairs.decided(), result),
         findings=findings,
         **_of_file(findings),
     )
@@ -63,36 +63,35 @@ def shown(text: str) -> str:
 def _of_file(findings: Findings | None) -> dict[str, Any]:
     if findings is None:
         return {"worst": [], "raters": [], "effects": []}
-    pairs = findings.batch.pairs
-    some = np.arange(min(pairs.n_pairs, MOST_ROWS))
+    pairs = findings.pairs
     return {
         "worst": [_card(findings, int(i)) for i in findings.worst()[:WORST]],
         "raters": [] if pairs.raters is None else measure_raters(findings.batch)[:RATERS],
-        "effects": _effects(findings, some),
+        "effects": _effects(findings),
     }
 
 
-def _effects(findings: Findings, some):
-    fit, pairs = findings.batch.fit, findings.batch.pairs
-    keep = np.zeros(pairs.n_pairs, bool)
-    keep[some] = findings.verdicts.keep[some]
-    x = np.asarray(pairs.differences(), np.float64)
+def _effects(findings: Findings):
+    pairs, held_out = findings.pairs, findings.held_out
+    rows = findings.verdicts.keep & held_out.fitted & (np.arange(pairs.n_pairs) < MOST_ROWS)
+    x = np.asarray(pairs.preferred_differences(), np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            return [e for e in effects(fit, x, keep, pairs.names) if np.isfinite([e.low, e.high]).all()]
+            found = effects(held_out.audit.robust.theta, x, rows, pairs.names)
         except np.linalg.LinAlgError:
             return []
+    return [e for e in found if np.isfinite([e.low, e.high]).all()]
 
 
 def _card(findings: Findings, i: int) -> dict[str, Any]:
-    pairs, fit = findings.batch.pairs, findings.batch.fit
+    pairs = findings.pairs
     issues = [name for name, issue in findings.issues.items() if issue.flag[i]]
     return {
         "row": int(pairs.rows[i]) + 1,
         "suspicion": float(findings.verdicts.suspicion[i]),
         "kept": bool(findings.verdicts.keep[i]),
         "suggested": findings.verdicts.suggested_label[i],
-        "margin": float(fit.margins[i]),
+        "margin": float(findings.held_out.margins[i]),
         "issues": issues,
         "reason": findings.reason(i),
         "rater": None if pairs.raters is None else str(pairs.raters[i]),
@@ -101,17 +100,17 @@ def _card(findings: Findings, i: int) -> dict[str, Any]:
     }
 
 
-def _flips(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any]:
+def _flips(pairs: Pairs, result: AuditResult) -> dict[str, Any]:
     """Held-out pairs on which the plain and the robust fit disagree."""
-    differ = np.sign(result.plain_margins) != np.sign(result.margins)
-    order = np.argsort(-np.abs(result.plain_margins - result.margins), kind="stable")
-    chosen = [int(i) for i in order if differ[i]][:FLIPS]
+    plain, robust = result.plain.margins, result.robust.margins
+    differ = np.sign(plain) != np.sign(robust)
+    order = np.argsort(-np.abs(plain - robust), kind="stable")
     return {
         "count": int(differ.sum()),
         "of": len(differ),
-        "right": int((differ & (result.margins > 0)).sum()),
+        "right": int((differ & (robust > 0)).sum()),
         "rows": [
-            {"row": int(pairs.rows[rows[i]]) + 1, "plain": float(result.plain_margins[i]),
-             "robust": float(result.margins[i])} for i in chosen
+            {"row": int(pairs.rows[i]) + 1, "plain": float(plain[i]), "robust": float(robust[i])}
+            for i in order[differ[order]][:FLIPS]
         ],
-    }  # fmt: skip
+    }

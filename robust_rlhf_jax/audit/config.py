@@ -1,0 +1,143 @@
+"""What an audit is told: how to fit (`AuditConfig`), how to read (`Reading`), where to write (`Writing`)."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Literal
+
+from robust_rlhf_jax.io import Columns, Pairs
+from robust_rlhf_jax.io.exports import check_export
+
+from .fail_if import parse_threshold
+from .fits import DEFAULT_FIT
+from .issues import TRUNCATED_AT
+
+DEFAULT_EPSILON = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditConfig:
+    """What is fitted, and how often.
+
+    Args:
+        epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
+        inject: corrupt this known fraction of the labels first, and report precision and recall.
+        injection: which labels to flip: the most confident ones or random ones.
+        estimator: the robust fit; see docs/audit.md for the choices and what they measured.
+        folds: parts of the cross-validation.
+        repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
+        seed: of parts and injection.
+        featuriser: how texts become features: hashed, format, or the folder of a local model.
+        truncate: words of prompt and response that a trainer keeps.
+    """
+
+    epsilon: float | None = None
+    inject: float = 0.0
+    injection: Literal["flip_confident", "flip_random"] = "flip_confident"
+    estimator: str = DEFAULT_FIT
+    folds: int = 5
+    repeats: int | None = None
+    seed: int = 0
+    featuriser: str = "hashed"
+    truncate: int = TRUNCATED_AT
+
+    def settled(self, usual_repeats: int) -> "AuditConfig":
+        """With what is not given: the repeats that are usual, and for estimators that need ε the share injected."""
+        epsilon = self.epsilon
+        if epsilon is None and self.estimator != DEFAULT_FIT:
+            epsilon = self.inject or DEFAULT_EPSILON
+        repeats = usual_repeats if self.repeats is None else self.repeats
+        return dataclasses.replace(self, epsilon=epsilon, repeats=repeats)
+
+    def fitting(self) -> dict[str, Any]:
+        """The arguments of `audit`."""
+        names = ("epsilon", "inject", "injection", "estimator", "folds", "repeats")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How a preference file is read.
+
+    Args:
+        chosen: column of the preferred side, or of the first side where a label decides.
+        rejected: column of the other side.
+        prompt: column of the prompt.
+        label: column that says which side won; "none" if the first side always won.
+        first_is: the label that means the first side, where words do not tell.
+        rater: column of who labelled each pair.
+        weight: column of how much each pair counts.
+        tie: column that says whether a pair is a tie.
+        pair_id: column that names the pair; several rows of one are judgements of several raters.
+        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
+        tie_is: the label that means a tie, where words do not tell.
+        ranking: whether a list called ranking holds the rank of each answer or the answers in order.
+        features: what features are made of.
+        embeddings: two .npy files, chosen and rejected, to be used as features.
+        skip_bad: unusable rows to go on without: a count, or below 1 a share.
+        split: which split of a data set that has several.
+        encoding: of a text file that is not in UTF-8.
+    """
+
+    chosen: str | None = None
+    rejected: str | None = None
+    prompt: str | None = None
+    label: str | None = None
+    first_is: str | None = None
+    rater: str | None = None
+    weight: str | None = None
+    tie: str | None = None
+    pair_id: str | None = None
+    scale: tuple[float, float] | None = None
+    tie_is: str | None = None
+    ranking: Literal["ranks", "order"] | None = None
+    features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto"
+    embeddings: tuple[Path, Path] | None = None
+    skip_bad: float = 0
+    split: str | None = None
+    encoding: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `load_pairs` and `describe`."""
+        given = dict(vars(self))
+        named = {"id": given.pop("pair_id")}
+        named |= {f.name: given.pop(f.name) for f in dataclasses.fields(Columns) if f.name in given}
+        return {"columns": Columns(**named), **given}
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing:
+    """Where results go.
+
+    Args:
+        out: folder for audit.html, suspects.csv, audit.json and suspicion.png.
+        export: write the file back with suspicion, keep, suggested_label, weight and margin.
+        clean: write the file back without the pairs to drop.
+        head: write the reward as .safetensors.
+        fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
+    """
+
+    out: Path | None = None
+    export: Path | None = None
+    clean: Path | None = None
+    head: Path | None = None
+    fail_if: tuple[str, ...] = ()
+
+    def check(self, pairs: Pairs, inject: float) -> None:
+        """**Raises:** ValueError for what cannot be written, before any work."""
+        for condition in self.fail_if:
+            parse_threshold(condition)
+        for option, path in (("--export", self.export), ("--clean", self.clean)):
+            if path is not None:
+                check_export(pairs, path, option)
+        if self.head is not None and self.head.suffix != ".safetensors":
+            raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
+        if self.head is not None and not self.head.absolute().parent.is_dir():
+            raise ValueError(
+                f"--head {self.head}: the folder {self.head.parent} does not exist: make it first."
+            )
+        if self.export and self.clean and self.export.resolve() == self.clean.resolve():
+            raise ValueError(f"--export and --clean both name {self.export}: give two names.")
+        if inject and (self.export or self.clean or self.head or self.fail_if):
+            raise ValueError(
+                f"inject={inject} corrupts labels on purpose: leave --export, --clean, --head and --fail-if out."
+            )

@@ -1,0 +1,202 @@
+"""From a file to `Pairs`: read its rows, know what its columns mean, take its cells, make features of its texts."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .bad_cells import BadCell, usable_rows
+from .columns import Columns
+from .containers.array_files import nonfinite_cells, npy_pair
+from .descriptions import Description, describe_pairs
+from .featurisers import Featuriser, make_featuriser
+from .pairs import Pairs
+from .parts import (
+    groups_of,
+    ids_of,
+    numbers_of,
+    other_pairs_of_an_id,
+    people_of,
+    preferred_first,
+    strengths,
+    texts_of,
+    turned,
+    unused_columns,
+)
+from .reading import read_table
+from .schemas import map_table
+from .schemas.numbers import NoSides, choose_kind
+from .table import Table
+
+
+def load_pairs(
+    path: str | os.PathLike,
+    *,
+    columns: Columns | None = None,
+    features: str = "auto",
+    featuriser: str | Featuriser = "hashed",
+    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
+    skip_bad: float = 0,
+    split: str | None = None,
+    encoding: str | None = None,
+) -> Pairs:
+    """Read the preferences of a file, of a folder of files, or of a pattern such as "data/*.parquet".
+
+    The container is a name in `CONTAINERS` (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), the way in which
+    preferences are written one of `SCHEMAS`. What cannot be decided is refused, with the flag that decides it.
+
+    **Arguments:**
+
+    - `path`: the file. A `.npy` file "…chosen….npy" comes with "…rejected….npy".
+    - `columns`: which column is what, and what its labels mean, where the file does not say (`Columns`).
+    - `features`: "numeric" (`chosen_<name>`, `rejected_<name>`), "embeddings" (the same with lists of numbers),
+      "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": embeddings,
+      texts, numbers, scores, the first that the file has; scores before texts in RewardBench's output.
+    - `featuriser`: what makes features of texts: a name in `FEATURISERS`, the path of a local model, or a `Featuriser`.
+    - `embeddings`: two `.npy` files of shape [N, p], read in place of the file's own features.
+    - `skip_bad`: how many rows may be unusable (below 1: which share of them) before the file is refused.
+    - `split`: which split, of a folder that has several; `encoding`: of a text file that is not in UTF-8.
+
+    **Returns:** `Pairs`.
+
+    **Raises:** FileNotFoundError; ImportError without a package that the format needs; ValueError in one sentence that
+    names the row and the column, or the flag that helps.
+
+    **Example:**
+
+    >>> import json, pathlib, tempfile
+    >>> from robust_rlhf_jax.io import load_pairs
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.jsonl")
+    >>> rows = [{"prompt": "Hi", "chosen_length": i, "rejected_length": 2} for i in range(3)]
+    >>> _ = file.write_text("\\n".join(map(json.dumps, rows)))
+    >>> load_pairs(file).differences()[:, 0].tolist()
+    [-2.0, -1.0, 0.0]
+    """
+    return featurised(read_pairs(path, columns, features, embeddings, skip_bad, split, encoding), featuriser)
+
+
+def describe(path: str | os.PathLike, **reading: Any) -> Description:
+    """What `load_pairs` understands of a file, with three of its pairs, without features of texts.
+
+    **Arguments:** `reading`: as of `load_pairs`, less `featuriser`.
+
+    **Raises:** as `load_pairs`.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import describe
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("prompt,response_a,response_b,winner\\nHi,Hello!,What?,model_a\\nBye,No,So long,B\\n")
+    >>> found = describe(file)
+    >>> found.n_pairs, found.roles["label"]
+    (2, 'winner: words that name response_a or response_b')
+    """
+    found = read_pairs(path, **reading).description
+    assert found is not None
+    return found
+
+
+def read_pairs(
+    path: str | os.PathLike,
+    columns: Columns | None = None,
+    features: str = "auto",
+    embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
+    skip_bad: float = 0,
+    split: str | None = None,
+    encoding: str | None = None,
+) -> Pairs:
+    """What `load_pairs` reads, without features of texts: [N, 0].
+
+    **Raises:** as `load_pairs`.
+    """
+    path = Path(path)
+    if not 0 <= skip_bad < np.inf:
+        raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
+    partner = embeddings[1] if embeddings is not None and path.suffix.lower() == ".npy" else None
+    table = read_table(path, split=split, encoding=encoding, partner=partner)
+    try:
+        return _pairs_of(table, columns or Columns(), features, None if partner else embeddings, skip_bad)
+    except NoSides:
+        raise ValueError(
+            f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
+            f"rejected, or name the columns of the sides by --chosen and --rejected (there are {_listed(table)})."
+        ) from None
+    except ValueError as error:
+        text = str(error)
+        text = text if text.startswith(str(path)) else f"{path}: {text}"
+        raise ValueError(text if text.endswith(".") else f"{text}.") from None
+
+
+def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: float) -> Pairs:
+    mapped = map_table(file, asked)
+    table, roles = mapped.table, mapped.roles
+    sides = None if roles.text is None else (roles.text[1], roles.text[2])
+    kind = "embeddings" if embeddings else choose_kind(roles.numbers, sides, kind)
+    bad = list(table.bad)
+    strength, more = strengths(table, roles)
+    bad += more
+    texts, more = texts_of(table, roles)
+    bad += more
+    numbers, names = None, ()
+    if embeddings:
+        numbers = npy_pair(Path(embeddings[0]), Path(embeddings[1]), table.n_rows)
+        bad += nonfinite_cells(numbers, [str(name) for name in embeddings])
+        names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
+    elif kind != "texts":
+        numbers, names, more = numbers_of(table, roles.numbers[kind])
+        bad += more
+    raters, weights, more = people_of(table, roles)
+    ids = ids_of(table, roles)
+    bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.id is not None)
+    kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.origin)
+    groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
+    swapped = strength[kept] < 0
+    raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
+    texts = None if texts is None else turned(texts.take(kept), swapped)
+    if numbers is None:
+        chosen = rejected = np.zeros((len(kept), 0))
+    else:
+        # Where all rows are kept and none is turned, they stay memory-mapped.
+        every = len(kept) == table.n_rows
+        chosen, rejected = preferred_first(
+            numbers if every else (numbers[0][kept], numbers[1][kept]), swapped
+        )
+    usable = set(kept.tolist())
+    pairs = Pairs(
+        chosen, rejected, swapped=swapped, strength=np.abs(strength[kept]), names=tuple(names), raters=raters,
+        weights=weights, ids=ids, groups=groups, texts=texts, kind=kind, path=file.path, format=file.format,
+        schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
+        second_rows=None if mapped.second is None else mapped.second[kept], source=file.source,
+        unused=unused_columns(file, table, roles, kind, mapped.used), bad=_in_file(bad, usable, mapped.origin),
+    )  # fmt: skip
+    return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
+
+
+def _in_file(bad: list[BadCell], usable: set[int], origin) -> tuple[BadCell, ...]:
+    """The cells of rows that were skipped, by the file's rows."""
+    skipped = (cell for cell in bad if cell.row not in usable)
+    return tuple(cell if origin is None else cell._replace(row=int(origin[cell.row])) for cell in skipped)
+
+
+def _listed(table: Table) -> str:
+    return ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
+
+
+def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:
+    """The pairs with features of their texts, where the features are to be made of those."""
+    if pairs.kind != "texts":
+        return pairs
+    assert pairs.texts is not None
+    made = make_featuriser(featuriser)
+    chosen, rejected = made.fit(pairs.texts)
+    if not made.names:
+        raise ValueError(
+            f"{pairs.path}: featuriser {featuriser!r} finds nothing in which the texts differ: give others, or another "
+            "featuriser"
+        )
+    return dataclasses.replace(
+        pairs, chosen=chosen, rejected=rejected, names=tuple(made.names), featuriser=made
+    )

@@ -1,0 +1,67 @@
+"""What a fit sees of any preferences: differences and labels as arrays. Nothing else turns data into these."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.io import Pairs
+
+from .data import PreferenceData
+from .table_check import believed, off_table
+from .validation import check_preferences
+
+
+class Labelled(NamedTuple):
+    """`x` [N, k]: P(label o_n) = σ(o_nθᵀx_n); `labels` [N], ±1; `off` [N]: pairs that a table contradicts; `groups`
+    [N]: whose labels hang together, as numbers from 0, or None.
+    """
+
+    x: Float[Array, "N k"]
+    labels: Float[Array, " N"]
+    off: Bool[Array, " N"]
+    groups: Int[Array, " N"] | None
+
+    @property
+    def believed_x(self) -> Float[Array, "N k"]:
+        """x, 0 where a table contradicts the pair: a row of zeros says nothing about any reward."""
+        return jnp.where(self.off[:, None], 0.0, self.x)
+
+
+def as_labelled(
+    data: Pairs | PreferenceData, groups: Int[np.ndarray, " N"] | None = None, *, ask_table: bool = True
+) -> Labelled:
+    """Checked arrays of `data`. Jit- and vmap-able.
+
+    **Arguments:** `groups`: None for those that `Pairs` know; trajectories know none. `ask_table`: false for `off`
+    nowhere.
+
+    **Raises:** ValueError as `check_preferences`, for ties and pairs of weight 0, and for groups of another length.
+    """
+    check_preferences(data)
+    if isinstance(data, Pairs):
+        if not data.fitted.all():
+            raise ValueError(
+                f"{data.path} has {int((~data.fitted).sum())} ties or pairs of weight 0, which say nothing: give "
+                "pairs.decided()."
+            )
+        x = jnp.asarray(data.preferred_differences())
+        labels, off = jnp.ones(len(x), x.dtype), jnp.zeros(len(x), bool)
+        groups = data.clusters if groups is None else groups
+    else:
+        x = data.differences()
+        labels = data.labels.astype(x.dtype)
+        off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
+    return Labelled(x, labels, off, None if groups is None else group_numbers(groups, data.n_pairs))
+
+
+def group_numbers(groups, n_pairs: int) -> Int[Array, " N"]:
+    """Groups of any values as numbers from 0, which fits take.
+
+    **Raises:** ValueError for groups of another length than `n_pairs`.
+    """
+    groups = np.asarray(groups)
+    if groups.shape != (n_pairs,):
+        raise ValueError(f"groups has shape {groups.shape}: give one group for each of the {n_pairs} pairs.")
+    return jnp.asarray(np.unique(groups, return_inverse=True)[1].astype(np.int32))

@@ -1,0 +1,114 @@
+"""One type for pairs: what it derives, what is refused, and that fits see the same as of trajectories."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, preferences_from_features, robust_policy
+from robust_rlhf_jax.audit import audit, flag, suspicion_scores
+from robust_rlhf_jax.io import check_pairs
+from robust_rlhf_jax.preferences import as_labelled, with_table
+
+N, P = 120, 3
+
+
+def made(seed=0, **fields):
+    """Pairs of which a tenth are labelled against θ."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(N, P))
+    x *= np.sign(x @ [2.0, -1.0, 0.5])[:, None]
+    x[:12] *= -1
+    rejected = rng.normal(size=(N, P)).round(2)
+    return Pairs(rejected + x, rejected, **fields)
+
+
+def test_both_kinds_of_data_give_the_same_fit_flags_and_audit():
+    pairs = made()
+    data = preferences_from_features(pairs.chosen, pairs.rejected)
+    one, other = fit_reward(pairs, 0.1), fit_reward(data, 0.1)
+    np.testing.assert_allclose(one.theta, other.theta, rtol=1e-4)
+    np.testing.assert_allclose(one.suspicion, other.suspicion, atol=1e-4)
+    np.testing.assert_allclose(estimate_epsilon(pairs).upper, estimate_epsilon(data).upper, atol=1e-5)
+    np.testing.assert_array_equal(flag(pairs, 0.1), flag(data, 0.1))
+    given = {"estimator": "filtered", "ask_table": False}
+    scores = [suspicion_scores(d, 0.1, **given) for d in (pairs, data)]
+    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
+    found = [audit(jax.random.key(0), d, folds=2, repeats=1).suspicion for d in (pairs, data)]
+    np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-4)
+
+
+def test_a_policy_is_planned_from_pairs_as_from_their_table():
+    pairs = made()
+    one, other = (robust_policy(jax.random.key(0), d, 0.1) for d in (pairs, with_table(pairs)))
+    np.testing.assert_array_equal(one.policy, other.policy)
+
+
+def test_raters_of_pairs_are_the_groups_of_a_fit():
+    raters = np.array([f"r{i % 12}" for i in range(N)])
+    alone, told = fit_reward(made(raters=raters)), fit_reward(made(), groups=raters)
+    np.testing.assert_array_equal(alone.interval, told.interval)
+    assert as_labelled(made(raters=raters)).groups is not None
+    assert as_labelled(made(raters=np.arange(N) % 3)).groups is None
+
+
+def test_arrays_of_jax_are_pairs_under_jit():
+    pairs = made()
+    x = jax.jit(lambda a, b: as_labelled(Pairs(a, b)).x)(
+        jnp.asarray(pairs.chosen), jnp.asarray(pairs.rejected)
+    )
+    np.testing.assert_allclose(x, pairs.differences(), atol=1e-6)
+
+
+def test_labels_and_differences_say_the_same():
+    x, labels = np.random.default_rng(0).normal(size=(6, 2)), np.array([1, -1, 1, 1, -1, -1])
+    pairs = Pairs.of_differences(x, labels)
+    np.testing.assert_array_equal(pairs.differences(), x)
+    np.testing.assert_array_equal(pairs.labels, labels)
+    np.testing.assert_array_equal(pairs.preferred_differences(), x * labels[:, None])
+    some = pairs.take([4, 0])
+    np.testing.assert_array_equal(some.differences(), x[[4, 0]])
+    assert some.rows.tolist() == [4, 0]
+
+
+def test_whole_numbers_are_subtracted_as_floats():
+    pairs = Pairs(np.array([[1], [0]], np.uint8), np.array([[2], [0]], np.uint8))
+    assert pairs.differences().tolist() == [[-1.0], [0.0]]
+
+
+def test_ties_are_left_out_by_hand():
+    strength = np.ones(N)
+    strength[3] = 0
+    pairs = made(strength=strength, weights=np.where(np.arange(N) == 5, 0.0, 2.0))
+    with pytest.raises(ValueError, match=r"2 ties or pairs of weight 0.*decided\(\)"):
+        fit_reward(pairs)
+    assert pairs.decided().n_pairs == N - 2
+    assert 3 not in pairs.decided().rows
+    assert made().decided().n_pairs == N
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chosen": np.array([["a"]] * N)}, "chosen has dtype <U1: give an array of numbers"),
+        ({"rejected": np.ones(N)}, r"rejected has shape \(120,\): give \[N, p\]"),
+        ({"rejected": np.ones((N, 2))}, r"chosen has shape \(120, 3\) and rejected \(120, 2\)"),
+        ({"rejected": np.full((N, P), np.nan)}, r"rejected\[0, 0\] is nan: every entry must be finite"),
+        ({"raters": np.arange(3)}, "raters has shape .3,.: give one for each of the 120 pairs"),
+        ({"ids": np.arange(3)}, "ids has shape .3,."),
+        ({"names": ("a",)}, "names has 1 entries: give one for each of the 3 features"),
+        ({"weights": -np.ones(N)}, "weights must be finite and not negative"),
+        ({"rejected": np.full((N, P), 1e39)}, r"column rejected_f0 is 1e\+39 in row 1, more than a float"),
+    ],
+)
+def test_each_mistake_has_its_sentence(change, message):
+    with pytest.raises(ValueError, match=message):
+        check_pairs(dataclasses.replace(made(), **change))
+
+
+@pytest.mark.parametrize("labels", [[1, 0], [1, 2], [1]])
+def test_other_labels_are_refused(labels):
+    with pytest.raises(ValueError, match="labels"):
+        Pairs.of_differences(np.ones((2, 1)), np.array(labels))
