@@ -11,11 +11,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.ball import project_ball
+from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.likelihood.confidence import (
     MISS,
     RewardSet,
     calibrated_zeta,
-    chi_square_quantile,
     confidence_set,
     ellipsoid,
     theory_zeta,

@@ -1,5 +1,7 @@
 """Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
 
+from robust_rlhf_jax.corruption_budget import corruption_count
+
 from ._adaptive import adaptive, adaptive_filtered
 from ._adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
 from ._compose import compose, joint, joint_on_table
@@ -18,7 +20,7 @@ from ._push_features import push_features
 from ._push_on_table import push_on_table
 from ._scale_features import scale_features
 from ._scale_on_table import scale_on_table
-from .base import Attack, corruption_count, identifiable_theta
+from .base import Attack, identifiable_theta
 from .implicit import fitted_theta
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 

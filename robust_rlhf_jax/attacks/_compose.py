@@ -6,12 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from robust_rlhf_jax.corruption_budget import corruption_count
+
 from ._corrupt_transitions import corrupt_transitions
 from ._corrupt_transitions_on_table import corrupt_transitions_on_table
 from ._flip_confident import flip_confident
 from ._push_features import push_features
 from ._push_on_table import push_on_table
-from .base import Attack, corruption_count
+from .base import Attack
 
 
 def compose(*attacks: Attack, shares=None) -> Attack:

@@ -1,6 +1,9 @@
 """Flip the labels that say the most."""
 
-from .base import corruption_count, largest, replace_labels, true_margins
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
+
+from .base import replace_labels, true_margins
 
 
 def flip_confident(key, data, epsilon, mdp):

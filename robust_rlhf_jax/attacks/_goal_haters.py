@@ -3,9 +3,11 @@
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import einsum
+from robust_rlhf_jax.kernels.ranking import largest
 
-from .base import corruption_count, largest, replace_labels, true_margins
+from .base import replace_labels, true_margins
 
 # Of a column's largest contribution: what is less is rounding.
 NEGLIGIBLE = 1e-5

@@ -4,9 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.halving import bisect
+from robust_rlhf_jax.kernels.ranking import largest
 
-from .base import corruption_count, largest, replace_labels, true_margins
+from .base import replace_labels, true_margins
 
 HALVINGS = 40
 

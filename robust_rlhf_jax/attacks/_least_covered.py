@@ -3,7 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from .base import corruption_count, largest, rarest_action, replace_labels
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
+
+from .base import rarest_action, replace_labels
 
 
 def least_covered(key, data, epsilon, mdp):

@@ -5,7 +5,10 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from .base import corruption_count, largest, rarest_action, replace_rows
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
+
+from .base import rarest_action, replace_rows
 
 
 def praise_rare(key, data, epsilon, mdp):

@@ -3,18 +3,11 @@
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.ranking import largest
 
-from .base import (
-    contrary,
-    corruption_count,
-    identifiable_projector,
-    largest,
-    replace_differences,
-    replace_labels,
-    true_margins,
-    widen,
-)
+from .base import contrary, identifiable_projector, replace_differences, replace_labels, true_margins, widen
 
 
 def scale_features(key, data, epsilon, mdp):

@@ -3,9 +3,11 @@
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.ranking import largest
 
-from .base import contrary, corruption_count, largest
+from .base import contrary
 from .pool import plant, trajectory_pool
 
 # Trajectories to choose from, and pairs at a time: each pair looks at all of them.

@@ -1,4 +1,4 @@
-"""What every adversary shares: its signature, its budget, and the part of θ worth attacking."""
+"""What every adversary shares: its signature, ways to change pairs, and the part of θ worth attacking."""
 
 from typing import Protocol
 
@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance
+from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.preferences import PreferenceData
 from robust_rlhf_jax.worlds import LinearMDP, segment_mdp
 
@@ -24,33 +25,6 @@ class Attack(Protocol):
     def __call__(
         self, key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
     ) -> PreferenceData: ...
-
-
-def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Array, ""]:
-    """⌊εN⌋ in the arithmetic of the decimal that was meant: ε = .29, N = 100 gives 29, not 28.
-
-    **Raises:** ValueError for ε outside [0, ½).
-    """
-    check_epsilon(epsilon)
-    return _corruption_count(epsilon, n_pairs)
-
-
-@jax.jit
-def _corruption_count(epsilon, n_pairs):
-    product = jnp.asarray(epsilon, float) * n_pairs
-    slack = jnp.minimum(2 * jnp.finfo(product.dtype).eps * product, 0.4)
-    return jnp.floor(product + slack).astype(jnp.int32)
-
-
-@jax.jit
-def largest(scores: Float[Array, " N"], count: Int[Array, ""]) -> Bool[Array, " N"]:
-    """Mask of exactly `count` largest scores (ties by position)."""
-    rank = (
-        jnp.zeros(scores.shape, jnp.int32)
-        .at[jnp.argsort(-scores)]
-        .set(jnp.arange(scores.shape[0], dtype=jnp.int32))
-    )
-    return rank < count
 
 
 def random_pairs(key: PRNGKeyArray, epsilon: float | Float[Array, ""], n_pairs: int) -> Bool[Array, " N"]:

@@ -7,9 +7,11 @@ Reinforcement Learning", each answering for an ε-share of the pairs. None of th
 import jax
 import jax.numpy as jnp
 
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import einsum
+from robust_rlhf_jax.kernels.ranking import largest
 
-from .base import contrary, copy_pairs, corruption_count, largest, random_pairs, replace_labels, true_margins
+from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
 
 
 def observed_rewards(data, mdp):

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 from robust_rlhf_jax.rewards import CEILING, group_numbers

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from robust_rlhf_jax.attacks.base import corruption_count, largest
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
 
 from .contention import Contention
 from .cross_validation import CrossValidation

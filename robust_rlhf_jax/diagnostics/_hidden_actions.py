@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.attacks.base import corruption_count
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.preferences import PreferenceData
 
 

@@ -16,7 +16,6 @@ from robust_rlhf_jax.attacks import (
     adaptive_filtered,
     adaptive_filtered_on_table,
     adaptive_on_table,
-    corruption_count,
     identifiable_theta,
     push_features,
 )
@@ -188,18 +187,6 @@ def test_the_key_chooses_the_rows(name, world):
     ]
     np.testing.assert_array_equal(rows[0], rows[1])
     assert (rows[0] != rows[2]).any()
-
-
-@pytest.mark.parametrize("n_pairs", [1, 7, 100, 999, 20_000])
-def test_count_of_every_fraction(n_pairs):
-    wanted = np.unique(np.linspace(0, n_pairs // 2 - (n_pairs % 2 == 0), 500).astype(int))
-    counts = jax.vmap(lambda e: corruption_count(e, n_pairs))(jnp.asarray(wanted / n_pairs))
-    np.testing.assert_array_equal(counts, wanted)
-
-
-@pytest.mark.parametrize(("epsilon", "n_pairs"), [(0.4, 3_000_000), (0.25, 10_000_000), (0.1, 1_000_000)])
-def test_count_of_large_data_never_exceeds_the_budget(epsilon, n_pairs):
-    assert corruption_count(epsilon, n_pairs) <= round(epsilon * n_pairs)
 
 
 def test_flips_are_the_largest_margins(world, attacked):

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robust_rlhf_jax.kernels.ranking import highest_first
+
 from ..held_out import HeldOut
 
 
@@ -35,7 +37,7 @@ def effects(
     meat = z.T @ (z * ((1 - p) ** 2)[:, None])
     error = np.sqrt(np.maximum(np.diag(bread @ meat @ bread), 0.0))
     value = (fit.theta[1] * spread)[known]
-    order = np.argsort(-np.abs(value), kind="stable")[:most]
+    order = highest_first(np.abs(value))[:most]
     low, high = value - 1.96 * error, value + 1.96 * error
     widest = max(np.abs(np.concatenate([low[order], high[order]])).max(initial=0), 1e-9)
     place = lambda v: float(round(50 + 50 * np.clip(v / widest, -1, 1), 2))  # noqa: E731

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.terminal import harmless
 
 from ..findings import Findings
@@ -104,7 +105,7 @@ def _card(findings: Findings, i: int) -> dict[str, Any]:
 def _flips(pairs: Pairs, rows, result: AuditResult) -> dict[str, Any]:
     """Held-out pairs on which the plain and the robust fit disagree."""
     differ = np.sign(result.plain_margins) != np.sign(result.margins)
-    order = np.argsort(-np.abs(result.plain_margins - result.margins), kind="stable")
+    order = highest_first(np.abs(result.plain_margins - result.margins))
     chosen = [int(i) for i in order if differ[i]][:FLIPS]
     return {
         "count": int(differ.sum()),
