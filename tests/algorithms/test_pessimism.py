@@ -1,6 +1,6 @@
 """Pessimism: its sets of rewards, its descents and settings, and how it fails.
 
-That pessimism pays where data have holes: `test_front_door.py`, and `benchmarks/partial_coverage.py` in full.
+That pessimism pays where data have holes: `test_robust_policy.py`, and `benchmarks/partial_coverage.py` in full.
 """
 
 import dataclasses

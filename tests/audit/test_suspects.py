@@ -11,7 +11,7 @@ from flipped_choices import surest_flipped
 from robust_rlhf_jax import changed_pairs, sample_preferences, sample_segments
 from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
-from robust_rlhf_jax.audit.suspicion import _Examined, _flag
+from robust_rlhf_jax.audit.suspects import _Examined, _flag
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.rewards.removal_test import CERTAIN, ENOUGH, excess_surprise, removal_is_telling
+from robust_rlhf_jax.rewards.planted_rows import CERTAIN, ENOUGH, excess_surprise, removal_is_telling
 
 N, FAR = 4000, 400
 THETA = jnp.array([1.0, -2.0, 0.5])
