@@ -20,13 +20,13 @@ from robust_rlhf_jax.likelihood.confidence import (
     ellipsoid,
     theory_zeta,
 )
+from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.moments.influence import floored_weights
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
 from robust_rlhf_jax.rewards import believed_differences, fit_data
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.scarcity import secured
-from robust_rlhf_jax.worlds import Policy
 
 from .descent import Descent, DescentProblem, History, SubgradientDescent, descend, then, unmoved
 from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features

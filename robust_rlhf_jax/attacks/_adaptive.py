@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import optax
 
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
 from robust_rlhf_jax.rewards.registry import filtered, maximum_likelihood
-from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, policy_value
 
 from .base import (
     comparable_theta,

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
 from robust_rlhf_jax.rewards.registry import filtered, maximum_likelihood
-from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, policy_value
 
 from ._adaptive import ALIKE, soft_greedy_policy
 from ._push_on_table import VARIETY, worst_over_best

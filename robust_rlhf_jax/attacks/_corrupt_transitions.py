@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from robust_rlhf_jax.kernels.linalg import einsum
-from robust_rlhf_jax.worlds import occupancy, optimal_policy, optimal_state_values
+from robust_rlhf_jax.mdp import occupancy, optimal_policy, optimal_state_values
 
 from .base import least_eigenvectors, mean_step, random_pairs, replace_rows
 

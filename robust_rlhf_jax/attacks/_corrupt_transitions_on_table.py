@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.worlds import optimal_state_values
+from robust_rlhf_jax.mdp import optimal_state_values
 
 from .base import mean_step, random_pairs
 from .pool import retell

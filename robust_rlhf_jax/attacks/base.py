@@ -12,8 +12,8 @@ from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP, segment_mdp
 from robust_rlhf_jax.preferences import PreferenceData
-from robust_rlhf_jax.worlds import LinearMDP, segment_mdp
 
 
 class Attack(Protocol):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, rollout, uniform_policy
 from robust_rlhf_jax.preferences import PreferenceData
-from robust_rlhf_jax.worlds import LinearMDP, optimal_policy, rollout, uniform_policy
 
 from .base import compared_mdp, replace_rows
 

@@ -7,8 +7,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import einsum, matmul, relative_tolerance, top_eigenpair
-from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
-from robust_rlhf_jax.worlds.feature_moments import difference_second_moment, feature_second_moment
+from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
+
+from .feature_moments import difference_second_moment, feature_second_moment
 
 # A next state of smaller probability than this is the rounding of an impossible one.
 IMPOSSIBLE = 1e-6

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
-from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
+from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
 
 HALVINGS = 30
 # A world whose returns span less than this share of θ★'s counts as if they spanned it: no division by nothing.

@@ -10,9 +10,10 @@ from robust_rlhf_jax.algorithms import uniform_coverage
 from robust_rlhf_jax.attacks import impersonate
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import optimal_policy, policy_value
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.sweeps.store import Store, part_hash
-from robust_rlhf_jax.worlds import hard_instance, optimal_policy, policy_value
+from robust_rlhf_jax.worlds import hard_instance
 
 HALVINGS = 40
 # What its parts say they are.

@@ -16,10 +16,10 @@ from robust_rlhf_jax.diagnostics import (
     lower_bound,
     uniform_bound,
 )
+from robust_rlhf_jax.mdp import optimal_policy
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
 from robust_rlhf_jax.sweeps.families import build_worlds
 from robust_rlhf_jax.sweeps.store import Store
-from robust_rlhf_jax.worlds import optimal_policy
 
 from .exponents import Exponent, fit_exponent
 from .lower_bound import lower_bound_rows

@@ -10,15 +10,13 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
 from robust_rlhf_jax.worlds import (
-    LinearMDP,
     chain_mdp,
     delivery_grid,
     gridworld,
-    optimal_policy,
     partial_coverage_mdp,
     random_linear_mdp,
-    uniform_policy,
 )
 
 from .keys import named_key

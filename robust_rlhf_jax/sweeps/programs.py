@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.methods import METHODS
 from robust_rlhf_jax.preferences import label_entropy, sample_preferences, sample_segments
-from robust_rlhf_jax.worlds import normalised_gap, policy_value
 
 from .over_devices import gather, over_lanes
 

@@ -1,28 +1,31 @@
-"""Linear MDPs: the model, exact planning, rollouts, and one file per family of worlds.
+"""Families of worlds, one file each; the linear MDP itself, planning and rollouts are in `mdp/`, and exported here too.
 
 Sweeps run on the families that `sweeps/families.py` registers in `PRESETS`.
 """
 
-from .chain import chain_mdp
-from .delivery import DELIVERY_FEATURES, delivery_grid, delivery_map
-from .grid import grid_walls, gridworld
-from .linear_mdp import LinearMDP, check_linear_mdp, uniform_policy
-from .lower_bound_world import hard_instance
-from .partial_coverage import partial_coverage_mdp
-from .planning import (
+from robust_rlhf_jax.mdp import (
+    LinearMDP,
     MixturePolicy,
     Policy,
     SoftmaxMixture,
+    check_linear_mdp,
     expected_features,
     normalised_gap,
     occupancy,
     optimal_policy,
     optimal_state_values,
     policy_value,
+    rollout,
+    segment_mdp,
+    uniform_policy,
 )
+
+from .chain import chain_mdp
+from .delivery import DELIVERY_FEATURES, delivery_grid, delivery_map
+from .grid import grid_walls, gridworld
+from .lower_bound_world import hard_instance
+from .partial_coverage import partial_coverage_mdp
 from .random_worlds import random_linear_mdp
-from .rollouts import rollout
-from .segments import segment_mdp
 
 __all__ = [
     "DELIVERY_FEATURES",

@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from robust_rlhf_jax.mdp import LinearMDP
+
 from .aggregation import aggregate, tent_memberships
-from .linear_mdp import LinearMDP
 
 
 def chain_mdp(

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from robust_rlhf_jax.mdp import LinearMDP
+
 from .grid import MOVES
-from .linear_mdp import LinearMDP
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")
 # The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6. A fit

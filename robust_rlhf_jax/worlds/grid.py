@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from robust_rlhf_jax.mdp import LinearMDP
+
 from .aggregation import aggregate, tent_memberships
-from .linear_mdp import LinearMDP
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # up, down, left, right in (row, column)
 

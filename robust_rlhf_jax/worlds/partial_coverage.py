@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .linear_mdp import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP
 
 
 def partial_coverage_mdp(

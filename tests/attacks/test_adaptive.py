@@ -10,8 +10,8 @@ import pytest
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import adaptive, fitted_theta, push_features
 from robust_rlhf_jax.attacks._adaptive import soft_greedy_policy
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
-from robust_rlhf_jax.worlds import normalised_gap, optimal_policy
 
 # Compiled carelessly: at this size code is compiled for longer than it runs.
 quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})

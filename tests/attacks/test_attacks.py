@@ -19,7 +19,7 @@ from robust_rlhf_jax.attacks import (
     identifiable_theta,
     push_features,
 )
-from robust_rlhf_jax.worlds import LinearMDP, occupancy, optimal_policy, optimal_state_values
+from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
 names = pytest.mark.parametrize("name", ATTACKS)
 # The contract does not depend on how long an attack searches.

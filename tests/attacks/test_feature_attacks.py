@@ -9,7 +9,7 @@ import pytest
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.attacks import leverage_points, mimicry, scale_features
-from robust_rlhf_jax.worlds import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from robust_rlhf_jax.attacks import (
     push_on_table,
     scale_on_table,
 )
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy, optimal_state_values
 from robust_rlhf_jax.preferences import PreferenceData, off_table
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
-from robust_rlhf_jax.worlds import LinearMDP, normalised_gap, optimal_policy, optimal_state_values
 
 N, EPSILON = 200, 0.1
 ON_TABLE = [name for name in ATTACKS if name.endswith("on_table")]

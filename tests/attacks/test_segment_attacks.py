@@ -23,7 +23,7 @@ from robust_rlhf_jax.attacks import (
 )
 from robust_rlhf_jax.attacks._corrupt_transitions import least_covered_directions
 from robust_rlhf_jax.attacks.pool import ROLLOUTS, trajectory_pool
-from robust_rlhf_jax.worlds import optimal_state_values
+from robust_rlhf_jax.mdp import optimal_state_values
 
 SHORT = {
     "adaptive": partial(adaptive, steps=2),

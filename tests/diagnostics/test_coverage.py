@@ -6,7 +6,8 @@ import numpy as np
 
 from robust_rlhf_jax.diagnostics import coverage
 from robust_rlhf_jax.diagnostics._coverage import largest_margin, link_steepness
-from robust_rlhf_jax.worlds import LinearMDP, hard_instance, optimal_policy, rollout, uniform_policy
+from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, rollout, uniform_policy
+from robust_rlhf_jax.worlds import hard_instance
 
 
 def bandit(chances, values=(0.1, 0.2, 0.9)):

@@ -18,8 +18,9 @@ from robust_rlhf_jax.diagnostics import (
     reversal_level,
     two_world_gap,
 )
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
 from robust_rlhf_jax.oracles import ExactOracle
-from robust_rlhf_jax.worlds import LinearMDP, chain_mdp, normalised_gap, optimal_policy
+from robust_rlhf_jax.worlds import chain_mdp
 
 
 def gap_by_program(mdp, other):

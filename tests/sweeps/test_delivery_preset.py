@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from robust_rlhf_jax.mdp import check_linear_mdp, optimal_policy, policy_value
 from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
 from robust_rlhf_jax.sweeps.engine import sample_material
 from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds, pad_world, stack_worlds
-from robust_rlhf_jax.worlds import check_linear_mdp, optimal_policy, policy_value
 
 CONFIG = SweepConfig(
     preset="delivery_tiny",

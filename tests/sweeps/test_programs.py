@@ -6,6 +6,7 @@ import pytest
 from robust_rlhf_jax import changed_pairs
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.mdp import normalised_gap, policy_value
 from robust_rlhf_jax.methods import METHODS
 from robust_rlhf_jax.sweeps.config import SweepConfig
 from robust_rlhf_jax.sweeps.curves import COLOURS, LABELS
@@ -17,7 +18,6 @@ from robust_rlhf_jax.sweeps.programs import (
     sample_batch,
     solve_batch,
 )
-from robust_rlhf_jax.worlds import normalised_gap, policy_value
 
 # The shapes of the small sweep, whose programs are compiled then: given, as there, on the devices.
 WORLD = np.array([0, 0, 1, 1])

@@ -3,14 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax.mdp import check_linear_mdp, normalised_gap, optimal_policy, policy_value, uniform_policy
 from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds, pad_world, stack_worlds
-from robust_rlhf_jax.worlds import (
-    check_linear_mdp,
-    normalised_gap,
-    optimal_policy,
-    policy_value,
-    uniform_policy,
-)
 
 families = pytest.mark.parametrize("family", PRESETS["tiny"].families)
 LARGER = {"horizon": 4, "n_states": 20, "n_actions": 5, "dim": 18}

@@ -5,16 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.worlds import (
-    DELIVERY_FEATURES,
-    check_linear_mdp,
-    delivery_grid,
-    delivery_map,
-    normalised_gap,
-    occupancy,
-    optimal_policy,
-    uniform_policy,
-)
+from robust_rlhf_jax.mdp import check_linear_mdp, normalised_gap, occupancy, optimal_policy, uniform_policy
+from robust_rlhf_jax.worlds import DELIVERY_FEATURES, delivery_grid, delivery_map
 
 KEY = jax.random.key(0)
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))

@@ -4,20 +4,16 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.worlds import (
-    chain_mdp,
+from robust_rlhf_jax.mdp import (
     check_linear_mdp,
-    grid_walls,
-    gridworld,
-    hard_instance,
     normalised_gap,
     occupancy,
     optimal_policy,
-    partial_coverage_mdp,
     policy_value,
     rollout,
     uniform_policy,
 )
+from robust_rlhf_jax.worlds import chain_mdp, grid_walls, gridworld, hard_instance, partial_coverage_mdp
 
 
 @pytest.fixture(scope="module")

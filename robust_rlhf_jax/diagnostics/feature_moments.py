@@ -5,9 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
-
-from .linear_mdp import LinearMDP
-from .planning import MixturePolicy, Policy, SoftmaxMixture, expected_features, occupancy
+from robust_rlhf_jax.mdp import LinearMDP, MixturePolicy, Policy, SoftmaxMixture, expected_features, occupancy
 
 
 @jax.jit

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.worlds import (
+from robust_rlhf_jax.mdp import (
     LinearMDP,
     check_linear_mdp,
     occupancy,

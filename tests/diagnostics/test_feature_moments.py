@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax import sample_preferences
-from robust_rlhf_jax.worlds import MixturePolicy, expected_features
-from robust_rlhf_jax.worlds.feature_moments import difference_second_moment, feature_second_moment
+from robust_rlhf_jax.diagnostics.feature_moments import difference_second_moment, feature_second_moment
+from robust_rlhf_jax.mdp import MixturePolicy, expected_features
 
 
 def enumerated_moment(mdp, policy):

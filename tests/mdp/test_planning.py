@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.worlds import (
+from robust_rlhf_jax.mdp import (
     MixturePolicy,
     expected_features,
     normalised_gap,
