@@ -7,11 +7,11 @@ import sys
 
 import jax
 
+from robust_rlhf_jax.lab.sweeps import SweepConfig
+from robust_rlhf_jax.lab.sweeps.batch_size import data_bytes
+from robust_rlhf_jax.lab.sweeps.families import build_worlds, stack_worlds
+from robust_rlhf_jax.lab.sweeps.programs import ALGORITHMS
 from robust_rlhf_jax.preferences import sample_preferences
-from robust_rlhf_jax.sweeps import SweepConfig
-from robust_rlhf_jax.sweeps.batch_size import data_bytes
-from robust_rlhf_jax.sweeps.families import build_worlds, stack_worlds
-from robust_rlhf_jax.sweeps.programs import ALGORITHMS
 
 CONFIG = SweepConfig(preset="quick", families=("random",))
 

@@ -4,8 +4,8 @@ import jax
 import pytest
 
 from robust_rlhf_jax import sample_preferences
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
 from robust_rlhf_jax.mdp import expected_features
-from robust_rlhf_jax.worlds import partial_coverage_mdp
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.algorithms.possible_rewards import STANDARD_ERRORS, PossibleRewards
+from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.likelihood.confidence import ellipsoid
 from robust_rlhf_jax.rewards import RewardFit
-from robust_rlhf_jax.sweeps.families import PRESETS
 
 PAIRS = 3000
 KEY = jax.random.key(7)

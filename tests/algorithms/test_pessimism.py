@@ -39,12 +39,12 @@ from robust_rlhf_jax.algorithms.pessimism import (
     robust_pessimism,
 )
 from robust_rlhf_jax.algorithms.pessimism_objective import reference_features
-from robust_rlhf_jax.attacks import flip_confident
+from robust_rlhf_jax.lab.attacks import flip_confident
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, theory_zeta
 from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
-from robust_rlhf_jax.worlds import partial_coverage_mdp
 
 from .known_oracles import REFERENCE, Bowl, Moody, bowl_objective
 from .test_descent import Box

@@ -11,10 +11,10 @@ import pytest
 from robust_rlhf_jax import Status, attacks, fit_reward, robust_policy, sample_preferences
 from robust_rlhf_jax.algorithms import _robust_policy, standard
 from robust_rlhf_jax.algorithms.safe_plan import Certified
+from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
-from robust_rlhf_jax.sweeps.families import PRESETS
 
 from .robust_policy_worlds import KEY, PAIRS, fit_of, world
 

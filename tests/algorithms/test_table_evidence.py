@@ -22,7 +22,7 @@ from robust_rlhf_jax.algorithms import (
     standard,
     uniform_coverage,
 )
-from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.lab.attacks import push_features
 from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import PrimalDual
 

@@ -9,13 +9,13 @@ import pytest
 from flipped_choices import surest_flipped
 
 from robust_rlhf_jax import changed_pairs, sample_preferences, sample_segments
-from robust_rlhf_jax.attacks import flip_confident, push_features
 from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
 from robust_rlhf_jax.audit.suspects import _Examined, _flag
+from robust_rlhf_jax.lab.attacks import flip_confident, push_features
+from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
-from robust_rlhf_jax.worlds import delivery_grid
 
 EPSILON = 0.1
 CERTAIN = 0.1  # temperature: labels that say something

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.mdp import LinearMDP, check_linear_mdp, uniform_policy
-from robust_rlhf_jax.worlds import (
+from robust_rlhf_jax.lab.worlds import (
     chain_mdp,
     gridworld,
     hard_instance,
     partial_coverage_mdp,
     random_linear_mdp,
 )
+from robust_rlhf_jax.mdp import LinearMDP, check_linear_mdp, uniform_policy
 
 # Jitted where the builder can be traced: run eagerly, each of its operations is compiled by itself.
 BUILDERS = {
