@@ -19,7 +19,7 @@ from robust_rlhf_jax.lab.worlds import (
 )
 from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
 
-from .keys import named_key
+from ._named_key import named_key
 
 
 class World(NamedTuple):

@@ -1,20 +1,12 @@
 """The random key of every cell, from names alone: a cell draws the same in whatever sweep it stands."""
 
-from __future__ import annotations
-
 import zlib
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
-if TYPE_CHECKING:
-    from .config import SweepConfig
-
-
-def named_key(key: jax.Array, name: str) -> jax.Array:
-    """A key of its own for `name`."""
-    return jax.random.fold_in(key, zlib.crc32(name.encode()))
+from ._named_key import named_key
+from .config import SweepConfig
 
 
 def cell_keys(config: SweepConfig, purpose: str, family: np.ndarray, seed: np.ndarray) -> jax.Array:

@@ -5,7 +5,8 @@ import dataclasses
 import jax
 import numpy as np
 
-from robust_rlhf_jax.lab.sweeps.keys import cell_keys, named_key
+from robust_rlhf_jax.lab.sweeps._named_key import named_key
+from robust_rlhf_jax.lab.sweeps.keys import cell_keys
 
 
 def bits(keys):
