@@ -7,7 +7,7 @@ import pytest
 from robust_rlhf_jax import cli
 from robust_rlhf_jax.lab.sweeps import SweepConfig, read_config
 
-# Of the shapes that tests/sweeps compiles before.
+# Of the shapes that tests/lab/sweeps compiles before.
 SMALL = "--preset tiny --families random chain --seeds 2 --n-pairs 600 --lanes 3"
 FLIPS = "--attacks flip_confident --epsilons 0 0.2 --algorithms standard"
 
