@@ -14,9 +14,10 @@ import numpy as np
 
 from robust_rlhf_jax import attacks, sample_preferences
 from robust_rlhf_jax.algorithms import standard, uniform_coverage
+from robust_rlhf_jax.lab.worlds import chain_mdp, random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import LSVI, RLSVI
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.worlds import chain_mdp, normalised_gap, random_linear_mdp
 
 PAIRS = 20_000
 CASES = (

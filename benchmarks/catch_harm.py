@@ -27,7 +27,7 @@ from pair_sets import SHARED, Score, Trial, available, fit_world, trials
 from rich.progress import track
 from two_worlds import LOSS, Certificate, certificate, chance_of_wins
 
-from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 

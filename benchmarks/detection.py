@@ -23,11 +23,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
-from robust_rlhf_jax.attacks import ATTACKS
 from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
+from robust_rlhf_jax.lab.attacks import ATTACKS
+from robust_rlhf_jax.lab.sweeps.families import PRESETS, build_worlds
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.sweeps.families import PRESETS, build_worlds
 
 OURS = ("fit_reward", "filtered", "maximum_likelihood")
 LEVELS = (0.05, 0.1, 0.2)

@@ -1,4 +1,4 @@
-"""Working memory of each algorithm on one cell in units of its data set: `sweeps.batch_size.WORKING_SETS` is above it.
+"""Working memory of each algorithm on one cell in units of its data set; `batch_size.WORKING_SETS` is above it.
 
 `python benchmarks/lane_memory.py [ALGORITHM …]` compiles each for one cell and asks XLA for its temporary memory.
 """
@@ -7,11 +7,11 @@ import sys
 
 import jax
 
+from robust_rlhf_jax.lab.methods import METHODS
+from robust_rlhf_jax.lab.sweeps import SweepConfig
+from robust_rlhf_jax.lab.sweeps.batch_size import data_bytes
+from robust_rlhf_jax.lab.sweeps.families import build_worlds, stack_worlds
 from robust_rlhf_jax.preferences import sample_preferences
-from robust_rlhf_jax.sweeps import SweepConfig
-from robust_rlhf_jax.sweeps.batch_size import data_bytes
-from robust_rlhf_jax.sweeps.families import build_worlds, stack_worlds
-from robust_rlhf_jax.sweeps.programs import ALGORITHMS
 
 CONFIG = SweepConfig(preset="quick", families=("random",))
 
@@ -21,8 +21,8 @@ def main() -> None:
     one = data_bytes(CONFIG, stack_worlds(worlds))
     print(f"one data set of {CONFIG.pairs} pairs: {one:,} bytes")
     data = jax.eval_shape(lambda key: sample_preferences(key, worlds[0].mdp, CONFIG.pairs), jax.random.key(0))
-    for name in sys.argv[1:] or ALGORITHMS:
-        lane = jax.jit(ALGORITHMS[name])
+    for name in sys.argv[1:] or METHODS:
+        lane = jax.jit(METHODS[name].run)
         compiled = lane.lower(jax.random.key(0), data, 0.1).compile()
         analysis = compiled.memory_analysis()
         print(f"{name}: {analysis.temp_size_in_bytes / one:.1f} data sets of temporary memory", flush=True)

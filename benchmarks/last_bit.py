@@ -14,7 +14,8 @@ import numpy as np
 
 from robust_rlhf_jax import Status, sample_preferences
 from robust_rlhf_jax.algorithms import first_order
-from robust_rlhf_jax.worlds import gridworld, normalised_gap
+from robust_rlhf_jax.lab.worlds import gridworld
+from robust_rlhf_jax.mdp import normalised_gap
 
 # name: (cells a side, horizon, pairs)
 WORLDS = {"4×4, H = 2": (4, 2, 300), "4×4, H = 4": (4, 4, 1_000), "6×6, H = 4": (6, 4, 4_000)}

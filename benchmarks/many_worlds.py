@@ -24,9 +24,10 @@ from rich.progress import track
 
 from robust_rlhf_jax import attacks, robust_policy, sample_preferences
 from robust_rlhf_jax.algorithms import standard
+from robust_rlhf_jax.lab.sweeps.families import PRESETS, World
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap, uniform_policy
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.sweeps.families import PRESETS, World
-from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp, uniform_policy
 
 FAMILIES = ("uniform", "condition_number", "coverage_ratio")
 # Attacks that plant features off the table are left out by it for certain; the white-box ones take minutes a world.

@@ -14,10 +14,11 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax import PreferenceData, load_rail_choices, sample_preferences
 from robust_rlhf_jax.audit.folds import group_folds, training_rows
+from robust_rlhf_jax.lab.sweeps.families import PRESETS
+from robust_rlhf_jax.lab.worlds import delivery_grid
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
 from robust_rlhf_jax.preferences import rail_people, sample_segments
 from robust_rlhf_jax.rewards import RewardFit, fit_data, fit_differences
-from robust_rlhf_jax.sweeps.families import PRESETS
-from robust_rlhf_jax.worlds import LinearMDP, delivery_grid, normalised_gap, optimal_policy
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 OPTIONAL = ("electricity", "swissmetro")

@@ -24,8 +24,9 @@ from robust_rlhf_jax.algorithms import (
     standard,
     uniform_coverage,
 )
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.worlds import normalised_gap, partial_coverage_mdp
 
 PAIRS = 20_000
 EPSILONS = (0.0, 0.01, 0.02)

@@ -24,16 +24,10 @@ from robust_rlhf_jax.algorithms import (
     condition_number,
     first_order,
 )
+from robust_rlhf_jax.lab.worlds import chain_mdp, partial_coverage_mdp, random_linear_mdp
+from robust_rlhf_jax.mdp import expected_features, normalised_gap, optimal_policy
 from robust_rlhf_jax.oracles import PrimalDual
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.worlds import (
-    chain_mdp,
-    expected_features,
-    normalised_gap,
-    optimal_policy,
-    partial_coverage_mdp,
-    random_linear_mdp,
-)
 
 PAIRS, EPSILON = 20_000, 0.1
 COLD_SEEDS = 3  # at 1,000 iterations a call, a hundred calls a run

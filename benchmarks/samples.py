@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from robust_rlhf_jax import attacks, sample_preferences
-from robust_rlhf_jax.worlds import random_linear_mdp
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
 
 EPSILON = 0.1
 WORLD = {"n": 20_000, "h": 5, "d": 6}

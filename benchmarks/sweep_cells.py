@@ -17,11 +17,12 @@ import jax
 import numpy as np
 
 from robust_rlhf_jax.algorithms import uniform_coverage
-from robust_rlhf_jax.processor_devices import cores
-from robust_rlhf_jax.sweeps.families import World, stack_worlds
-from robust_rlhf_jax.sweeps.over_devices import gather, lane_counts, place
-from robust_rlhf_jax.sweeps.programs import corrupt_batch, sample_batch, solve_batch
-from robust_rlhf_jax.worlds import normalised_gap, policy_value, random_linear_mdp, uniform_policy
+from robust_rlhf_jax.lab.processor_devices import cores
+from robust_rlhf_jax.lab.sweeps.families import World, stack_worlds
+from robust_rlhf_jax.lab.sweeps.over_devices import gather, lane_counts, place
+from robust_rlhf_jax.lab.sweeps.programs import corrupt_batch, sample_batch, solve_batch
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap, policy_value, uniform_policy
 
 PAIRS, ATTACK = 5_000, "flip_confident"
 EPSILONS = np.linspace(0.0, 0.35, 8, dtype=np.float32)

@@ -15,10 +15,11 @@ from real_sets import KINDS, SHARED, RealSet, corrupt, fitted, real_sets
 
 from robust_rlhf_jax import attacks, fit_reward, sample_preferences
 from robust_rlhf_jax.algorithms import uniform_coverage, unknown_epsilon
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp
 
 FIXED = 0.2
 LEVELS = (0.05, 0.1, 0.2)

@@ -26,11 +26,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from robust_rlhf_jax import attacks, sample_preferences
+from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
+from robust_rlhf_jax.lab.sweeps.curves import COLOURS, LABELS
+from robust_rlhf_jax.lab.sweeps.summary import quartiles
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
-from robust_rlhf_jax.sweeps import SweepConfig, run_sweep
-from robust_rlhf_jax.sweeps.curves import COLOURS, LABELS
-from robust_rlhf_jax.sweeps.summary import quartiles
-from robust_rlhf_jax.worlds import normalised_gap, optimal_policy, random_linear_mdp
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 

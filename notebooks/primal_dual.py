@@ -28,10 +28,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from robust_rlhf_jax import sample_preferences
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import PrimalDual
 from robust_rlhf_jax.oracles.primal_dual.data import game_moments
 from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent, cold_start, convergence
-from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 TINY = {"n_states": 8, "n_actions": 2, "dim": 3, "horizon": 2}

@@ -30,8 +30,9 @@ import numpy as np
 
 from robust_rlhf_jax import Status, attacks, robust_policy, sample_preferences
 from robust_rlhf_jax.algorithms import standard
-from robust_rlhf_jax.worlds import gridworld, normalised_gap, optimal_policy
-from robust_rlhf_jax.worlds.grid import MOVES, grid_walls
+from robust_rlhf_jax.lab.worlds import gridworld
+from robust_rlhf_jax.lab.worlds.grid import MOVES, grid_walls
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 SIZE, HORIZON, PAIRS = (8, 3, 300) if SMOKE else (24, 10, 20_000)

@@ -28,8 +28,8 @@ import matplotlib.pyplot as plt
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.kernels.smoothing import smoothed_gradient
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
 from robust_rlhf_jax.oracles import RLSVI
-from robust_rlhf_jax.worlds import random_linear_mdp
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 COUNTS = (16,) if SMOKE else (16, 32, 64, 128, 256)

@@ -1,22 +1,13 @@
 """Corruption-robust offline RLHF in JAX: from a corrupted preference file to a policy that survives it.
 
 The front door is `fit_reward` and `robust_policy`, with the data that they take and the results that they give. All
-else lives under the namespaces below.
+else lives under the namespaces below; those of the laboratory, `lab/`, are imported when they are first asked for.
 """
 
-from . import (
-    algorithms,
-    attacks,
-    audit,
-    diagnostics,
-    io,
-    likelihood,
-    moments,
-    oracles,
-    rewards,
-    rivals,
-    worlds,
-)
+import importlib
+import typing
+
+from . import algorithms, audit, io, likelihood, moments, oracles, rewards
 from ._iterate import Status
 from .algorithms import Solution, robust_policy
 from .io import Pairs
@@ -37,6 +28,9 @@ from .preferences import (
     save,
 )
 from .rewards import EpsilonEstimate, RewardModel, estimate_epsilon, fit_reward
+
+if typing.TYPE_CHECKING:
+    from .lab import attacks, diagnostics, rivals, worlds
 
 __version__ = "0.1.0"
 
@@ -75,3 +69,16 @@ __all__ = [
     "save",
     "worlds",
 ]
+
+_LABORATORY = ("attacks", "diagnostics", "rivals", "worlds")
+
+
+def __getattr__(name: str):
+    """`robust_rlhf_jax.attacks` is `robust_rlhf_jax.lab.attacks`, and so on."""
+    if name in _LABORATORY:
+        return importlib.import_module(f".lab.{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return [*globals(), *_LABORATORY]

@@ -20,9 +20,9 @@ SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 
 def _sweep(arguments) -> None:
-    from robust_rlhf_jax.processor_devices import use_all_cores
-    from robust_rlhf_jax.sweeps import config_toml, sweep_command
-    from robust_rlhf_jax.sweeps.arguments import with_file
+    from robust_rlhf_jax.lab.processor_devices import use_all_cores
+    from robust_rlhf_jax.lab.sweeps import config_toml, sweep_command
+    from robust_rlhf_jax.lab.sweeps.arguments import with_file
 
     arguments = with_file(arguments, sys.argv[2:])
     arguments.settings.check()
@@ -41,7 +41,7 @@ def _engine(arguments):
         if arguments.ray_address is not None:
             raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
         return contextlib.nullcontext()
-    from robust_rlhf_jax.sweeps.ray_engine import ray_cluster
+    from robust_rlhf_jax.lab.sweeps.ray_engine import ray_cluster
 
     return ray_cluster(arguments.ray_address)
 
@@ -62,8 +62,8 @@ def reproduce(
         out: folder for the table (.md), the figure (.png), all cells (.parquet), settings and versions (.json).
         quiet: a plain line every half minute instead of a bar.
     """
-    from robust_rlhf_jax.processor_devices import use_all_cores
-    from robust_rlhf_jax.reproduce import reproduce_robustness, reproduce_table1
+    from robust_rlhf_jax.lab.processor_devices import use_all_cores
+    from robust_rlhf_jax.lab.reproduce import reproduce_robustness, reproduce_table1
 
     use_all_cores()
     {"table1": reproduce_table1, "robustness": reproduce_robustness}[what](quick, out, quiet)
@@ -76,7 +76,7 @@ def report(folder: Path, /, out: Path | None = None) -> None:
         folder: what sweep or reproduce wrote, finished or not.
         out: the page; report.html in the folder if not given.
     """
-    from robust_rlhf_jax.report import write_report
+    from robust_rlhf_jax.lab.report import write_report
 
     print(f"Wrote {harmless(write_report(folder, out))}")
 
@@ -109,7 +109,7 @@ def main() -> None:
 def _run(tyro) -> None:
     from robust_rlhf_jax.audit.arguments import AuditArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
-    from robust_rlhf_jax.sweeps.arguments import SweepArguments
+    from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
 
     _check_shell(sys.argv[1:])
     keep_compiled_programs()

@@ -1,4 +1,4 @@
-"""What a process is still at: hidden names with a random token, and a lock that says whether their owner lives."""
+"""Files that are whole or as before: work has a hidden name, and a lock that says whether its owner still lives."""
 
 import contextlib
 import os
@@ -32,14 +32,30 @@ def unfinished_folder(parent: Path) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """`content` as the file `path`, which is whole or as before."""
-    with _claimed(path.parent, path.name, lambda new: Path(new).touch(exist_ok=False)) as unfinished:
+@contextlib.contextmanager
+def whole_path(path: Path, folder: bool = False) -> Iterator[Path]:
+    """A new file, or folder, beside `path` that takes its place when the block ends well, and vanishes if not.
+
+    A file is on the disk before it has its name.
+    """
+    make = os.mkdir if folder else _make_file
+    with _claimed(path.parent, path.name, make) as unfinished:
         try:
-            unfinished.write_bytes(content)
+            yield unfinished
+            if not folder:
+                _flush(unfinished)
             os.replace(unfinished, path)
         finally:
-            unfinished.unlink(missing_ok=True)
+            if folder:
+                shutil.rmtree(unfinished, ignore_errors=True)
+            else:
+                unfinished.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """`content` as the file `path`, which is whole or as before."""
+    with whole_path(path) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def publish(folder: Path) -> None:
@@ -88,11 +104,23 @@ def _move_out(finished: Path) -> None:
     finished.rmdir()
 
 
+def _make_file(path: Path) -> None:
+    path.touch(exist_ok=False)
+
+
+def _flush(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
 @contextlib.contextmanager
 def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
     while True:
         path = parent / unfinished_name(name)
         make(path)
+        if fcntl is None:  # an open file could not be renamed there
+            yield path
+            return
         handle = os.open(path, os.O_RDONLY)
         try:
             # Between the two lines above somebody may have taken it for abandoned.
@@ -105,6 +133,8 @@ def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
 
 def _abandoned(path: Path) -> bool:
     """Whether no process holds `path`; False where nobody can say."""
+    if fcntl is None:
+        return False
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -117,8 +147,7 @@ def _abandoned(path: Path) -> bool:
 
 def _lock(handle: int, wait: bool) -> bool:
     """Whether the lock was got; False too on file systems that have none."""
-    if fcntl is None:
-        return False
+    assert fcntl is not None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:

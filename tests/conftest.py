@@ -45,7 +45,8 @@ import pytest
 from hypothesis import settings
 from numpy_worlds import numpy_mdp
 
-from robust_rlhf_jax.worlds import LinearMDP, partial_coverage_mdp
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
+from robust_rlhf_jax.mdp import LinearMDP
 
 # Compiled programs live on, and tracing makes objects by the million: looking for garbage among them takes seconds.
 gc.set_threshold(50_000, 20, 1000)

@@ -5,7 +5,7 @@ import functools
 import jax
 
 from robust_rlhf_jax import sample_segments
-from robust_rlhf_jax.worlds import delivery_grid
+from robust_rlhf_jax.lab.worlds import delivery_grid
 
 
 @functools.cache

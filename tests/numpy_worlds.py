@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from robust_rlhf_jax.worlds import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP
 
 
 def numpy_mdp(

@@ -5,9 +5,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from robust_rlhf_jax import cli
-from robust_rlhf_jax.sweeps import SweepConfig, read_config
+from robust_rlhf_jax.lab.sweeps import SweepConfig, read_config
 
-# Of the shapes that tests/sweeps compiles before.
+# Of the shapes that tests/lab/sweeps compiles before.
 SMALL = "--preset tiny --families random chain --seeds 2 --n-pairs 600 --lanes 3"
 FLIPS = "--attacks flip_confident --epsilons 0 0.2 --algorithms standard"
 
@@ -174,10 +174,10 @@ def test_help(command, tmp_path, arguments, words):
 
 
 def test_help_names_every_choice(command):
-    from robust_rlhf_jax.attacks import ATTACKS
-    from robust_rlhf_jax.methods import METHODS
-    from robust_rlhf_jax.sweeps.families import PRESETS
-    from robust_rlhf_jax.sweeps.programs import REFERENCE
+    from robust_rlhf_jax.lab.attacks import ATTACKS
+    from robust_rlhf_jax.lab.methods import METHODS
+    from robust_rlhf_jax.lab.sweeps.families import PRESETS
+    from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 
     printed = command("sweep --help")[1]
     for name in (

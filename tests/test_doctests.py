@@ -17,7 +17,7 @@ def name_of(path: Path) -> str:
 
 
 def slow_to_compile(path: Path):
-    return pytest.mark.slow if path == ROOT / "algorithms" / "front_door.py" else ()
+    return pytest.mark.slow if path == ROOT / "algorithms" / "_robust_policy.py" else ()
 
 
 @pytest.mark.parametrize(

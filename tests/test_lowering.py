@@ -10,8 +10,8 @@ from jax import export
 from numpy_worlds import numpy_mdp
 from slow_parameters import slow_where
 
-from robust_rlhf_jax.attacks import ATTACKS
-from robust_rlhf_jax.methods import METHODS
+from robust_rlhf_jax.lab.attacks import ATTACKS
+from robust_rlhf_jax.lab.methods import METHODS
 from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_linear_regression
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.rewards import REWARD_ESTIMATORS, fit_differences

@@ -12,11 +12,11 @@ import pytest
 
 import robust_rlhf_jax
 from robust_rlhf_jax import RewardModel, fit_reward, sample_preferences
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
 from robust_rlhf_jax.likelihood import confidence_set, ellipsoid
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.moments.regression import prepare_design
 from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, PrimalDual
-from robust_rlhf_jax.worlds import random_linear_mdp
 
 KEY = jax.random.key(0)
 

@@ -97,12 +97,25 @@ before = dict(jax.config.values)
 import robust_rlhf_jax
 changed = {k for k, v in jax.config.values.items() if before.get(k, v) != v}
 heavy = {"matplotlib", "pyarrow", "tyro", "rich", "sklearn", "scipy.optimize", "pandas", "torch"}
+heavy.add("robust_rlhf_jax.lab")
 print(sorted(heavy & set(sys.modules)), sorted(changed), jax.numpy.zeros(()).dtype)
 """
     environment = {k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[] [] float32"
+
+
+@pytest.mark.parametrize("name", ["attacks", "diagnostics", "rivals", "worlds"])
+def test_the_laboratory_is_imported_when_it_is_asked_for(name):
+    code = f"import robust_rlhf_jax as r; print(r.{name} is __import__('sys').modules['robust_rlhf_jax.lab.{name}'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr
+    assert name in dir(robust_rlhf_jax)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    assert not hasattr(robust_rlhf_jax, "attack")
 
 
 def test_version_is_the_packages():

@@ -10,7 +10,13 @@ import pytest
 
 from robust_rlhf_jax import unfinished
 from robust_rlhf_jax.outputs import whole_folder
-from robust_rlhf_jax.unfinished import remove_leftovers, unfinished_folder, unfinished_name, write_whole
+from robust_rlhf_jax.unfinished import (
+    remove_leftovers,
+    unfinished_folder,
+    unfinished_name,
+    whole_path,
+    write_whole,
+)
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and locks on folders"),
@@ -119,3 +125,23 @@ def write_a_and_b(out):
     with whole_folder(out) as folder:
         for name in "ab":
             (folder / name).write_text("new")
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_path_is_claimed_until_it_is_whole(tmp_path, folder):
+    """Whoever tidies up meanwhile, in another process, leaves it alone."""
+    ask = f"from robust_rlhf_jax.unfinished import *; remove_leftovers(Path({str(tmp_path)!r}))"
+    with whole_path(tmp_path / "a", folder) as scratch:
+        file = scratch / "b" if folder else scratch
+        file.write_text("new")
+        subprocess.run([sys.executable, "-c", ask], check=True, cwd=Path(__file__).parent.parent)
+        assert [path.name for path in tmp_path.iterdir()] == [scratch.name]
+    file = tmp_path / "a" / "b" if folder else tmp_path / "a"
+    assert file.read_text() == "new"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_path_whose_work_fails_leaves_nothing(tmp_path, folder):
+    with pytest.raises(RuntimeError, match="broken"), whole_path(tmp_path / "a", folder):
+        raise RuntimeError("broken")
+    assert not list(tmp_path.iterdir())

@@ -17,20 +17,21 @@ from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, pack
 TITLES = {
     "rewards": "Rewards",
     "algorithms": "Algorithms",
-    "rivals": "Rivals",
-    "methods": "Table of methods",
-    "attacks": "Attacks",
     "io": "Preference files",
     "audit": "Audits",
-    "diagnostics": "Diagnostics",
     "likelihood": "Likelihood",
     "moments": "Robust moments",
-    "worlds": "Worlds and planning",
     "oracles": "Offline planners",
     "preferences": "Preference data",
-    "sweeps": "Sweeps",
-    "report": "Report",
-    "reproduce": "Reproduction",
+    "mdp": "Linear MDPs and planning",
+    "lab.worlds": "Laboratory: worlds",
+    "lab.attacks": "Laboratory: attacks",
+    "lab.rivals": "Laboratory: rivals",
+    "lab.methods": "Laboratory: table of methods",
+    "lab.diagnostics": "Laboratory: diagnostics",
+    "lab.sweeps": "Laboratory: sweeps",
+    "lab.reproduce": "Laboratory: reproduction",
+    "lab.report": "Laboratory: report",
 }
 OTHER = "Iteration and status"
 FIRST = ("fit_reward", "RewardModel", "robust_policy", "Solution")
@@ -114,12 +115,15 @@ def pages() -> list[str]:
 def reference_pages() -> dict[str, str]:
     top = public_names()
     made, placed = {}, {}
+    # A name that several packages export has its entry with the first of them.
+    known = {name.target for name in top}
     for package in pages()[:-1]:
         mine = public_names(package)
         here = {name.target for name in mine}
         front = [name for name in top if name.target in here and name.target not in placed]
         placed.update({name.target: f"{package}.md" for name in front})
-        rest = [name for name in mine if name.target not in {found.target for found in top}]
+        rest = [name for name in mine if name.target not in known]
+        known.update(name.target for name in rest)
         made[f"reference/{package}.md"] = reference_page(TITLES.get(package, package), package, front, rest)
     other = [name for name in top if name.target not in placed]
     placed.update({name.target: "other.md" for name in other})

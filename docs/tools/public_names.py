@@ -52,10 +52,13 @@ class PublicName(NamedTuple):
 
 
 def packages() -> list[str]:
-    """Subpackages and modules that say what they export."""
-    folders = [path.parent.name for path in (ROOT / PACKAGE).glob("*/__init__.py")]
-    modules = [path.stem for path in (ROOT / PACKAGE).glob("[a-z]*.py")]
-    return sorted(name for name in folders + modules if exported(f"{PACKAGE}.{name}"))
+    """Subpackages and modules of the library and of the laboratory that say what they export."""
+    found = []
+    for wing in ("", "lab."):
+        place = ROOT.joinpath(PACKAGE, *wing.split("."))
+        found += [wing + path.parent.name for path in place.glob("*/__init__.py")]
+        found += [wing + path.stem for path in place.glob("[a-z]*.py")]
+    return sorted(name for name in found if exported(f"{PACKAGE}.{name}"))
 
 
 def exported(module: str) -> list[str]:
@@ -141,15 +144,20 @@ def defined_in(module: str, name: str) -> str | None:
     """The module that defines `name`, imports followed; None where `name` is a module itself."""
     if definition(module, name) is not None:
         return module
-    for node in tree(module).body:
-        if not isinstance(node, ast.ImportFrom):
-            continue
+    for node in imports(module):
         for alias in node.names:
             if (alias.asname or alias.name) == name:
                 source = imported_from(module, node)
-                is_module = node.module is None and source_file(f"{source}.{alias.name}") is not None
+                is_module = source_file(f"{source}.{alias.name}") is not None
                 return None if is_module else defined_in(source, alias.name)
     raise ValueError(f"{module} exports {name}, which it neither defines nor imports.")
+
+
+def imports(module: str) -> list[ast.ImportFrom]:
+    """What stands at the top of a module, and under `if typing.TYPE_CHECKING` there."""
+    body = tree(module).body
+    inner = [node for block in body if isinstance(block, ast.If) for node in block.body]
+    return [node for node in (*body, *inner) if isinstance(node, ast.ImportFrom)]
 
 
 def imported_from(module: str, node: ast.ImportFrom) -> str:

@@ -3,6 +3,7 @@
 from ._condition_number import ConditionNumberConfig, condition_number
 from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
+from ._robust_policy import robust_policy
 from ._standard import StandardConfig, standard
 from ._uniform_coverage import UniformCoverageConfig, uniform_coverage
 from ._unknown_epsilon import unknown_epsilon
@@ -14,7 +15,6 @@ from .descent import (
     first_order_parameters,
     theory_parameters,
 )
-from .front_door import robust_policy
 from .pessimism import DescentConfig
 from .pessimism_objective import Smoothing
 from .solution import Solution

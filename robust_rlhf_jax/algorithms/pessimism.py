@@ -11,22 +11,22 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.ball import project_ball
+from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.likelihood.confidence import (
     MISS,
     RewardSet,
     calibrated_zeta,
-    chi_square_quantile,
     confidence_set,
     ellipsoid,
     theory_zeta,
 )
+from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.moments.influence import floored_weights
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, random_split
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.scarcity import secured
-from robust_rlhf_jax.worlds import Policy
 
 from .descent import Descent, DescentProblem, History, SubgradientDescent, descend, then, unmoved
 from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_features, reference_features

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import typical_entries
-from robust_rlhf_jax.likelihood.confidence import Ellipsoid, chi_square_quantile, ellipsoid
+from robust_rlhf_jax.likelihood.confidence import Ellipsoid, ellipsoid
 from robust_rlhf_jax.rewards import RewardFit, RobustFit
 from robust_rlhf_jax.rewards.scarcity import secured
 

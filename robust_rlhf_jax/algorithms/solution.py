@@ -3,7 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.worlds import Policy
+from robust_rlhf_jax.mdp import Policy
 
 
 class Solution(eqx.Module):

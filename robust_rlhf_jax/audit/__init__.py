@@ -8,7 +8,7 @@ from .folds import clustered_mean, group_folds
 from .held_out import HeldOut, hold_out
 from .issues import ISSUES, Batch, Issue, find_issues
 from .result import AuditResult, FitScores
-from .suspicion import flag, suspicion_scores
+from .suspects import flag, suspicion_scores
 from .verdicts import Verdicts, judge_pairs
 
 __all__ = [

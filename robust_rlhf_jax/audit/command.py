@@ -10,9 +10,10 @@ import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs, RewardHead
-from robust_rlhf_jax.io.exports import whole_path, write_rows
+from robust_rlhf_jax.io.exports import whole_export, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import harmless
+from robust_rlhf_jax.unfinished import whole_path
 
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
@@ -115,16 +116,12 @@ def _deliver(findings: Findings, writing: Writing) -> None:
     """Exports and the reward head, all of them or none; then the thresholds."""
     pairs, verdicts = findings.pairs, findings.verdicts
     with contextlib.ExitStack() as whole:
-
-        def place(path):
-            return whole.enter_context(whole_path(path))
-
         if writing.export is not None:
-            write_rows(pairs, place(writing.export), verdicts.columns())
+            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), verdicts.columns())
         if writing.clean is not None:
-            write_rows(pairs, place(writing.clean), {}, keep=verdicts.keep)
+            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=verdicts.keep)
         if writing.head is not None:
-            reward_head(findings).write(place(writing.head))
+            reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
     crossed = check_thresholds(writing.fail_if, findings.summary.shares)
     if crossed:
         raise ThresholdCrossed("; ".join(crossed) + ".")

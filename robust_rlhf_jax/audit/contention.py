@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit
 
+from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.rewards import Explanations
 
 
@@ -28,7 +29,7 @@ class Contention(NamedTuple):
 
     def deciding(self, x: Float[np.ndarray, "N k"], most: int) -> Int[np.ndarray, " M"]:
         """The pairs about which the two differ most."""
-        return np.argsort(-self.disagreement(x), kind="stable")[:most]
+        return highest_first(self.disagreement(x))[:most]
 
     @property
     def sentence(self) -> str:

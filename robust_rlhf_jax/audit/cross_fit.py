@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
-from robust_rlhf_jax.attacks.base import corruption_count, largest
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING

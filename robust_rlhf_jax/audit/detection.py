@@ -5,6 +5,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax.kernels.ranking import highest_first
+
 
 def precision(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
     """#(flagged and corrupt) / #flagged; NaN where nothing is flagged. Jit- and vmap-able.
@@ -35,7 +37,7 @@ def precision_recall_curve(
     """
     scores, corrupt = jnp.asarray(scores), jnp.asarray(corrupt)
     _check_shapes(scores, corrupt)
-    order = jnp.argsort(-scores)
+    order = highest_first(scores)
     thresholds = scores[order]
     flagged = jnp.searchsorted(-thresholds, -thresholds, side="right")
     caught = jnp.cumsum(corrupt[order])[flagged - 1]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from robust_rlhf_jax.kernels.ranking import highest_first
+
 from .detection import precision_recall_curve
 from .result import AuditResult
 
@@ -49,7 +51,7 @@ def _histogram(axes, result):
 
 
 def _ranking(axes, result):
-    order = np.argsort(-result.suspicion, kind="stable")
+    order = highest_first(result.suspicion)
     rank, score = np.arange(1, len(order) + 1), result.suspicion[order]
     flagged = result.flagged[order]
     axes.scatter(rank[~flagged], score[~flagged], s=5, color=COLOURS["kept"], label="kept")

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.attacks.base import corruption_count, largest
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
 
 from .contention import Contention
 from .cross_validation import CrossValidation, FoldFits

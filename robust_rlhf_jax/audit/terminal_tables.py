@@ -4,6 +4,7 @@ import numpy as np
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.terminal import marked
 
 from .config import AuditConfig
@@ -39,7 +40,7 @@ def audit_warnings(result: AuditResult) -> list[str]:
 
 def worst_first(result: AuditResult) -> np.ndarray:
     """Row indices [N] in the order of falling suspicion; ties in the order of the data."""
-    return np.argsort(-result.suspicion, kind="stable")
+    return highest_first(result.suspicion)
 
 
 def print_fits(

@@ -1,14 +1,14 @@
 """Files written back in the container they came in, whole or not at all."""
 
 import os
-import shutil
-import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
+
+from robust_rlhf_jax.unfinished import whole_path
 
 from .containers import BY_SUFFIX, WRITERS, shards
 from .containers.compression import SUFFIXES as COMPRESSED
@@ -60,15 +60,21 @@ def export(
     """
     path = Path(path)
     check_export(pairs, path, "export")
-    with whole_path(path) as scratch:
+    with whole_export(pairs, path) as scratch:
         write_rows(pairs, scratch, columns, keep)
     return path
+
+
+def whole_export(pairs: Pairs, path: Path) -> AbstractContextManager[Path]:
+    """`whole_path` of a file, or of a folder where the container is one."""
+    assert pairs.source is not None
+    return whole_path(path, folder=not pairs.source.suffix)
 
 
 def write_rows(
     pairs: Pairs, path: Path, columns: dict[str, list], keep: Iterable[bool] | None = None
 ) -> None:
-    """What `export` writes, at a `path` that `whole_path` gave."""
+    """What `export` writes, at a `path` that `whole_export` gave."""
     source = pairs.source
     assert source is not None
     columns = dict(columns) | (votes_of(pairs) if columns else {})
@@ -143,16 +149,3 @@ def _sides(pairs: Pairs, i: int) -> tuple[str, str] | None:
         return None
     sides = pairs.texts.chosen[i], pairs.texts.rejected[i]
     return (sides[1], sides[0]) if pairs.swapped[i] else sides
-
-
-@contextmanager
-def whole_path(path: Path) -> Iterator[Path]:
-    """A name beside `path`, of a file or a folder, that takes its place when the block ends well."""
-    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}.unfinished")
-    try:
-        yield scratch
-        os.replace(scratch, path)
-    finally:
-        if scratch.is_dir():
-            shutil.rmtree(scratch, ignore_errors=True)
-        scratch.unlink(missing_ok=True)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .exports import whole_path
+from robust_rlhf_jax.unfinished import whole_path
+
 from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
 
 FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1

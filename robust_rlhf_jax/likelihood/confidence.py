@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.lapack import eigh
@@ -147,13 +148,6 @@ def ellipsoid(
         jnp.asarray(size, sigma.dtype),
         jnp.asarray(radius, sigma.dtype),
     )
-
-
-def chi_square_quantile(probability: float, degrees: Int[Array, ""]) -> Float[Array, ""]:
-    """Quantile of χ² by Wilson & Hilferty 1931: m(1 − 2/(9m) + z√(2/(9m)))³; within 1 % for m ≥ 3, .5 ≤ p ≤ .99."""
-    m = jnp.maximum(degrees, 1) * jnp.ones(())
-    spread = 2.0 / (9.0 * m)
-    return m * (1.0 - spread + jax.scipy.special.ndtri(probability) * jnp.sqrt(spread)) ** 3
 
 
 def theory_zeta(epsilon, horizon: int, dim: int, n_pairs: int, miss: float = MISS) -> Float[Array, ""]:

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.mdp import Policy
 from robust_rlhf_jax.preferences import PreferenceData
-from robust_rlhf_jax.worlds import Policy
 
 
 class OracleResult(eqx.Module):

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
 from robust_rlhf_jax.module import Module
-from robust_rlhf_jax.worlds import LinearMDP, expected_features, optimal_policy
 
 from .base import OracleResult
 

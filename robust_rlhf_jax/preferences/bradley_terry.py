@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.worlds import LinearMDP, rollout, segment_mdp, uniform_policy
+from robust_rlhf_jax.mdp import LinearMDP, rollout, segment_mdp, uniform_policy
 
 from .data import PreferenceData
 

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import os
-import uuid
 from pathlib import Path
 
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 
 from robust_rlhf_jax.io import Pairs, check_pairs, npz_archives
 from robust_rlhf_jax.io.loading import read_pairs
+from robust_rlhf_jax.unfinished import whole_path
 
 from . import parquet
 from .data import PreferenceData
@@ -48,7 +48,9 @@ def save(path: str | os.PathLike, data: PreferenceData | Pairs) -> None:
     header = {"format_version": FORMAT_VERSION, "stationary": data.stationary}
     if data.planning_horizon is not None:
         header["planning_horizon"] = int(data.planning_horizon)
-    with _replacing(path) as file:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"The folder {path.parent} does not exist: make it first.")
+    with whole_path(path) as unfinished, open(unfinished, "wb") as file:
         writers[path.suffix.lower()](file, arrays, header)
 
 
@@ -158,19 +160,3 @@ def _naming(path):
         yield
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-@contextlib.contextmanager
-def _replacing(path):
-    """An open file that takes the place of `path` when the block ends well, and vanishes when it does not."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} does not exist: make it first.")
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

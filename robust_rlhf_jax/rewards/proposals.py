@@ -8,10 +8,13 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.moments.covariance import filter_whitened
 
 from .config import RobustFit
 from .coordinates import Pairs
 
+# Widest coordinates for which a filter of second moments has power and is affordable.
+FILTER_UP_TO = 64
 # Rows alike to this share of the largest count as the same point.
 SAME = 1e-5
 # What a proposal does to the weights before each refit: nothing; keep the pairs about which the fit is least sure;
@@ -46,12 +49,15 @@ def proposals(pairs: Pairs, config: RobustFit) -> list[Proposal]:
     | unsure | the 2ε of which the plain fit is surest | |
     | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
     | crowd | the ε in the largest crowds of equal rows | |
+    | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |
     | contrary_short, contrary_unsure | all but those that the settled fit of that name accuses | |
 
     ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later. The contrary ones
     find the honest majority where a fit that the corrupt pairs won accuses it in crowds.
     """
     named = {"plain", "short", *config.proposals}
+    if pairs.rows.shape[1] > FILTER_UP_TO:
+        named.discard("filtered")
     made = {name: make(pairs, config) for name, make in PROPOSALS.items() if name in named}
     order = list(made)
     for name, accuser in CONTRARY.items():
@@ -93,6 +99,11 @@ def _crowd(pairs: Pairs, config: RobustFit) -> Proposal:
     return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
 
 
+def _filtered(pairs: Pairs, config: RobustFit) -> Proposal:
+    left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
+    return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
+
+
 # The first two, from which others start, always take part.
 PROPOSALS: dict[str, Callable[[Pairs, RobustFit], Proposal]] = {
     "plain": lambda pairs, c: _proposal(pairs, HOLD, 1.0),
@@ -101,6 +112,7 @@ PROPOSALS: dict[str, Callable[[Pairs, RobustFit], Proposal]] = {
     "unsure": lambda pairs, c: _proposal(pairs, UNSURE, 1.0 - 2.0 * c.ceiling, of_plain=1.0),
     "opposite": lambda pairs, c: _proposal(pairs, LIKELY, 1.0 - 2.0 * c.ceiling, of_plain=-1.0),
     "crowd": _crowd,
+    "filtered": _filtered,
 }
 # Whose accused each contrary one believes.
 CONTRARY = {"contrary_short": "short", "contrary_unsure": "unsure"}

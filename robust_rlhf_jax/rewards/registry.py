@@ -13,8 +13,8 @@ from robust_rlhf_jax.rewards.rivals.sever import sever
 
 from .filter_and_trim import robust_reward
 from .fit import fit_differences
+from .planted_rows import excess_surprise, removal_is_telling
 from .protocol import RewardEstimate, RewardEstimator, surprise
-from .removal_test import excess_surprise, removal_is_telling
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
 # with surprise alone, planted pairs that θ̂ finds unsurprising are missed.

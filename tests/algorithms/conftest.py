@@ -4,7 +4,8 @@ import jax
 import pytest
 
 from robust_rlhf_jax import sample_preferences
-from robust_rlhf_jax.worlds import expected_features, partial_coverage_mdp
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
+from robust_rlhf_jax.mdp import expected_features
 
 
 @pytest.fixture

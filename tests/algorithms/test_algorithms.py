@@ -25,10 +25,11 @@ from robust_rlhf_jax.algorithms import (
     standard,
     uniform_coverage,
 )
-from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.lab.attacks import push_features
+from robust_rlhf_jax.lab.rivals import RIVALS
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import LinearMDP, SoftmaxMixture, normalised_gap
 from robust_rlhf_jax.oracles import ExactOracle, PrimalDual
-from robust_rlhf_jax.rivals import RIVALS
-from robust_rlhf_jax.worlds import LinearMDP, SoftmaxMixture, normalised_gap, random_linear_mdp
 
 SHORT = {
     gradient: DescentConfig(gradient=gradient, steps=4, smoothing=Smoothing(n_directions=4, chunk=4))

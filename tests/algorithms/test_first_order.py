@@ -11,8 +11,9 @@ import pytest
 
 from robust_rlhf_jax import Status, sample_preferences
 from robust_rlhf_jax.algorithms import DescentConfig, FirstOrderConfig, first_order
+from robust_rlhf_jax.lab.worlds import gridworld
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import ExactOracle
-from robust_rlhf_jax.worlds import gridworld, normalised_gap
 
 # name: (cells a side, horizon, pairs)
 GRIDS = {"small": (4, 2, 300), "large": (6, 4, 1_000)}

@@ -1,6 +1,6 @@
 """Pessimism: its sets of rewards, its descents and settings, and how it fails.
 
-That pessimism pays where data have holes: `test_front_door.py`, and `benchmarks/partial_coverage.py` in full.
+That pessimism pays where data have holes: `test_robust_policy.py`, and `benchmarks/partial_coverage.py` in full.
 """
 
 import dataclasses
@@ -39,11 +39,12 @@ from robust_rlhf_jax.algorithms.pessimism import (
     robust_pessimism,
 )
 from robust_rlhf_jax.algorithms.pessimism_objective import reference_features
-from robust_rlhf_jax.attacks import flip_confident
+from robust_rlhf_jax.lab.attacks import flip_confident
+from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, theory_zeta
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
 from robust_rlhf_jax.rewards import fit_data
-from robust_rlhf_jax.worlds import normalised_gap, partial_coverage_mdp
 
 from .known_oracles import REFERENCE, Bowl, Moody, bowl_objective
 from .test_descent import Box

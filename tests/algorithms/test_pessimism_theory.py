@@ -16,8 +16,8 @@ from robust_rlhf_jax.algorithms import (
 from robust_rlhf_jax.algorithms.descent import DescentProblem, descend
 from robust_rlhf_jax.algorithms.pessimism_objective import PessimismObjective
 from robust_rlhf_jax.kernels.smoothing import sample_directions
+from robust_rlhf_jax.mdp import expected_features, optimal_policy
 from robust_rlhf_jax.oracles import ExactOracle
-from robust_rlhf_jax.worlds import expected_features, optimal_policy
 
 from .cutting_planes import minimum_over_confidence_set, value_program
 from .test_descent import Box

@@ -16,12 +16,12 @@ from robust_rlhf_jax.algorithms.possible_rewards import (
     lies_may_hide,
     possible_rewards,
 )
+from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.units import typical_entries
-from robust_rlhf_jax.likelihood.confidence import chi_square_quantile
 from robust_rlhf_jax.rewards import fit_data
 from robust_rlhf_jax.rewards.scarcity import secured
 
-from .front_door_worlds import PAIRS, fit_of, rewards_about, world
+from .robust_policy_worlds import PAIRS, fit_of, rewards_about, world
 
 
 @pytest.mark.parametrize(

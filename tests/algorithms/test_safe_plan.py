@@ -17,7 +17,7 @@ from robust_rlhf_jax.algorithms.safe_plan import GAINED, STEPS, UNCERTAIN, Certi
 from robust_rlhf_jax.likelihood.confidence import ellipsoid
 from robust_rlhf_jax.oracles import OracleResult
 
-from .front_door_worlds import KEY, rewards_about
+from .robust_policy_worlds import KEY, rewards_about
 
 
 class Plans(eqx.Module):

@@ -21,10 +21,10 @@ from robust_rlhf_jax.algorithms import (
     uniform_coverage,
 )
 from robust_rlhf_jax.algorithms.pessimism_objective import reference_features
-from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.lab.attacks import push_features
+from robust_rlhf_jax.lab.rivals import r3m
+from robust_rlhf_jax.mdp import expected_features, policy_value, uniform_policy
 from robust_rlhf_jax.oracles import PrimalDual
-from robust_rlhf_jax.rivals import r3m
-from robust_rlhf_jax.worlds import expected_features, policy_value, uniform_policy
 
 ALGORITHMS = {
     "standard": standard,

@@ -22,9 +22,9 @@ from robust_rlhf_jax.algorithms import (
     standard,
     uniform_coverage,
 )
-from robust_rlhf_jax.attacks import push_features
+from robust_rlhf_jax.lab.attacks import push_features
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import PrimalDual
-from robust_rlhf_jax.worlds import normalised_gap
 
 DESCENT = DescentConfig(steps=10, smoothing=Smoothing(n_directions=4, chunk=4))
 GAME = FirstOrderConfig(

@@ -17,8 +17,9 @@ from robust_rlhf_jax import (
 )
 from robust_rlhf_jax.algorithms import _unknown_epsilon, uniform_coverage, unknown_epsilon
 from robust_rlhf_jax.algorithms._unknown_epsilon import MARGIN, MOST
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import ExactOracle
-from robust_rlhf_jax.worlds import normalised_gap, random_linear_mdp
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robust_rlhf_jax.sweeps.sealed import CELLS, Part, sealed
+from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
 
 ROWS, FEATURES = 40, ("price", "time")
 CELLS_NASTY = [

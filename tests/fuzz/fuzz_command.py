@@ -26,8 +26,8 @@ import bad_pairs
 import numpy as np
 
 from robust_rlhf_jax import cli
-from robust_rlhf_jax.reproduce import command as reproduction
-from robust_rlhf_jax.sweeps import engine
+from robust_rlhf_jax.lab.reproduce import command as reproduction
+from robust_rlhf_jax.lab.sweeps import engine
 
 SECONDS = 30
 AUDIT = ["--estimator", "row_normalised", "--folds", "2", "--repeats", "1", "--injection", "flip_random"]

@@ -21,7 +21,7 @@ from robust_rlhf_jax.kernels.primal_dual import (
     policy_tables,
     softmax_policy,
 )
-from robust_rlhf_jax.worlds import expected_features, occupancy, optimal_policy, policy_value
+from robust_rlhf_jax.mdp import expected_features, occupancy, optimal_policy, policy_value
 
 
 @pytest.fixture

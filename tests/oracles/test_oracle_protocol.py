@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Status, sample_preferences
+from robust_rlhf_jax.mdp import expected_features, optimal_policy
 from robust_rlhf_jax.oracles import (
     LSVI,
     RLSVI,
@@ -19,7 +20,6 @@ from robust_rlhf_jax.oracles import (
     WarmOracle,
     solve_many,
 )
-from robust_rlhf_jax.worlds import expected_features, optimal_policy
 
 ORACLES = {
     "exact": lambda mdp: ExactOracle(mdp),

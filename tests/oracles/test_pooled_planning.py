@@ -11,10 +11,11 @@ from primal_dual_games import SHORT, prepare
 from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, sample_segments
+from robust_rlhf_jax.lab.worlds import delivery_grid, random_linear_mdp
+from robust_rlhf_jax.mdp import normalised_gap, optimal_policy
 from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle, PrimalDual
 from robust_rlhf_jax.oracles.primal_dual.data import SampleWeights, game_moments
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
-from robust_rlhf_jax.worlds import delivery_grid, normalised_gap, optimal_policy, random_linear_mdp
 
 ORACLES = {
     "exact": lambda mdp: ExactOracle(mdp),

@@ -13,20 +13,20 @@ from primal_dual_games import SHORT, prepare, solve
 
 from robust_rlhf_jax import PreferenceData, Status, attacks, sample_preferences
 from robust_rlhf_jax._iterate import Iteration, iterate
-from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle
-from robust_rlhf_jax.oracles.primal_dual.oracle import (
-    CAUTION,
-)
-from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
-from robust_rlhf_jax.worlds import (
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
+from robust_rlhf_jax.mdp import (
     SoftmaxMixture,
     expected_features,
     normalised_gap,
     occupancy,
     optimal_policy,
     policy_value,
-    random_linear_mdp,
 )
+from robust_rlhf_jax.oracles import Oracle, PrimalDual, WarmOracle
+from robust_rlhf_jax.oracles.primal_dual.oracle import (
+    CAUTION,
+)
+from robust_rlhf_jax.oracles.primal_dual.updates import DescentAscent
 
 
 @pytest.fixture(scope="module")

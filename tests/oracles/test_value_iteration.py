@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import sample_preferences
-from robust_rlhf_jax.attacks import corrupt_transitions
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.lab.attacks import corrupt_transitions
+from robust_rlhf_jax.lab.worlds import chain_mdp
+from robust_rlhf_jax.mdp import expected_features, normalised_gap, optimal_policy
 from robust_rlhf_jax.oracles import LSVI, RLSVI
 from robust_rlhf_jax.oracles.backward_induction import backward_induction
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
-from robust_rlhf_jax.worlds import chain_mdp, expected_features, normalised_gap, optimal_policy
 
 
 # Module-level programs: equal oracles at equal shapes share them.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy_worlds import numpy_mdp
 
+from robust_rlhf_jax.mdp import uniform_policy
 from robust_rlhf_jax.preferences import (
     changed_pairs,
     check_preferences,
@@ -13,7 +14,6 @@ from robust_rlhf_jax.preferences import (
     preference_probabilities,
     sample_preferences,
 )
-from robust_rlhf_jax.worlds import uniform_policy
 
 KEY = jax.random.key(0)
 MDP = numpy_mdp(1)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.audit import audit
+from robust_rlhf_jax.lab.worlds import random_linear_mdp
 from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.mdp import optimal_policy
 from robust_rlhf_jax.preferences import (
     changed_pairs,
     check_preferences,
@@ -19,7 +21,6 @@ from robust_rlhf_jax.preferences import (
     random_split,
     save,
 )
-from robust_rlhf_jax.worlds import optimal_policy, random_linear_mdp
 
 NOW = 1.7e9
 

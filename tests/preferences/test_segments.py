@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from robust_rlhf_jax.lab.worlds import delivery_grid, random_linear_mdp
 from robust_rlhf_jax.preferences import (
     check_preferences,
     load,
@@ -16,7 +17,6 @@ from robust_rlhf_jax.preferences import (
     sample_segments,
     save,
 )
-from robust_rlhf_jax.worlds import delivery_grid, random_linear_mdp
 
 MDP = delivery_grid(jax.random.key(0))
 SHARP = 0.18

@@ -18,9 +18,10 @@ from robust_rlhf_jax import (
     save,
 )
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
-from robust_rlhf_jax.attacks import ATTACKS
+from robust_rlhf_jax.lab.attacks import ATTACKS
+from robust_rlhf_jax.lab.worlds import delivery_grid
+from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import leave_out
-from robust_rlhf_jax.worlds import LinearMDP, delivery_grid
 
 N = 100
 changed_pairs = jax.jit(eager_changed_pairs)

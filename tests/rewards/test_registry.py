@@ -9,9 +9,9 @@ import scipy.optimize
 from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.lab.rivals import RIVALS as PLANNED
 from robust_rlhf_jax.rewards.protocol import RewardEstimate, RewardEstimator
 from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMATORS
-from robust_rlhf_jax.rivals import RIVALS as PLANNED
 
 RADIUS = 5.0
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)

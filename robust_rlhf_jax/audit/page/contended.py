@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import highest_first
 
 from ..result import AuditResult
 from .one_pair import largest_differences, texts_of
@@ -22,7 +23,7 @@ def contended(pairs: Pairs, result: AuditResult) -> dict[str, Any] | None:
     chosen_first = result.differences * result.labels[:, None]
     margins = chosen_first @ found.theta.T
     worth = found.theta * result.differences.std(axis=0)
-    order = np.argsort(-np.abs(worth[0] - worth[1]), kind="stable")[:FEATURES]
+    order = highest_first(np.abs(worth[0] - worth[1]))[:FEATURES]
     return {
         "sentence": found.sentence,
         "fits": found.fits,

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from robust_rlhf_jax.kernels.ranking import highest_first
+
 
 class Effect(NamedTuple):
     """θ_j times the spread of feature j in pairs, in log-odds, with a 95 % interval; the last three in % of a bar."""
@@ -33,7 +35,7 @@ def effects(
     meat = z.T @ (z * ((1 - p) ** 2)[:, None])
     error = np.sqrt(np.maximum(np.diag(bread @ meat @ bread), 0.0))
     value = (theta * spread)[known]
-    order = np.argsort(-np.abs(value), kind="stable")[:most]
+    order = highest_first(np.abs(value))[:most]
     low, high = value - 1.96 * error, value + 1.96 * error
     widest = max(np.abs(np.concatenate([low[order], high[order]])).max(initial=0), 1e-9)
     place = lambda v: float(round(50 + 50 * np.clip(v / widest, -1, 1), 2))  # noqa: E731

@@ -3,6 +3,7 @@
 import numpy as np
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import highest_first
 
 MOST_FEATURES = 6
 
@@ -17,5 +18,5 @@ def texts_of(pairs: Pairs, i: int) -> dict[str, str] | None:
 def largest_differences(pairs: Pairs, i: int) -> list[tuple[str, float]]:
     """Name and value of the features in which the chosen side differs most from the rejected."""
     x = np.asarray(pairs.chosen[i], np.float64) - np.asarray(pairs.rejected[i], np.float64)
-    order = np.argsort(-np.abs(x), kind="stable")[:MOST_FEATURES]
+    order = highest_first(np.abs(x))[:MOST_FEATURES]
     return [(pairs.names[j], float(x[j])) for j in order]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.terminal import harmless
 
 from ..findings import Findings
@@ -104,7 +105,7 @@ def _flips(pairs: Pairs, result: AuditResult) -> dict[str, Any]:
     """Held-out pairs on which the plain and the robust fit disagree."""
     plain, robust = result.plain.margins, result.robust.margins
     differ = np.sign(plain) != np.sign(robust)
-    order = np.argsort(-np.abs(plain - robust), kind="stable")
+    order = highest_first(np.abs(plain - robust))
     return {
         "count": int(differ.sum()),
         "of": len(differ),

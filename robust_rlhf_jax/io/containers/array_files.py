@@ -54,7 +54,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     """A folder with `rows` of the two sides as chosen.npy and rejected.npy, one file [rows] for each further column,
     and, of a folder, its other files.
     """
-    path.mkdir()
+    path.mkdir(exist_ok=True)
     chosen = np.asarray(rows, np.int64)
     half = len(source.files) // 2
     for name, files in zip(SIDES, (source.files[:half], source.files[half:]), strict=True):

@@ -38,7 +38,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     import pyarrow as pa
 
     table = with_columns(_read(source.file), rows, extra)
-    path.mkdir()
+    path.mkdir(exist_ok=True)
     with pa.OSFile(str(path / DATA), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
     state = {

@@ -14,10 +14,10 @@ from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
+from robust_rlhf_jax.mdp import SoftmaxMixture
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.oracles.base import OracleResult
 from robust_rlhf_jax.preferences import PreferenceData
-from robust_rlhf_jax.worlds import SoftmaxMixture
 
 from .data import Game, features_of, prepare_game
 from .updates import DescentAscent, SaddleProblem, SaddleState, WarmSaddle, cold_start, leave_behind

@@ -1,0 +1,138 @@
+"""How suspicious each pair of a data set is to a reward estimator, and which to look at first."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
+from robust_rlhf_jax.preferences.table_check import stand_ins
+from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative
+from robust_rlhf_jax.rewards.alternative import Alternative
+from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
+from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
+
+# Share of the ⌊εN⌋ flags, in ε, that goes to an explanation which contradicts the believed one: if it holds, and two
+# thirds of what it names are corrupt, the flags do no worse than chance. Half of them at most.
+HEDGED = 1.5
+
+
+def suspicion_scores(
+    data: Pairs | PreferenceData,
+    epsilon: float | Float[Array, ""] | None = None,
+    *,
+    estimator: str = DEFAULT_ESTIMATOR,
+    radius: float | Float[Array, ""] | None = None,
+    groups: Int[np.ndarray, " N"] | None = None,
+    ask_table: bool = True,
+) -> Float[Array, " N"]:
+    """A number for each pair, higher where it is likelier to be corrupt; only the order means something.
+
+    By default how likely `fit_reward` finds it that a pair is corrupt: pairs that the rest contradicts come first, then
+    labels by their surprise, in crowds before alone. On clean data nothing is left out, and honest rare pairs are no
+    more suspicious than others. Of another estimator what it measures itself: the surprise −log P_θ(o|x) of the
+    label, in "filtered" times 5 for pairs that the filter removed where their labels differ from the rest's.
+    `audit.average_precision` says how good an order is where the corrupt pairs are known; `audit.audit`
+    scores pairs by fits that did not see them. Pairs whose features are not the table's (`off_table`) are corrupt for
+    certain: they come first, 1 above the largest of the others, and no fit sees them; unless they are more than
+    half. Jit- and vmap-able.
+
+    **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
+    `estimator`: a name in `rewards.REWARD_ESTIMATORS`; all but "fit_reward" also take `radius`, the bound on ‖θ‖₂,
+    None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone; None: as `Pairs` know it.
+    `ask_table`: false for the estimator's suspicion alone.
+
+    **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
+    name, or groups of another length.
+    """
+    return _examine(data, epsilon, estimator, radius, groups, ask_table, compare=False).scores
+
+
+def flag(
+    data: Pairs | PreferenceData,
+    epsilon: float | Float[Array, ""] | None = None,
+    *,
+    estimator: str = DEFAULT_ESTIMATOR,
+    radius: float | Float[Array, ""] | None = None,
+    groups: Int[np.ndarray, " N"] | None = None,
+    ask_table: bool = True,
+) -> Bool[Array, " N"]:
+    """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
+
+    Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
+    of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
+    what it names are corrupt. On honest choices and under random flips there was no such explanation
+    (docs/detection.md); labels that are nearly coins may have one.
+
+    Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
+
+    **Arguments** and **Raises:** as `suspicion_scores`.
+    """
+    found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=epsilon is not None)
+    share = jnp.minimum(found.share, 0.499) if epsilon is None else epsilon
+    return _flag(found, corruption_count(share, data.n_pairs), share)
+
+
+class _Examined(NamedTuple):
+    """`share`: of the pairs that there is evidence against, 0 where the estimator does not say; `off` [N]: pairs that
+    the table contradicts; `alternative`: whom another explanation suspects, None where nobody asks.
+    """
+
+    scores: Float[Array, " N"]
+    share: Float[Array, ""]
+    off: Bool[Array, " N"]
+    alternative: Alternative | None
+
+
+@jax.jit
+def _flag(found: _Examined, count, epsilon):
+    if found.alternative is None:
+        return largest(found.scores, count)
+    doubtful = jnp.maximum(count - jnp.sum(found.off), 0)
+    theirs = jnp.round(jnp.minimum(HEDGED * epsilon, 0.5) * doubtful * found.alternative.exists).astype(
+        count.dtype
+    )
+    ours = largest(found.scores, count - theirs)
+    return ours | largest(jnp.where(ours, -jnp.inf, found.alternative.suspicion), theirs)
+
+
+def _examine(data, epsilon, estimator, radius, groups, ask_table, compare) -> _Examined:
+    seen = as_labelled(data, groups, ask_table=ask_table)
+    _check(epsilon, estimator)
+    radius = jnp.asarray(seen.x.shape[1] ** 0.5 if radius is None else radius, seen.x.dtype)
+    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype)
+    return _scores(seen, ceiling, radius, estimator, compare)
+
+
+def _check(epsilon, estimator):
+    if estimator not in REWARD_ESTIMATORS:
+        names = ", ".join(REWARD_ESTIMATORS)
+        raise ValueError(f"estimator={estimator!r} is unknown: it is one of {names}.")
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    elif estimator != DEFAULT_ESTIMATOR:
+        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_ESTIMATOR!r} does without.")
+
+
+@eqx.filter_jit
+def _scores(seen: Labelled, epsilon, radius, estimator, compare: bool) -> _Examined:
+    off = seen.off
+    if estimator == DEFAULT_ESTIMATOR:
+        given = (seen.believed_x, seen.labels, epsilon, seen.groups)
+        found, alternative = fit_with_alternative(*given) if compare else (fit_differences(*given), None)
+        scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
+    else:
+        rows = stand_ins(off)
+        scores = REWARD_ESTIMATORS[estimator](
+            seen.x[rows], seen.labels[rows], epsilon, radius=radius
+        ).suspicion
+        share, alternative = jnp.zeros((), scores.dtype), None
+    scores = jnp.where(off, jnp.max(scores) + 1, scores)
+    return _Examined(scores, share + jnp.mean(off, dtype=scores.dtype), off, alternative)

@@ -1,0 +1,89 @@
+"""Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
+
+from robust_rlhf_jax.corruption_budget import corruption_count
+
+from ._adaptive import adaptive, adaptive_filtered
+from ._adaptive_on_table import adaptive_filtered_on_table, adaptive_on_table
+from ._compose import compose, joint, joint_on_table
+from ._corrupt_transitions import corrupt_transitions
+from ._corrupt_transitions_on_table import corrupt_transitions_on_table
+from ._flip_confident import flip_confident
+from ._flip_random import flip_random
+from ._goal_haters import goal_haters
+from ._impersonate import affordable_shrinkage, impersonate
+from ._least_covered import least_covered
+from ._leverage_on_table import leverage_on_table
+from ._leverage_points import leverage_points
+from ._mimicry import mimicry
+from ._praise_rare import praise_rare
+from ._push_features import push_features
+from ._push_on_table import push_on_table
+from ._scale_features import scale_features
+from ._scale_on_table import scale_on_table
+from .base import Attack, identifiable_theta
+from .implicit import fitted_theta
+from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
+
+ATTACKS: dict[str, Attack] = {
+    "flip_random": flip_random,
+    "flip_confident": flip_confident,
+    "teacher_stochastic": teacher_stochastic,
+    "teacher_myopic": teacher_myopic,
+    "teacher_mistake": teacher_mistake,
+    "teacher_skip": teacher_skip,
+    "least_covered": least_covered,
+    "impersonate": impersonate,
+    "praise_rare": praise_rare,
+    "push_features": push_features,
+    "scale_features": scale_features,
+    "leverage_points": leverage_points,
+    "mimicry": mimicry,
+    "corrupt_transitions": corrupt_transitions,
+    "joint": joint,
+    "adaptive": adaptive,
+    "adaptive_filtered": adaptive_filtered,
+    # Whole trajectories, so that no recorded feature differs from the table; as are the labels' alone above.
+    "goal_haters": goal_haters,
+    "push_on_table": push_on_table,
+    "scale_on_table": scale_on_table,
+    "leverage_on_table": leverage_on_table,
+    "corrupt_transitions_on_table": corrupt_transitions_on_table,
+    "joint_on_table": joint_on_table,
+    "adaptive_on_table": adaptive_on_table,
+    "adaptive_filtered_on_table": adaptive_filtered_on_table,
+}
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "adaptive",
+    "adaptive_filtered",
+    "adaptive_filtered_on_table",
+    "adaptive_on_table",
+    "affordable_shrinkage",
+    "compose",
+    "corrupt_transitions",
+    "corrupt_transitions_on_table",
+    "corruption_count",
+    "fitted_theta",
+    "flip_confident",
+    "flip_random",
+    "goal_haters",
+    "identifiable_theta",
+    "impersonate",
+    "joint",
+    "joint_on_table",
+    "least_covered",
+    "leverage_on_table",
+    "leverage_points",
+    "mimicry",
+    "praise_rare",
+    "push_features",
+    "push_on_table",
+    "scale_features",
+    "scale_on_table",
+    "teacher_mistake",
+    "teacher_myopic",
+    "teacher_skip",
+    "teacher_stochastic",
+]

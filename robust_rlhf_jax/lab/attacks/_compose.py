@@ -1,0 +1,68 @@
+"""Several adversaries who share one budget."""
+
+from itertools import accumulate, pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from robust_rlhf_jax.corruption_budget import corruption_count
+
+from ._corrupt_transitions import corrupt_transitions
+from ._corrupt_transitions_on_table import corrupt_transitions_on_table
+from ._flip_confident import flip_confident
+from ._push_features import push_features
+from ._push_on_table import push_on_table
+from .base import Attack
+
+
+def compose(*attacks: Attack, shares=None) -> Attack:
+    """The attack that applies `attacks` in turn, each to what the one before left, with its share of ε.
+
+    `shares`: non-negative numbers that sum to 1, one per attack; equal by default. The shares of ⌊εN⌋ are
+    rounded so that they sum to it; attacks may pick the same pair, so at most ⌊εN⌋ pairs change.
+
+    **Raises:** ValueError for no attacks, or shares of another number, negative or of another sum.
+    """
+    shares = [1.0 / max(len(attacks), 1)] * len(attacks) if shares is None else [float(s) for s in shares]
+    if not attacks or len(shares) != len(attacks):
+        raise ValueError(
+            f"compose got {len(attacks)} attacks and {len(shares)} shares: give one share an attack."
+        )
+    if min(shares) < 0 or not np.isclose(sum(shares), 1.0):
+        raise ValueError(f"shares={shares} must be non-negative and sum to 1.")
+    ends = [0.0, *list(accumulate(shares))[:-1], 1.0]
+
+    def composed(key, data, epsilon, mdp):
+        total = corruption_count(epsilon, data.n_pairs)
+        # The last end is exactly 1, so that nothing of the budget is lost to rounding.
+        reached = [jnp.round(end * total) for end in ends]
+        for attack, k, (low, high) in zip(
+            attacks, jax.random.split(key, len(attacks)), pairwise(reached), strict=True
+        ):
+            data = attack(k, data, (high - low) / data.n_pairs, mdp)
+        return data
+
+    return composed
+
+
+_joint = compose(flip_confident, push_features, corrupt_transitions)
+
+
+def joint(key, data, epsilon, mdp):
+    """`flip_confident`, `push_features` and `corrupt_transitions` with a third of the budget each.
+
+    Labels, features and transitions at once, as the paper's adversary may. At most ⌊εN⌋ pairs change.
+    """
+    return _joint(key, data, epsilon, mdp)
+
+
+_joint_on_table = compose(flip_confident, push_on_table, corrupt_transitions_on_table)
+
+
+def joint_on_table(key, data, epsilon, mdp):
+    """`flip_confident`, `push_on_table` and `corrupt_transitions_on_table` with a third of the budget each.
+
+    Labels, trajectories and transitions at once, and every recorded feature is the table's. At most ⌊εN⌋ pairs change.
+    """
+    return _joint_on_table(key, data, epsilon, mdp)

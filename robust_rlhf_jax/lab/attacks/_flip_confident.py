@@ -1,0 +1,12 @@
+"""Flip the labels that say the most."""
+
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.ranking import largest
+
+from .base import replace_labels, true_margins
+
+
+def flip_confident(key, data, epsilon, mdp):
+    """Flip the ⌊εN⌋ labels with the largest o·θ★ᵀx. Sees θ★, changes labels only; uses no randomness."""
+    margins = data.labels * true_margins(data, mdp)
+    return replace_labels(data, largest(margins, corruption_count(epsilon, data.n_pairs)), -data.labels)

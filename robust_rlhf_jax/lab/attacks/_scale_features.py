@@ -1,0 +1,26 @@
+"""Blow up honest differences and turn their labels round."""
+
+import jax
+import jax.numpy as jnp
+
+from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.ranking import largest
+
+from .base import contrary, identifiable_projector, replace_differences, replace_labels, true_margins, widen
+
+
+def scale_features(key, data, epsilon, mdp):
+    """⌊εN⌋ random pairs show their own difference at the largest length, and the label that contradicts θ★.
+
+    Trajectory 1 shows ½L·x/‖x‖ and trajectory 0 its negative, x projected on the identifiable span and L the
+    largest that keeps every ‖φ_h‖₂ ≤ 1: the bad leverage points of Rousseeuw & Leroy 1987, in the directions in
+    which data lie anyway. Pairs without a difference come last. Sees θ★, changes features and labels.
+    """
+    observed = data.observed_reward_features
+    own = matmul(observed[:, 1] - observed[:, 0], identifiable_projector(mdp))
+    empty = jnp.all(own == 0, axis=(1, 2))
+    order = jax.random.uniform(key, (data.n_pairs,)) - empty
+    chosen = largest(order, corruption_count(epsilon, data.n_pairs))
+    corrupted = replace_differences(data, chosen, widen(own), data.labels)
+    return replace_labels(corrupted, chosen, contrary(true_margins(corrupted, mdp)))

@@ -1,0 +1,67 @@
+"""The table of algorithms and rivals: what sweeps run, and how figures and reports name and draw it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from robust_rlhf_jax.algorithms import (
+    ConditionNumberConfig,
+    DescentConfig,
+    PessimisticMLEConfig,
+    Solution,
+    UniformCoverageConfig,
+    condition_number,
+    first_order,
+    pessimistic_mle,
+    robust_policy,
+    standard,
+    uniform_coverage,
+)
+from robust_rlhf_jax.lab.rivals import RIVALS
+from robust_rlhf_jax.rewards.registry import ESTIMATORS
+
+__all__ = ["METHODS", "OURS", "Method"]
+
+
+class Method(NamedTuple):
+    """`run(key, data, epsilon)`; `label`, `colour`: in figures and tables; `ours`: of this project or its paper."""
+
+    run: Callable[..., Solution]
+    label: str
+    colour: str
+    ours: bool
+
+
+AUTODIFF = ConditionNumberConfig(descent=DescentConfig(gradient="autodiff"))
+REUSE = UniformCoverageConfig(reuse_data=True)
+LINEAR = PessimisticMLEConfig(penalty="linear")
+
+
+def _told_nothing(key, data, epsilon):
+    """`robust_policy` that is not told ε."""
+    return robust_policy(key, data)
+
+
+METHODS = {
+    "standard": Method(standard, "plain RLHF", "#c1432e", False),
+    "robust_policy": Method(robust_policy, "robust policy", "#0b3c5d", True),
+    "robust_policy_unknown": Method(_told_nothing, "robust policy, ε unknown", "#6a8caf", True),
+    "uniform_coverage": Method(uniform_coverage, "Algorithm 1", "#1f6f8b", True),
+    "uniform_coverage_reuse": Method(
+        partial(uniform_coverage, config=REUSE), "Algorithm 1, no split", "#3fb3d4", True
+    ),
+    "condition_number": Method(condition_number, "Algorithm 3", "#5a8f3d", True),
+    "condition_number_autodiff": Method(
+        partial(condition_number, config=AUTODIFF), "Algorithm 3, autodiff", "#8a5fb0", True
+    ),
+    "first_order": Method(first_order, "Algorithm 4", "#2f3e75", True),
+    "pessimistic_mle": Method(pessimistic_mle, "pessimistic MLE", "#d98e04", False),
+    "pessimistic_mle_linear": Method(
+        partial(pessimistic_mle, config=LINEAR), "pessimistic MLE, linear", "#a8795a", False
+    ),
+    **{
+        name: Method(run, ESTIMATORS[name].label, ESTIMATORS[name].colour, False)
+        for name, run in RIVALS.items()
+    },
+}
+OURS = tuple(name for name, method in METHODS.items() if method.ours)

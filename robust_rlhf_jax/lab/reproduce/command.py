@@ -1,0 +1,74 @@
+"""The reproductions as commands: progress, a Markdown table, a figure, a parquet, resumable."""
+
+import dataclasses
+import time
+from pathlib import Path
+
+from robust_rlhf_jax.lab.sweeps.resumable import resumable
+from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
+from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.terminal import marked
+
+from . import robustness, table1
+from .attack_by_attack import duel_table
+from .figures import exponent_figure, worst_case_figure
+
+SUFFIXES = (".md", ".png", ".parquet", ".json")
+
+
+def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
+    """Run Table 1 and write table1.md, table1.png, table1.parquet and table1.json to `out`.
+
+    Finished batches are kept in `out`/parts: the same command resumes where it stopped.
+
+    **Raises:** ValueError if `out` cannot be written.
+    """
+    config = table1.QUICK if quick else table1.FULL
+
+    def work(on_batch, store, folder):
+        rows = table1.run_table1(config, on_batch, store)
+        found = table1.curves(config, rows)
+        exponent_figure(found, folder / "table1.png")
+        return rows, table1.table1_markdown(config, found, table1.constants(config))
+
+    _reproduce("table1", config, config.n_cells, out, quiet, work)
+
+
+def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
+    """Run every algorithm under the attacks; write robustness.md, .png, .parquet and .json to `out`. Resumable.
+
+    **Raises:** ValueError if `out` cannot be written.
+    """
+    config = robustness.QUICK if quick else robustness.FULL
+
+    def work(on_batch, store, folder):
+        rows = robustness.run_robustness(config, on_batch, store)
+        worst_case_figure(rows, robustness.OURS, folder / "robustness.png")
+        worst = robustness.robustness_table(rows, robustness.limits(config))
+        return rows, f"{worst}\n{duel_table(rows, robustness.OURS)}"
+
+    _reproduce("robustness", config, robustness.robustness_cells(config), out, quiet, work)
+
+
+def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> None:
+    from rich.console import Console
+
+    console = Console()
+    started = time.perf_counter()
+    with whole_folder(out, [name + suffix for suffix in SUFFIXES]) as folder:
+        with resumable(name, cells, out, console, quiet) as way:
+            rows, table = work(way.on_batch, way.store, folder)
+        seconds = time.perf_counter() - started
+        _write(folder, name, rows, table, config, seconds)
+    console.print(table, soft_wrap=True, highlight=False)
+    console.print(
+        f"{cells} cells in {seconds:.0f} s, less what earlier runs had done; "
+        f"{name}.md, .png, .parquet and .json in {marked(out)}"
+    )
+
+
+def _write(folder: Path, name: str, rows, table: str, config, seconds: float) -> None:
+    (folder / f"{name}.parquet").write_bytes(sealed(Part(CELLS, name, rows)))
+    (folder / f"{name}.md").write_text(table + "\n", encoding="utf-8")
+    facts = {"configuration": dataclasses.asdict(config), "wall_seconds": round(seconds, 2), **environment()}
+    write_json(folder / f"{name}.json", facts)

@@ -1,0 +1,114 @@
+"""What a sweep is: families × attacks × ε × seeds × algorithms, at one size."""
+
+import dataclasses
+import math
+
+from robust_rlhf_jax.checks import check_epsilon, check_seed
+from robust_rlhf_jax.lab.attacks import ATTACKS
+from robust_rlhf_jax.lab.methods import METHODS
+
+from .families import PRESETS
+from .programs import REFERENCE
+
+# Rows hold ε rounded to so many digits: float32 knows no more.
+EPSILON_DIGITS = 6
+
+
+def _families() -> str:
+    """The families of each preset, presets with the same ones together."""
+    presets: dict[tuple[str, ...], list[str]] = {}
+    for name, preset in PRESETS.items():
+        presets.setdefault(tuple(preset.families), []).append(name)
+    return "; ".join(f"{', '.join(families)} ({', '.join(names)})" for families, names in presets.items())
+
+
+def _with_names(cls):
+    """The docstring, which is the command's help, with the names of today in the place of their tables."""
+    names = {
+        "a name in `PRESETS`": ", ".join(PRESETS),
+        "families of the preset": _families(),
+        "names in `ATTACKS`": ", ".join(ATTACKS),
+        "names in `METHODS`": ", ".join((*METHODS, REFERENCE)),
+    }
+    for table, listed in names.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(table, listed)
+    return cls
+
+
+@_with_names
+@dataclasses.dataclass(frozen=True)
+class SweepConfig:
+    """A sweep as data.
+
+    Args:
+        preset: sizes of the worlds: a name in `PRESETS`. full has the 50x50 grid; in delivery, segments are
+            shorter than plans.
+        families: families of the preset.
+        attacks: names in `ATTACKS`.
+        epsilons: fractions of corrupt pairs, each in [0, 0.5).
+        seeds: data sets per family.
+        algorithms: names in `METHODS`. robust_policy_unknown is not told epsilon.
+        n_pairs: pairs per data set; the preset's if not given.
+        temperature: of the Bradley-Terry labels.
+        seed: of everything.
+        lanes: cells per batch, the unit that is stored; as memory allows if not given.
+    """
+
+    preset: str = "quick"
+    families: tuple[str, ...] = ("random", "chain", "gridworld")
+    attacks: tuple[str, ...] = ("push_features", "flip_confident", "corrupt_transitions")
+    epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3)
+    seeds: int = 8
+    algorithms: tuple[str, ...] = ("standard", "robust_policy", REFERENCE)
+    n_pairs: int | None = None
+    temperature: float = 1.0
+    seed: int = 0
+    lanes: int | None = None
+
+    def check(self) -> None:
+        """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
+        _one_of("preset", [self.preset], PRESETS)
+        _one_of("families", self.families, PRESETS[self.preset].families)
+        _one_of("attacks", self.attacks, ATTACKS)
+        _one_of("algorithms", self.algorithms, {**METHODS, REFERENCE: None})
+        for name in ("families", "attacks", "epsilons", "algorithms"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty: name at least one.")
+        check_epsilon(self.epsilons)
+        for name in ("families", "attacks", "algorithms"):
+            _distinct(name, getattr(self, name))
+        _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
+        for name in ("seeds", "lanes"):
+            given = getattr(self, name)
+            if given is not None and given < 1:
+                raise ValueError(f"{name}={given}: give 1 or more.")
+        if self.n_pairs is not None and self.n_pairs < 3:
+            raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"temperature={self.temperature} must be positive and finite.")
+        check_seed(self.seed)
+
+    @property
+    def pairs(self) -> int:
+        return PRESETS[self.preset].n_pairs if self.n_pairs is None else self.n_pairs
+
+    @property
+    def n_cells(self) -> int:
+        sizes = (self.families, self.attacks, self.epsilons, self.algorithms)
+        count = self.seeds
+        for axis in sizes:
+            count *= len(axis)
+        return count
+
+
+def _distinct(name, given):
+    """A cell that stands twice would count twice in the medians."""
+    for i, value in enumerate(given):
+        if value in given[:i]:
+            raise ValueError(f"{name}: {value!r} is given twice: name each once.")
+
+
+def _one_of(name, given, allowed):
+    for value in given:
+        if value not in allowed:
+            raise ValueError(f"{name}: {value!r} is unknown; there are {', '.join(sorted(allowed))}.")

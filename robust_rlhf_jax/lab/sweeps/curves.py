@@ -1,0 +1,44 @@
+"""A method's curve against ε, as every figure draws it, without a display; its colour and label are `methods.py`'s."""
+
+from pathlib import Path
+
+from robust_rlhf_jax.lab.methods import METHODS
+
+from .programs import REFERENCE
+
+COLOURS = {name: method.colour for name, method in METHODS.items()} | {REFERENCE: "#7a7a7a"}
+LABELS = {name: method.label for name, method in METHODS.items()} | {REFERENCE: "plain RLHF, clean data"}
+EPSILON_LABEL = "fraction of corrupt pairs ε"
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False):
+    """(figure, axes [rows, columns]) of `size` in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+    for axis in axes.flat:
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def draw_curve(axis, quartiles: dict[float, tuple[float, float, float]], name: str, ours: bool = True):
+    """The median by ε and, for `ours`, the band between the quartiles; rivals are dotted and thinner."""
+    if not quartiles:
+        return
+    epsilons = sorted(quartiles)
+    low, median, high = zip(*(quartiles[epsilon] for epsilon in epsilons), strict=True)
+    style = "--" if name == REFERENCE else "-" if ours else ":"
+    look = {"marker": "o", "ms": 3.5, "lw": 2.0 if ours else 1.3, "color": COLOURS.get(name)}
+    axis.plot(epsilons, median, style, label=LABELS.get(name, name), **look)
+    if ours:
+        axis.fill_between(epsilons, low, high, color=COLOURS.get(name), alpha=0.18, lw=0)
+
+
+def save(figure, path: Path, rect=(0.0, 0.0, 1.0, 1.0)) -> None:
+    """Write a PNG; `rect`: the part of the figure that the panels have, the rest is the legend's."""
+    figure.tight_layout(rect=rect)
+    figure.savefig(path, dpi=150)

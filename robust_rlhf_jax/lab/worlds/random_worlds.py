@@ -1,0 +1,37 @@
+"""Random linear MDPs with simplex features."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from robust_rlhf_jax.mdp import LinearMDP
+
+
+def random_linear_mdp(
+    key: PRNGKeyArray,
+    *,
+    n_states: int,
+    n_actions: int,
+    dim: int,
+    horizon: int,
+    feature_concentration: float = 1.0,
+    next_state_concentration: float = 0.3,
+) -> LinearMDP:
+    """φ(s,a) uniform on the simplex, μ_h a Dirichlet draw per dimension, θ_h uniform on the sphere of radius √d.
+
+    Simplex features make every P_h(·|s,a) a mixture of d distributions: linear and normalised by construction.
+    Traceable, so that one program can build a batch of worlds.
+
+    **Raises:** ValueError for a size below 1.
+    """
+    sizes = {"n_states": n_states, "n_actions": n_actions, "dim": dim, "horizon": horizon}
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name}={size}: every size must be 1 or more.")
+    k_phi, k_mu, k_theta, k_rho = jax.random.split(key, 4)
+    phi = jax.random.dirichlet(k_phi, jnp.full(dim, feature_concentration), (n_states, n_actions))
+    mu = jax.random.dirichlet(k_mu, jnp.full(n_states, next_state_concentration), (horizon, dim))
+    theta = jax.random.normal(k_theta, (horizon, dim))
+    theta *= jnp.sqrt(dim) / jnp.linalg.norm(theta, axis=-1, keepdims=True)
+    rho = jax.random.dirichlet(k_rho, jnp.ones(n_states))
+    return LinearMDP(phi, mu, theta, rho)

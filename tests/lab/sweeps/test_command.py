@@ -1,0 +1,71 @@
+import dataclasses
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from robust_rlhf_jax.lab.sweeps import command, sweep_command
+
+FILES = ["gap_vs_epsilon.png", "parts", "results.parquet", "summary.json"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def written(small_config, tmp_path_factory):
+    out = tmp_path_factory.mktemp("sweep") / "new" / "out"
+    sweep_command(small_config, out)
+    return out
+
+
+def test_three_files_the_parts_and_nothing_else(written):
+    assert names(written) == FILES
+    assert names(written.parent) == ["out"]
+    assert (written / "gap_vs_epsilon.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_parquet_holds_the_rows_of_the_sweep(written, small_sweep):
+    table = pq.read_table(written / "results.parquet")
+    assert table.to_pylist() == small_sweep[0].rows
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types["epsilon"] == types["normalised_gap"] == types["value"] == "double"
+    assert types["seed"] == "int64"
+
+
+def test_summary_says_how_to_repeat_the_sweep(written, small_config, small_sweep):
+    summary = json.loads((written / "summary.json").read_text(encoding="utf-8"))
+    given = {name: tuple(x) if isinstance(x, list) else x for name, x in summary["configuration"].items()}
+    assert type(small_config)(**given) == small_config
+    assert summary["cells"] == len(small_sweep[0].rows)
+    assert summary["label_entropy_bits"] == pytest.approx(small_sweep[0].label_entropy, abs=1e-4)
+    assert 0 < summary["seconds_to_first_batch"] <= summary["wall_seconds"]
+    assert {"versions", "python", "device", "date"} <= set(summary)
+
+
+def test_what_is_printed(small_config, small_sweep, tmp_path, capsys):
+    sweep_command(small_config, tmp_path)
+    text = capsys.readouterr().out
+    for word in ("random: normalised gap", "chain: normalised gap", "flip_confident", "48/48", "48 cells in"):
+        assert word in text
+    bits = small_sweep[0].label_entropy
+    assert f"random {bits['random']:.2f}, chain {bits['chain']:.2f}" in " ".join(text.split())
+
+
+def test_wrong_settings_write_nothing(small_config, tmp_path):
+    with pytest.raises(ValueError, match="algorithms: 'best' is unknown"):
+        sweep_command(dataclasses.replace(small_config, algorithms=("best",)), tmp_path / "out")
+    assert names(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_costs_no_earlier_results(small_config, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "results.parquet").write_text("earlier")
+    monkeypatch.setattr(command, "gap_vs_epsilon", full)
+    with pytest.raises(OSError, match="No space left"):
+        sweep_command(small_config, tmp_path)
+    assert names(tmp_path) == ["parts", "results.parquet"]
+    assert (tmp_path / "results.parquet").read_text() == "earlier"

@@ -1,0 +1,69 @@
+import pytest
+
+from robust_rlhf_jax.lab.sweeps import SweepConfig
+from robust_rlhf_jax.lab.sweeps.families import PRESETS
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_runs_every_family(preset):
+    SweepConfig(preset=preset, families=tuple(PRESETS[preset].families)).check()
+
+
+def test_pairs_are_the_presets_unless_given():
+    assert SweepConfig(preset="tiny").pairs == PRESETS["tiny"].n_pairs
+    assert SweepConfig(preset="tiny", n_pairs=77).pairs == 77
+
+
+def test_cells_are_the_product_of_all_axes():
+    config = SweepConfig(
+        families=("random", "chain"),
+        attacks=("push_features",),
+        epsilons=(0.0, 0.1, 0.2),
+        seeds=5,
+        algorithms=("standard", "clean_reference"),
+    )
+    assert config.n_cells == 2 * 1 * 3 * 5 * 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            {"preset": "huge"},
+            r"^preset: 'huge' is unknown; there are coverage, coverage_tiny, delivery, delivery_tiny, full, quick, "
+            r"tiny\.$",
+        ),
+        ({"families": ("random", "maze")}, r"^families: 'maze' is unknown; .*gridworld"),
+        ({"attacks": ("flip",)}, r"^attacks: 'flip' is unknown; .*flip_confident"),
+        ({"algorithms": ("best",)}, r"^algorithms: 'best' is unknown; .*clean_reference.*standard"),
+        ({"epsilons": (0.1, 0.5)}, r"^epsilon=0\.5 is outside \[0, 0\.5\)"),
+        ({"epsilons": (-0.1,)}, r"^epsilon=-0\.1 is outside"),
+        ({"epsilons": (float("nan"),)}, r"^epsilon=nan is outside"),
+        ({"seeds": 0}, r"^seeds=0: give 1 or more"),
+        ({"lanes": -1}, r"^lanes=-1: give 1 or more"),
+        ({"n_pairs": 2}, r"^n_pairs=2: .*three-way split"),
+        ({"temperature": 0.0}, r"^temperature=0\.0 must be positive"),
+        ({"temperature": float("nan")}, r"^temperature=nan must be positive"),
+    ],
+)
+def test_wrong_settings_are_named(setting, message):
+    with pytest.raises(ValueError, match=message):
+        SweepConfig(**setting).check()
+
+
+@pytest.mark.parametrize("name", ["families", "attacks", "epsilons", "algorithms"])
+def test_empty_axes_are_refused(name):
+    with pytest.raises(ValueError, match=f"^{name} is empty: name at least one"):
+        SweepConfig(**{name: ()}).check()
+
+
+@pytest.mark.parametrize("name", ["families", "attacks", "epsilons", "algorithms"])
+def test_repeated_values_are_refused(name):
+    twice = getattr(SweepConfig(), name)[:2] + getattr(SweepConfig(), name)[:1]
+    with pytest.raises(ValueError, match=f"^{name}: .* is given twice: name each once"):
+        SweepConfig(**{name: twice}).check()
+
+
+def test_fractions_that_rows_cannot_tell_apart_are_refused():
+    with pytest.raises(ValueError, match=r"^epsilons: 0\.1 is given twice"):
+        SweepConfig(epsilons=(0.1, 0.1000000001)).check()

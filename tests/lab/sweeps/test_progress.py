@@ -1,0 +1,57 @@
+"""Rate and time left count what is computed, not what was there before."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from robust_rlhf_jax.lab.sweeps import progress as module
+from robust_rlhf_jax.lab.sweeps.progress import Pace, progress
+
+
+def test_resumed_cells_do_not_fool_the_rate():
+    pace = Pace(total=1000, started=0.0)
+    pace.add(900, free=900, now=50.0)
+    assert pace.rate(55.0) is None
+    assert pace.text(55.0) == "900/1000 cells"
+    pace.add(20, free=0, now=60.0)
+    assert pace.rate(60.0) == pytest.approx(2.0)
+    assert pace.text(60.0) == "920/1000 cells, 2 cells/s, 0:00:40 left"
+
+
+def test_copies_between_batches_leave_the_clock_alone():
+    pace = Pace(total=100, started=0.0)
+    pace.add(50, free=40, now=10.0)
+    pace.add(10, free=0, now=20.0)
+    assert pace.rate(20.0) == pytest.approx(1.0)
+    assert pace.text(20.0) == "60/100 cells, 1 cells/s, 0:00:40 left"
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_plain_lines_are_few(quiet, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), force_terminal=quiet)
+    with progress("sweep", 100, console, quiet=quiet) as advance:
+        for _ in range(100):
+            now[0] += 1.0
+            advance(1)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "sweep: 1/100 cells",
+        "sweep: 31/100 cells",
+        "sweep: 61/100 cells",
+        "sweep: 91/100 cells",
+        "sweep: 100/100 cells",
+    ]
+    assert lines[1].endswith("1 cells/s, 0:01:09 left")
+
+
+def test_a_terminal_gets_a_bar():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with progress("sweep", 4, console) as advance:
+        advance(2, 2)
+        advance(2)
+    text = console.file.getvalue()
+    assert "4/4 cells" in text
+    assert "━" in text
