@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from .config import RobustFit
 from .contamination import Cells, contaminated_at_best_length
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 from .posterior_fit import ROUNDS, Fit, first_fit, refit
 from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
 
@@ -43,7 +43,7 @@ class _State(NamedTuple):
     done: Array
 
 
-def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
+def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candidates:
     """The plain fit, and every proposal settled on the pairs that it believes."""
     table = jax.tree.map(lambda *leaves: jnp.stack(leaves), *proposals(pairs, config))
     rounds = ROUNDS // 2 if pairs.wide else ROUNDS
@@ -68,7 +68,7 @@ def candidates(pairs: Pairs, cells: Cells, config: RobustFit) -> Candidates:
     return Candidates(fits, weights, jnp.where(by_place[:, None], proposed, settled[1]))
 
 
-def _settled(pairs: Pairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit):
+def _settled(pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit):
     """(fit, weights) as proposed, and once settled: one loop, so that a refit is compiled once."""
 
     def _reweighted(pairs, t):

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 
 # Steps of the rates' fixed point, which starts at the excess of contradictions.
 STEPS = 3
@@ -35,7 +35,7 @@ class Contaminated(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Pairs by length: `of_length` [N] the bin of each, from 0 to `bins`; margins are cut into `bins`, too."""
+    """UnitFreePairs by length: `of_length` [N] the bin of each, from 0 to `bins`; margins are cut into `bins`, too."""
 
     of_length: Int[Array, " N"]
     bins: int
@@ -45,7 +45,7 @@ class Cells(NamedTuple):
         return self.bins * (self.bins + 1)
 
 
-def cells_of(pairs: Pairs) -> Cells:
+def cells_of(pairs: UnitFreePairs) -> Cells:
     """⌊N^¼⌉ bins of equal size by length, and one of the rows that lie absurdly far out; as many by |margin| later."""
     bins = max(2, round(pairs.n_pairs**0.25))
     lengths = pairs.lengths()

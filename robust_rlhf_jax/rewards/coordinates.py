@@ -20,7 +20,7 @@ from robust_rlhf_jax.moments.span import row_span
 WIDE = 128
 
 
-class Pairs(eqx.Module):
+class UnitFreePairs(eqx.Module):
     """N labelled differences as `rows` y_n = o_n·x_n·M [N, r], preferred less other, of second moment I on their span.
 
     A reward t agrees with label n where tᵀy_n > 0. Only o·x enters, so that nothing depends on which option of a pair
@@ -52,8 +52,8 @@ class Pairs(eqx.Module):
 
 
 @jax.jit
-def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
-    """`Pairs` of x: nothing computed from them depends on the columns' units or on the sides of a pair.
+def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePairs:
+    """`UnitFreePairs` of x: nothing computed from them depends on the columns' units or on the sides of a pair.
 
     Columns are divided by a typical entry, which half of the rows cannot move. Rows that are 10⁴ times as long as the
     typical one are shortened (`kernels.units`), and the whitening shortens further. A direction that any row shows is
@@ -71,6 +71,6 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> Pairs:
     spread = jnp.sqrt(weighted_mean(scaled**2, weights))
     penalty = jnp.sum((spread[:, None] * whiten) ** 2, axis=0)
     penalty = penalty * span.rank / positive_or_one(jnp.sum(penalty))
-    return Pairs(
+    return UnitFreePairs(
         matmul(scaled, whiten), penalty, whiten / size[:, None], (colour * size[:, None]).T, span.rank
     )

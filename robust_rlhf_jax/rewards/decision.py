@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .candidates import Candidates
 from .config import RobustFit
 from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 from .posterior_fit import optimism
 
 # Of the Bayesian bootstrap: the standard error of a belief of ½ is .03.
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     apart: Float[Array, "E E"]
 
 
-def judge(pairs: Pairs, found: Candidates, cells: Cells) -> Judged:
+def judge(pairs: UnitFreePairs, found: Candidates, cells: Cells) -> Judged:
     """Every candidate's `contaminated` likelihood, as of pairs that it has not seen, at its best length."""
 
     def one(given):

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 from .posterior_fit import secant_information
 
 # What is known of every axis beside the pairs: a hundredth of one, so that nothing divides by zero.
@@ -23,7 +23,7 @@ class Coverage(NamedTuple):
     share: Float[Array, " r"]
 
 
-def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]) -> Coverage:
+def coverage(pairs: UnitFreePairs, kept: Float[Array, " N"], margins: Float[Array, " N"]) -> Coverage:
     """Generalised eigenvectors of (F_kept, F_all): along row i, F_all is 1 and F_kept is `share`_i."""
     r = pairs.rows.shape[1]
     floor = FLOOR * jnp.eye(r, dtype=margins.dtype)
@@ -34,7 +34,7 @@ def coverage(pairs: Pairs, kept: Float[Array, " N"], margins: Float[Array, " N"]
 
 
 def doubted_directions(
-    pairs: Pairs,
+    pairs: UnitFreePairs,
     proposal: Float[Array, " N"],
     weights: Float[Array, " N"],
     t: Float[Array, " r"],

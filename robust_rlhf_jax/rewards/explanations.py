@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.ranking import highest_first
 
 from .config import RobustFit
 from .contamination import NoiseByMargin
@@ -77,5 +78,5 @@ class Explanations(NamedTuple):
         if other is None:
             return np.zeros(0, int)
         apart = np.abs(np.asarray(self.weights[self.likeliest] - self.weights[other]))
-        order = np.argsort(-apart, kind="stable")
+        order = highest_first(apart)
         return order[apart[order] > 0.5][:most]

@@ -17,7 +17,7 @@ from .alternative import Alternative, alternative_to
 from .candidates import candidates
 from .config import CEILING, RobustFit
 from .contamination import cells_of
-from .coordinates import Pairs, unit_free
+from .coordinates import UnitFreePairs, unit_free
 from .decision import Decision, Judged, decide, judge
 from .doubt import doubted_directions, span_basis
 from .explanations import Explanations, noisy_chances
@@ -178,7 +178,12 @@ class _Beliefs(NamedTuple):
 
 
 def _believed(
-    pairs: Pairs, plain: Float[Array, " r"], judged: Judged, decision: Decision, epsilon, config: RobustFit
+    pairs: UnitFreePairs,
+    plain: Float[Array, " r"],
+    judged: Judged,
+    decision: Decision,
+    epsilon,
+    config: RobustFit,
 ) -> _Beliefs:
     """The plain fit on all pairs, or the mean of the explanations on those that they leave honest."""
     only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
@@ -220,7 +225,7 @@ def _nearest_length(
     return 0.5 * (low + high)
 
 
-def overdispersion(pairs: Pairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
+def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
     """How much more the scores of whole groups vary than if a group's labels were independent, at least 1.
 
     tr(F⁻¹Σ_g s_g s_gᵀ)/rank with s_g = Σ_{n∈g} r_n y_n: the design effect of Moulton 1986.

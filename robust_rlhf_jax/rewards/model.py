@@ -7,6 +7,7 @@ import json
 import os
 import tokenize
 import zipfile
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +17,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.unfinished import whole_path
 
 from .config import RobustFit
 from .contamination import NoiseByMargin
@@ -166,14 +168,8 @@ class RewardModel(Module):
         arrays = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
         arrays |= {_EACH + name: np.asarray(part) for name, part in _flat(self.explanations).items()}
         header = json.dumps({"format": FORMAT, "version": VERSION})
-        scratch = f"{os.fspath(path)}.{os.urandom(6).hex()}.part"
-        try:
-            with open(scratch, "wb") as file:
-                np.savez(file, allow_pickle=False, header=np.asarray(header), **arrays)
-            os.replace(scratch, path)
-        finally:
-            if os.path.exists(scratch):
-                os.remove(scratch)
+        with whole_path(Path(path)) as scratch, open(scratch, "wb") as file:
+            np.savez(file, allow_pickle=False, header=np.asarray(header), **arrays)
 
     @staticmethod
     def load(path: str | os.PathLike) -> "RewardModel":

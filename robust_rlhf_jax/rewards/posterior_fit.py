@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.linalg import weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .config import RobustFit
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 from .newton import maximise
 
 # The prior's standard deviation of a margin, at least: nothing.
@@ -36,14 +36,14 @@ class Fit(NamedTuple):
     status: Int[Array, ""]
 
 
-def first_fit(pairs: Pairs) -> Fit:
+def first_fit(pairs: UnitFreePairs) -> Fit:
     """Where every fit begins: t = 0, margins of variance 1, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
     strength = jnp.maximum(pairs.rank, 1).astype(dtype)
     return Fit(jnp.zeros(r, dtype), strength, 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
 
 
-def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
+def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
     """The maximum a posteriori under λ of `last`, and the λ that its evidence asks for.
 
     λ ← γ/Σ_j p_j t_j², γ = Σ_live 1 − λ p_j (H⁻¹)_jj: the fixed point of the marginal likelihood in Laplace's
@@ -65,7 +65,7 @@ def refit(pairs: Pairs, weights: Float[Array, " N"], last: Fit, config: RobustFi
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def _probes(pairs: Pairs) -> Float[Array, "r m"]:
+def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
     """Columns z with Σ_z zzᵀ = I: all axes, or where those are many, signs at random, for which it holds on average.
 
     **Source:** Hutchinson 1989, for the trace of an inverse.
@@ -76,12 +76,12 @@ def _probes(pairs: Pairs) -> Float[Array, "r m"]:
     return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
 
 
-def at_bound(pairs: Pairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
+def at_bound(pairs: UnitFreePairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
     """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
     return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
 
 
-def optimism(pairs: Pairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:
+def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:
     """Nats by which the fit explains the pairs that it counts better than it would, had it not seen each.
 
     Σ_n w_n [log σ(m_n) − log σ(m̃_n)], m̃_n = m_n − h_n r_n/(1 − h_n f_n), h_n = w_n y_nᵀH⁻¹y_n: one Newton step of
@@ -103,14 +103,14 @@ def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
 
 
 def information(
-    pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
+    pairs: UnitFreePairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
 ) -> Float[Array, "r r"]:
     """F = Σ_n w_n P(1 − P) y_n y_nᵀ, what the weighted pairs know of t."""
     return weighted_gram(pairs.rows, weights * label_variance(margins))
 
 
 def secant_information(
-    pairs: Pairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
+    pairs: UnitFreePairs, weights: Float[Array, " N"], margins: Float[Array, " N"]
 ) -> Float[Array, "r r"]:
     """Σ_n w_n tanh(m_n/2)/(2m_n) y_n y_nᵀ: the curvature of the likelihood as far as the way from m_n to 0.
 

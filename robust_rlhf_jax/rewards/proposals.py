@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.moments.covariance import filter_whitened
 
 from .config import RobustFit
-from .coordinates import Pairs
+from .coordinates import UnitFreePairs
 
 # Widest coordinates for which a filter of second moments has power and is affordable.
 FILTER_UP_TO = 64
@@ -38,7 +38,7 @@ class Proposal(NamedTuple):
     contrary: Int[Array, ""]
 
 
-def proposals(pairs: Pairs, config: RobustFit) -> list[Proposal]:
+def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
     """Those that the configuration names, in the order of `PROPOSALS`.
 
     | proposal | doubts | after |
@@ -71,7 +71,7 @@ def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
     return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))
 
 
-def crowds(pairs: Pairs) -> Float[Array, " N"]:
+def crowds(pairs: UnitFreePairs) -> Float[Array, " N"]:
     """How many rows stand where row n stands, up to their sign: copies of one pair stand together."""
     r = pairs.rows.shape[1]
     probe = jnp.cos(jnp.arange(1, r + 1, dtype=pairs.rows.dtype) ** 2)
@@ -81,7 +81,7 @@ def crowds(pairs: Pairs) -> Float[Array, " N"]:
 
 
 def _proposal(
-    pairs: Pairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0, contrary=NOBODY
+    pairs: UnitFreePairs, kind: int, keep: float, weights=None, *, of_plain=0.0, of_short=0.0, contrary=NOBODY
 ) -> Proposal:
     dtype = pairs.rows.dtype
     share, plain, short = (jnp.asarray(value, dtype) for value in (keep, of_plain, of_short))
@@ -90,22 +90,22 @@ def _proposal(
     return Proposal(number, share, weights, plain, short, accused)
 
 
-def _short(pairs: Pairs, config: RobustFit) -> Proposal:
+def _short(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
     return _proposal(pairs, HOLD, 0.5, best_share(-pairs.lengths(), 0.5))
 
 
-def _crowd(pairs: Pairs, config: RobustFit) -> Proposal:
+def _crowd(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
     some = 1.0 - config.ceiling
     return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
 
 
-def _filtered(pairs: Pairs, config: RobustFit) -> Proposal:
+def _filtered(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
     left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
     return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
 
 
 # The first two, from which others start, always take part.
-PROPOSALS: dict[str, Callable[[Pairs, RobustFit], Proposal]] = {
+PROPOSALS: dict[str, Callable[[UnitFreePairs, RobustFit], Proposal]] = {
     "plain": lambda pairs, c: _proposal(pairs, HOLD, 1.0),
     "short": _short,
     "flat": lambda pairs, c: _proposal(pairs, UNSURE, 0.5 - c.ceiling, of_short=1.0),

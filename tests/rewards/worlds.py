@@ -6,18 +6,20 @@ import scipy.special
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax.rewards import RewardFit, fit_differences
-from robust_rlhf_jax.rewards.coordinates import Pairs
+from robust_rlhf_jax.rewards.coordinates import UnitFreePairs
 
 N, K = 1000, 6
 THETA = np.array([1.0, -1.0, 0.5, -0.5, 1.0, 1.2])
 
 
-def rows_of(z, labels=1.0, dtype=jnp.float32) -> Pairs:
-    """`Pairs` of rows that are taken as they are, times their labels."""
+def rows_of(z, labels=1.0, dtype=jnp.float32) -> UnitFreePairs:
+    """`UnitFreePairs` of rows that are taken as they are, times their labels."""
     n, r = np.shape(z)
     eye = jnp.eye(r, dtype=dtype)
     labels = jnp.broadcast_to(jnp.asarray(labels, dtype), n)
-    return Pairs(labels[:, None] * jnp.asarray(z, dtype), jnp.ones(r, dtype), eye, eye, jnp.asarray(r))
+    return UnitFreePairs(
+        labels[:, None] * jnp.asarray(z, dtype), jnp.ones(r, dtype), eye, eye, jnp.asarray(r)
+    )
 
 
 def draw_labels(rng, x, theta=THETA):
