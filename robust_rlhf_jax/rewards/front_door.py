@@ -42,7 +42,7 @@ def fit_reward(
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, or `groups` of
     another length.
 
-    **Source:** candidates by the paper's Algorithm 2, Sever and filters; judged by a mixture with concomitant
+    **Source:** candidates by the paper's Algorithm 2 and filters; judged by a mixture with concomitant
     variables, weighed by pseudo-BMA+ (`rewards/decision.py`). Measured in docs/do_no_harm.md.
 
     **Example:**

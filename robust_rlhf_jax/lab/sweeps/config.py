@@ -58,7 +58,7 @@ class SweepConfig:
     families: tuple[str, ...] = ("random", "chain", "gridworld")
     attacks: tuple[str, ...] = ("push_features", "flip_confident", "corrupt_transitions")
     epsilons: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3)
-    seeds: int = 8
+    seeds: int = 4
     algorithms: tuple[str, ...] = ("standard", "robust_policy", REFERENCE)
     n_pairs: int | None = None
     temperature: float = 1.0

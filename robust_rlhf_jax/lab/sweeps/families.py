@@ -63,7 +63,7 @@ SURE = {"n_states": 36, "n_actions": 4, "dim": 6, "horizon": 6, "feature_concent
 SMALL = {"n_states": 8, "n_actions": 3, "dim": 3, "horizon": 2, "feature_concentration": 0.2}
 
 PRESETS = {
-    # Three families in ten minutes on two cores, compilation included.
+    # Three families in a minute or two on two cores, compilation included.
     "quick": Preset(
         {
             "random": lambda key: _uniform(

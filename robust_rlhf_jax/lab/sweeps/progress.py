@@ -33,7 +33,7 @@ class Pace:
         return self.computed / max(now - self.started, 1e-9) if self.computed else None
 
     def text(self, now: float) -> str:
-        """Such as "48/1080 cells, 2.1 cells/s, 0:08:11 left"."""
+        """Such as "48/540 cells, 4.1 cells/s, 0:02:00 left"."""
         rate = self.rate(now)
         text = f"{self.done}/{self.total} cells"
         if rate is None:
