@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax._iterate import worst_status
+from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.oracles import Oracle
 
 from .descent import DescentProblem, Evaluation, SubgradientDescent, descend
@@ -98,22 +98,46 @@ def safe_plan(planner: Planner, possible: PossibleRewards, theta: Float[Array, "
         gains = possible.guaranteed(ahead), possible.promised(ahead)
         return Candidate(t, answer.policy, answer.value, *gains, answer.status)
 
-    def descend_too():
+    def ends():
         descent = descend(problem, key=key, steps=STEPS, solver=SubgradientDescent())
-        ends = jnp.stack([descent.theta, descent.best_theta]) / possible.sizes
-        # One after the other in a loop: half of a program that takes seconds to compile.
-        both = jax.lax.map(consider, ends)
-        last, best = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in range(2))
-        careful = _either(last.guaranteed >= best.guaranteed, last, best)
-        return careful._replace(status=worst_status(careful.status, descent.status)), descent.calls + 2
+        found = jnp.stack([descent.theta, descent.best_theta]) / possible.sizes
+        return jnp.concatenate([theta[None], found]), descent.calls + 2, descent.status
 
-    greedy = consider(theta)
+    def turn(state: _Considered, number):
+        """The greedy plan first; where more can be guaranteed, the two ends of the descent after it."""
+        known = state.thetas, state.calls, state.status
+        # The outer condition is one for all lanes of a batch, which descend but once.
+        thetas, calls, status = jax.lax.cond(
+            number == 1, lambda: jax.lax.cond(state.settled, lambda: known, ends), lambda: known
+        )
+        plan = jax.lax.cond(state.settled, lambda _: state.plan, consider, thetas[number])
+        promise = jnp.maximum(plan.promised, 0.0)
+        # No plan is guaranteed more than the greedy one promises.
+        sure = plan.promised - plan.guaranteed <= jnp.where(hiding, 0.0, UNCERTAIN) * promise
+        return _Considered(thetas, plan, state.settled | ((number == 0) & sure), calls, status), plan
+
+    # One program for all three plans: each would take seconds to compile.
+    none = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(consider, theta))
+    first = _Considered(
+        jnp.stack([theta] * 3), none, jnp.asarray(False), jnp.zeros((), jnp.int32), Status.CONVERGED.array()
+    )
+    end, plans = jax.lax.scan(turn, first, jnp.arange(3))
+    greedy, last, best = (jax.tree.map(lambda leaf, i=i: leaf[i], plans) for i in range(3))
+    careful = _either(last.guaranteed >= best.guaranteed, last, best)
+    careful = careful._replace(status=worst_status(careful.status, end.status))
     promise = jnp.maximum(greedy.promised, 0.0)
-    # No plan is guaranteed more than the greedy one promises.
-    settled = greedy.promised - greedy.guaranteed <= jnp.where(hiding, 0.0, UNCERTAIN) * promise
-    careful, calls = jax.lax.cond(settled, lambda: (greedy, jnp.zeros((), jnp.int32)), descend_too)
     pessimistic = careful.guaranteed > greedy.guaranteed + jnp.where(hiding, 0.0, GAINED) * promise
-    return Plan(_either(pessimistic, careful, greedy), pessimistic, calls + 1)
+    return Plan(_either(pessimistic, careful, greedy), pessimistic, end.calls + 1)
+
+
+class _Considered(NamedTuple):
+    """`thetas` [3, k] to plan for, the greedy one first; the last `plan`; `settled`: none can be better than greedy."""
+
+    thetas: Float[Array, "3 k"]
+    plan: Candidate
+    settled: Array
+    calls: Array
+    status: Array
 
 
 def _either(condition, one, other):
