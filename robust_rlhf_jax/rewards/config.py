@@ -53,13 +53,5 @@ class RobustFit(eqx.Module):
     decisive_most: float = 0.9
     proposals: tuple[str, ...] = eqx.field(
         static=True,
-        default=(
-            "flat",
-            "unsure",
-            "opposite",
-            "crowd",
-            "contrary_plain",
-            "contrary_short",
-            "contrary_unsure",
-        ),
+        default=("flat", "unsure", "opposite", "crowd", "filtered", "contrary_short", "contrary_unsure"),
     )

@@ -39,7 +39,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
-    """Those that the configuration names, in the order of `PROPOSALS`.
+    """Those that the configuration names, in the order of `PROPOSALS`, then the contrary ones.
 
     | proposal | doubts | after |
     |---|---|---|
@@ -54,8 +54,15 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
 
     ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later. The contrary ones
     find the honest majority where a fit that the corrupt pairs won accuses it in crowds.
+
+    **Raises:** ValueError for a name that is none of these.
     """
     named = {"plain", "short", *config.proposals}
+    unknown = sorted(named - {*PROPOSALS, *CONTRARY})
+    if unknown:
+        raise ValueError(
+            f"proposals: {unknown[0]!r} is unknown; there are {', '.join([*PROPOSALS, *CONTRARY])}."
+        )
     if pairs.rows.shape[1] > FILTER_UP_TO:
         named.discard("filtered")
     made = {name: make(pairs, config) for name, make in PROPOSALS.items() if name in named}
