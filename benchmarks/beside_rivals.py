@@ -19,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from label_attacks import LABEL_ATTACKS
 from pair_attacks import Pairs, sizes
-from pair_sets import CHOICES, SHARED, Score, Trial, trials
+from pair_sets import CHOICES, Score, Trial, trials
 from rich.progress import track
+from studies import LEVELS, SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS
 
-LEVELS = (0.05, 0.1, 0.2)
 AHEAD, ALLOWED = 0.02, 0.05
 # The ball of the rivals' θ, in columns of root mean square 1: it binds for no set here.
 RADIUS = 50.0

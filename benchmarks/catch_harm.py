@@ -21,17 +21,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from no_harm import short
 from pair_attacks import PAIR_ATTACKS, Pairs
-from pair_sets import SHARED, Score, Trial, available, fit_world, trials
+from pair_sets import Score, Trial, available, fit_world, trials
 from rich.progress import track
+from studies import LEVELS, SHARED, short
 from two_worlds import LOSS, Certificate, certificate, chance_of_wins
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
-LEVELS = (0.05, 0.1, 0.2)
 # Nats by which the log-loss may exceed plain's.
 DEARER = 0.05
 # The most that the expected calibration error may be, and what being told ε may cost in accuracy.

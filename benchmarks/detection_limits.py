@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from real_sets import SHARED, corrupt, fitted, real_sets
+from real_sets import corrupt, fitted, real_sets
+from studies import SHARED
 from two_worlds import certificate, chance_of_wins
 
 from robust_rlhf_jax import fit_reward

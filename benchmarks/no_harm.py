@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pair_sets import ORIENTATIONS, SHARED, Score, Trial, available, trials
+from pair_sets import ORIENTATIONS, Score, Trial, available, trials
 from rich.progress import track
+from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
-LEVELS = (0.05, 0.1, 0.2)
 ACCURACY, LOG_LOSS, RETURN, REMOVED = 0.005, 0.01, 0.01, 0.05
 # Of honest labels: expected calibration error of the trials together.
 CALIBRATION = 0.05
@@ -121,10 +121,6 @@ HEAD = (
     "| set | flipped | accuracy | log-loss | return | calibration | worst fit | fits with pairs out | "
     "worst rare group | bars |\n" + "|---|---|---|---|---|---|---|---|---|---|"
 )
-
-
-def short(x: float) -> str:
-    return f"{x:.3f}".replace("0.", ".", 1)
 
 
 def line(row: Row) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from pair_attacks import PAIR_ATTACKS, Pairs, count
-from pair_sets import SHARED, Trial, trials
+from pair_sets import Trial, trials
+from studies import SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING

@@ -13,8 +13,9 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 from beside_rivals import Case, cases
-from pair_sets import CHOICES, SHARED, trials
+from pair_sets import CHOICES, trials
 from rich.progress import track
+from studies import SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import RobustFit, fit_differences

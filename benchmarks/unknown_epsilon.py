@@ -11,7 +11,8 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from real_sets import KINDS, SHARED, RealSet, corrupt, fitted, real_sets
+from real_sets import KINDS, RealSet, corrupt, fitted, real_sets
+from studies import LEVELS, SHARED
 
 from robust_rlhf_jax import attacks, fit_reward, sample_preferences
 from robust_rlhf_jax.algorithms import uniform_coverage, unknown_epsilon
@@ -22,7 +23,6 @@ from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
 
 FIXED = 0.2
-LEVELS = (0.05, 0.1, 0.2)
 REAL_CASES = [("none", 0.0)] + [(kind, e) for kind in KINDS for e in LEVELS]
 CASES = [("none", 0.0)] + [(a, e) for a in ("push_features", "flip_confident", "flip_random") for e in LEVELS]
 
