@@ -56,7 +56,7 @@ def highest(scores, count):
 
 
 def measure_real(data: RealSet, kind: str, epsilon: float, seeds: range):
-    """Mean over seeds of the share found by `flag` told ε, by the plain fit's surprise, and by cleanlab."""
+    """Mean over seeds of the share found by `flag` with ε, by the plain fit's surprise, and by cleanlab."""
     found = []
     for seed in seeds[:1] if kind == DETERMINISTIC else seeds:
         attacked, corrupted = corrupt(np.random.default_rng(seed), data, kind, epsilon)

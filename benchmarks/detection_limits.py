@@ -1,8 +1,8 @@
 """Where nobody could find the corrupt pairs: `python benchmarks/detection_limits.py [--shared FOLDER]`.
 
-For the rows of `detection.py` in which `fit_reward` believes the liars, the certificate of `two_worlds.py`: the share
-of the pairs that must be corrupt if its answer, told ε = .2, were the truth. If that is at most ε, two rewards are as
-near to what is seen, and who trusts one of them alone names honest pairs in the other world.
+For the rows of `detection.py` in which `fit_reward` believes the corrupted pairs: the certificate of `two_worlds.py`,
+that is, the share of the pairs that must be corrupt if its answer, given ε = .2, were the truth. If that is at most ε,
+two rewards fit the data equally well, and whoever trusts one of them accuses honest pairs if the other is true.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def flip_surest(x, truth, count: int, labels):
 
 
 def limit_of(data, kind: str):
-    """(accuracy of the clean fit and of the fit told ε, certificate), in columns of root mean square 1."""
+    """(accuracy of the clean fit and of the fit with ε, certificate), in columns of root mean square 1."""
     seen, mask = corrupt(np.random.default_rng(SEED), data, kind, EPSILON)
     size = np.sqrt(np.mean(data.x.astype(float) ** 2, axis=0))
     clean_x, x = data.x / size, seen.x / size
@@ -49,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=SHARED)
     sets = real_sets(parser.parse_args().shared)
-    print("| data | corruption | accuracy: clean | fit told ε | cost | hopeless |\n|---|---|---|---|---|---|")
+    print("| data | corruption | accuracy: clean | fit with ε | cost | hopeless |\n|---|---|---|---|---|---|")
     for name, kind in CASES:
         if name in sets:
             clean, told, found = limit_of(sets[name], kind)

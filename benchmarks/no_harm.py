@@ -1,8 +1,8 @@
 """What the robust reward does to honest pairs: `python benchmarks/no_harm.py [--repeats 5] [--seeds 20] [--out FILE]`.
 
-`fit_reward` beside plain maximum likelihood, told ε = .05, .1, .2 and told nothing, on clean labels and on labels of
-which a share is flipped at random, the same for both (told that share and nothing). Real choices (folds of people), the
-delivery grid and four families of worlds; of the ε told, each column shows the one that does worst.
+`fit_reward` beside plain maximum likelihood, with ε = .05, .1, .2 and without ε, on clean labels and on labels of
+which a share is flipped at random, the same for both (with that share as ε and without ε). Real choices (folds of
+people), the delivery grid and four families of worlds; of the ε given, each column shows the one that does worst.
 
 Exits with 1 if a bar fails: accuracy within .005, log-loss within .01, return within .01 of plain maximum likelihood,
 and less than 5 % of the honest pairs of any rare group left out.

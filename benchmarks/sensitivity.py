@@ -1,7 +1,7 @@
 """What each constant of `RobustFit` decides: `python benchmarks/sensitivity.py [--folds 1] [--sets NAME …]`.
 
 Every constant is halved and doubled in turn, and every proposal left out, the others as they are. Attacked choices as
-in `beside_rivals.py`, and the clean sets: means of accuracy and log-loss told ε, rows whose log-loss exceeds plain's by
+in `beside_rivals.py`, and the clean sets: means of accuracy and log-loss with ε, rows whose log-loss exceeds plain's by
 more than .05, and clean or randomly flipped sets of which any pair was left out.
 """
 

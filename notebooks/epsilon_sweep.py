@@ -14,8 +14,8 @@
 # # How the gap grows with ε
 #
 # Two ways to the same kind of curve: `run_sweep`, which does what most studies need, and a call of your own under
-# `jax.vmap`, for what it does not. ε is an array like any other: a new value compiles nothing, and a grid of them
-# is one program.
+# `jax.vmap`, for what it does not. ε is an array like any other: a new value does not recompile anything, and a grid of
+# them is one program.
 
 # %%
 import os
