@@ -31,7 +31,7 @@ def label(batch: Batch) -> Issue:
         left = " The fits that saw it left it out." if held_out.left_out[row] > 0.5 else ""
         doubt = 1 - chance[row]
         given = f"{doubt:.1%}" if doubt < SURE else f"more than {SURE:.1%}"
-        return f"By all other pairs, the rejected side wins with probability {given}: the label looks flipped.{left}"
+        return f"By the other pairs, the rejected side wins with probability {given}: the label looks flipped.{left}"
 
     return Issue(
         "label",
