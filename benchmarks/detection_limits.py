@@ -24,7 +24,7 @@ CASES = tuple((name, kind) for name in ("rail", "swissmetro") for kind in ("plan
 
 
 def flip_surest(x, truth, count: int, labels):
-    """Labels with the `count` flipped of which the truth is surest."""
+    """Labels with the `count` labels flipped about which the truth is most certain."""
     surest = np.argsort(-labels * (x @ truth))[:count]
     flipped = np.array(labels)
     flipped[surest] *= -1

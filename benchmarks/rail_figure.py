@@ -3,7 +3,7 @@
 `python benchmarks/rail_figure.py [--out docs/rail.png]`
 
 Five folds of people. A share ε of the training pairs is corrupted (`pair_attacks.py`); maximum likelihood and
-`fit_reward`, which is not told ε, are scored on the untouched choices of the people left out.
+`fit_reward` without ε are scored on the untouched choices of the people left out.
 """
 
 import argparse

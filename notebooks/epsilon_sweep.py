@@ -85,7 +85,7 @@ plt.show()
 # ## By hand, under `vmap`
 # A sweep tells each algorithm the true ε. What if the robust reward is told another one? Write one
 # trial as a function of a key and the two ε; here it fits the reward and plans exactly with it, so that nothing else
-# is to blame. Framed in the picture: told the truth. Then say which axes to batch: keys within true ε within told ε.
+# is to blame. Framed in the picture: the true ε. Then say which axes to batch: keys within true ε within given ε.
 
 # %%
 sizes = {"n_states": 8, "n_actions": 2, "dim": 3, "horizon": 2} if SMOKE else {}
@@ -123,7 +123,7 @@ for (row, column), value in np.ndenumerate(median):
 ticks = [f"{float(e):g}" for e in GRID]
 axes.set(
     xlabel="true ε: fraction of corrupt pairs",
-    ylabel="told ε: what the fit assumes",
+    ylabel="given ε: what the fit assumes",
     title=f"push_features: median normalised gap over {len(keys)} keys",
 )
 axes.set_xticks(range(len(ticks)), ticks)
@@ -136,6 +136,6 @@ plt.show()
 
 # %% [markdown]
 # Told too much, the fit loses a few hundredths. Told too little, it breaks down where the true ε exceeds twice the
-# told one (the filter may remove 2ε), and told nothing it is plain maximum likelihood. In the sweep above, Algorithm 1
+# told one (the filter may remove 2ε), and without ε it is plain maximum likelihood. In the sweep above, Algorithm 1
 # keeps its gap below .1 under `push_features`, where plain RLHF loses more than half; confidently flipped labels break
 # both from ε = .1 on: these raters are unsure (.89 bits a label), and few lies then outvote the truth.
