@@ -83,7 +83,7 @@ plt.show()
 
 # %% [markdown]
 # ## By hand, under `vmap`
-# A sweep tells each algorithm the true ε. What if the robust reward is told another one? Write one
+# A sweep tells each algorithm the true ε. What if the robust reward gets another one? Write one
 # trial as a function of a key and the two ε; here it fits the reward and plans exactly with it, so that nothing else
 # is to blame. Framed in the picture: the true ε. Then say which axes to batch: keys within true ε within given ε.
 
@@ -135,7 +135,7 @@ figure.colorbar(image, ax=axes, label="normalised gap")
 plt.show()
 
 # %% [markdown]
-# Told too much, the fit loses a few hundredths. Told too little, it breaks down where the true ε exceeds twice the
-# told one (the filter may remove 2ε), and without ε it is plain maximum likelihood. In the sweep above, Algorithm 1
+# With too large an ε the fit loses a few hundredths. With too small a one it breaks down where the true ε exceeds twice
+# the given one (the filter may remove 2ε), and without ε it is plain maximum likelihood. In the sweep above, Algorithm 1
 # keeps its gap below .1 under `push_features`, where plain RLHF loses more than half; confidently flipped labels break
 # both from ε = .1 on: these raters are unsure (.89 bits a label), and few lies then outvote the truth.
