@@ -137,5 +137,6 @@ plt.show()
 # %% [markdown]
 # With too large an ε the fit loses a few hundredths. With too small a one it breaks down where the true ε exceeds twice
 # the given one (the filter may remove 2ε), and with ε = 0 it is plain maximum likelihood. In the sweep above,
-# Algorithm 1 keeps its gap below .1 under `push_features`, where plain RLHF loses more than half; confidently flipped labels
-# break both from ε = .1 on: these raters are unsure (.89 bits a label), and few corrupted labels then outvote the truth.
+# Algorithm 1 keeps its gap below .1 under `push_features`, where plain RLHF loses more than half. Confidently flipped
+# labels break both from ε = .1 on: these raters are unsure (.89 bits a label), and few corrupted labels then outvote
+# the truth.
