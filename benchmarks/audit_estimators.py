@@ -7,6 +7,7 @@ what share of the flipped pairs the first of them flags. The tables of docs/audi
 import argparse
 
 import jax
+from studies import short
 
 from robust_rlhf_jax.audit import AUDIT_FITS, audit
 from robust_rlhf_jax.outputs import environment
@@ -23,10 +24,6 @@ CASES = (
     ("random .10", 0.10, 0.10, "flip_random"),
     ("random .20", 0.20, 0.20, "flip_random"),
 )
-
-
-def short(x):
-    return f"{x:.3f}".replace("0.", ".", 1)
 
 
 def cell(fit):

@@ -1,8 +1,8 @@
 """`fit_reward` beside every registered estimator on attacked choices: `python benchmarks/beside_rivals.py [--folds 2]`.
 
 Five sets of people's choices (those at hand) × the nine attacks of `label_attacks.py` × ε = .05, .1, .2, scored on the
-clean choices of people left out. Prints accuracy and log-loss of plain maximum likelihood, of `fit_reward` told ε and
-told nothing, and the best accuracy of a rival (which one is known in hindsight only), then how often each rival is
+clean choices of people left out. Prints accuracy and log-loss of plain maximum likelihood, of `fit_reward` with ε and
+without ε, and the best accuracy of a rival (which one is known in hindsight only), then how often each rival is
 ahead. Exits with 1 where a rival is ahead by more than .02 in more than 5 % of the rows.
 """
 
@@ -19,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from label_attacks import LABEL_ATTACKS
 from pair_attacks import Pairs, sizes
-from pair_sets import CHOICES, SHARED, Score, Trial, trials
+from pair_sets import CHOICES, Score, Trial, trials
 from rich.progress import track
+from studies import LEVELS, SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS
 
-LEVELS = (0.05, 0.1, 0.2)
 AHEAD, ALLOWED = 0.02, 0.05
 # The ball of the rivals' θ, in columns of root mean square 1: it binds for no set here.
 RADIUS = 50.0
@@ -69,7 +69,7 @@ def _rival(name):
 
 
 def rivals(case: Case) -> dict[str, Score]:
-    """Every registered estimator, told ε, in columns of root mean square 1."""
+    """Every registered estimator, given ε, in columns of root mean square 1."""
     size = sizes(case.x)
     given = [jnp.asarray(part, jnp.float32) for part in (case.x / size, case.labels, case.epsilon)]
     return {name: case.trial.score(np.asarray(_rival(name)(*given)) / size) for name in RIVALS}
@@ -88,7 +88,7 @@ def main(words=None) -> int:
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder of the sets that are not bundled")
     given = parser.parse_args(words)
     names = [n for n in given.sets if n == "rail" or (given.shared / f"{n}.csv.gz").exists()]
-    print("| set | attack | ε | plain | told ε | told nothing | best rival |\n|---|---|---|---|---|---|---|")
+    print("| set | attack | ε | plain | with ε | without ε | best rival |\n|---|---|---|---|---|---|---|")
     ahead, rows, expensive = Counter(), 0, 0
     for case in track(list(cases(names, given.shared, given.folds)), "cases"):
         fits = [case.trial.fit(case.x, case.labels, e) for e in (0.0, case.epsilon, CEILING)]
@@ -100,8 +100,8 @@ def main(words=None) -> int:
         rows, expensive = rows + 1, expensive + (told.log_loss > plain.log_loss + 0.05)
         cells = [case.name, case.attack, f"{case.epsilon:g}", *map(shown, (plain, told, nothing))]
         print("| " + " | ".join([*cells, f"{best} {others[best].accuracy:.3f}"]) + " |", flush=True)
-    print(f"\nOf {rows} rows, ahead of `fit_reward` told ε by more than {AHEAD}: {dict(ahead)}.")
-    print(f"Log-loss told ε more than .05 above plain's: {expensive} rows. {environment()}")
+    print(f"\nOf {rows} rows, ahead of `fit_reward` with ε by more than {AHEAD}: {dict(ahead)}.")
+    print(f"Log-loss with ε more than .05 above plain's: {expensive} rows. {environment()}")
     return int(any(ahead[name] > ALLOWED * rows for name in RIVALS))
 
 

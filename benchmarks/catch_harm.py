@@ -1,13 +1,13 @@
 """What the robust reward recovers: `python benchmarks/catch_harm.py [--repeats 2] [--seeds 10] [--out FILE]`.
 
-`fit_reward` told ε and told nothing beside plain maximum likelihood, on clean held-out pairs, after the attacks of
+`fit_reward` with ε and without ε beside plain maximum likelihood, on clean held-out pairs, after the attacks of
 `pair_attacks.py` on real choices and the delivery grid, and on the grid also the library's attacks on trajectories.
-Where plain loses more than .02 of accuracy, the fit told ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
+Where plain loses more than .02 of accuracy, the fit with ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
 does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
-The log-loss, told ε and told nothing, should exceed plain's by no more than .05, hopeless or not; the expected
-calibration error should be .1 at most, unless hopeless; and what is told should cost no more than .01 of accuracy.
-Columns of log-loss and calibration: plain / told ε / told nothing. Exits with 1 where one of these fails.
+The log-loss, with and without ε, should exceed plain's by no more than .05, hopeless or not; the expected
+calibration error should be .1 at most, unless hopeless; and giving ε should cost no more than .01 of accuracy.
+Columns of log-loss and calibration: plain / with ε / without ε. Exits with 1 where one of these fails.
 """
 
 import argparse
@@ -21,20 +21,19 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from no_harm import short
 from pair_attacks import PAIR_ATTACKS, Pairs
-from pair_sets import SHARED, Score, Trial, available, fit_world, trials
+from pair_sets import Score, Trial, available, fit_world, trials
 from rich.progress import track
+from studies import LEVELS, SHARED, short
 from two_worlds import LOSS, Certificate, certificate, chance_of_wins
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
-LEVELS = (0.05, 0.1, 0.2)
 # Nats by which the log-loss may exceed plain's.
 DEARER = 0.05
-# The most that the expected calibration error may be, and what being told ε may cost in accuracy.
+# The most that the expected calibration error may be, and what giving ε may cost in accuracy.
 CALIBRATION, TOLD = 0.1, 0.01
 SETS = ("rail", "electricity", "swissmetro", "delivery", "delivery, trajectories")
 WORLD_ATTACKS = (
@@ -48,7 +47,7 @@ def bar(epsilon: float) -> float:
 
 
 class Result(NamedTuple):
-    """One attack on one trial; `certificate`: of the answer told ε, None where it recovers enough."""
+    """One attack on one trial; `certificate`: of the answer with ε, None where it recovers enough."""
 
     clean: Score
     plain: Score
@@ -102,7 +101,7 @@ def on_trajectories(trial: Trial, name: str, epsilon: float, seed: int) -> Seen:
 
 
 def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draws: int) -> Result:
-    """All fits to what is seen, and the certificate where the fit told ε recovers too little."""
+    """All fits to what is seen, and the certificate where the fit with ε recovers too little."""
     fits = {ceiling: seen.fit(ceiling) for ceiling in {0.0, epsilon, CEILING}}
     plain, told, nothing = (trial.score(fits[c]) for c in (0.0, epsilon, CEILING))
     lost = clean.accuracy - plain.accuracy
@@ -122,7 +121,7 @@ def recovered(results: list[Result], which: str = "told") -> float:
 
 
 def reaches(results: list[Result], epsilon: float) -> bool:
-    """The fit told ε recovers enough; where plain loses no more than `LOSS`, it may lose that itself."""
+    """The fit with ε recovers enough; where plain loses no more than `LOSS`, it may lose that itself."""
     clean, plain, told = (
         np.mean([getattr(r, w).accuracy for r in results]) for w in ("clean", "plain", "told")
     )
@@ -151,7 +150,7 @@ def costs(results: list[Result]) -> str:
 
 
 HEAD = (
-    "| set | attack | ε | clean | plain | told ε | told nothing | recovered | told nothing | log-loss | calibration | "
+    "| set | attack | ε | clean | plain | with ε | without ε | recovered | without ε | log-loss | calibration | "
     "return | verdict |\n" + "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -170,8 +169,8 @@ def line(name: str, attack: str, epsilon: float, results: list[Result]) -> str:
 
 
 def remarks(results: list[Result], hopeless: bool) -> str:
-    """LOG-LOSS where a fit, told ε or nothing, exceeds plain's by `DEARER`; CALIBRATION where its expected error is
-    above `CALIBRATION`, unless it is hopeless; TOLD where what is told costs accuracy.
+    """LOG-LOSS where a fit, with or without ε, exceeds plain's by `DEARER`; CALIBRATION where its expected error is
+    above `CALIBRATION`, unless it is hopeless; TOLD where giving ε costs accuracy.
     """
     plain, told, nothing = (
         Score(*np.mean([getattr(r, w) for r in results], axis=0)) for w in Result._fields[1:4]

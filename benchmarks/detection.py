@@ -18,9 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from cleanlab.rank import get_label_quality_scores
-from real_sets import KINDS, SHARED, RealSet, corrupt, fitted, real_sets
+from real_sets import KINDS, RealSet, corrupt, fitted, real_sets
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
+from studies import LEVELS, SHARED
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.audit import average_precision, flag, suspicion_scores
@@ -30,7 +31,6 @@ from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
 
 OURS = ("fit_reward", "filtered", "maximum_likelihood")
-LEVELS = (0.05, 0.1, 0.2)
 DETERMINISTIC = "flip_confident"
 FAMILIES = tuple(PRESETS["coverage"].families)
 
@@ -56,7 +56,7 @@ def highest(scores, count):
 
 
 def measure_real(data: RealSet, kind: str, epsilon: float, seeds: range):
-    """Mean over seeds of the share found by `flag` told ε, by the plain fit's surprise, and by cleanlab."""
+    """Mean over seeds of the share found by `flag` with ε, by the plain fit's surprise, and by cleanlab."""
     found = []
     for seed in seeds[:1] if kind == DETERMINISTIC else seeds:
         attacked, corrupted = corrupt(np.random.default_rng(seed), data, kind, epsilon)

@@ -1,8 +1,8 @@
 """Where nobody could find the corrupt pairs: `python benchmarks/detection_limits.py [--shared FOLDER]`.
 
-For the rows of `detection.py` in which `fit_reward` believes the liars, the certificate of `two_worlds.py`: the share
-of the pairs that must be corrupt if its answer, told ε = .2, were the truth. If that is at most ε, two rewards are as
-near to what is seen, and who trusts one of them alone names honest pairs in the other world.
+For the rows of `detection.py` in which `fit_reward` believes the corrupted pairs: the certificate of `two_worlds.py`,
+that is, the share of the pairs that must be corrupt if its answer, given ε = .2, were the truth. If that is at most ε,
+two rewards fit the data equally well, and whoever trusts one of them accuses honest pairs if the other is true.
 """
 
 import argparse
@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from real_sets import SHARED, corrupt, fitted, real_sets
+from real_sets import corrupt, fitted, real_sets
+from studies import SHARED
 from two_worlds import certificate, chance_of_wins
 
 from robust_rlhf_jax import fit_reward
@@ -23,7 +24,7 @@ CASES = tuple((name, kind) for name in ("rail", "swissmetro") for kind in ("plan
 
 
 def flip_surest(x, truth, count: int, labels):
-    """Labels with the `count` flipped of which the truth is surest."""
+    """Labels with the `count` labels flipped about which the truth is most certain."""
     surest = np.argsort(-labels * (x @ truth))[:count]
     flipped = np.array(labels)
     flipped[surest] *= -1
@@ -31,7 +32,7 @@ def flip_surest(x, truth, count: int, labels):
 
 
 def limit_of(data, kind: str):
-    """(accuracy of the clean fit and of the fit told ε, certificate), in columns of root mean square 1."""
+    """(accuracy of the clean fit and of the fit with ε, certificate), in columns of root mean square 1."""
     seen, mask = corrupt(np.random.default_rng(SEED), data, kind, EPSILON)
     size = np.sqrt(np.mean(data.x.astype(float) ** 2, axis=0))
     clean_x, x = data.x / size, seen.x / size
@@ -48,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=SHARED)
     sets = real_sets(parser.parse_args().shared)
-    print("| data | corruption | accuracy: clean | fit told ε | cost | hopeless |\n|---|---|---|---|---|---|")
+    print("| data | corruption | accuracy: clean | fit with ε | cost | hopeless |\n|---|---|---|---|---|---|")
     for name, kind in CASES:
         if name in sets:
             clean, told, found = limit_of(sets[name], kind)

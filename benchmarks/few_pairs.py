@@ -1,6 +1,6 @@
 """Few pairs, many features: `python benchmarks/few_pairs.py [--seeds 10] [--parts texts shapes harm] [--out FILE]`.
 
-- texts: files of 300 to 1,500 honest pairs from two generators, with the audit's default features, told nothing and
+- texts: files of 300 to 1,500 honest pairs from two generators, with the audit's default features, without ε and
   ε = .1. Bars: at most 1 % of the pairs left out; log-loss within .02 of plain's.
 - shapes: 50 to 2,000 honest pairs × 2 to 500 features (normal, sparse, one-hot). Bars: at most 1 file in 100 loses any
   pair; log-loss within .01 of the best ridge of 13, found in hindsight on the held-out pairs.
@@ -98,7 +98,7 @@ def differences_of(rows: list[dict], folder: Path):
 def texts(seeds: int) -> Iterator[tuple[str, bool]]:
     """A line for each generator and size, and whether it holds its bars."""
     yield (
-        "| texts | pairs | features | left out, told nothing / .1 | worst file | log-loss plain / nothing / .1 | |",
+        "| texts | pairs | features | left out, without ε / .1 | worst file | log-loss plain / without ε / .1 | |",
         True,
     )
     yield "|---|---|---|---|---|---|---|", True

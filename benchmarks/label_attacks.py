@@ -28,7 +28,7 @@ def random_flips(rng, pairs, epsilon, theta):
 
 
 def confident_flips(rng, pairs, epsilon, theta):
-    """The pairs of which θ is surest, labelled against it."""
+    """The pairs about which θ is most certain, labelled against it."""
     margins = pairs.x @ theta
     at = np.argsort(-np.abs(margins), kind="stable")[: count(pairs, epsilon)]
     return relabelled(pairs, at, contrary(margins[at]))
@@ -68,7 +68,7 @@ def _where_they_disagree(rng, pairs, epsilon, theta, taste):
 
 
 def corner(rng, pairs, epsilon, theta):
-    """The pairs nearest to the surest pair, whichever option stands first, labelled against θ."""
+    """The pairs nearest to the most certain pair, whichever option stands first, labelled against θ."""
     z, margins = pairs.x / sizes(pairs.x), pairs.x @ theta
     turned = z * np.where(margins < 0, -1.0, 1.0)[:, None]
     distance = np.linalg.norm(turned - turned[np.argmax(np.abs(margins))], axis=1)
@@ -77,7 +77,7 @@ def corner(rng, pairs, epsilon, theta):
 
 
 def planted_real(rng, pairs, epsilon, theta):
-    """The surest existing differences, copied into other pairs, labelled against θ."""
+    """The most certain existing differences, copied into other pairs, labelled against θ."""
     margins = pairs.x @ theta
     surest = np.argsort(-np.abs(margins), kind="stable")[: max(count(pairs, epsilon) // 10, 1)]
     rows = pairs.x[rng.choice(surest, count(pairs, epsilon))]

@@ -2,7 +2,7 @@
 
 Three parts, each over worlds drawn by keys 10 and up (0–9 are for tuning).
 - *clean*: the families of the presets `quick` (the default sweep) and `coverage`, 4,000 honest pairs, `robust_policy`
-  told ε = .1 and told nothing: the return beside plain RLHF's.
+  with ε = .1 and without ε: the return beside plain RLHF's.
 - *coverage*: the three families of the preset `coverage`, 6,000 pairs, ε = .1 (`--epsilon`), attacks on labels and on
   whole trajectories (`--attacks`): the normalised return under the one that hurts most, as a share of plain RLHF's on
   clean data.

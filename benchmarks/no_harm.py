@@ -1,8 +1,8 @@
 """What the robust reward does to honest pairs: `python benchmarks/no_harm.py [--repeats 5] [--seeds 20] [--out FILE]`.
 
-`fit_reward` beside plain maximum likelihood, told ε = .05, .1, .2 and told nothing, on clean labels and on labels of
-which a share is flipped at random, the same for both (told that share and nothing). Real choices (folds of people), the
-delivery grid and four families of worlds; of the ε told, each column shows the one that does worst.
+`fit_reward` beside plain maximum likelihood, with ε = .05, .1, .2 and without ε, on clean labels and on labels of
+which a share is flipped at random, the same for both (with that share as ε and without ε). Real choices (folds of
+people), the delivery grid and four families of worlds; of the ε given, each column shows the one that does worst.
 
 Exits with 1 if a bar fails: accuracy within .005, log-loss within .01, return within .01 of plain maximum likelihood,
 and less than 5 % of the honest pairs of any rare group left out.
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pair_sets import ORIENTATIONS, SHARED, Score, Trial, available, trials
+from pair_sets import ORIENTATIONS, Score, Trial, available, trials
 from rich.progress import track
+from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
-LEVELS = (0.05, 0.1, 0.2)
 ACCURACY, LOG_LOSS, RETURN, REMOVED = 0.005, 0.01, 0.01, 0.05
 # Of honest labels: expected calibration error of the trials together.
 CALIBRATION = 0.05
@@ -121,10 +121,6 @@ HEAD = (
     "| set | flipped | accuracy | log-loss | return | calibration | worst fit | fits with pairs out | "
     "worst rare group | bars |\n" + "|---|---|---|---|---|---|---|---|---|---|"
 )
-
-
-def short(x: float) -> str:
-    return f"{x:.3f}".replace("0.", ".", 1)
 
 
 def line(row: Row) -> str:

@@ -69,7 +69,7 @@ def far(rng, pairs, epsilon, theta):
 
 
 def on_table(rng, pairs, epsilon, theta):
-    """Existing options in new pairs, those of which θ is surest, labelled against it."""
+    """Existing options in new pairs, those about which θ is most certain, labelled against it."""
     n, pool = count(pairs, epsilon), 20 * len(pairs.labels)
     first, second = rng.integers(0, len(pairs.options), (2, pool))
     x = pairs.options[second] - pairs.options[first]

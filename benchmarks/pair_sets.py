@@ -20,9 +20,8 @@ from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
 from robust_rlhf_jax.preferences import rail_people, sample_segments
 from robust_rlhf_jax.rewards import RewardFit, fit_data, fit_differences
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 OPTIONAL = ("electricity", "swissmetro")
-# Every set of real choices: the bundled one, and those that may lie in `SHARED`.
+# Every set of real choices: the bundled one, and those that may lie in `studies.SHARED`.
 CHOICES = ("rail", *OPTIONAL, "cars_us", "taxes")
 FOLDS = 5
 # Worlds and data sets of seeds below are what the estimator was made with.

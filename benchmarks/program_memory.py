@@ -4,7 +4,7 @@
 def peak_memory_bytes(program, *arguments) -> int | None:
     """Arguments, outputs and temporaries of a jitted program, shared buffers counted once; None if it is not jitted.
 
-    After a call with the same arguments this compiles nothing.
+    After a call with the same arguments this does not compile again.
     """
     if not hasattr(program, "lower"):
         return None

@@ -3,7 +3,7 @@
 `python benchmarks/rail_figure.py [--out docs/rail.png]`
 
 Five folds of people. A share ε of the training pairs is corrupted (`pair_attacks.py`); maximum likelihood and
-`fit_reward`, which is not told ε, are scored on the untouched choices of the people left out.
+`fit_reward` without ε are scored on the untouched choices of the people left out.
 """
 
 import argparse
@@ -12,7 +12,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from pair_attacks import PAIR_ATTACKS, Pairs, count
-from pair_sets import SHARED, Trial, trials
+from pair_sets import Trial, trials
+from studies import SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from studies import SHARED
 
 from robust_rlhf_jax.preferences import load_rail_choices, rail_people
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "data"
 KINDS = ("flip_random", "flip_confident", "planted_near", "planted_far")
 # Length of planted rows in whitened units, in typical lengths √k.
 PLANTED_LENGTH = {"planted_near": 1.0, "planted_far": 10.0}

@@ -1,7 +1,7 @@
 """What each constant of `RobustFit` decides: `python benchmarks/sensitivity.py [--folds 1] [--sets NAME …]`.
 
 Every constant is halved and doubled in turn, and every proposal left out, the others as they are. Attacked choices as
-in `beside_rivals.py`, and the clean sets: means of accuracy and log-loss told ε, rows whose log-loss exceeds plain's by
+in `beside_rivals.py`, and the clean sets: means of accuracy and log-loss with ε, rows whose log-loss exceeds plain's by
 more than .05, and clean or randomly flipped sets of which any pair was left out.
 """
 
@@ -13,8 +13,9 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 from beside_rivals import Case, cases
-from pair_sets import CHOICES, SHARED, trials
+from pair_sets import CHOICES, trials
 from rich.progress import track
+from studies import SHARED
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import RobustFit, fit_differences

@@ -15,8 +15,15 @@ READS = 2 if jax.default_backend() == "cpu" else 1
 SCALING = [(10_000, 64), (100_000, 64), (1_000_000, 64), (100_000, 16), (100_000, 256)]
 
 value_gradient = jax.jit(logistic.value_gradient)
-value_gradient_hessian = jax.jit(logistic.value_gradient_hessian)
 by_autodiff = jax.jit(jax.value_and_grad(logistic.mean_log_likelihood))
+
+
+@jax.jit
+def value_gradient_hessian(theta, x, labels, weights):
+    """Mean log-likelihood, gradient and negative Hessian, as Newton's method takes them."""
+    margins = logistic.margins_of(theta, x, labels)
+    value, gradient = logistic.value_gradient_at(margins, x, labels, weights)
+    return value, gradient, logistic.curvature_at(margins, x, weights)
 
 
 def sample(n, d):

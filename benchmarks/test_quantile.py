@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rivals import assert_same, rival_run
+from rivals import assert_same, rival_run, score_above_by_sort
 
 from robust_rlhf_jax.kernels import quantile
 
@@ -27,8 +27,7 @@ def threshold_by_partition(x, weights, mass):
 
 
 def threshold_by_sort(x, weights, mass):
-    order = np.argsort(-x)
-    return (x[order[np.searchsorted(np.cumsum(weights[order], dtype=np.float64), mass)]],)
+    return (score_above_by_sort(x, weights, mass),)
 
 
 def threshold_by_torch(x, weights, mass):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rivals import assert_same, rival_run
+from rivals import assert_same, rival_run, score_above_by_sort
 from samples import EPSILON, corrupted_rows, size_of
 
 from robust_rlhf_jax.kernels import spectral
@@ -29,16 +29,10 @@ quadratic_scores = jax.jit(spectral.quadratic_scores)
 remove_softly = jax.jit(spectral.remove_softly)
 
 
-def threshold_by_sort(scores, weights, mass):
-    """The score above which `mass` lies, by a sort, in NumPy."""
-    order = np.argsort(-scores)
-    return scores[order[np.searchsorted(np.cumsum(weights[order], dtype=np.float64), mass)]]
-
-
 def removal_by_numpy(weights, scores, suspects, chop, budget):
-    lowest = threshold_by_sort(scores, weights, suspects)
+    lowest = score_above_by_sort(scores, weights, suspects)
     highest = scores[weights > spectral.GONE].max() / spectral.TOP_RANGE
-    share = np.minimum(scores / max(threshold_by_sort(scores, weights, chop), highest), 1)
+    share = np.minimum(scores / max(score_above_by_sort(scores, weights, chop), highest), 1)
     share[scores < lowest] = 0
     return (weights * (1 - min(1, budget / (weights @ share)) * share),)
 

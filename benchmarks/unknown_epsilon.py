@@ -1,7 +1,7 @@
 """What not knowing ε costs: `python benchmarks/unknown_epsilon.py [--seeds 5] [--pairs 4000] [--shared FOLDER]`.
 
-On real choices (`real_sets.py`): what `fit_reward` estimates when it is not told ε, whether its interval holds the
-truth, and how accurate θ̂ is on the clean pairs, told or not, beside maximum likelihood. Then worlds:
+On real choices (`real_sets.py`): what `fit_reward` estimates without ε, whether its interval holds the
+truth, and how accurate θ̂ is on the clean pairs, with ε or without, beside maximum likelihood. Then worlds:
 `random_linear_mdp(key(0), n_states=36, n_actions=4, dim=6, horizon=4)`, uniform behaviour, the normalised gap of
 Algorithm 1 (exact planner, so that only the reward is at stake) with the ε of `unknown_epsilon`, the true one and .2.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from real_sets import KINDS, SHARED, RealSet, corrupt, fitted, real_sets
+from real_sets import KINDS, RealSet, corrupt, fitted, real_sets
+from studies import LEVELS, SHARED
 
 from robust_rlhf_jax import attacks, fit_reward, sample_preferences
 from robust_rlhf_jax.algorithms import uniform_coverage, unknown_epsilon
@@ -22,7 +23,6 @@ from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
 
 FIXED = 0.2
-LEVELS = (0.05, 0.1, 0.2)
 REAL_CASES = [("none", 0.0)] + [(kind, e) for kind in KINDS for e in LEVELS]
 CASES = [("none", 0.0)] + [(a, e) for a in ("push_features", "flip_confident", "flip_random") for e in LEVELS]
 
@@ -32,7 +32,7 @@ def accuracy(clean: RealSet, theta) -> float:
 
 
 def one_fit(clean: RealSet, kind: str, epsilon: float, seed: int):
-    """(estimate, lower, upper, whether the interval holds ε, accuracy of plain, of told, of not told)."""
+    """(estimate, lower, upper, whether the interval holds ε, accuracy of plain, with ε, without ε)."""
     rng = np.random.default_rng(seed)
     data = clean if kind == "none" else corrupt(rng, clean, kind, epsilon)[0]
     pairs = preferences_from_options(np.zeros_like(data.x), data.x, data.labels)
@@ -82,7 +82,7 @@ def gap_row(mdp, attack, epsilon, pairs, seeds):
 
 
 def print_real(seeds, folder):
-    print("| data | corruption | ε | mean estimate | mean interval | holds ε | plain | told ε | not told |")
+    print("| data | corruption | ε | mean estimate | mean interval | holds ε | plain | with ε | without ε |")
     print("|---|---|---|---|---|---|---|---|---|")
     held = count = 0
     for name, clean in real_sets(folder).items():
@@ -103,7 +103,7 @@ def main():
     print_real(seeds, arguments.shared)
     mdp = random_linear_mdp(jax.random.key(0), n_states=36, n_actions=4, dim=6, horizon=4)
     print(
-        f"| pairs | attack | ε | gap, ε not told | gap, ε known | gap, ε = {FIXED} | told to the algorithm |"
+        f"| pairs | attack | ε | gap, ε not known | gap, ε known | gap, ε = {FIXED} | ε given to the algorithm |"
     )
     print("|---|---|---|---|---|---|---|")
     for pairs in arguments.pairs:

@@ -48,8 +48,8 @@ def audited(level, injection="flip_confident"):
 
 # %% [markdown]
 # ## Does the model survive?
-# For each level the labels that a plain model is surest of are flipped, the worst for it. Both models are fitted to
-# the corrupted labels of some people and scored on the **clean** labels of the others.
+# At each level we flip the labels about which a plain model is most certain, the worst case for it. Both models are
+# fitted to the corrupted labels of some people and scored on the **clean** labels of the others.
 
 # %%
 results = {level: audited(level) for level in LEVELS}

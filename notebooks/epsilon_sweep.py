@@ -14,8 +14,8 @@
 # # How the gap grows with ε
 #
 # Two ways to the same kind of curve: `run_sweep`, which does what most studies need, and a call of your own under
-# `jax.vmap`, for what it does not. ε is an array like any other: a new value compiles nothing, and a grid of them
-# is one program.
+# `jax.vmap`, for what it does not. ε is an array like any other: a new value does not recompile anything, and a grid of
+# them is one program.
 
 # %%
 import os
@@ -83,9 +83,9 @@ plt.show()
 
 # %% [markdown]
 # ## By hand, under `vmap`
-# A sweep tells each algorithm the true ε. What if the robust reward is told another one? Write one
+# A sweep tells each algorithm the true ε. What if the robust reward gets another one? Write one
 # trial as a function of a key and the two ε; here it fits the reward and plans exactly with it, so that nothing else
-# is to blame. Framed in the picture: told the truth. Then say which axes to batch: keys within true ε within told ε.
+# is to blame. Framed in the picture: the true ε. Then say which axes to batch: keys within true ε within given ε.
 
 # %%
 sizes = {"n_states": 8, "n_actions": 2, "dim": 3, "horizon": 2} if SMOKE else {}
@@ -123,7 +123,7 @@ for (row, column), value in np.ndenumerate(median):
 ticks = [f"{float(e):g}" for e in GRID]
 axes.set(
     xlabel="true ε: fraction of corrupt pairs",
-    ylabel="told ε: what the fit assumes",
+    ylabel="given ε: what the fit assumes",
     title=f"push_features: median normalised gap over {len(keys)} keys",
 )
 axes.set_xticks(range(len(ticks)), ticks)
@@ -135,7 +135,8 @@ figure.colorbar(image, ax=axes, label="normalised gap")
 plt.show()
 
 # %% [markdown]
-# Told too much, the fit loses a few hundredths. Told too little, it breaks down where the true ε exceeds twice the
-# told one (the filter may remove 2ε), and told nothing it is plain maximum likelihood. In the sweep above, Algorithm 1
-# keeps its gap below .1 under `push_features`, where plain RLHF loses more than half; confidently flipped labels break
-# both from ε = .1 on: these raters are unsure (.89 bits a label), and few lies then outvote the truth.
+# With too large an ε the fit loses a few hundredths. With too small a one it breaks down where the true ε exceeds twice
+# the given one (the filter may remove 2ε), and with ε = 0 it is plain maximum likelihood. In the sweep above,
+# Algorithm 1 keeps its gap below .1 under `push_features`, where plain RLHF loses more than half. Confidently flipped
+# labels break both from ε = .1 on: these raters are unsure (.89 bits a label), and few corrupted labels then outvote
+# the truth.

@@ -42,7 +42,7 @@ TEMPERATURE = 0.25  # raters this sure of themselves: a label is a coin flip onl
 # %% [markdown]
 # ## The world, the preferences, the attack
 # `flip_confident` flips the fifth of the labels that say most about the true reward. `standard` is plain RLHF.
-# `robust_policy` is told nothing about the attack, not even ε.
+# `robust_policy` knows nothing about the attack, not even ε.
 
 # %%
 mdp = gridworld(jax.random.key(0), size=SIZE, cells=2, horizon=HORIZON)
@@ -149,7 +149,7 @@ plt.show()
 
 # %% [markdown]
 # On this draw the robust policy stays within .025 of the best up to ε = .2, where the plain one has lost a third of
-# what there is to lose. Not told ε, `robust_policy` allows for a fifth of corrupt pairs at most: beyond that it ends
+# what there is to lose. Without ε, `robust_policy` allows for a fifth of corrupt pairs at most: beyond that it ends
 # where the plain one does. Told ε, it holds up to .3. The status `FILTER_REMOVED_TOO_MUCH` above is a warning to take
 # seriously: on the grid the planner's filter found no clean level, as the data do not cover every direction.
 #

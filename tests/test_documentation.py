@@ -19,7 +19,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # Pages that docs/tools/hooks.py makes.
-MADE = ("notebooks/", "timings.md", "contributing.md", "changelog.md", "reference/")
+MADE = ("notebooks/", "timings.md", "benchmarks.md", "contributing.md", "changelog.md", "reference/")
 
 
 @pytest.fixture(scope="module")

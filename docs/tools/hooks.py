@@ -40,12 +40,18 @@ COPIES = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
     "timings.md": "benchmarks/RESULTS.md",
+    "benchmarks.md": "benchmarks/README.md",
 }
 LINKS = {
     "](docs/": "](",
     "](CONTRIBUTING.md": "](contributing.md",
     "](CHANGELOG.md": "](changelog.md",
     "](benchmarks/RESULTS.md": "](timings.md",
+    "](benchmarks/README.md": "](benchmarks.md",
+    "](../docs/": "](",
+    "](../README.md": "](index.md",
+    "](../CHANGELOG.md": "](changelog.md",
+    "](RESULTS.md": "](timings.md",
     "# Results\n\nRun time": "# All timings\n\nRun time",
 }
 HIDDEN = {

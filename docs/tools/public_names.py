@@ -13,7 +13,7 @@ PACKAGE = "robust_rlhf_jax"
 CONSTANTS = {
     "ATTACKS": "Every attack by its name.",
     "AUDIT_FITS": "The robust fits that an audit can use, by the name that `--estimator` takes.",
-    "CEILING": "The largest ε that `fit_reward` and `estimate_epsilon` consider when they are not told one.",
+    "CEILING": "The largest ε that `fit_reward` and `estimate_epsilon` consider when ε is None.",
     "DELIVERY_FEATURES": "Names of the reward features of `delivery_grid`, in the order of θ.",
     "METHODS": "Every algorithm and rival that a sweep can run, by name: function, label, colour, whether it is ours.",
     "OURS": "The names of `METHODS` that are ours or the paper's.",

@@ -105,7 +105,7 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
 
 
 def _fitted(data: PreferenceData, epsilon, gone) -> tuple[RewardFit, Float[Array, ""]]:
-    """The robust reward, and the share of the pairs on the table that may be corrupt: what is told, or else found."""
+    """The robust reward, and the share of the pairs on the table that may be corrupt: ε, or else the estimate."""
     if epsilon is not None:
         remaining = jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
         return fit_data(data, remaining), remaining

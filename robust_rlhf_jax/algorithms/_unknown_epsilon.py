@@ -32,8 +32,8 @@ def unknown_epsilon(
 
     **Arguments:** `algorithm` (key, data, ε, **options) → `Solution`; `groups` [N]: who labelled each pair, or None.
 
-    **Returns:** the algorithm's `Solution` with `epsilon`, what it was told, among the diagnostics. It speaks of the
-    reward: an ε of transitions alone is not seen.
+    **Returns:** the algorithm's `Solution` with `epsilon`, the value that it got, among the diagnostics. It is that of
+    the reward: an ε of transitions alone is not seen.
 
     **Raises:** ValueError for malformed or non-finite data, and all that the algorithm refuses.
     """

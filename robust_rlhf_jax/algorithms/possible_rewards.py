@@ -16,7 +16,7 @@ from robust_rlhf_jax.rewards.scarcity import secured
 # The set's half-width in standard errors: a plan's value is one direction of θ, and this is its interval of 90 %. Where
 # the data are merely noisy, the set that holds all of θ with that chance, wider by √(χ²_rank/χ²_1), forgoes more than
 # it saves: on clean gridworlds of 48 directions it triples the gap of greedy plans. Where lies may hide, the set is
-# that wide: liars choose which direction they speak of.
+# that wide: an adversary chooses which direction the corrupted pairs show.
 CONFIDENCE, STANDARD_ERRORS = 0.9, 1.645
 # The set reaches this many times as far as the estimate where the data say nothing, and this much further.
 REACH, LEAST_REACH = 3.0, 1.0

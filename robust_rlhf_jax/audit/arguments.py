@@ -12,7 +12,7 @@ Flat = tyro.conf.arg(name="")
 
 @dataclasses.dataclass(frozen=True)
 class AuditArguments:
-    """Fit plain and robust reward models to a preference file, and say what is wrong with which pairs.
+    """Fit plain and robust reward models to a preference file, and list the faulty pairs with their faults.
 
     Args:
         source: a file (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), a folder, a pattern such as

@@ -38,9 +38,9 @@ def audit_file(
 ) -> Findings | None:
     """Audit `source` ("rail" or a file), print what was found and `top` suspicious pairs, and write it.
 
-    Without `epsilon` "fit_reward" decides it from the evidence; other estimators are told `inject` where that is
+    Without `epsilon` "fit_reward" decides it from the evidence; other estimators get `inject` where that is
     positive, else 0.1. The files appear in `writing.out` together or not at all: they are written apart and moved at
-    the end. Where labels are flipped on purpose (`inject`) the fits are compared and no findings are told.
+    the end. Where labels are flipped on purpose (`inject`) the fits are compared and no findings are reported.
 
     **Raises:** FileNotFoundError, or ValueError in one sentence, for a bad file or a bad option; ImportError
     without the extra `cli`; ThresholdCrossed, after all is written, where `fail_if` says so.
@@ -51,7 +51,7 @@ def audit_file(
     began = time.perf_counter()
     pairs = read_source(source, featuriser=config.featuriser, **reading.options())
     writing.check(pairs, config.inject)
-    # What cannot be printed now is told after the results are written, when printing them fails, too.
+    # What cannot be printed now is reported after the results are written, when printing them fails, too.
     with contextlib.suppress(OSError):
         _print_understood(pairs)
     config = config.settled(usual_repeats(pairs))

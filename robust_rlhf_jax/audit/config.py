@@ -1,4 +1,4 @@
-"""What an audit is told: how to fit (`AuditConfig`), how to read (`Reading`), where to write (`Writing`)."""
+"""The settings of an audit: how to fit (`AuditConfig`), how to read (`Reading`), where to write (`Writing`)."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Audit of a preference file: plain against robust fit on held-out pairs, and the pairs that look corrupt."""
+"""Audit of a preference file: plain and robust fits on held-out pairs, and the pairs that look corrupt."""
 
 from collections.abc import Callable
 

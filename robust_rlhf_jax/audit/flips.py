@@ -1,4 +1,4 @@
-"""Labels flipped at random, found by how wrong the surest held-out predictions are.
+"""Labels flipped at random, found by how often the most certain held-out predictions fail.
 
 People differ in taste and pairs in difficulty, and both make sure predictions fail more often than a logistic model
 allows. Flips count as found only where such differences do not explain the failures.

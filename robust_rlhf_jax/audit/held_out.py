@@ -49,7 +49,7 @@ class HeldOut:
 
     @functools.cached_property
     def contradicted(self) -> Bool[np.ndarray, " N"]:
-        """The pairs of highest suspicion, as many as the fits find evidence against, whatever ε they were told."""
+        """The pairs of highest suspicion, as many as the fits find evidence against, whatever ε they were given."""
         return self._everywhere(most_suspicious(self.audit.suspicion, self.audit.evidence))
 
     @functools.cached_property

@@ -61,11 +61,11 @@ def _unknown(held_out: HeldOut) -> list[str]:
         float(np.mean(np.abs(held_out.margins[held_out.fitted]) < 0.2)) if held_out.fitted.any() else 1.0
     )
     found = [
-        f"Of {undecided:.0%} of the pairs no fit can say which side is better: a flipped label leaves no trace."
+        f"For {undecided:.0%} of the pairs the fits cannot say which side is better: a flipped label leaves no trace."
     ]
     if rank < p:
         found.append(f"Along {p - rank} of {p} dimensions no pair differs, and the reward is unknown.")
     found.append(
-        "Corrupt pairs that all follow one other reward, or are more than a fifth, look like another taste."
+        "Corrupt pairs that all follow one other reward, or are more than a fifth, look like honest preferences."
     )
     return found

@@ -99,13 +99,13 @@ def evidence(result: AuditResult) -> str:
     """What the robust fits found, in one sentence."""
     if not result.epsilon > 0:
         return "No evidence of corruption: no pair is flagged."
-    return f"Contradicted by the rest: {result.epsilon:.1%} of the pairs; as many are flagged."
+    return f"The other pairs contradict {result.epsilon:.1%} of the pairs; as many are flagged."
 
 
 def _accuracy_table(result, config):
     from rich.table import Table
 
-    title = f"Held out, clean labels ({config.folds} folds × {config.repeats}; ± one standard error)"
+    title = f"Held-out labels as in the file ({config.folds} folds × {config.repeats}; ± one standard error)"
     table = Table("fit", "accuracy", "log-loss", title=title, title_justify="left")
     told = "ε from evidence" if config.epsilon is None else f"ε = {config.epsilon:g}"
     for name, fit in (("plain", result.plain), (f"robust ({config.estimator}, {told})", result.robust)):

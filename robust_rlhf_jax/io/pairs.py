@@ -39,7 +39,7 @@ class Pairs:
     | `strength` | [N] | how strong the preference is, 0 a tie; 1 where nobody says |
     | `names` | | of the features; by default f0, f1, … |
     | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts: 0 for no part in a fit |
-    | `ids`, `groups` | [N] or None | the name of each pair; which pairs hang together (one ranking, one id) |
+    | `ids`, `groups` | [N] or None | the name of each pair; which pairs are dependent (one ranking, one id) |
     | `texts` | or None | prompt, chosen and rejected text of each pair |
     | `kind` | | what the features are made of; "arrays" where only their differences are known |
     | `path`, `format`, `schema` | | the file, its container, and the way in which its preferences are written |
@@ -153,7 +153,7 @@ class Pairs:
 
     @property
     def clusters(self) -> np.ndarray | None:
-        """Whose labels hang together: those of one ranking or pair, else of one rater; None where nobody says, or they
+        """Groups of dependent labels: those of one ranking or pair, else of one rater; None where nobody says, or they
         are too few to be told apart."""
         for found in (self.groups, self.raters):
             if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:

@@ -96,7 +96,7 @@ def other_pairs_of_an_id(
 
 
 def groups_of(table: Table, roles: Roles, origin, ids, texts: Texts | None, raters) -> np.ndarray | None:
-    """Which pairs hang together: those of one row, of one prompt's answers, of one id, or the same texts; None if
+    """Which pairs are dependent: those of one row, of one prompt's answers, of one id, or the same texts; None if
     none."""
     if roles.group is not None:
         keys = [repr(cell) for cell in table.cells(roles.group)]

@@ -55,11 +55,3 @@ def value_gradient(theta, x, labels, weights) -> tuple[Float[Array, ""], Float[A
 def curvature(theta, x, labels, weights) -> Float[Array, "k k"]:
     """The negative Hessian of the mean log-likelihood, Σ_n w_n σ(m_n)σ(−m_n) x_n x_nᵀ / Σ_n w_n ⪰ 0, m_n = o_nθᵀx_n."""
     return curvature_at(margins_of(theta, x, labels), x, weights)
-
-
-def value_gradient_hessian(
-    theta, x, labels, weights
-) -> tuple[Float[Array, ""], Float[Array, " k"], Float[Array, "k k"]]:
-    """Mean log-likelihood, gradient and negative Hessian: the loss's curvature, which Newton's method divides by."""
-    margins = margins_of(theta, x, labels)
-    return *value_gradient_at(margins, x, labels, weights), curvature_at(margins, x, weights)

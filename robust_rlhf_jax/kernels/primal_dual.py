@@ -81,13 +81,6 @@ def descent_gradient(
     return einsum("hs,hsd->hd", inflow, feature) - einsum("hde,he->hd", moments.flow_second, beta)
 
 
-def lagrangian(moments: GameMoments, theta, beta, logits, w, table) -> Float[Array, ""]:
-    """L(β, π; w) for moments whose two halves agree."""
-    tables = policy_tables(table, logits, w)
-    earned = einsum("hd,hdp,hp->", beta, moments.reward, theta)
-    return earned + jnp.sum(w * descent_gradient(moments, beta, tables.feature))
-
-
 def ascent_rows(
     phi: Float[Array, "n d"],
     reward: Float[Array, " n"],

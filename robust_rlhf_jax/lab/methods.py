@@ -38,7 +38,7 @@ LINEAR = PessimisticMLEConfig(penalty="linear")
 
 
 def _told_nothing(key, data, epsilon):
-    """`robust_policy` that is not told ε."""
+    """`robust_policy` without ε."""
     return robust_policy(key, data)
 
 

@@ -15,7 +15,7 @@ from .validation import check_preferences
 
 class Labelled(NamedTuple):
     """`x` [N, k]: P(label o_n) = σ(o_nθᵀx_n); `labels` [N], ±1; `off` [N]: pairs that a table contradicts; `groups`
-    [N]: whose labels hang together, as numbers from 0, or None.
+    [N]: which labels are dependent, as numbers from 0, or None.
     """
 
     x: Float[Array, "N k"]

@@ -22,7 +22,7 @@ class RobustFit(eqx.Module):
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
     | `habit` | share of pairs that honest choices seem to need corrupt, for the interval | clean choices: .01 to .03 |
     | `contradicts` | share of the pairs in which an alternative prefers the other option | three in ten |
-    | `uses` | share of ε that an alternative needs if it explains the labels worse | it has to be a liar's best |
+    | `uses` | share of ε that an alternative needs if it explains less | corruption for it would use most of ε |
     | `decisive` | share of what is said of a direction that εN pairs hold to decide it, as ε → 0 | odds of 3 to 2 |
     | `decisive_rise` | by how much that share rises with ε | honest data pay for every direction that is doubted |
     | `decisive_most` | that share, at most | nine lies beside one honest pair leave a margin that explains both |

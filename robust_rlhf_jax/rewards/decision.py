@@ -84,7 +84,7 @@ def decide(
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
 
-    Nats are divided by `overdispersion`, where labels of one rater hang together (Wedderburn 1974).
+    Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974).
     """
     n = judged.margins.shape[1]
     scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion

@@ -1,6 +1,6 @@
 """How much of a preference file is corrupt: whether there is evidence, how much, and how much could hide.
 
-The share itself comes with every fit: `interval.py` bounds it, `config.py` has the ceiling for an ε not told.
+The share itself comes with every fit: `interval.py` bounds it, `config.py` has the ceiling for an unknown ε.
 """
 
 import equinox as eqx
@@ -39,13 +39,13 @@ class EpsilonEstimate(eqx.Module):
 def estimate_epsilon(
     data: Pairs | PreferenceData, *, groups: Int[np.ndarray, " N"] | None = None
 ) -> EpsilonEstimate:
-    """The share of corrupt pairs that `fit_reward` finds without being told ε, with an interval.
+    """The share of corrupt pairs that `fit_reward` finds without ε, with an interval.
 
     - `estimate`: the share of pairs that the rest contradicts, and at least `lower`.
     - `lower`: what every explanation of the data needs, beyond what honest people's choices seem to need.
     - `upper`: without evidence what could hide: pairs that a plausible explanation would leave out, and labels flipped
       at random, which are to first order a higher temperature and show in pairs with large margins alone. With
-      evidence a fifth of the pairs (`CEILING`): liars who are caught may have friends.
+      evidence a fifth of the pairs (`CEILING`): there may be more corrupted pairs than those found.
 
     The interval held the truth in more than nine of ten cases on three sets of real choices, clean and attacked at ε of
     .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is

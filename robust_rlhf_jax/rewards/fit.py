@@ -63,7 +63,7 @@ def fit_differences(
     groups: Int[Array, " N"] | None = None,
     config: RobustFit | None = None,
 ) -> RewardFit:
-    """The robust reward of labelled differences. Jit- and vmap-able; a new ε compiles nothing.
+    """The robust reward of labelled differences. Jit- and vmap-able; a new ε does not recompile it.
 
     1. `candidates`: the plain fit, and fits that doubt some pairs, each settled on the pairs that it believes.
     2. `judge`: how well each explains all labels, if those that contradict it in crowds are corrupt.

@@ -33,8 +33,8 @@ def fit_reward(
     - `data`: N `Pairs` (`load`, `Pairs(chosen, rejected)`) or `PreferenceData` (`sample_preferences`).
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
-    - `groups` [N]: who labelled each pair (any values), whose labels hang together; None: those that `Pairs` know, else
-      each pair for itself.
+    - `groups` [N]: who labelled each pair (any values); labels of one group are dependent. None: the groups that
+      `Pairs` know, else independent pairs.
     - `config`: every constant that decides, `RobustFit()` by default.
 
     **Returns:** `RewardModel`; `model.message` says what was found.

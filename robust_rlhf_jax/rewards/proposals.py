@@ -45,8 +45,8 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
     |---|---|---|
     | plain | nobody | |
     | short | the longer half of the rows | Mallows |
-    | flat | all but the half of 1 − 2ε of which the fit to short rows is least sure: no lie pays there | |
-    | unsure | the 2ε of which the plain fit is surest | |
+    | flat | all but a share (1 − 2ε)/2 about which the fit to short rows is least certain: flips gain little there | |
+    | unsure | the 2ε about which the plain fit is most certain | |
     | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
     | crowd | the ε in the largest crowds of equal rows | |
     | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |

@@ -17,7 +17,7 @@ from .doubt import span_basis
 from .fit import RewardFit
 from .posterior_fit import secant_information
 
-# Steps from the longest row to the direction that it and its like have in common; each is about cubic.
+# Steps from the longest row to the direction that it and similar rows have in common; each is about cubic.
 SHARPENINGS = 4
 
 
@@ -34,8 +34,9 @@ def secured(
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
     the directions that hardly more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
 
-    Nothing contradicts a lie that is told by every pair that speaks of a direction: only their number says whether it
-    could be one. Scarce directions are the sharper ones: of the doubted, only what lies mostly outside of them counts.
+    If all pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether
+    they could all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what
+    lies mostly outside of the scarce counts.
     """
     pairs = unit_free(x, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
@@ -85,7 +86,7 @@ def scarce_directions(
 
     The candidates v are the longest row, the longest of what the rows have beyond it, and so on: in whitened
     coordinates the rows that alone show a direction are the long ones. Each is sharpened to the direction of largest
-    Σ_n (vᵀz_n)⁴ nearby, which the row shares with its like. All turn with z.
+    Σ_n (vᵀz_n)⁴ nearby, which similar rows share with it. All turn with z.
 
     **Source:** the fixed point of Hyvärinen & Oja 1997 for the fourth moment.
     """

@@ -47,7 +47,8 @@ def test_sets_that_are_not_bundled_are_skipped_with_a_sentence(tmp_path):
 
 
 def test_folds_share_one_shape_and_split_no_one():
-    from pair_sets import SHARED, trials
+    from pair_sets import trials
+    from studies import SHARED
 
     built = [build() for build in trials("rail", SHARED, repeats=1, seeds=0)]
     assert len({trial.x.shape for trial in built}) == 1

@@ -14,11 +14,18 @@ from robust_rlhf_jax.kernels import logistic
 log_likelihoods = jax.jit(logistic.log_likelihoods)
 mean_log_likelihood = jax.jit(logistic.mean_log_likelihood)
 value_gradient = jax.jit(logistic.value_gradient)
-value_gradient_hessian = jax.jit(logistic.value_gradient_hessian)
 slope_of = jax.jit(jax.grad(logistic.mean_log_likelihood))
 curvature_of = jax.jit(jax.hessian(logistic.mean_log_likelihood))
 
 TOLERANCE = {False: 5e-6, True: 1e-12}
+
+
+@jax.jit
+def value_gradient_hessian(theta, x, labels, weights):
+    """Mean log-likelihood, gradient and negative Hessian, as Newton's method takes them."""
+    margins = logistic.margins_of(theta, x, labels)
+    value, gradient = logistic.value_gradient_at(margins, x, labels, weights)
+    return value, gradient, logistic.curvature_at(margins, x, weights)
 
 
 @pytest.fixture(scope="module")

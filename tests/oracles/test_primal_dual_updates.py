@@ -12,7 +12,7 @@ from primal_dual_games import SHORT, prepare, solve
 
 from robust_rlhf_jax import Status
 from robust_rlhf_jax._iterate import iterate
-from robust_rlhf_jax.kernels.primal_dual import descent_gradient, lagrangian, policy_tables
+from robust_rlhf_jax.kernels.primal_dual import descent_gradient, policy_tables
 from robust_rlhf_jax.oracles import PrimalDual
 from robust_rlhf_jax.oracles.primal_dual.data import (
     clip_residuals,
@@ -98,6 +98,12 @@ def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
     assert found["gaps"].shape == found["residuals"].shape == (2,)
     assert found["duality_gap"] == found["gaps"][-1] < found["gaps"][0]
     assert found["flow_residual"] == found["residuals"][-1] < found["residuals"][0]
+
+
+def lagrangian(moments, theta, beta, logits, w, table):
+    """L(β, π; w) for moments whose two halves agree."""
+    earned = jnp.einsum("hd,hdp,hp->", beta, moments.reward, theta)
+    return earned + jnp.sum(w * descent_gradient(moments, beta, policy_tables(table, logits, w).feature))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from .base import Batch, Issue, counted
 
 # The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
 LEAST_SHARE = 0.01
-# Reasons state no higher probability: no fit is surer of a label than this.
+# Reasons state no higher probability: a fit cannot be more certain of a label than this.
 SURE = 0.999
 
 
@@ -15,8 +15,8 @@ def label(batch: Batch) -> Issue:
     """Score: P(label is honest | the rest), by margins under `fit_reward` without the pair.
 
     Flagged: as many of lowest margin as the fits find evidence against (contradictions, `AuditResult.evidence`); and as
-    many of lowest chance as are flipped where the surest predictions fail more often than people's differences allow
-    (`flips`).
+    many of lowest chance as are flipped where the most certain predictions fail more often than people's differences
+    allow (`flips`).
     """
     held_out, n = batch.held_out, batch.pairs.n_pairs
     share, chance = max(held_out.epsilon, LEAST_SHARE), held_out.agreement()
@@ -31,7 +31,7 @@ def label(batch: Batch) -> Issue:
         left = " The fits that saw it left it out." if held_out.left_out[row] > 0.5 else ""
         doubt = 1 - chance[row]
         given = f"{doubt:.1%}" if doubt < SURE else f"more than {SURE:.1%}"
-        return f"The rest of the file gives the rejected side {given}: the label looks flipped.{left}"
+        return f"By the other pairs, the rejected side wins with probability {given}: the label looks flipped.{left}"
 
     return Issue(
         "label",

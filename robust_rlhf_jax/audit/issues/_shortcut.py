@@ -39,7 +39,8 @@ def shortcut(batch: Batch) -> Issue | None:
         )
 
     def explain(row: int) -> str:
-        return f"The label follows {name}; the other features give the rejected side {expit(-rest[row]):.0%}."
+        chance = f"{expit(-rest[row]):.0%}"
+        return f"The label follows {name}; by the other features, the rejected side wins with probability {chance}."
 
     return Issue("shortcut", np.clip(score, 0.0, 1.0), flag, explain, summary, drop=np.zeros(n, bool))
 

@@ -1,4 +1,4 @@
-"""Pairs between which nobody decided."""
+"""Ties: pairs for which the file records no preference."""
 
 import numpy as np
 

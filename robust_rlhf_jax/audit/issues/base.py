@@ -1,4 +1,4 @@
-"""What an issue type says about pairs, and what it is told."""
+"""What an issue type gets, and what it returns about pairs."""
 
 import dataclasses
 from collections.abc import Callable

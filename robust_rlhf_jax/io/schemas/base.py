@@ -91,7 +91,7 @@ def of_rows(
 ) -> Mapped:
     """A table with a row for each pair, of (row of the file, prompt, pairs or why there are none).
 
-    `groups`: what the pairs of each row of the file hang together by; the row itself, if None.
+    `groups`: the group of dependent pairs for each row of the file; the row itself, if None.
     """
     cells: dict[str, list] = {n: [] for n in ("prompt", "first", "second", "strength", "rater", "group")}
     origin, seconds, bad = [], [], []

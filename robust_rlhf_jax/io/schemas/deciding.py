@@ -74,7 +74,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
 
 
 def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[str, str]:
-    """Why columns called as labels are play no part beside sides that are told apart by their names.
+    """Why a column named like a label is ignored where the names of the sides say which one was chosen.
 
     **Raises:** ValueError for one that says, or could say, that the second side won somewhere.
     """

@@ -27,7 +27,7 @@ def least_covered(key, data, epsilon, mdp):
     good = jnp.mean(advantage[jnp.arange(data.horizon), states]) > 0
     truth = jnp.sign(more) * jnp.where(good, 1.0, -1.0)
     lies = data.labels * truth < 0
-    # Ties go to a random pair; liars come last.
+    # Ties go to a random pair; corrupted pairs come last.
     order = jnp.where(lies, -1.0, jnp.abs(more) + jax.random.uniform(key, lies.shape))
     chosen = largest(order, corruption_count(epsilon, data.n_pairs)) & ~lies
     return replace_labels(data, chosen, -data.labels)

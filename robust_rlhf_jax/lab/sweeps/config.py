@@ -47,7 +47,7 @@ class SweepConfig:
         attacks: names in `ATTACKS`.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
         seeds: data sets per family.
-        algorithms: names in `METHODS`. robust_policy_unknown is not told epsilon.
+        algorithms: names in `METHODS`. robust_policy_unknown gets no epsilon.
         n_pairs: pairs per data set; the preset's if not given.
         temperature: of the Bradley-Terry labels.
         seed: of everything.
