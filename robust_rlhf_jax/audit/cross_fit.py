@@ -15,17 +15,18 @@ from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
+from robust_rlhf_jax.rewards.registry import named
 
 from .contention import strongest
 from .cross_validation import cross_validate
-from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
+from .fits import fit_plain, fit_robust
 from .folds import group_folds
 from .result import AuditResult, score_fits, summarise
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
 # never binds unless labels are (nearly) separable, where every finite bound does; `at_radius` then says so.
 RADIUS = 100.0
-DEFAULT_ESTIMATOR = DEFAULT_FIT
 INJECTIONS = ("flip_confident", "flip_random")
 
 
@@ -56,8 +57,8 @@ def audit(
     fold, and "fit_reward" allows for their labels hanging together; by default those that `Pairs` know, else each pair
     is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
     largest margins under the plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in
-    `AUDIT_FITS`. `most`: rows that a fit sees at most, drawn at random; None: all. `progress(done, total)` is called
-    before the first fold and after each.
+    `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
+    `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
     needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
@@ -66,6 +67,7 @@ def audit(
     together = None if seen.groups is None else np.asarray(seen.groups)
     groups = np.arange(data.n_pairs) if together is None else together
     _check(epsilon, folds, repeats, groups, inject, injection, estimator)
+    entry = named(estimator, epsilon)
     most = data.n_pairs if most is None else most
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = _whiten(seen.x)
@@ -85,7 +87,7 @@ def audit(
             *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
         )
         of = None if together is None else group_numbers(together[rows], len(rows))
-        return plain, fit_robust(estimator, x, labels, level, radius, of)
+        return plain, fit_robust(entry, x, labels, level, radius, of)
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     plain, robust = (
@@ -95,7 +97,7 @@ def audit(
     return summarise(
         run, plain, robust, clean, injected, groups,
         float(run.share.mean()) if epsilon is None else float(epsilon),
-        evidence=float(run.share.mean()) if estimator == DEFAULT_FIT else 0.0,
+        evidence=float(run.share.mean()) if entry.evidence is not None else 0.0,
         differences=np.asarray(seen.x),
         lengths=np.linalg.norm(z, axis=1),
         rank=rank,
@@ -129,10 +131,7 @@ def _check(epsilon, folds, repeats, groups, inject, injection, estimator):
         check_epsilon(epsilon)
     if injection not in INJECTIONS:
         raise ValueError(f"injection={injection!r} is unknown: choose one of {', '.join(INJECTIONS)}.")
-    if estimator not in AUDIT_FITS:
-        raise ValueError(f"estimator={estimator!r} is unknown: choose one of {', '.join(AUDIT_FITS)}.")
-    if epsilon is None and estimator != DEFAULT_FIT:
-        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_FIT!r} does without.")
+    named(estimator, epsilon)
     if repeats < 1:
         raise ValueError(f"repeats={repeats} must be 1 or more.")
     group_folds(np.random.default_rng(0), groups, folds)
