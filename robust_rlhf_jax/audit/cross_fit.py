@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.corruption_budget import corruption_count
@@ -79,7 +79,7 @@ def audit(
     injected = _choose_injected(rng, z, clean, inject, injection, radius)
     audited = np.where(injected, -clean, clean)
 
-    def fit(training, rows):
+    def fit(training: Bool[np.ndarray, " N"], rows: Int[np.ndarray, " n"]):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
         x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
         few = len(rows) == most < len(z)
@@ -105,14 +105,21 @@ def audit(
     )  # fmt: skip
 
 
-def _whiten(x):
+def _whiten(x: Float[Array, "N k"]):
     """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
     x = jnp.asarray(x)
     pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))
     return np.asarray(pairs.rows), np.asarray(pairs.to_theta), int(pairs.rank)
 
 
-def _choose_injected(rng, z, clean, fraction, injection, radius):
+def _choose_injected(
+    rng: np.random.Generator,
+    z: Float[np.ndarray, "N k"],
+    clean: Float[np.ndarray, " N"],
+    fraction: float,
+    injection: str,
+    radius: Float[Array, ""],
+):
     """Mask of the ⌊inject·N⌋ labels to flip."""
     count = corruption_count(float(fraction), len(clean))
     if injection == "flip_random":
@@ -123,7 +130,15 @@ def _choose_injected(rng, z, clean, fraction, injection, radius):
     return np.asarray(largest(jnp.asarray(order, z.dtype), count))
 
 
-def _check(epsilon, folds, repeats, groups, inject, injection, estimator):
+def _check(
+    epsilon: float | None,
+    folds: int,
+    repeats: int,
+    groups: np.ndarray,
+    inject: float,
+    injection: str,
+    estimator: str,
+):
     # Before ε, which a report takes from it if not given: the message names what was typed.
     if not 0 <= inject < 0.5:
         raise ValueError(f"inject={inject} is outside [0, 0.5): give the fraction of labels to flip.")

@@ -1,7 +1,7 @@
 """`robust-rlhf reproduce robustness`: algorithms and rivals under attack after attack, and the worst of them."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -149,7 +149,7 @@ def robustness_table(rows: list[dict[str, Any]], limits: dict[str, Limit] | None
     return "\n".join(lines)
 
 
-def _limit_line(limit: Limit, epsilons) -> str:
+def _limit_line(limit: Limit, epsilons: Sequence[float]) -> str:
     cells = [f"{limit.returns[e]:.3f}" if e in limit.returns else "1" for e in epsilons]
     label = f"no algorithm guarantees more (labels are noise from ε = {limit.erasure:.2f})"
     return f"| {label} | | " + " | ".join(cells) + " |"
