@@ -9,9 +9,10 @@ import argparse
 import jax
 from studies import short
 
-from robust_rlhf_jax.audit import AUDIT_FITS, audit
+from robust_rlhf_jax.audit import audit
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import load_rail_choices, rail_people
+from robust_rlhf_jax.rewards.registry import ESTIMATORS
 
 # (column, ε, fraction flipped, which)
 CASES = (
@@ -33,7 +34,7 @@ def cell(fit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--estimators", nargs="+", default=list(AUDIT_FITS), choices=list(AUDIT_FITS))
+    parser.add_argument("--estimators", nargs="+", default=list(ESTIMATORS), choices=list(ESTIMATORS))
     given = parser.parse_args()
     repeats = given.repeats
     data, people = load_rail_choices(), rail_people()

@@ -1,13 +1,13 @@
 """Who finds the corrupt pairs: average precision of our suspicion scores and of cleanlab's, attack by attack.
 
-python benchmarks/detection.py [--seeds 5] [--epsilon 0.1] [--pairs 6000] [--families ...] [--shared FOLDER]
+python benchmarks/detection.py [--seeds 5] [--epsilon 0.1] [--pairs 6000] [--families ...] [--estimators ...]
 
 Prints a Markdown table of real choices (`real_sets.py`): the share of corrupted pairs among the ⌊εN⌋ that `flag` names
 (precision = recall), and among as many by the plain fit's surprise and by cleanlab. Then one per family of the
-`coverage` preset: for each attack the median average precision of the suspicion of `fit_reward`, of `filtered`
-(Algorithm 1's filter and trimming), of the plain fit's surprise, and of cleanlab's label quality (self-confidence of
-out-of-fold probabilities, scikit-learn's logistic regression on the same differences x, 5 folds). Chance has an average
-precision of the share of changed pairs.
+`coverage` preset: for each attack the median average precision of the suspicion of each estimator named (by default
+`fit_reward`, `filtered`, which is Algorithm 1's filter and trimming, and the plain fit's surprise), and of cleanlab's
+label quality (self-confidence of out-of-fold probabilities, scikit-learn's logistic regression on the same differences
+x, 5 folds). Chance has an average precision of the share of changed pairs.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.sweeps.families import PRESETS, build_worlds
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
+from robust_rlhf_jax.rewards.registry import ESTIMATORS
 
 OURS = ("fit_reward", "filtered", "maximum_likelihood")
 DETERMINISTIC = "flip_confident"
@@ -82,8 +83,8 @@ def print_real(seeds: int, folder: Path) -> None:
                 print(f"| {name} | `{kind}` | {epsilon:g} | {cells} |", flush=True)
 
 
-def measure(family, attack, epsilon, pairs, seeds):
-    """Median over seeds of (share changed, AP of each of ours, AP of cleanlab)."""
+def measure(family, attack, epsilon, pairs, seeds, estimators):
+    """Median over seeds of (share changed, AP of each estimator, AP of cleanlab)."""
     (world,) = build_worlds("coverage", (family,), jax.random.key(0))
     behaviour = (world.behaviour,) * 2
     corrupt_data = jax.jit(lambda key, data: ATTACKS[attack](key, data, epsilon, world.mdp))
@@ -92,7 +93,7 @@ def measure(family, attack, epsilon, pairs, seeds):
         clean = sample_preferences(jax.random.key(seed), world.mdp, pairs, behaviour=behaviour)
         data = corrupt_data(jax.random.key(100 + seed), clean)
         changed = changed_pairs(clean, data)
-        ours = [suspicion_scores(data, epsilon, estimator=name, ask_table=False) for name in OURS]
+        ours = [suspicion_scores(data, epsilon, estimator=name, ask_table=False) for name in estimators]
         theirs = jnp.asarray(cleanlab_suspicion(np.asarray(data.differences()), np.asarray(data.labels)))
         scores = [*ours, theirs]
         found.append([float(jnp.mean(changed)), *[float(average_precision(s, changed)) for s in scores]])
@@ -107,15 +108,16 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=0.1)
     parser.add_argument("--pairs", type=int, default=6_000)
     parser.add_argument("--families", nargs="+", default=FAMILIES, choices=(*FAMILIES, "none"))
+    parser.add_argument("--estimators", nargs="+", default=OURS, choices=tuple(ESTIMATORS))
     parser.add_argument("--shared", type=Path, default=SHARED)
     given = parser.parse_args()
     print_real(given.seeds, given.shared)
     for family in (name for name in given.families if name != "none"):
         print(f"\n**{family}**\n")
-        print("| attack | changed | fit_reward | filtered | plain fit | cleanlab |")
-        print("|---|---|---|---|---|---|")
+        print(f"| attack | changed | {' | '.join(given.estimators)} | cleanlab |")
+        print("|---" * (len(given.estimators) + 3) + "|")
         for attack in ATTACKS:
-            row = measure(family, attack, given.epsilon, given.pairs, given.seeds)
+            row = measure(family, attack, given.epsilon, given.pairs, given.seeds, given.estimators)
             print(f"| {attack} | " + " | ".join(f"{value:.2f}" for value in row) + " |", flush=True)
     facts = environment()
     print(

@@ -135,7 +135,7 @@ def has_nan(tree: PyTree):
     return sum(counts, jnp.zeros((), jnp.float32)) > 0
 
 
-def _reopen(it: Iteration, solver, problem) -> Iteration:
+def _reopen(it: Iteration, solver: Solver, problem: PyTree) -> Iteration:
     """An iteration that stopped at its step limit may go on; any other end is final."""
     open_again = solver.terminate(problem, it.state).astype(jnp.int32)
     return Iteration(it.state, it.step, jnp.where(it.status == Status.MAX_STEPS, open_again, it.status))

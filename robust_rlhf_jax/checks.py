@@ -1,17 +1,19 @@
 """Host-side checks of single values that every public function shares."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
 
-def is_traced(x) -> bool:
+def is_traced(x: Any) -> bool:
     """Whether x is known only to the compiler: then its values cannot be checked."""
     return isinstance(x, Tracer)
 
 
-def check_epsilon(epsilon) -> None:
+def check_epsilon(epsilon: Any) -> None:
     """Check that every entry of ε, a number or an array of any shape, is in [0, 1/2); skip a traced ε.
 
     **Raises:** ValueError for an entry that is not finite, negative, or 1/2 and more: with half of the pairs
@@ -31,18 +33,18 @@ def check_epsilon(epsilon) -> None:
         )
 
 
-def as_epsilon(epsilon, dtype) -> Float[Array, "..."]:
+def as_epsilon(epsilon: float | Float[Array, "..."], dtype: Any) -> Float[Array, "..."]:
     """ε in a precision, below ½ as it was: .4999999999 is ½ in float32."""
     return jnp.minimum(jnp.asarray(epsilon, dtype), 0.5 - jnp.finfo(dtype).eps)
 
 
-def as_floats(x) -> Array:
+def as_floats(x: Any) -> Array:
     """An array in the precision in which it is worked with: half-precision floats become float32, others stay."""
     x = jnp.asarray(x)
     return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 
-def check_finite(x, name: str) -> None:
+def check_finite(x: Any, name: str) -> None:
     """Check that no entry of x is NaN or infinite; skip traced x.
 
     **Raises:** ValueError that names the first such entry.
@@ -57,7 +59,7 @@ def check_finite(x, name: str) -> None:
         raise ValueError(f"{name}[{place}] is {values[at]}: every entry must be finite.")
 
 
-def check_labels(labels) -> None:
+def check_labels(labels: Any) -> None:
     """Check that every label is +1 or −1; skip traced labels.
 
     **Raises:** ValueError for any other value: with labels 0/1 a loss would pass over every pair labelled 0.

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
@@ -19,7 +19,7 @@ COMPLETIONS = ("--tyro-print-completion", "--tyro-write-completion")
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 
-def _sweep(arguments) -> None:
+def _sweep(arguments: Any) -> None:
     from robust_rlhf_jax.lab.processor_devices import use_all_cores
     from robust_rlhf_jax.lab.sweeps import config_toml, sweep_command
     from robust_rlhf_jax.lab.sweeps.arguments import with_file
@@ -35,7 +35,7 @@ def _sweep(arguments) -> None:
         sweep_command(arguments.settings, arguments.out, arguments.quiet, execute)
 
 
-def _engine(arguments):
+def _engine(arguments: Any):
     """A block that gets who computes the sweep's batches; None for this process."""
     if arguments.engine == "local":
         if arguments.ray_address is not None:
@@ -106,7 +106,7 @@ def main() -> None:
         _end(130, str(stop) or "stopped.")
 
 
-def _run(tyro) -> None:
+def _run(tyro: Any) -> None:
     from robust_rlhf_jax.audit.arguments import AuditArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments

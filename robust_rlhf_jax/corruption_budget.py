@@ -17,7 +17,7 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
 
 
 @jax.jit
-def _corruption_count(epsilon, n_pairs):
+def _corruption_count(epsilon: Float[Array, ""], n_pairs: int):
     product = jnp.asarray(epsilon, float) * n_pairs
     slack = jnp.minimum(2 * jnp.finfo(product.dtype).eps * product, 0.4)
     return jnp.floor(product + slack).astype(jnp.int32)

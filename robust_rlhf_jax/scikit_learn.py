@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -43,7 +44,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def __init__(self, epsilon: float | None = None):
         self.epsilon = epsilon
 
-    def fit(self, X, y: Any = None, groups=None):
+    def fit(self, X: Any, y: Any = None, groups: Any = None):
         """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair.
 
         X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1.
@@ -67,7 +68,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             check_epsilon(self.epsilon)
         return self._fit(jnp.asarray(X), jnp.asarray(2.0 * place - 1.0), groups)
 
-    def _fit(self, x, labels, groups):
+    def _fit(self, x: Float[Array, "N p"], labels: Float[Array, " N"], groups: Any):
         labels = labels.astype(x.dtype)
         n = len(labels)
         if self.epsilon == 0:
@@ -83,19 +84,19 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         self.epsilon_, self.interval_ = epsilon, np.asarray(interval)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any):
         """θᵀx of rows of X: above 0 where classes_[1] is likelier."""
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, dtype=(np.float64, np.float32), reset=False))
         # Row by row, so that a row's number does not depend on what it comes with.
         return np.sum(X.astype(np.float64) * self.coef_[0], axis=1)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any):
         """[N, 2] of P(class | x), in the order of `classes_`."""
         second = expit(self.decision_function(X))
         return np.stack([1.0 - second, second], axis=1)
 
-    def predict(self, X):
+    def predict(self, X: Any):
         """The likelier class of each row."""
         above = self.decision_function(X) > 0  # first: it says whether there was a fit
         return self.classes_[above.astype(int)]

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 
 def harmless(text: str | os.PathLike) -> str:
@@ -23,14 +24,14 @@ def marked(text: str | os.PathLike) -> str:
     return escape(harmless(text))
 
 
-def print_anything(*streams) -> None:
+def print_anything(*streams: Any) -> None:
     """Let no sign that a stream's encoding lacks end the work: it is printed as an escape."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush_or_drop(stream) -> None:
+def flush_or_drop(stream: Any) -> None:
     """Write out what waits to be printed, or forget it, so that Python's end does not stumble over it again."""
     if stream is None:
         return
@@ -54,7 +55,7 @@ def harmless_errors(words: list[str]) -> Iterator[None]:
 class _Harmless:
     """A text stream before another one."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: Any):
         self.stream = stream
 
     def write(self, text: str) -> int:

@@ -12,10 +12,9 @@ PACKAGE = "robust_rlhf_jax"
 # Assignments carry no docstring, so that their line stands here.
 CONSTANTS = {
     "ATTACKS": "Every attack by its name.",
-    "AUDIT_FITS": "The robust fits that an audit can use, by the name that `--estimator` takes.",
     "CEILING": "The largest ε that `fit_reward` and `estimate_epsilon` consider when ε is None.",
     "DELIVERY_FEATURES": "Names of the reward features of `delivery_grid`, in the order of θ.",
-    "METHODS": "Every algorithm and rival that a sweep can run, by name: function, label, colour, whether it is ours.",
+    "METHODS": "Every planner that a sweep can run, by name: function, label, colour, whether it is ours.",
     "OURS": "The names of `METHODS` that are ours or the paper's.",
     "RIVALS": "Every rival by its name: other people's reward estimates, then a plain planner.",
     "EXPONENTS": "The power of ε in each bound of the paper's Table 1, by coverage assumption.",
@@ -25,7 +24,7 @@ CONSTANTS = {
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
     "CONTAINERS": "In what files rows come: modules that read and write.",
     "SCHEMAS": "How preferences are written in tables: modules that recognise and map.",
-    "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature.",
+    "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature: `--estimator` of an audit takes any.",
 }
 
 

@@ -69,5 +69,12 @@ def condition_number(
 
 
 @eqx.filter_jit
-def _run(key, data, epsilon, oracle, reference, config) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    oracle: Oracle,
+    reference: Float[Array, "H p"] | None,
+    config: ConditionNumberConfig,
+) -> Solution:
     return robust_pessimism(key, data, epsilon, reference, config, oracle)

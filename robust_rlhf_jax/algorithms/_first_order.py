@@ -73,7 +73,14 @@ def first_order(
 
 
 @eqx.filter_jit
-def _run(key, data, epsilon, oracle, reference, config) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    oracle: Oracle,
+    reference: Float[Array, "H p"] | None,
+    config,
+) -> Solution:
     if not config.descent.warm_start:
         return robust_pessimism(key, data, epsilon, reference, config, oracle)
     phases = _phases(config)

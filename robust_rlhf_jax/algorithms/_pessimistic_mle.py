@@ -1,5 +1,7 @@
 """Pessimism without robustness: the baselines that trust their data but not what the data leave open."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -71,7 +73,13 @@ def pessimistic_mle(
 
 
 @eqx.filter_jit
-def _run(key, data, oracle, reference, config) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    oracle: Oracle,
+    reference: Float[Array, "H p"] | None,
+    config: PessimisticMLEConfig,
+) -> Solution:
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     x, nothing = data.differences(), jnp.zeros((), data.features.dtype)
     fit = trimmed_mle(x, data.labels, nothing, radius=radius, robust_start=False)
@@ -85,7 +93,12 @@ def _run(key, data, oracle, reference, config) -> Solution:
     return pessimistic_solution(data, found, fit.status, allowed, {"zeta": zeta, "rank": fit.rank})
 
 
-def _linear_set(x, centre, zeta, radius):
+def _linear_set(
+    x: Float[Array, "n k"],
+    centre: Float[Array, " k"],
+    zeta: Float[Array, ""],
+    radius: Any,
+):
     """The ellipsoid with the curvature of the log-likelihood on average over the rows, instead of row by row."""
     ones = jnp.ones(len(x), x.dtype)
     chances = jax.nn.sigmoid(jnp.matmul(x, centre, precision="highest"))

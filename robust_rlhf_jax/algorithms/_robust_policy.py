@@ -73,7 +73,13 @@ def robust_policy(
 
 
 @eqx.filter_jit
-def _run(key, data, epsilon, oracle, reference) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""] | None,
+    oracle: Oracle,
+    reference: Float[Array, "H p"] | None,
+) -> Solution:
     believed, off = ask_table(data)
     dtype = data.features.dtype
     # What the table shows to be corrupt is no longer among the pairs that may be.
@@ -104,7 +110,9 @@ def _run(key, data, epsilon, oracle, reference) -> Solution:
     return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
 
 
-def _fitted(data: PreferenceData, epsilon, gone) -> tuple[RewardFit, Float[Array, ""]]:
+def _fitted(
+    data: PreferenceData, epsilon: Float[Array, ""] | None, gone: Float[Array, ""]
+) -> tuple[RewardFit, Float[Array, ""]]:
     """The robust reward, and the share of the pairs on the table that may be corrupt: ε, or else the estimate."""
     if epsilon is not None:
         remaining = jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)

@@ -44,7 +44,7 @@ def standard(
 
 
 @eqx.filter_jit
-def _run(key, data, oracle, config) -> Solution:
+def _run(key: PRNGKeyArray, data: PreferenceData, oracle: Oracle, config) -> Solution:
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     nothing = jnp.zeros((), data.features.dtype)
     fit = trimmed_mle(data.differences(), data.labels, nothing, radius=radius, robust_start=False)

@@ -61,7 +61,13 @@ def uniform_coverage(
 
 
 @eqx.filter_jit
-def _run(key, data, epsilon, oracle, config) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    oracle: Oracle,
+    config: UniformCoverageConfig,
+) -> Solution:
     k_split, k_oracle = jax.random.split(key)
     d1, d2, d3 = (data,) * 3 if config.reuse_data else random_split(k_split, data, 3)
     radius = data.theta_dim**0.5 if config.radius is None else config.radius

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +25,7 @@ def unknown_epsilon(
     *,
     algorithm: Callable[..., Solution] = uniform_coverage,
     groups: Int[np.ndarray, " N"] | None = None,
-    **options,
+    **options: Any,
 ) -> Solution:
     """`algorithm` with a quarter more than the ε of `estimate_epsilon`: 0 where nothing speaks of corruption.
 

@@ -98,7 +98,7 @@ class SubgradientDescent(Module):
     averaging: float | Float[Array, ""] = 8.0
     history_length: int = eqx.field(static=True, default=0)
 
-    def init(self, problem: DescentProblem, *, key) -> DescentState:
+    def init(self, problem: DescentProblem, *, key: PRNGKeyArray | None) -> DescentState:
         first = problem.allowed.project(problem.start)
         zero, none = jnp.zeros((), first.theta.dtype), jnp.zeros((), jnp.int32)
         return DescentState(
@@ -117,7 +117,7 @@ class SubgradientDescent(Module):
             history=self._empty_history(first.theta),
         )
 
-    def step(self, problem: DescentProblem, state: DescentState, *, key) -> DescentState:
+    def step(self, problem: DescentProblem, state: DescentState, *, key: Any) -> DescentState:
         found = problem.objective.evaluate(state.theta, state.memory, key=key)
         squares = state.squares + jnp.sum(found.gradient**2)
         scale = jnp.sqrt(positive_or_one(squares))
@@ -154,7 +154,7 @@ class SubgradientDescent(Module):
     def extract(self, problem: DescentProblem, state: DescentState) -> Float[Array, " k"]:
         return state.average
 
-    def _empty_history(self, theta) -> History | None:
+    def _empty_history(self, theta: Float[Array, " k"]) -> History | None:
         if not self.history_length:
             return None
         nothing = jnp.full((self.history_length, len(theta)), jnp.inf, theta.dtype)

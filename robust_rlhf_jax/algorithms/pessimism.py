@@ -73,7 +73,7 @@ class DescentConfig(eqx.Module):
             raise ValueError(f"averaging={self.averaging} must not be negative: 0 is the uniform average.")
 
 
-def check_zeta(zeta) -> None:
+def check_zeta(zeta: str | float | Float[Array, ""]) -> None:
     """**Raises:** ValueError for an unknown name, or ζ < 0, which would leave out the estimate itself."""
     if isinstance(zeta, str):
         if zeta not in ZETAS:
@@ -130,7 +130,7 @@ def robust_pessimism(
     return pessimistic_solution(data, found, reward_status, allowed, extra)
 
 
-def _explained_rewards(data: PreferenceData, epsilon, radius):
+def _explained_rewards(data: PreferenceData, epsilon: Float[Array, ""], radius: Float[Array, ""]):
     """(Θ, status, diagnostics): the rewards that no plausible explanation's pairs refute (`rewards.fit_differences`).
 
     {‖θ‖ ≤ radius, (θ − θ̂)ᵀF(θ − θ̂) ≤ χ²}, F the information of the undisputed pairs, 0 along directions
@@ -148,12 +148,17 @@ def _explained_rewards(data: PreferenceData, epsilon, radius):
     return allowed, _bounded_length(found.status), extra
 
 
-def _bounded_length(status):
+def _bounded_length(status: Int[Array, ""]):
     """Labels that leave θ without a length do no harm here: the ball bounds it."""
     return jnp.where(status == Status.SEPARABLE, Status.CONVERGED.array(), status)
 
 
-def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
+def _likely_rewards(
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+    zeta: str | float | Float[Array, ""],
+):
     """(Θ(D₁), status, diagnostics) as printed: the likelihood ratio to θ̂ on what filter and trimming leave."""
     x = data.differences()
     reward = robust_reward(x, x, data.labels, epsilon, radius=radius, doubt=DOUBT)
@@ -165,7 +170,13 @@ def _likely_rewards(data: PreferenceData, epsilon, radius, zeta):
     return allowed, _bounded_length(reward.status), extra
 
 
-def _zeta(zeta, epsilon, rank, n_pairs, data):
+def _zeta(
+    zeta: str | float | Float[Array, ""],
+    epsilon: Float[Array, ""],
+    rank: Int[Array, ""],
+    n_pairs: Float[Array, ""],
+    data: PreferenceData,
+):
     if isinstance(zeta, str) and zeta == "theory":
         return theory_zeta(epsilon, data.horizon, data.reward_dim, n_pairs)
     if isinstance(zeta, str):
@@ -214,7 +225,13 @@ def minimise_pessimistically(
     return Pessimum(found, answer.policy, answer.value, value, answer.status)
 
 
-def _descend(objective, allowed: RewardSet, config: DescentConfig, key, phases: tuple[Phase, ...]) -> Descent:
+def _descend(
+    objective: PessimismObjective,
+    allowed: RewardSet,
+    config: DescentConfig,
+    key: PRNGKeyArray,
+    phases: tuple[Phase, ...],
+) -> Descent:
     """One phase after the other, each from where the one before ended on average, in one program for all."""
     dtype = allowed.centre.dtype
     distance = jnp.asarray(0.5 * allowed.radius if config.step_size is None else config.step_size, dtype)
@@ -244,7 +261,11 @@ def _joined(histories: History | None, phases: tuple[Phase, ...]) -> History | N
 
 
 def pessimistic_solution(
-    data: PreferenceData, found: Pessimum, reward_status, allowed: RewardSet, extra: dict[str, Array]
+    data: PreferenceData,
+    found: Pessimum,
+    reward_status: Int[Array, ""],
+    allowed: RewardSet,
+    extra: dict[str, Array],
 ) -> Solution:
     """A `Solution` with the diagnostics that all pessimistic algorithms have."""
     descent = found.descent

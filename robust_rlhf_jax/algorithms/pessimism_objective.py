@@ -86,7 +86,7 @@ class PessimismObjective(eqx.Module):
             value, slope, status = estimate(theta, key)
         return Evaluation(value - jnp.dot(self.reference, theta), slope - self.reference, status, memory)
 
-    def _smoothed(self, theta, key):
+    def _smoothed(self, theta: Float[Array, " k"], key: PRNGKeyArray):
         s = self.smoothing
         std = jnp.asarray(s.std, theta.dtype)
         found = smoothed_gradient(
@@ -98,7 +98,7 @@ class PessimismObjective(eqx.Module):
         status = jnp.where(fine, Status.CONVERGED.array(), Status.NONFINITE.array())
         return found.value, found.gradient, status
 
-    def _differentiated(self, theta, key):
+    def _differentiated(self, theta: Float[Array, " k"], key: PRNGKeyArray):
         def value(t):
             answer = self.solve(t)
             return answer.value, answer.status
@@ -106,7 +106,7 @@ class PessimismObjective(eqx.Module):
         (found, status), slope = jax.value_and_grad(value, has_aux=True)(theta)
         return found, slope, status
 
-    def _given(self, theta, memory):
+    def _given(self, theta: Float[Array, " k"], memory):
         if self.warm:
             per_step = _per_step(theta, self.horizon, self.stationary)
             warm = require_warm(self.oracle)
@@ -127,7 +127,7 @@ def require_warm(oracle: Oracle) -> WarmOracle:
     return oracle
 
 
-def _per_step(theta, horizon, stationary):
+def _per_step(theta: Float[Array, " k"], horizon: int, stationary: bool):
     if stationary:
         return jnp.broadcast_to(theta, (horizon, len(theta)))
     return theta.reshape(horizon, -1)

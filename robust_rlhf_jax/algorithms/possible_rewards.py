@@ -58,7 +58,9 @@ class PossibleRewards(NamedTuple):
         return jnp.minimum(self.promised(features) - self.uncertainty(features), by_one)
 
 
-def possible_rewards(x: Float[Array, "N k"], found: RewardFit, epsilon, hiding) -> PossibleRewards:
+def possible_rewards(
+    x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], hiding: Bool[Array, ""]
+) -> PossibleRewards:
     """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt: along one direction, or, if
     lies may be `hiding` among them, along all at once.
     """

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.oracles import Oracle
@@ -79,7 +79,9 @@ class Plan(NamedTuple):
     calls: Array
 
 
-def safe_plan(planner: Planner, possible: PossibleRewards, theta: Float[Array, " k"], hiding) -> Plan:
+def safe_plan(
+    planner: Planner, possible: PossibleRewards, theta: Float[Array, " k"], hiding: Bool[Array, ""]
+) -> Plan:
     """The greedy plan for `theta`, or the one found by descent on what is not guaranteed; `hiding`: whether lies may be
     among the pairs that nobody disputes, so that every gain is taken.
     """
@@ -140,5 +142,5 @@ class _Considered(NamedTuple):
     status: Array
 
 
-def _either(condition, one, other):
+def _either(condition: Bool[Array, ""], one: Any, other: Any):
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)

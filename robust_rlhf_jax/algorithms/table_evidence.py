@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, off_table
 
@@ -27,15 +28,15 @@ def solve_asked(
 
 
 @jax.jit
-def _ask(data):
+def _ask(data: PreferenceData):
     asked, off = ask_table(data)
     return asked, _mean(off, data)
 
 
 @jax.jit
-def _share(data):
+def _share(data: PreferenceData):
     return _mean(off_table(data), data)
 
 
-def _mean(off, data):
+def _mean(off: Bool[Array, " N"], data: PreferenceData):
     return jnp.mean(off, dtype=data.features.dtype)

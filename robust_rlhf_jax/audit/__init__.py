@@ -3,7 +3,6 @@
 from .cross_fit import audit
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .findings import Findings, find
-from .fits import AUDIT_FITS
 from .folds import clustered_mean, group_folds
 from .held_out import HeldOut, hold_out
 from .issues import ISSUES, Batch, Issue, find_issues
@@ -12,7 +11,6 @@ from .suspects import flag, suspicion_scores
 from .verdicts import Verdicts, judge_pairs
 
 __all__ = [
-    "AUDIT_FITS",
     "ISSUES",
     "AuditResult",
     "Batch",

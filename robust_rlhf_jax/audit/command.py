@@ -101,7 +101,15 @@ def _fit_with_progress(pairs: Pairs, config: AuditConfig) -> AuditResult:
         )  # fmt: skip
 
 
-def _print(source, pairs, result, findings, config, top, seconds) -> None:
+def _print(
+    source: str,
+    pairs: Pairs,
+    result: AuditResult,
+    findings: Findings | None,
+    config: AuditConfig,
+    top: int,
+    seconds: float,
+) -> None:
     from rich.console import Console
 
     console = Console()

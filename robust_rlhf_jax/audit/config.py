@@ -6,14 +6,21 @@ from typing import Any, Literal
 
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
+from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, needs_epsilon
 
 from .fail_if import parse_threshold
-from .fits import DEFAULT_FIT
 from .issues import TRUNCATED_AT
 
 DEFAULT_EPSILON = 0.1
 
 
+def _with_names(cls: type) -> type:
+    """The docstring, which is the command's help, with the names of today in the place of their table."""
+    cls.__doc__ = (cls.__doc__ or "").replace("names in `ESTIMATORS`", ", ".join(ESTIMATORS))
+    return cls
+
+
+@_with_names
 @dataclasses.dataclass(frozen=True)
 class AuditConfig:
     """What is fitted, and how often.
@@ -22,7 +29,7 @@ class AuditConfig:
         epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
         inject: corrupt this known fraction of the labels first, and report precision and recall.
         injection: which labels to flip: the most confident ones or random ones.
-        estimator: the robust fit; see docs/audit.md for the choices and what they measured.
+        estimator: the robust fit, one of: names in `ESTIMATORS`; docs/audit.md says what they measured.
         folds: parts of the cross-validation.
         repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
         seed: of parts and injection.
@@ -33,7 +40,7 @@ class AuditConfig:
     epsilon: float | None = None
     inject: float = 0.0
     injection: Literal["flip_confident", "flip_random"] = "flip_confident"
-    estimator: str = DEFAULT_FIT
+    estimator: str = DEFAULT
     folds: int = 5
     repeats: int | None = None
     seed: int = 0
@@ -43,7 +50,7 @@ class AuditConfig:
     def settled(self, usual_repeats: int) -> "AuditConfig":
         """With what is not given: the repeats that are usual, and for estimators that need ε the share injected."""
         epsilon = self.epsilon
-        if epsilon is None and self.estimator != DEFAULT_FIT:
+        if epsilon is None and needs_epsilon(self.estimator):
             epsilon = self.inject or DEFAULT_EPSILON
         repeats = usual_repeats if self.repeats is None else self.repeats
         return dataclasses.replace(self, epsilon=epsilon, repeats=repeats)

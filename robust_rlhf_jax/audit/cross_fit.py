@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.corruption_budget import corruption_count
@@ -15,17 +15,18 @@ from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
+from robust_rlhf_jax.rewards.registry import named
 
 from .contention import strongest
 from .cross_validation import cross_validate
-from .fits import AUDIT_FITS, DEFAULT_FIT, fit_plain, fit_robust
+from .fits import fit_plain, fit_robust
 from .folds import group_folds
 from .result import AuditResult, score_fits, summarise
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
 # never binds unless labels are (nearly) separable, where every finite bound does; `at_radius` then says so.
 RADIUS = 100.0
-DEFAULT_ESTIMATOR = DEFAULT_FIT
 INJECTIONS = ("flip_confident", "flip_random")
 
 
@@ -56,8 +57,8 @@ def audit(
     fold, and "fit_reward" allows for their labels hanging together; by default those that `Pairs` know, else each pair
     is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
     largest margins under the plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in
-    `AUDIT_FITS`. `most`: rows that a fit sees at most, drawn at random; None: all. `progress(done, total)` is called
-    before the first fold and after each.
+    `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
+    `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
     needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
@@ -66,6 +67,7 @@ def audit(
     together = None if seen.groups is None else np.asarray(seen.groups)
     groups = np.arange(data.n_pairs) if together is None else together
     _check(epsilon, folds, repeats, groups, inject, injection, estimator)
+    entry = named(estimator, epsilon)
     most = data.n_pairs if most is None else most
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = _whiten(seen.x)
@@ -77,7 +79,7 @@ def audit(
     injected = _choose_injected(rng, z, clean, inject, injection, radius)
     audited = np.where(injected, -clean, clean)
 
-    def fit(training, rows):
+    def fit(training: Bool[np.ndarray, " N"], rows: Int[np.ndarray, " n"]):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
         x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
         few = len(rows) == most < len(z)
@@ -85,7 +87,7 @@ def audit(
             *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
         )
         of = None if together is None else group_numbers(together[rows], len(rows))
-        return plain, fit_robust(estimator, x, labels, level, radius, of)
+        return plain, fit_robust(entry, x, labels, level, radius, of)
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     plain, robust = (
@@ -95,7 +97,7 @@ def audit(
     return summarise(
         run, plain, robust, clean, injected, groups,
         float(run.share.mean()) if epsilon is None else float(epsilon),
-        evidence=float(run.share.mean()) if estimator == DEFAULT_FIT else 0.0,
+        evidence=float(run.share.mean()) if entry.evidence is not None else 0.0,
         differences=np.asarray(seen.x),
         lengths=np.linalg.norm(z, axis=1),
         rank=rank,
@@ -103,14 +105,21 @@ def audit(
     )  # fmt: skip
 
 
-def _whiten(x):
+def _whiten(x: Float[Array, "N k"]):
     """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
     x = jnp.asarray(x)
     pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))
     return np.asarray(pairs.rows), np.asarray(pairs.to_theta), int(pairs.rank)
 
 
-def _choose_injected(rng, z, clean, fraction, injection, radius):
+def _choose_injected(
+    rng: np.random.Generator,
+    z: Float[np.ndarray, "N k"],
+    clean: Float[np.ndarray, " N"],
+    fraction: float,
+    injection: str,
+    radius: Float[Array, ""],
+):
     """Mask of the ⌊inject·N⌋ labels to flip."""
     count = corruption_count(float(fraction), len(clean))
     if injection == "flip_random":
@@ -121,7 +130,15 @@ def _choose_injected(rng, z, clean, fraction, injection, radius):
     return np.asarray(largest(jnp.asarray(order, z.dtype), count))
 
 
-def _check(epsilon, folds, repeats, groups, inject, injection, estimator):
+def _check(
+    epsilon: float | None,
+    folds: int,
+    repeats: int,
+    groups: np.ndarray,
+    inject: float,
+    injection: str,
+    estimator: str,
+):
     # Before ε, which a report takes from it if not given: the message names what was typed.
     if not 0 <= inject < 0.5:
         raise ValueError(f"inject={inject} is outside [0, 0.5): give the fraction of labels to flip.")
@@ -129,10 +146,7 @@ def _check(epsilon, folds, repeats, groups, inject, injection, estimator):
         check_epsilon(epsilon)
     if injection not in INJECTIONS:
         raise ValueError(f"injection={injection!r} is unknown: choose one of {', '.join(INJECTIONS)}.")
-    if estimator not in AUDIT_FITS:
-        raise ValueError(f"estimator={estimator!r} is unknown: choose one of {', '.join(AUDIT_FITS)}.")
-    if epsilon is None and estimator != DEFAULT_FIT:
-        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_FIT!r} does without.")
+    named(estimator, epsilon)
     if repeats < 1:
         raise ValueError(f"repeats={repeats} must be 1 or more.")
     group_folds(np.random.default_rng(0), groups, folds)

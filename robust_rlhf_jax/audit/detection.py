@@ -1,5 +1,7 @@
 """How well flags or suspicion scores find pairs that are known to be corrupt."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -55,12 +57,12 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
     return jnp.sum(jnp.diff(recalls, prepend=0.0) * precisions)
 
 
-def _share(flagged, corrupt, of) -> jax.Array:
+def _share(flagged: ArrayLike, corrupt: ArrayLike, of: ArrayLike) -> jax.Array:
     flagged, corrupt = jnp.asarray(flagged, bool), jnp.asarray(corrupt, bool)
     _check_shapes(flagged, corrupt)
     return jnp.sum(flagged & corrupt) / jnp.sum(jnp.asarray(of, bool))
 
 
-def _check_shapes(a, b):
+def _check_shapes(a: Any, b: Any):
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"shapes {a.shape} and {b.shape} must be the same [N]: give one entry per pair.")

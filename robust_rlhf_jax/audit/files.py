@@ -45,7 +45,7 @@ def write_files(
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
-def _write_suspects(path, pairs, result, findings):
+def _write_suspects(path: Path, pairs: Pairs, result: AuditResult, findings: Findings | None):
     """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other."""
     header = ["row", "suspicion", "margin", "label", "flagged", "injected"]
     header += [] if findings is None else ["reason"]
@@ -56,7 +56,7 @@ def _write_suspects(path, pairs, result, findings):
         writer.writerow(header)
         for i in worst_first(result):
             turn = -1 if pairs.swapped[places[i]] else 1
-            why = [] if findings is None else [without_formula(findings.reason(places[i]))]
+            why = [] if findings is None else [without_formula(findings.reason(int(places[i])))]
             writer.writerow(
                 [
                     pairs.rows[places[i]] + 1,

@@ -4,7 +4,8 @@ People differ in taste and pairs in difficulty, and both make sure predictions f
 allows. Flips count as found only where such differences do not explain the failures.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -71,7 +72,7 @@ def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, 
     some = min((_fit(m, v, None, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
     q = float(some.x[3])
 
-    def allowed(share):
+    def allowed(share: float):
         return _fit(m, v, share, some.x[:3]).fun <= some.fun + ALLOWED_FALL
 
     upper = min(_last(allowed, q, BOUNDS[3][1]) + NONLINEARITY, 0.5)
@@ -89,20 +90,20 @@ def posterior(chance: Float[np.ndarray, " N"], share: float) -> Float[np.ndarray
     return share * (1.0 - chance) / ((1.0 - share) * chance + share * (1.0 - chance))
 
 
-def _sample(margins, lengths):
+def _sample(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"]):
     if len(margins) <= MOST:
         return margins, lengths
     rows = np.random.default_rng(0).choice(len(margins), MOST, replace=False)
     return margins[rows], lengths[rows]
 
 
-def _clipped(margins, lengths):
+def _clipped(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"]):
     """m and π‖z‖²/8 in float64, within what exp bears."""
     m = np.clip(np.asarray(margins, np.float64), -60.0, 60.0)
     return m, np.minimum(np.asarray(lengths, np.float64), 1e6) ** 2 * np.pi / 8
 
 
-def _honest(parameters, m, v):
+def _honest(parameters: Float[np.ndarray, "3"], m: Float[np.ndarray, " N"], v: Float[np.ndarray, " N"]):
     """(P(agree) [N], its derivative by (log s, a, b) [3, N])."""
     log_s, a, b = parameters
     variance = 1.0 + b * b * v
@@ -119,13 +120,13 @@ def _honest(parameters, m, v):
     return chance, by
 
 
-def _fit(m, v, share, start):
+def _fit(m: Float[np.ndarray, " N"], v: Float[np.ndarray, " N"], share: Any, start: Sequence[float]):
     """SciPy's result of maximum likelihood over (log s, a, b), and over q too where `share` is None."""
     from scipy.optimize import minimize  # half a second that no other import needs
 
     free = share is None
 
-    def loss(parameters):
+    def loss(parameters: np.ndarray):
         chance, by = _honest(parameters[:3], m, v)
         q = parameters[3] if free else share
         mixed = np.maximum((1.0 - 2.0 * q) * chance + q, 1e-12)
@@ -138,7 +139,7 @@ def _fit(m, v, share, start):
     return minimize(loss, first, jac=True, method="L-BFGS-B", bounds=BOUNDS[: len(first)])
 
 
-def _last(allowed, inside: float, outside: float) -> float:
+def _last(allowed: Callable[[float], bool], inside: float, outside: float) -> float:
     """The share between `inside`, which is allowed, and `outside` where `allowed` ends, by bisection."""
     if allowed(outside):
         return outside
@@ -148,5 +149,5 @@ def _last(allowed, inside: float, outside: float) -> float:
     return inside
 
 
-def _differences(parameters) -> Differences:
+def _differences(parameters: np.ndarray) -> Differences:
     return Differences(float(np.exp(parameters[0])), float(parameters[1]), float(parameters[2]))

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def plot_suspicion(result: AuditResult, path: Path, title: str) -> None:
         figure.savefig(path, dpi=150)
 
 
-def _histogram(axes, result):
+def _histogram(axes: Any, result: AuditResult):
     edges = np.linspace(0.0, result.suspicion.max() * 1.0001 + 1e-9, 51)
     parts = [result.suspicion[~result.flagged], result.suspicion[result.flagged]]
     axes.hist(
@@ -50,7 +51,7 @@ def _histogram(axes, result):
     axes.legend(frameon=False, loc="upper right")
 
 
-def _ranking(axes, result):
+def _ranking(axes: Any, result: AuditResult):
     order = highest_first(result.suspicion)
     rank, score = np.arange(1, len(order) + 1), result.suspicion[order]
     flagged = result.flagged[order]
@@ -60,7 +61,7 @@ def _ranking(axes, result):
     axes.legend(frameon=False, markerscale=2, loc="upper right")
 
 
-def _detection(axes, result):
+def _detection(axes: Any, result: AuditResult):
     precisions, recalls, _ = precision_recall_curve(result.suspicion, result.injected)
     label = f"by suspicion (average {result.average_precision:.2f})"
     axes.plot(np.asarray(recalls), np.asarray(precisions), color=COLOURS["injected"], label=label)

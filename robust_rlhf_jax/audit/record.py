@@ -122,6 +122,6 @@ def _one_fit(fit: FitScores) -> dict:
     }
 
 
-def _number(value):
+def _number(value: float):
     """JSON has no NaN: a figure that does not exist is null."""
     return None if math.isnan(value) else value

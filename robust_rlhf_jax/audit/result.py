@@ -1,5 +1,7 @@
 """What an audit found: accuracy, log-loss and suspicion from fits that did not see the pairs that they score."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -120,7 +122,7 @@ def summarise(
     injected: Bool[np.ndarray, " N"],
     groups: np.ndarray,
     epsilon: float,
-    **rest,
+    **rest: Any,
 ) -> AuditResult:
     """The `AuditResult` of a cross-validation; `rest` holds the fields that it does not tell."""
     audited = np.where(injected, -clean, clean)
@@ -141,7 +143,7 @@ def summarise(
     )  # fmt: skip
 
 
-def _right(fits: FoldFits, clean) -> Float[np.ndarray, "R N"]:
+def _right(fits: FoldFits, clean: Float[np.ndarray, " N"]) -> Float[np.ndarray, "R N"]:
     """1 where a fit predicts the label of a pair that it did not see, ½ where it cannot say."""
     return 0.5 * (1.0 + np.sign(fits.scores * clean))
 
@@ -151,7 +153,7 @@ def most_suspicious(suspicion: Float[np.ndarray, " N"], share: float) -> Bool[np
     return np.asarray(largest(jnp.asarray(suspicion), corruption_count(min(share, 0.499), len(suspicion))))
 
 
-def _check_scores(scores):
+def _check_scores(scores: np.ndarray):
     bad = np.argwhere(~np.isfinite(scores))
     if bad.size:
         raise FitOverflow(

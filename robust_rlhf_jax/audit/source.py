@@ -1,6 +1,7 @@
 """What an audit reads: a bundled set, arrays, or any preference file, as pairs with features."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from robust_rlhf_jax.preferences.bundled import BUNDLED
 from robust_rlhf_jax.preferences.files import holds_arrays
 
 
-def read_source(source: str, columns: Columns | None = None, **options) -> Pairs:
+def read_source(source: str, columns: Columns | None = None, **options: Any) -> Pairs:
     """The bundled set of that name, arrays that `save` wrote, or a file that `load_pairs` reads with its `options`.
 
     **Raises:** FileNotFoundError, ImportError and ValueError as `load` and `load_pairs`.
@@ -26,7 +27,7 @@ def read_source(source: str, columns: Columns | None = None, **options) -> Pairs
     return load_pairs(path, columns=columns, **options)
 
 
-def describe_source(source: str, columns: Columns | None = None, **options) -> Description:
+def describe_source(source: str, columns: Columns | None = None, **options: Any) -> Description:
     """What `read_source` understands of a file, without features of texts.
 
     **Raises:** as `read_source`; ValueError for a bundled set or arrays, in which nothing needs to be understood.

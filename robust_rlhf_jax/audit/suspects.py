@@ -14,10 +14,10 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.preferences.table_check import stand_ins
-from robust_rlhf_jax.rewards import CEILING, fit_differences, fit_with_alternative
+from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
-from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.registry import Entry, named
 
 # Share of the ⌊εN⌋ flags, in ε, that goes to an explanation which contradicts the believed one: if it holds, and two
 # thirds of what it names are corrupt, the flags do no worse than chance. Half of them at most.
@@ -92,7 +92,7 @@ class _Examined(NamedTuple):
 
 
 @jax.jit
-def _flag(found: _Examined, count, epsilon):
+def _flag(found: _Examined, count: Int[Array, ""], epsilon: Float[Array, ""]) -> Bool[Array, " N"]:
     if found.alternative is None:
         return largest(found.scores, count)
     doubtful = jnp.maximum(count - jnp.sum(found.off), 0)
@@ -103,36 +103,35 @@ def _flag(found: _Examined, count, epsilon):
     return ours | largest(jnp.where(ours, -jnp.inf, found.alternative.suspicion), theirs)
 
 
-def _examine(data, epsilon, estimator, radius, groups, ask_table, compare) -> _Examined:
+def _examine(
+    data: Pairs | PreferenceData,
+    epsilon: float | Float[Array, ""] | None,
+    estimator: str,
+    radius: float | Float[Array, ""] | None,
+    groups: Int[np.ndarray, " N"] | None,
+    ask_table: bool,
+    compare: bool,
+) -> _Examined:
     seen = as_labelled(data, groups, ask_table=ask_table)
-    _check(epsilon, estimator)
-    radius = jnp.asarray(seen.x.shape[1] ** 0.5 if radius is None else radius, seen.x.dtype)
-    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype)
-    return _scores(seen, ceiling, radius, estimator, compare)
-
-
-def _check(epsilon, estimator):
-    if estimator not in REWARD_ESTIMATORS:
-        names = ", ".join(REWARD_ESTIMATORS)
-        raise ValueError(f"estimator={estimator!r} is unknown: it is one of {names}.")
+    entry = named(estimator, epsilon)
     if epsilon is not None:
         check_epsilon(epsilon)
-    elif estimator != DEFAULT_ESTIMATOR:
-        raise ValueError(f"estimator={estimator!r} needs epsilon: only {DEFAULT_ESTIMATOR!r} does without.")
+    radius = jnp.asarray(seen.x.shape[1] ** 0.5 if radius is None else radius, seen.x.dtype)
+    ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype)
+    return _scores(seen, ceiling, radius, entry, compare)
 
 
 @eqx.filter_jit
-def _scores(seen: Labelled, epsilon, radius, estimator, compare: bool) -> _Examined:
+def _scores(
+    seen: Labelled, epsilon: Float[Array, ""], radius: Float[Array, ""], entry: Entry, compare: bool
+) -> _Examined:
     off = seen.off
-    if estimator == DEFAULT_ESTIMATOR:
-        given = (seen.believed_x, seen.labels, epsilon, seen.groups)
-        found, alternative = fit_with_alternative(*given) if compare else (fit_differences(*given), None)
+    if entry.evidence is not None:
+        found, alternative = entry.evidence(seen.believed_x, seen.labels, epsilon, seen.groups, compare)
         scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
     else:
         rows = stand_ins(off)
-        scores = REWARD_ESTIMATORS[estimator](
-            seen.x[rows], seen.labels[rows], epsilon, radius=radius
-        ).suspicion
+        scores = entry.estimate(seen.x[rows], seen.labels[rows], epsilon, radius=radius).suspicion
         share, alternative = jnp.zeros((), scores.dtype), None
     scores = jnp.where(off, jnp.max(scores) + 1, scores)
     return _Examined(scores, share + jnp.mean(off, dtype=scores.dtype), off, alternative)

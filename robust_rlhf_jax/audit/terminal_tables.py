@@ -1,5 +1,7 @@
 """What an audit prints: a few lines, two or three tables."""
 
+from typing import Any
+
 import numpy as np
 
 from robust_rlhf_jax._iterate import Status
@@ -8,6 +10,7 @@ from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.terminal import marked
 
 from .config import AuditConfig
+from .findings import Findings
 from .result import AuditResult
 
 SHOWN_REASON = 100
@@ -44,7 +47,13 @@ def worst_first(result: AuditResult) -> np.ndarray:
 
 
 def print_fits(
-    console, source: str, pairs: Pairs, result: AuditResult, config: AuditConfig, top: int, seconds: float
+    console: Any,
+    source: str,
+    pairs: Pairs,
+    result: AuditResult,
+    config: AuditConfig,
+    top: int,
+    seconds: float,
 ) -> None:
     """Held-out figures of the plain and the robust fit, and the pairs of tables that look corrupt."""
     n, k = result.differences.shape
@@ -63,7 +72,7 @@ def print_fits(
         console.print(_suspects_table(result, pairs.decided(), top))
 
 
-def print_findings(console, findings, top: int) -> None:
+def print_findings(console: Any, findings: Findings, top: int) -> None:
     """Counts of issues, the file's ε, and for texts the most suspicious pairs with their reasons."""
     from rich.table import Table
 
@@ -85,7 +94,7 @@ def print_findings(console, findings, top: int) -> None:
         console.print(_reasons_table(findings, top))
 
 
-def _reasons_table(findings, top):
+def _reasons_table(findings: Findings, top: int):
     from rich.table import Table
 
     table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
@@ -102,7 +111,7 @@ def evidence(result: AuditResult) -> str:
     return f"The other pairs contradict {result.epsilon:.1%} of the pairs; as many are flagged."
 
 
-def _accuracy_table(result, config):
+def _accuracy_table(result: AuditResult, config: AuditConfig):
     from rich.table import Table
 
     title = f"Held-out labels as in the file ({config.folds} folds × {config.repeats}; ± one standard error)"
@@ -117,7 +126,7 @@ def _accuracy_table(result, config):
     return table
 
 
-def _suspects_table(result, pairs, top):
+def _suspects_table(result: AuditResult, pairs: Pairs, top: int):
     from rich.table import Table
 
     shown = [marked(name) for name in pairs.names[:8]]

@@ -1,6 +1,7 @@
 """What was understood of a file, in words, with three pairs side by side."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -160,7 +161,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-def _vector(values, names) -> str:
+def _vector(values: np.ndarray, names: Sequence[str]) -> str:
     shown = ", ".join(
         f"{name} {value:.4g}" for name, value in zip(names[:4], np.asarray(values)[:4], strict=False)
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -143,7 +144,7 @@ def number_in(said: str) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def is_missing(cell) -> bool:
+def is_missing(cell: Any) -> bool:
     return (
         cell is None
         or (isinstance(cell, str) and not cell.strip())

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ DAMAGE = (
 )
 
 
-def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
+def write_arrays(file: IO[bytes], arrays: dict[str, np.ndarray], header: dict) -> None:
     """Arrays and the header's single values as members of one archive, in an open file."""
     members = {name: np.asarray(value) for name, value in header.items()} | arrays
     np.savez_compressed(file, **members)  # pyright: ignore[reportArgumentType]
@@ -73,14 +74,14 @@ def names_of(path: Path) -> set[str]:
         raise _unreadable(path, error) from None
 
 
-def _no_archive(path):
+def _no_archive(path: Any):
     return ValueError(
         f"{path} is not a readable .npz archive (cut short, pickled, or another format): "
         "write it again with save or numpy.savez."
     )
 
 
-def _check_members(path):
+def _check_members(path: Any):
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -93,19 +94,19 @@ def _check_members(path):
     check_room(f"{path}: unpacking it", size, "write it in smaller files")
 
 
-def _unreadable(path, error):
+def _unreadable(path: Any, error: Exception):
     reason = str(error).split("\n")[0].rstrip(".") or type(error).__name__
     return ValueError(f"{path} is not a readable .npz archive ({reason}): write it again.")
 
 
-def _pickled(path):
+def _pickled(path: Any):
     return ValueError(
         f"{path} holds Python objects, which only pickle could read, and pickle is refused because it "
         "can run code: save plain arrays of numbers (no object dtype)."
     )
 
 
-def _scalar(path, name, array):
+def _scalar(path: Any, name: str, array: np.ndarray):
     if array.size != 1 or array.dtype.kind not in "biu":
         raise ValueError(f"{path}: {name} must be one integer or boolean, not {array.dtype} {array.shape}.")
     return array.item()

@@ -42,7 +42,7 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
     return _finite(values, name, bad)
 
 
-def _wrong(cell, width) -> str:
+def _wrong(cell: Any, width: int | None) -> str:
     if cell is None or cell == "" or cell == []:
         return "is missing"
     if width is None:
@@ -52,18 +52,18 @@ def _wrong(cell, width) -> str:
     return "" if len(cell) == width else f"has {len(cell)} numbers, the first row {width}"
 
 
-def _numbers(cell, from_text: bool):
+def _numbers(cell: Any, from_text: bool):
     cells = cell if isinstance(cell, list) else [cell]
     return [_number(one, from_text) for one in cells]
 
 
-def _number(cell, from_text: bool) -> float:
+def _number(cell: Any, from_text: bool) -> float:
     if isinstance(cell, bool) or (isinstance(cell, str) and not from_text):
         raise TypeError
     return float(cell)
 
 
-def _finite(values, name, bad) -> tuple[np.ndarray, list[BadCell]]:
+def _finite(values: np.ndarray, name: str, bad: list[BadCell]) -> tuple[np.ndarray, list[BadCell]]:
     wrong = np.argwhere(~np.isfinite(values))
     seen = {cell.row for cell in bad}
     for row, place in wrong:

@@ -1,6 +1,7 @@
 """What the columns of a table say of its pairs: who won how clearly, texts, numbers, and who judged."""
 
 import numpy as np
+from jaxtyping import Bool
 
 from .bad_cells import BadCell
 from .containers.array_files import nonfinite_cells
@@ -77,7 +78,7 @@ def ids_of(table: Table, roles: Roles) -> np.ndarray | None:
 
 
 def other_pairs_of_an_id(
-    ids: np.ndarray | None, texts: Texts | None, raters, name: str | None, asked: bool
+    ids: np.ndarray | None, texts: Texts | None, raters: np.ndarray | None, name: str | None, asked: bool
 ) -> list[BadCell]:
     """The rows whose id, which a caller said is the pair's, an earlier row has with other texts and without a rater."""
     if ids is None or not asked:
@@ -116,7 +117,7 @@ def pair_key(texts: Texts, row: int) -> tuple:
     return texts.prompt[row], frozenset((texts.chosen[row], texts.rejected[row]))
 
 
-def preferred_first(sides, swapped):
+def preferred_first(sides, swapped: Bool[np.ndarray, " N"]):
     """The two sides with the preferred one first; where none is swapped, as they are (memory-mapped)."""
     first, second = sides
     if not swapped.any():
@@ -125,7 +126,7 @@ def preferred_first(sides, swapped):
     return np.where(turn, second, first), np.where(turn, first, second)
 
 
-def turned(texts: Texts, swapped) -> Texts:
+def turned(texts: Texts, swapped: Bool[np.ndarray, " N"]) -> Texts:
     """The texts with the preferred one as chosen."""
     if not swapped.any():
         return texts

@@ -123,7 +123,7 @@ def _of_several(path: Path, how: dict[str, Any]) -> Table:
     return shards.read(path, files, BY_SUFFIX, how)
 
 
-def _with_source(table: Table, **changes) -> Table:
+def _with_source(table: Table, **changes: Any) -> Table:
     return dataclasses.replace(table, source=dataclasses.replace(table.source, **changes))
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 from .bad_cells import BadCell, shown
 from .schemas.base import structured
@@ -20,7 +21,7 @@ class Texts:
     chosen: list[str]
     rejected: list[str]
 
-    def take(self, rows) -> "Texts":
+    def take(self, rows: Any) -> "Texts":
         return Texts(*([column[i] for i in rows] for column in (self.prompt, self.chosen, self.rejected)))
 
 
@@ -56,7 +57,7 @@ def read_texts(
     return texts, bad
 
 
-def messages_of(cell):
+def messages_of(cell: Any):
     """A cell as a text or a list of {role, content}, whatever it is written as: one message, `from` and `value`, JSON.
 
     A text that is JSON of anything but messages stays a text.
@@ -71,7 +72,7 @@ def messages_of(cell):
     return [_message(entry) for entry in cell]
 
 
-def _are_messages(found) -> bool:
+def _are_messages(found: Any) -> bool:
     found = found if isinstance(found, list) else [found]
     return bool(found) and all(
         isinstance(m, dict) and ({"role", "content"} <= m.keys() or {"from", "value"} <= m.keys())
@@ -79,7 +80,7 @@ def _are_messages(found) -> bool:
     )
 
 
-def _message(entry):
+def _message(entry: Any):
     if not isinstance(entry, dict) or "role" in entry or "from" not in entry:
         return entry
     roles = {"human": "user", "gpt": "assistant"}
@@ -88,7 +89,7 @@ def _message(entry):
     return {"role": roles.get(said, said), "content": entry.get("value"), **more}
 
 
-def _wrong(cell) -> str:
+def _wrong(cell: Any) -> str:
     """Why a cell is neither a text nor a list of messages, or ""."""
     if cell is None:
         return "is missing"
@@ -102,7 +103,7 @@ def _wrong(cell) -> str:
     return f"holds a message without role and content ({shown(broken[0])})" if broken else ""
 
 
-def _split(prompt, chosen, rejected) -> tuple[str, str, str]:
+def _split(prompt: Any, chosen: Any, rejected: Any) -> tuple[str, str, str]:
     if isinstance(chosen, list) and isinstance(rejected, list):
         shared = _shared_messages(chosen, rejected)
         before = chosen[:shared]
@@ -121,7 +122,7 @@ def _split(prompt, chosen, rejected) -> tuple[str, str, str]:
     return said, first, second
 
 
-def _begins(before: list, prompt) -> bool:
+def _begins(before: list, prompt: Any) -> bool:
     """Whether the shared messages hold the prompt: then they are the whole of it."""
     said = plain_text(prompt).strip()
     return bool(before) and bool(said) and said in plain_text(before)
@@ -143,7 +144,7 @@ def _shared_turns(first: str, second: str) -> tuple[str, str, str]:
     return first[:end], first[end:], second[end:]
 
 
-def plain_text(cell) -> str:
+def plain_text(cell: Any) -> str:
     """A text as it is; messages as their contents, a blank line between."""
     if cell is None or isinstance(cell, str):
         return cell or ""

@@ -1,5 +1,6 @@
 """Quadratic models on a Euclidean ball, whole or cut by a half-space, solved exactly."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -70,7 +71,11 @@ def minimise_quadratic_in_cut_ball(
     return CutBallPoint(point, jnp.where(cut & feasible, jnp.maximum(m, 0.0), 0.0), feasible)
 
 
-def _on_sphere(solve, centre, radius):
+def _on_sphere(
+    solve: Callable[[Float[Array, ""]], tuple[Array, Array, Array]],
+    centre: Float[Array, " k"],
+    radius: Float[Array, ""],
+):
     """(u, m) of the smallest ν ≥ 0 with ‖u(ν) − centre‖ ≤ radius; solve(ν) gives (u, uᵀA⁻¹u within, m)."""
 
     def excess(u):

@@ -1,7 +1,7 @@
 """Halve until it holds: an interval around a boundary, or a step that is too long."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def longest_step(
     at: Callable[[Float[Array, ""]], Point],
     acceptable: Callable[[Float[Array, ""], Point], Bool[Array, ""]],
     most: int,
-    dtype,
+    dtype: Any,
 ) -> tuple[Int[Array, ""], Float[Array, ""], Point]:
     """(halvings, scale, at(scale)): the longest scale of 1, ½, ¼, … whose point is `acceptable(scale, point)`.
 

@@ -1,6 +1,7 @@
 """A probable upper bound on a top eigenvalue from a few products: the Lanczos method from a random start."""
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,11 @@ def lanczos_shortfall(dimensions: int, miss: float, steps: int = LANCZOS_STEPS) 
     return min(1.0, (math.log(1.648 * dimensions**0.5 / miss) / (2 * steps - 1)) ** 2)
 
 
-def top_by_lanczos(apply, start: Float[Array, " D"], steps: int = LANCZOS_STEPS) -> Float[Array, ""]:
+def top_by_lanczos(
+    apply: Callable[[Float[Array, " D"]], Float[Array, " D"]],
+    start: Float[Array, " D"],
+    steps: int = LANCZOS_STEPS,
+) -> Float[Array, ""]:
     """Largest Ritz value of a symmetric positive semi-definite operator after `steps` products, from below.
 
     Every direction is made orthogonal to all before it, twice, for once is not enough in single precision.

@@ -7,13 +7,15 @@ solve. On CPU these wrappers therefore batch by a sequential loop, whose single 
 batch natively. They are not differentiable: nothing here is differentiated through a factorisation.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
 
-def _sequential_on_cpu(function):
+def _sequential_on_cpu(function: Callable):
     """`function` of arrays, with a vmap rule that loops on CPU and batches natively on other platforms."""
     wrapped = custom_vmap(function)
 

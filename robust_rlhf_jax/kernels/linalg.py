@@ -1,5 +1,7 @@
 """Weighted moments and symmetric linear algebra that name their null space instead of inverting it."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -50,7 +52,7 @@ def weighted_second_moment(x: Float[Array, "n d"], weights: Float[Array, " n"]) 
     return weighted_gram(x, weights) / jnp.sum(weights)
 
 
-def relative_tolerance(dtype, size: int) -> Float[Array, ""]:
+def relative_tolerance(dtype: Any, size: int) -> Float[Array, ""]:
     """Eigenvalues below this fraction of the largest count as null directions.
 
     A second moment squares the data's rounding, so the level is `size` times the machine epsilon, times

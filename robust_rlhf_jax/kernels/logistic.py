@@ -15,12 +15,16 @@ def log_likelihoods(
     return jax.nn.log_sigmoid(margins_of(theta, x, labels))
 
 
-def mean_log_likelihood(theta, x, labels, weights) -> Float[Array, ""]:
+def mean_log_likelihood(
+    theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"]
+) -> Float[Array, ""]:
     """Σ_n w_n log σ(o_n θᵀx_n) / Σ_n w_n."""
     return jnp.dot(weights, log_likelihoods(theta, x, labels)) / jnp.sum(weights)
 
 
-def margins_of(theta, x, labels) -> Float[Array, " n"]:
+def margins_of(
+    theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"]
+) -> Float[Array, " n"]:
     """m_n = o_n θᵀx_n: the one product with X that value, gradient and curvature share."""
     chex.assert_rank([theta, x, labels], [1, 2, 1])
     chex.assert_equal_shape_prefix([x, labels], 1)
@@ -33,7 +37,12 @@ def label_variance(margins: Float[Array, " n"]) -> Float[Array, " n"]:
     return small / (1.0 + small) ** 2
 
 
-def value_gradient_at(margins, x, labels, weights) -> tuple[Float[Array, ""], Float[Array, " k"]]:
+def value_gradient_at(
+    margins: Float[Array, " n"],
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    weights: Float[Array, " n"],
+) -> tuple[Float[Array, ""], Float[Array, " k"]]:
     """`value_gradient` where the margins are known."""
     chex.assert_equal_shape([margins, labels, weights])
     total = jnp.sum(weights)
@@ -42,16 +51,22 @@ def value_gradient_at(margins, x, labels, weights) -> tuple[Float[Array, ""], Fl
     return value, gradient
 
 
-def curvature_at(margins, x, weights) -> Float[Array, "k k"]:
+def curvature_at(
+    margins: Float[Array, " n"], x: Float[Array, "n k"], weights: Float[Array, " n"]
+) -> Float[Array, "k k"]:
     """`curvature` where the margins are known."""
     return weighted_gram(x, weights * label_variance(margins) / jnp.sum(weights))
 
 
-def value_gradient(theta, x, labels, weights) -> tuple[Float[Array, ""], Float[Array, " k"]]:
+def value_gradient(
+    theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"]
+) -> tuple[Float[Array, ""], Float[Array, " k"]]:
     """Weighted mean log-likelihood and its gradient Σ_n w_n o_n σ(−o_n θᵀx_n) x_n / Σ_n w_n."""
     return value_gradient_at(margins_of(theta, x, labels), x, labels, weights)
 
 
-def curvature(theta, x, labels, weights) -> Float[Array, "k k"]:
+def curvature(
+    theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"]
+) -> Float[Array, "k k"]:
     """The negative Hessian of the mean log-likelihood, Σ_n w_n σ(m_n)σ(−m_n) x_n x_nᵀ / Σ_n w_n ⪰ 0, m_n = o_nθᵀx_n."""
     return curvature_at(margins_of(theta, x, labels), x, weights)

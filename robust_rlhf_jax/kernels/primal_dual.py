@@ -104,7 +104,13 @@ def descent_rows(
     return arrived * carried[:, None] - phi * matmul(phi, beta)[:, None]
 
 
-def ascent_moments(phi, reward_phi, following: Int[Array, " n"], weights, n_states: int):
+def ascent_moments(
+    phi: Float[Array, "n d"],
+    reward_phi: Float[Array, "n p"],
+    following: Int[Array, " n"],
+    weights: Float[Array, " n"],
+    n_states: int,
+):
     """(R, Λ, E[1(s' = s)φ]) of one step under `weights` [n]."""
     chex.assert_rank([phi, reward_phi], 2)
     chex.assert_equal_shape_prefix([phi, reward_phi, following, weights], 1)
@@ -113,7 +119,14 @@ def ascent_moments(phi, reward_phi, following: Int[Array, " n"], weights, n_stat
     return matmul(weighted.T, reward_phi), matmul(weighted.T, phi), landing
 
 
-def descent_moments(phi, previous_phi, states: Int[Array, " n"], flow, arrival, n_states: int):
+def descent_moments(
+    phi: Float[Array, "n d"],
+    previous_phi: Float[Array, "n d"],
+    states: Int[Array, " n"],
+    flow: Float[Array, " n"],
+    arrival: Float[Array, " n"],
+    n_states: int,
+):
     """(Λ_h under `flow` [n], E[1(s_h = s)φ_{h−1}] and the distribution of s_h under `arrival` [n]) of one step."""
     chex.assert_equal_shape([phi, previous_phi])
     chex.assert_equal_shape_prefix([phi, states, flow, arrival], 1)

@@ -1,5 +1,7 @@
 """Weighted order statistics without a sort: bisection on the bits of a float."""
 
+from typing import Any
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from .divisors import positive_or_one
 _UNSIGNED = {jnp.dtype("float32"): (jnp.uint32, 32), jnp.dtype("float64"): (jnp.uint64, 64)}
 
 
-def _ordered_bits(x):
+def _ordered_bits(x: Float[Array, " n"]):
     """Map floats to unsigned integers in the same order (flip all bits below zero, the sign bit above)."""
     unsigned, bits = _UNSIGNED[x.dtype]
     raw = jax.lax.bitcast_convert_type(x, unsigned)
@@ -18,7 +20,7 @@ def _ordered_bits(x):
     return jnp.where(raw & sign != 0, ~raw, raw | sign)
 
 
-def _float_from_bits(key, dtype):
+def _float_from_bits(key: Array, dtype: Any):
     unsigned, bits = _UNSIGNED[jnp.dtype(dtype)]
     sign = unsigned(1) << unsigned(bits - 1)
     raw = jnp.where(key & sign != 0, key ^ sign, ~key)

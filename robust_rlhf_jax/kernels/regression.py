@@ -36,12 +36,14 @@ def residual_scale(
     return scale
 
 
-def _threshold(multiple, scale):
+def _threshold(multiple: Float[Array, ""], scale: Float[Array, ""]):
     """multiple·scale, and ∞ (not NaN) where residuals vanish and nothing is to be clipped."""
     return jnp.where(jnp.isinf(multiple), jnp.inf, multiple * scale)
 
 
-def clip_level(residuals, weights, multiple) -> Float[Array, ""]:
+def clip_level(
+    residuals: Float[Array, " n"], weights: Float[Array, " n"], multiple: Float[Array, ""]
+) -> Float[Array, ""]:
     """`multiple` robust standard deviations of the residuals; ∞ where nothing is to be clipped."""
     return _threshold(multiple, residual_scale(residuals, weights, multiple))
 
@@ -68,7 +70,7 @@ def clipped(residuals: Float[Array, " n"], clip: Float[Array, ""]) -> Float[Arra
 
 
 @clipped.defjvp
-def _clipped_with_constant_factor(primals, tangents):
+def _clipped_with_constant_factor(primals: tuple[Array, Array], tangents: tuple[Array, Array]):
     residuals, clip = primals
     size = jnp.abs(residuals)
     factor = jnp.where(size > clip, clip / positive_or_one(size), 1.0)

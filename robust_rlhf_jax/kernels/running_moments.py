@@ -50,14 +50,19 @@ def updates_pay(shape: tuple[int, ...]) -> bool:
     return jax.default_backend() == "cpu" and WIDE <= d <= DENSE_EIGH_UP_TO and n * d**2 >= WORTH_IT
 
 
-def _add(sums, rows, weights, whitener):
+def _add(
+    sums: tuple[Float[Array, " d"], Float[Array, "d d"]],
+    rows: Float[Array, "m d"],
+    weights: Float[Array, " m"],
+    whitener: Float[Array, "d r"] | None,
+):
     """(Σw_iy_i, Σw_iy_iy_iᵀ) with a block of centred rows more."""
     y = rows if whitener is None else matmul(rows, whitener)
     weighted = y * weights[:, None]
     return sums[0] + jnp.sum(weighted, axis=0), sums[1] + matmul(weighted.T, y)
 
 
-def _no_sums(x):
+def _no_sums(x: Float[Array, "n d"]):
     d = x.shape[1]
     return jnp.zeros(d, x.dtype), jnp.zeros((d, d), x.dtype)
 

@@ -4,7 +4,7 @@ What the algorithms take for K, μ and the directions: `Smoothing` in `algorithm
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -26,7 +26,9 @@ class SmoothedGradient(NamedTuple):
     value: Float[Array, ""]
 
 
-def sample_directions(key: PRNGKeyArray, count: int, dim: int, kind: str = "normal", dtype=jnp.float32):
+def sample_directions(
+    key: PRNGKeyArray, count: int, dim: int, kind: str = "normal", dtype: Any = jnp.float32
+):
     """Directions u [count, dim] with E[uuᵀ] = I.
 
     "normal": independent N(0, I). "truncated": coordinates restricted to [−4, 4], then scaled to unit variance.

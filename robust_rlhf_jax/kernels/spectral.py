@@ -6,6 +6,8 @@ chapter 2: corrupt points that move the mean by much must also raise the varianc
 they move it.
 """
 
+from collections.abc import Callable
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -24,7 +26,7 @@ TOP_RANGE = 64.0
 GONE = 1e-5
 
 
-def _top_by_lobpcg(x, weights):
+def _top_by_lobpcg(x: Float[Array, "n d"], weights: Float[Array, " n"]):
     """Largest eigenpair of the weighted second moment without forming it: LOBPCG on three vectors.
 
     Where the spectrum is flat, as that of rows whitened by their own moment, its residuals vanish and it ends in NaN:
@@ -45,7 +47,7 @@ def _top_by_lobpcg(x, weights):
     return jax.lax.cond(found, lambda: (values[0], vectors[:, 0]), lambda: top_by_power(apply, farthest))
 
 
-def top_by_power(apply, start):
+def top_by_power(apply: Callable[[Array], Array], start: Array):
     """(Rayleigh quotient, unit vector) after `POWER_STEPS` applications."""
 
     def step(_, v):
@@ -86,7 +88,7 @@ def scores_from_moments(
     return (matmul(x, along) - middle) ** 2, value
 
 
-def _quadratic_form(y, m):
+def _quadratic_form(y: Float[Array, "n d"], m: Float[Array, "d d"]):
     return jnp.sum(matmul(y, m) * y, axis=1)
 
 

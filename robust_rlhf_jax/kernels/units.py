@@ -1,8 +1,10 @@
 """Typical sizes that half of the entries cannot move, as powers of two: dividing by them rounds nothing."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .divisors import positive_or_one
 from .quantile import upper_threshold
@@ -35,7 +37,7 @@ def typical_powers(x: Float[Array, "n k"]) -> Float[Array, " k"]:
     return jnp.where(half > 0, _power(exponent, x.dtype), 1.0)
 
 
-def _power(exponent, dtype):
+def _power(exponent: Int[Array, " d"], dtype: Any):
     return jnp.ldexp(jnp.ones((), dtype), exponent)
 
 

@@ -1,8 +1,10 @@
-"""The table of algorithms and rivals: what sweeps run, and how figures and reports name and draw it."""
+"""The table of planners, algorithms and rewards with a plain planner: what sweeps run and figures name and draw."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
+
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
@@ -17,7 +19,9 @@ from robust_rlhf_jax.algorithms import (
     standard,
     uniform_coverage,
 )
-from robust_rlhf_jax.lab.rivals import RIVALS
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.lab.rivals import planner
+from robust_rlhf_jax.preferences import PreferenceData
 from robust_rlhf_jax.rewards.registry import ESTIMATORS
 
 __all__ = ["METHODS", "OURS", "Method"]
@@ -37,12 +41,14 @@ REUSE = UniformCoverageConfig(reuse_data=True)
 LINEAR = PessimisticMLEConfig(penalty="linear")
 
 
-def _told_nothing(key, data, epsilon):
+def _told_nothing(
+    key: PRNGKeyArray, data: Pairs | PreferenceData, epsilon: float | Float[Array, ""]
+) -> Solution:
     """`robust_policy` without ε."""
     return robust_policy(key, data)
 
 
-METHODS = {
+ALGORITHMS = {
     "standard": Method(standard, "plain RLHF", "#c1432e", False),
     "robust_policy": Method(robust_policy, "robust policy", "#0b3c5d", True),
     "robust_policy_unknown": Method(_told_nothing, "robust policy, ε unknown", "#6a8caf", True),
@@ -59,9 +65,17 @@ METHODS = {
     "pessimistic_mle_linear": Method(
         partial(pessimistic_mle, config=LINEAR), "pessimistic MLE, linear", "#a8795a", False
     ),
-    **{
-        name: Method(run, ESTIMATORS[name].label, ESTIMATORS[name].colour, False)
-        for name, run in RIVALS.items()
-    },
 }
+
+
+def methods() -> dict[str, Method]:
+    """The algorithms, then every entry of the table of reward estimators with a plain planner behind it."""
+    rewards = {
+        name: Method(planner(name), entry.label, entry.colour, entry.ours)
+        for name, entry in ESTIMATORS.items()
+    }
+    return ALGORITHMS | rewards
+
+
+METHODS = methods()
 OURS = tuple(name for name, method in METHODS.items() if method.ours)

@@ -5,6 +5,8 @@
 A new one has its estimator in `rewards/rivals/` and its entry in `rewards/registry.py`.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -16,9 +18,9 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, with_table
 from robust_rlhf_jax.rewards.protocol import RewardEstimator
-from robust_rlhf_jax.rewards.registry import ESTIMATORS, REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.registry import ESTIMATORS, named
 
-__all__ = ["RIVALS", "RivalConfig", "fit_then_plan"]
+__all__ = ["RIVALS", "RivalConfig", "fit_then_plan", "planner"]
 
 
 class RivalConfig(eqx.Module):
@@ -48,15 +50,20 @@ def fit_then_plan(
     """
     check_epsilon(epsilon)
     data = with_table(data)
-    if isinstance(estimator, str) and estimator not in REWARD_ESTIMATORS:
-        raise ValueError(f"estimator={estimator!r} is unknown: it is one of {', '.join(REWARD_ESTIMATORS)}.")
-    chosen = REWARD_ESTIMATORS[estimator] if isinstance(estimator, str) else estimator
+    chosen = named(estimator, epsilon).estimate if isinstance(estimator, str) else estimator
     oracle, config = LSVI() if oracle is None else oracle, RivalConfig() if config is None else config
     return _run(key, data, jnp.asarray(epsilon, data.features.dtype), chosen, oracle, config)
 
 
 @eqx.filter_jit
-def _run(key, data, epsilon, estimator, oracle, config) -> Solution:
+def _run(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: Float[Array, ""],
+    estimator: RewardEstimator,
+    oracle: Oracle,
+    config: RivalConfig,
+) -> Solution:
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     fit = estimator(data.differences(), data.labels, epsilon, radius=radius)
     theta = data.per_step(fit.theta)
@@ -69,21 +76,28 @@ def _run(key, data, epsilon, estimator, oracle, config) -> Solution:
     return Solution(answer.policy, theta, answer.value, worst_status(fit.status, answer.status), diagnostics)
 
 
-def _rival(name: str):
-    """`fit_then_plan` with one estimator, called like every algorithm."""
+def planner(name: str) -> Callable[..., Solution]:
+    """`fit_then_plan` with the estimator of this name, called like every algorithm."""
 
-    def rival(key, data, epsilon, *, oracle=None, config=None) -> Solution:
+    def plan(
+        key: PRNGKeyArray,
+        data: Pairs | PreferenceData,
+        epsilon: float | Float[Array, ""],
+        *,
+        oracle: Oracle | None = None,
+        config: RivalConfig | None = None,
+    ) -> Solution:
         return fit_then_plan(key, data, epsilon, estimator=name, oracle=oracle, config=config)
 
-    rival.__name__ = rival.__qualname__ = name
-    rival.__doc__ = f"`fit_then_plan` with {ESTIMATORS[name].line}."
-    return rival
+    plan.__name__ = plan.__qualname__ = name
+    plan.__doc__ = f"`fit_then_plan` with {ESTIMATORS[name].line}."
+    return plan
 
 
-RIVALS = {name: _rival(name) for name, entry in ESTIMATORS.items() if entry.rival}
+RIVALS = {name: planner(name) for name, entry in ESTIMATORS.items() if entry.rival}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Callable[..., Solution]:
     """`rivals.sever` is `RIVALS["sever"]`."""
     if name in RIVALS:
         return RIVALS[name]

@@ -1,5 +1,7 @@
 """How far a trimmed fit is from a stationary point (paper: γ-stationarity, Lemma 3.1)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -43,7 +45,14 @@ def stationarity(
 
 
 @jax.jit
-def _stationarity(theta, x, labels, epsilon, target, radius):
+def _stationarity(
+    theta: Float[Array, " k"],
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    target: Any,
+    radius: Float[Array, ""],
+):
     margins, n = labels * matmul(x, theta), len(x)
     kept = keep_top(margins, jnp.ones(n, x.dtype), (1.0 - epsilon) * n)
     slope = matmul(kept * labels * jax.nn.sigmoid(-margins), x) / n

@@ -150,7 +150,13 @@ def ellipsoid(
     )
 
 
-def theory_zeta(epsilon, horizon: int, dim: int, n_pairs: int, miss: float = MISS) -> Float[Array, ""]:
+def theory_zeta(
+    epsilon: float | Float[Array, ""],
+    horizon: int,
+    dim: int,
+    n_pairs: int | float | Float[Array, ""],
+    miss: float = MISS,
+) -> Float[Array, ""]:
     """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3), in nats per pair: vacuous at most sizes."""
     return 6 * epsilon * horizon * dim**0.5 + 2 * dim / n_pairs * jnp.log(horizon * n_pairs / miss)
 
@@ -158,10 +164,10 @@ def theory_zeta(epsilon, horizon: int, dim: int, n_pairs: int, miss: float = MIS
 def calibrated_zeta(
     epsilon: Float[Array, ""],
     rank: Int[Array, ""],
-    n_pairs,
+    n_pairs: int | Float[Array, ""],
     *,
     miss: float = MISS,
-    epsilon_scale=EPSILON_SCALE,
+    epsilon_scale: float = EPSILON_SCALE,
 ) -> Float[Array, ""]:
     """ζ = χ²_{rank, 1−δ}/(2N) + c·ε: Wilks' likelihood ratio, and what corrupt pairs may add (ours).
 

@@ -28,7 +28,13 @@ class RowGeometry(NamedTuple):
     starts: Float[Array, "m k"]
 
 
-def dense_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
+def dense_geometry(
+    x: Float[Array, "n k"],
+    weights: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    starts: Float[Array, "m k"],
+    whiten: bool,
+) -> RowGeometry:
     """The starts as they are: whoever has the projector projects them."""
     moment, span = _span(x, weights, epsilon, exact=whiten)
     lengths = span.lengths(x) if whiten else None
@@ -36,7 +42,13 @@ def dense_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     return RowGeometry(moment, span.projector(), jnp.linalg.norm(size), size, span.rank, lengths, starts)
 
 
-def wide_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
+def wide_geometry(
+    x: Float[Array, "n k"],
+    weights: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    starts: Float[Array, "m k"],
+    whiten: bool,
+) -> RowGeometry:
     """The starts moved into the span, where L-BFGS stays. Dear is one `eigh` of size min(n, k)."""
     weights = weights * typical_share(x, epsilon)
     span = row_span(x, weights)
@@ -45,7 +57,7 @@ def wide_geometry(x, weights, epsilon, starts, whiten: bool) -> RowGeometry:
     return RowGeometry(None, None, row_size, None, span.rank, lengths, span.project(starts))
 
 
-def _span(x, weights, epsilon, exact: bool):
+def _span(x: Float[Array, "n k"], weights: Float[Array, " n"], epsilon: Float[Array, ""], exact: bool):
     """Second moment of the rows, and their `scaled_span`.
 
     A sample of the rows that spans every direction settles the span, and the rest only matters to a whitener.

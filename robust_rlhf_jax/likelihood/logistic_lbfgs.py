@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import ball_stationarity, newton_point
@@ -52,13 +52,13 @@ class BallLBFGS(eqx.Module):
     margin beyond 44 in float32, 350 in float64) θ goes on along its ray, which raises every margin.
     """
 
-    def init(self, problem: LogisticProblem, *, key) -> LBFGSState:
+    def init(self, problem: LogisticProblem, *, key: PRNGKeyArray | None) -> LBFGSState:
         at = begin(problem)
         empty = jnp.zeros((MEMORY, problem.x.shape[1]), problem.x.dtype)
         scale = _steepest_curvature(problem, at[3])
         return _state(problem, at, empty, empty, scale, at[2], jnp.zeros((), jnp.int32))
 
-    def step(self, problem: LogisticProblem, state: LBFGSState, *, key) -> LBFGSState:
+    def step(self, problem: LogisticProblem, state: LBFGSState, *, key: PRNGKeyArray | None) -> LBFGSState:
         slack = _value_rounding(problem, state.margins)
         outward = (problem.radius / jnp.linalg.norm(state.theta) - 1.0) * state.theta
         move = jnp.where(_is_saturated(problem, state), outward, _move(problem, state))
@@ -78,7 +78,15 @@ class BallLBFGS(eqx.Module):
         return state.theta
 
 
-def _state(problem, at, moves, changes, scale, mark, idle) -> LBFGSState:
+def _state(
+    problem: LogisticProblem,
+    at: tuple[Float[Array, " k"], Float[Array, " n"], Float[Array, ""], Float[Array, " k"]],
+    moves: Float[Array, "m k"],
+    changes: Float[Array, "m k"],
+    scale: Float[Array, ""],
+    mark: Float[Array, ""],
+    idle: Int[Array, ""],
+) -> LBFGSState:
     theta, margins, value, gradient = at
     norm = problem.stationarity(theta, gradient)
     return LBFGSState(theta, margins, value, gradient, norm, moves, changes, scale, mark, idle)
@@ -103,7 +111,7 @@ def _is_saturated(problem: LogisticProblem, state: LBFGSState):
     return separated & inside & (jnp.dot(state.gradient, state.gradient) == 0)
 
 
-def _steepest_curvature(problem: LogisticProblem, gradient):
+def _steepest_curvature(problem: LogisticProblem, gradient: Float[Array, " k"]):
     """Bound on the curvature along the gradient anywhere, ¼Σ_n w_n(x_nᵀg)²/Σ_n w_n‖g‖²: 1/σ is a safe first step."""
     size = jnp.linalg.norm(gradient)
     across = margins_of(gradient / positive_or_one(size), problem.x, problem.labels)
@@ -122,7 +130,12 @@ def _move(problem: LogisticProblem, state: LBFGSState) -> Float[Array, " k"]:
     return matmul(target - theta, basis)
 
 
-def _remember(problem: LogisticProblem, state: LBFGSState, at, scale):
+def _remember(
+    problem: LogisticProblem,
+    state: LBFGSState,
+    at: tuple[Float[Array, " k"], Float[Array, " n"], Float[Array, ""], Float[Array, " k"]],
+    scale: Float[Array, ""],
+):
     """The memory with the last pair in it, and σ = yᵀy/sᵀy.
 
     A pair whose curvature drowns in the gradient's rounding is not taken. After a step that failed all of them go:
@@ -141,13 +154,13 @@ def _remember(problem: LogisticProblem, state: LBFGSState, at, scale):
     return put(state.moves, move), put(state.changes, change), jnp.where(good, sigma, state.scale)
 
 
-def _gradient_rounding(problem: LogisticProblem, margins):
+def _gradient_rounding(problem: LogisticProblem, margins: Float[Array, " n"]):
     """One rounding error of Σ_n w_n σ(−m_n) o_n x_n/Σ_n w_n; relative, since separable data shrink it without end."""
     missed = jnp.dot(problem.weights, jax.nn.sigmoid(-margins)) / jnp.sum(problem.weights)
     return jnp.finfo(margins.dtype).eps * problem.row_size * missed
 
 
-def _value_rounding(problem: LogisticProblem, margins):
+def _value_rounding(problem: LogisticProblem, margins: Float[Array, " n"]):
     """Four rounding errors of Σ_n w_n log σ(m_n)/Σ_n w_n: of the terms, and of the margins in them."""
     size = jnp.abs(margins) * jax.nn.sigmoid(-margins) - jax.nn.log_sigmoid(margins)
     return 4 * jnp.finfo(margins.dtype).eps * jnp.dot(problem.weights, size) / jnp.sum(problem.weights)

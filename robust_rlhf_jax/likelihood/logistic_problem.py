@@ -1,5 +1,7 @@
 """Weighted logistic likelihood over a ball: the problem, where it starts, the line search, what rounding hides."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -52,7 +54,7 @@ def begin(problem: LogisticProblem):
     return start, margins, *value_gradient_at(margins, problem.x, problem.labels, problem.weights)
 
 
-def backtrack(problem: LogisticProblem, state, move, slack):
+def backtrack(problem: LogisticProblem, state: Any, move: Float[Array, " k"], slack: Float[Array, ""]):
     """(step length, (θ, margins, value, gradient) there): halve until the value rises as the slope promises.
 
     0 and the old point if it never does. `slack`: what the value cannot resolve. The gradient comes with every

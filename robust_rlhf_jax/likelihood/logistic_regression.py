@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import newton_point
@@ -49,7 +49,7 @@ class BallNewton(eqx.Module):
     model's maximiser lies in the ball, so halving the step keeps feasibility.
     """
 
-    def init(self, problem: LogisticProblem, *, key) -> NewtonState:
+    def init(self, problem: LogisticProblem, *, key: PRNGKeyArray | None) -> NewtonState:
         k = problem.x.shape[1]
         known = problem.known_curvature
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
@@ -57,7 +57,7 @@ class BallNewton(eqx.Module):
         upkeep = jnp.asarray(KEEP if known is not None else _cheapest(problem), jnp.int32)
         return self._state(problem, begin(problem), kept, upkeep, infinity)
 
-    def step(self, problem: LogisticProblem, state: NewtonState, *, key) -> NewtonState:
+    def step(self, problem: LogisticProblem, state: NewtonState, *, key: PRNGKeyArray | None) -> NewtonState:
         c = jax.lax.switch(
             state.upkeep,
             [
@@ -86,13 +86,20 @@ class BallNewton(eqx.Module):
     def extract(self, problem: LogisticProblem, state: NewtonState) -> Float[Array, " k"]:
         return state.theta
 
-    def _state(self, problem, at, c, upkeep, gain):
+    def _state(
+        self,
+        problem: LogisticProblem,
+        at: tuple[Float[Array, " k"], Float[Array, " n"], Float[Array, ""], Float[Array, " k"]],
+        c: Float[Array, "k k"],
+        upkeep: Int[Array, ""],
+        gain: Float[Array, ""],
+    ):
         theta, margins, value, gradient = at
         norm = problem.stationarity(theta, gradient)
         return NewtonState(theta, margins, value, gradient, norm, c, upkeep, gain)
 
 
-def sample_suffices(x) -> bool:
+def sample_suffices(x: Float[Array, "n k"]) -> bool:
     """Whether every STRIDE-th row of x [n, k] estimates a second moment well."""
     n, k = x.shape
     return n >= SAMPLED_ROWS * STRIDE * k
@@ -102,7 +109,7 @@ def _cheapest(problem: LogisticProblem) -> int:
     return SAMPLE if sample_suffices(problem.x) else RENEW
 
 
-def _sampled_curvature(problem: LogisticProblem, margins):
+def _sampled_curvature(problem: LogisticProblem, margins: Float[Array, " n"]):
     part = slice(None, None, STRIDE)
     return curvature_at(margins[part], problem.x[part], problem.weights[part])
 
@@ -114,7 +121,7 @@ def _gradient_floor(problem: LogisticProblem):
     return 32 * jnp.finfo(problem.x.dtype).eps * size
 
 
-def _rounding(value):
+def _rounding(value: Float[Array, ""]):
     """What a mean of log-likelihoods can resolve in its own precision."""
     return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
 

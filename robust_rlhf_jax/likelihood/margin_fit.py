@@ -1,11 +1,11 @@
 """Minimise a mean of margin losses over a ball: damped Newton, the ball exact, on the span of the rows."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import ball_residual, newton_point, project_ball
@@ -81,11 +81,11 @@ class MarginState(eqx.Module):
 class MarginNewton(eqx.Module):
     """Newton's method with the quadratic model solved on the ball (`kernels.ball.newton_point`) and halved steps."""
 
-    def init(self, problem: MarginProblem, *, key) -> MarginState:
+    def init(self, problem: MarginProblem, *, key: PRNGKeyArray | None) -> MarginState:
         start = project_ball(matmul(problem.projector, problem.start), problem.radius)
         return _state(problem, problem.at(start), jnp.asarray(jnp.inf, problem.x.dtype))
 
-    def step(self, problem: MarginProblem, state: MarginState, *, key) -> MarginState:
+    def step(self, problem: MarginProblem, state: MarginState, *, key: PRNGKeyArray | None) -> MarginState:
         target = newton_point(state.theta, -state.gradient, problem.curvature(state.margins), problem.radius)
         at = _backtrack(problem, state, matmul(problem.projector, target - state.theta))
         return _state(problem, at, state.value - at[2])
@@ -99,18 +99,18 @@ class MarginNewton(eqx.Module):
         return state.theta
 
 
-def _state(problem: MarginProblem, at, fall) -> MarginState:
+def _state(problem: MarginProblem, at: Any, fall: Float[Array, ""]) -> MarginState:
     theta, margins, value, gradient = at
     norm = jnp.linalg.norm(ball_residual(theta, -gradient, problem.radius) / problem.column_size)
     return MarginState(theta, margins, value, gradient, norm, fall)
 
 
-def _rounding(value):
+def _rounding(value: Float[Array, ""]):
     """What a mean of losses can resolve in its own precision."""
     return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
 
 
-def _backtrack(problem: MarginProblem, state: MarginState, move):
+def _backtrack(problem: MarginProblem, state: MarginState, move: Float[Array, " k"]):
     """`problem.at` the longest of θ + move, θ + move/2, … that falls as the slope promises; θ if none does."""
     slope, slack = jnp.dot(state.gradient, move), _rounding(state.value)
 

@@ -28,13 +28,13 @@ class TiltedLogistic(MarginLoss):
 
     tilt: Float[Array, ""]
 
-    def value(self, margins):
+    def value(self, margins: Float[Array, " n"]):
         return -jax.nn.log_sigmoid(margins) + self.tilt * margins
 
-    def slope(self, margins):
+    def slope(self, margins: Float[Array, " n"]):
         return self.tilt - jax.nn.sigmoid(-margins)
 
-    def curvature(self, margins):
+    def curvature(self, margins: Float[Array, " n"]):
         return label_variance(margins)
 
 
@@ -46,14 +46,14 @@ class ClippedLogistic(MarginLoss):
 
     lowest: Float[Array, ""]
 
-    def value(self, margins):
+    def value(self, margins: Float[Array, " n"]):
         below = jax.nn.sigmoid(-self.lowest) * self.offset(margins)
         return -jax.nn.log_sigmoid(jnp.maximum(margins, self.lowest)) + below
 
-    def slope(self, margins):
+    def slope(self, margins: Float[Array, " n"]):
         return -jax.nn.sigmoid(-jnp.maximum(margins, self.lowest))
 
-    def curvature(self, margins):
+    def curvature(self, margins: Float[Array, " n"]):
         bend = label_variance(margins)
         return jnp.where(margins >= self.lowest, bend, 0.0)
 
@@ -77,22 +77,22 @@ class DensityPower(MarginLoss):
 
     gamma: Float[Array, ""]
 
-    def _logs(self, margins):
+    def _logs(self, margins: Float[Array, " n"]):
         """log p, log q: powers of p itself would lose all digits where it underflows."""
         return jax.nn.log_sigmoid(margins), jax.nn.log_sigmoid(-margins)
 
-    def value(self, margins):
+    def value(self, margins: Float[Array, " n"]):
         log_p, log_q = self._logs(margins)
         g = self.gamma
         power = jnp.exp((1 + g) * log_p) + jnp.exp((1 + g) * log_q)
         return -(1 + g) * jnp.expm1(g * log_p) / g + power - 1.0
 
-    def slope(self, margins):
+    def slope(self, margins: Float[Array, " n"]):
         log_p, log_q = self._logs(margins)
         g = self.gamma
         return -(1 + g) * (jnp.exp(2 * log_q + g * log_p) + jnp.exp(log_p + (1 + g) * log_q))
 
-    def curvature(self, margins):
+    def curvature(self, margins: Float[Array, " n"]):
         log_p, log_q = self._logs(margins)
         p, q, g = jnp.exp(log_p), jnp.exp(log_q), self.gamma
         first = jnp.exp(2 * log_q + g * log_p) * (g * q - 2 * p)

@@ -3,12 +3,12 @@
 `confidence.py` has the sets themselves and the projection on an ellipsoid.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import project_ball
@@ -67,7 +67,7 @@ class ProjectionProblem(eqx.Module):
     eigenvalues: Float[Array, " k"]
     eigenvectors: Float[Array, "k k"]
 
-    def likelihood(self, theta):
+    def likelihood(self, theta: Float[Array, " k"]):
         """(ℓ, ∇ℓ)."""
         return value_gradient(theta, self.x, self.labels, self.weights)
 
@@ -94,7 +94,7 @@ class SequentialQuadratic(eqx.Module):
     ℓ(θ)) falls.
     """
 
-    def init(self, problem: ProjectionProblem, *, key) -> ProjectionState:
+    def init(self, problem: ProjectionProblem, *, key: PRNGKeyArray | None) -> ProjectionState:
         nearest = project_ball(problem.y, problem.radius)
         zero, infinity = jnp.zeros((), problem.y.dtype), jnp.asarray(jnp.inf, problem.y.dtype)
         first = self._state(problem, nearest, zero, zero)
@@ -103,7 +103,9 @@ class SequentialQuadratic(eqx.Module):
         done = first.value >= problem.floor
         return jax.tree.map(lambda a, b: jnp.where(done, a, b), first, other)
 
-    def step(self, problem: ProjectionProblem, state: ProjectionState, *, key) -> ProjectionState:
+    def step(
+        self, problem: ProjectionProblem, state: ProjectionState, *, key: PRNGKeyArray | None
+    ) -> ProjectionState:
         target, feasible = _model_minimiser(problem, state)
         return self._search(problem, state, target, feasible)
 
@@ -115,13 +117,21 @@ class SequentialQuadratic(eqx.Module):
     def extract(self, problem: ProjectionProblem, state: ProjectionState) -> Float[Array, " k"]:
         return state.theta
 
-    def _state(self, problem, theta, multiplier, step_size) -> ProjectionState:
+    def _state(
+        self,
+        problem: ProjectionProblem,
+        theta: Float[Array, " k"],
+        multiplier: Float[Array, ""],
+        step_size: Float[Array, ""],
+    ) -> ProjectionState:
         value, gradient = problem.likelihood(theta)
         yes = jnp.asarray(True)
         step_size = step_size.astype(theta.dtype)
         return ProjectionState(theta, multiplier, value, gradient, step_size, step_size, yes)
 
-    def _search(self, problem, state, target, feasible) -> ProjectionState:
+    def _search(
+        self, problem: ProjectionProblem, state: ProjectionState, target: Any, feasible: Bool[Array, ""]
+    ) -> ProjectionState:
         move, multiplier = target.point - state.theta, target.multiplier
 
         def merit(theta, value):
@@ -131,7 +141,7 @@ class SequentialQuadratic(eqx.Module):
         start = merit(state.theta, state.value)
         rounding = 16 * jnp.finfo(start.dtype).eps * (1.0 + start + multiplier)
 
-        def at(scale):
+        def at(scale: Float[Array, ""]):
             step = scale * jnp.linalg.norm(move)
             return self._state(problem, state.theta + scale * move, multiplier, step)
 
@@ -143,7 +153,7 @@ class SequentialQuadratic(eqx.Module):
         return eqx.tree_at(lambda s: (s.left, s.feasible), new, (left, feasible))
 
 
-def _left(step, previous):
+def _left(step: Float[Array, ""], previous: Float[Array, ""]):
     """Distance to the limit of steps that shrink geometrically, step·ρ/(1 − ρ); the step itself if they do not yet."""
     shrinkage = step / previous
     known = jnp.isfinite(previous) & (shrinkage < 0.3)
@@ -153,7 +163,7 @@ def _left(step, previous):
 def _model_minimiser(problem: ProjectionProblem, state: ProjectionState):
     """Minimiser of the quadratic model, with the multiplier that it finds used in the model itself."""
 
-    def rotate(v):
+    def rotate(v: Float[Array, " k"]):
         return matmul(v, problem.eigenvectors)
 
     y, theta, normal = rotate(problem.y), rotate(state.theta), rotate(state.gradient)
@@ -179,10 +189,10 @@ class RoundState(eqx.Module):
 class RefreshedCurvature(eqx.Module):
     """`SequentialQuadratic`, and again with the curvature of where it got stuck, for as long as it needs."""
 
-    def init(self, problem: ProjectionProblem, *, key) -> RoundState:
+    def init(self, problem: ProjectionProblem, *, key: PRNGKeyArray | None) -> RoundState:
         return self._run(problem, jnp.zeros((), jnp.int32))
 
-    def step(self, problem: ProjectionProblem, state: RoundState, *, key) -> RoundState:
+    def step(self, problem: ProjectionProblem, state: RoundState, *, key: PRNGKeyArray | None) -> RoundState:
         c = curvature(state.warm.theta, problem.x, problem.labels, problem.weights)
         values, vectors = eigh(c)
         here = (state.warm, jnp.maximum(values, 0.0), vectors)
@@ -195,7 +205,7 @@ class RefreshedCurvature(eqx.Module):
     def extract(self, problem: ProjectionProblem, state: RoundState) -> Float[Array, " k"]:
         return state.warm.theta
 
-    def _run(self, problem, solves) -> RoundState:
+    def _run(self, problem: ProjectionProblem, solves: Int[Array, ""]) -> RoundState:
         end = iterate(SequentialQuadratic(), problem, max_steps=MAX_STEPS)
         warm = WarmStart(end.state.theta, end.state.multiplier)
         return RoundState(warm, end.status, solves + end.step)

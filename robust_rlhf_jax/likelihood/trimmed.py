@@ -1,5 +1,7 @@
 """Trimmed maximum likelihood by alternating optimisation (paper: Algorithm 2)."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -43,7 +45,13 @@ class TrimmedProblem(eqx.Module):
         """Ŝ_t as weights: the (1−ε)-fraction with the largest likelihood under θ; ties share."""
         return keep_top(margins, self.capacity, (1.0 - self.epsilon) * jnp.sum(self.capacity))
 
-    def inner(self, weights, start, curvature=None, margins=None) -> LogisticProblem:
+    def inner(
+        self,
+        weights: Float[Array, " n"],
+        start: Float[Array, " k"],
+        curvature: Float[Array, "k k"] | None = None,
+        margins: Float[Array, " n"] | None = None,
+    ) -> LogisticProblem:
         """Maximise over θ at these weights."""
         return LogisticProblem(
             self.x,
@@ -58,7 +66,7 @@ class TrimmedProblem(eqx.Module):
             self.column_size,
         )
 
-    def objective(self, margins, weights) -> Float[Array, ""]:
+    def objective(self, margins: Float[Array, " n"], weights: Float[Array, " n"]) -> Float[Array, ""]:
         return jnp.dot(weights, jax.nn.log_sigmoid(margins)) / jnp.sum(weights)
 
 
@@ -79,7 +87,7 @@ class TrimmedState(eqx.Module):
 class Alternation(eqx.Module):
     """Maximise over θ given Ŝ, then over Ŝ given θ; the objective never falls."""
 
-    def init(self, problem: TrimmedProblem, *, key) -> TrimmedState:
+    def init(self, problem: TrimmedProblem, *, key: PRNGKeyArray | None) -> TrimmedState:
         start, margins, _, _ = begin(problem.inner(problem.capacity, problem.start))
         weights = problem.most_likely(margins)
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
@@ -96,7 +104,7 @@ class Alternation(eqx.Module):
             inner_status=Status.CONVERGED.array(),
         )
 
-    def step(self, problem: TrimmedProblem, state: TrimmedState, *, key) -> TrimmedState:
+    def step(self, problem: TrimmedProblem, state: TrimmedState, *, key: PRNGKeyArray | None) -> TrimmedState:
         inner = problem.inner(state.weights, state.theta, state.curvature, state.margins)
         fit = fit_logistic(inner, newton_limit=problem.newton_limit)
         weights = problem.most_likely(fit.margins)
@@ -140,7 +148,7 @@ class TrimmedFit(eqx.Module):
     status: Int[Array, ""]
 
 
-def default_tolerance(dtype) -> float:
+def default_tolerance(dtype: Any) -> float:
     """Gain in mean log-likelihood that ends the alternation: what the precision resolves, not the paper's ε²."""
     return 16 * float(jnp.finfo(dtype).eps)
 
@@ -154,35 +162,35 @@ def row_normalised_start(problem: TrimmedProblem, length: Float[Array, " n"]) ->
     return _plain_fit(problem, problem.capacity / positive_or_one(length))
 
 
-def _random_subset_starts(key, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
+def _random_subset_starts(key: PRNGKeyArray, problem: TrimmedProblem, count: int) -> Float[Array, "m k"]:
     """Plain fits to random tenths of the data."""
 
-    def fit(k):
+    def fit(k: PRNGKeyArray):
         picked = jax.random.bernoulli(k, 0.1, problem.labels.shape) * problem.capacity
         return _plain_fit(problem, jnp.where(jnp.sum(picked) > 0, picked, problem.capacity))
 
     return jax.lax.map(fit, jax.random.split(key, count))
 
 
-def _plain_fit(problem: TrimmedProblem, weights) -> Float[Array, " k"]:
+def _plain_fit(problem: TrimmedProblem, weights: Float[Array, " n"]) -> Float[Array, " k"]:
     inner = problem.inner(weights, jnp.zeros_like(problem.start))
     return fit_logistic(inner, newton_limit=problem.newton_limit).theta
 
 
 @eqx.filter_jit
 def _fit(
-    x,
-    labels,
-    capacity,
-    epsilon,
-    radius,
-    tolerance,
-    starts,
-    key,
-    robust_start,
-    n_random,
-    max_rounds,
-    newton_limit,
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    capacity: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+    tolerance: Float[Array, ""],
+    starts: Float[Array, "m k"] | None,
+    key: Any,
+    robust_start: bool,
+    n_random: int,
+    max_rounds: int,
+    newton_limit: int,
 ):
     # One unit for all columns, a power of two, which rounds nothing: what is squared below stays in range.
     unit = jnp.max(typical_powers(x))
@@ -212,7 +220,7 @@ def _fit(
     if n_random:
         rows.append(_random_subset_starts(key, problem, n_random))
 
-    def run(start):
+    def run(start: Float[Array, " k"]):
         local = eqx.tree_at(lambda p: p.start, problem, start)
         return iterate(Alternation(), local, max_steps=max_rounds)
 
@@ -296,7 +304,16 @@ def trimmed_mle(
     )
 
 
-def _check_arguments(x, labels, epsilon, radius, weights, starts, n_random, key):
+def _check_arguments(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: float | Float[Array, ""],
+    radius: float | Float[Array, ""],
+    weights: Float[Array, " n"] | None,
+    starts: Float[Array, "m k"] | None,
+    n_random: int,
+    key: PRNGKeyArray | None,
+):
     if x.ndim != 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"trimmed_mle takes floating-point x of shape [n, k]; got {x.dtype} {x.shape}.")
     if labels.shape != x.shape[:1]:

@@ -84,7 +84,13 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
         )
 
 
-def _check_transitions(phi, measure, h, tolerance, block=4096):
+def _check_transitions(
+    phi: Float[np.ndarray, "SA d"],
+    measure: Float[np.ndarray, "d S"],
+    h: int,
+    tolerance: float,
+    block: int = 4096,
+):
     if phi.min() >= 0 and measure.min() >= 0:  # mixtures of non-negative measures: only the sums can be wrong
         lowest, sums = 0.0, phi @ measure.sum(axis=1)
     else:

@@ -1,5 +1,8 @@
 """Exact planning, policy evaluation and occupancy measures by dynamic programming."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,7 +41,7 @@ class SoftmaxMixture(Module):
         """The policy of one row of `logits`."""
         return softmax_policy(self.table, logits)
 
-    def mean_over(self, function):
+    def mean_over(self, function: Callable[[Float[Array, "H S A"]], Any]):
         """Σ_k weights[k]·function(π_k)."""
 
         def add(total, member):
@@ -53,7 +56,7 @@ class SoftmaxMixture(Module):
 Policy = Float[Array, "H S A"] | MixturePolicy | SoftmaxMixture
 
 
-def _expected_next(mdp, measure, next_value):
+def _expected_next(mdp: LinearMDP, measure: Float[Array, "d S"], next_value: Float[Array, " S"]):
     """E[V(s')|s,a] = φ(s,a)·(μ_h V), without forming the [S·A, S] transition matrix."""
     return matmul(mdp.features, matmul(measure, next_value))
 
@@ -75,7 +78,7 @@ def optimal_policy(
     return policy, jnp.dot(mdp.initial_distribution, value)
 
 
-def optimal_state_values(mdp: LinearMDP, theta=None) -> Float[Array, "H+1 S"]:
+def optimal_state_values(mdp: LinearMDP, theta: Float[Array, "H p"] | None = None) -> Float[Array, "H+1 S"]:
     """V★_h(s) for h = 1…H+1 (the last row is zero)."""
 
     def backward(next_value, step):
@@ -146,7 +149,7 @@ def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
 
 
 @jax.jit
-def _gap_and_span(mdp, policy):
+def _gap_and_span(mdp: LinearMDP, policy: Policy):
     _, best = optimal_policy(mdp)
     worst = -optimal_policy(mdp, -mdp.theta)[1]
     return (best - policy_value(mdp, policy)) / (best - worst), best - worst

@@ -14,12 +14,14 @@ from .linear_mdp import LinearMDP
 BLOCK = 65_536
 
 
-def _sample_rows(uniform, cdf_rows):
+def _sample_rows(uniform: Float[Array, " n"], cdf_rows: Float[Array, "n A"]):
     """Inverse CDF for explicit rows [n, k]."""
     return jnp.minimum(jnp.sum(uniform[:, None] >= cdf_rows, axis=1), cdf_rows.shape[1] - 1)
 
 
-def _sample_next_state(uniform, phi, measure_cdf):
+def _sample_next_state(
+    uniform: Float[Array, " n"], phi: Float[Array, "n d"], measure_cdf: Float[Array, "S d"]
+):
     """s' ~ φᵀμ_h by bisection on its CDF φᵀ·cumsum(μ_h): log₂S gathers of d numbers, no row of P formed.
 
     Holds for signed measures too, since the CDF of a distribution is monotone.
@@ -37,7 +39,7 @@ def _sample_next_state(uniform, phi, measure_cdf):
     return jax.lax.fori_loop(0, max(1, (n_states - 1).bit_length()), halve, (low, high))[0]
 
 
-def _rollout_block(key, mdp, policy, n):
+def _rollout_block(key: PRNGKeyArray, mdp: LinearMDP, policy: Float[Array, "H S A"], n: int):
     key_start, key_steps = jax.random.split(key)
     dtype = mdp.features.dtype
     uniform = jax.random.uniform(key_start, (n,), dtype)

@@ -34,19 +34,19 @@ class CovarianceFilter(Filter):
     follows_moments: ClassVar[bool] = False
     assume_centered: bool = eqx.field(static=True, default=True)
 
-    def look(self, problem, weights, last):
+    def look(self, problem: FilterProblem, weights: Float[Array, " n"], last: FilterState):
         return FilterState(weights, *quadratic_scores(self.whitened(problem.x, weights), weights))
 
     def extract(self, problem: FilterProblem, state: FilterState) -> Float[Array, "d d"]:
         return weighted_second_moment(self.centred(problem.x, state.weights), state.weights)
 
-    def whitened(self, x, weights):
+    def whitened(self, x: Float[Array, "n d"], weights: Float[Array, " n"]):
         """The rows that are scored."""
         centred = self.centred(x, weights)
         y = row_span(centred, weights).whiten(centred)
         return shortened(y, jnp.linalg.norm(y, axis=1), LONGEST_SCORED)
 
-    def centred(self, x, weights):
+    def centred(self, x: Float[Array, "n d"], weights: Float[Array, " n"]):
         return x if self.assume_centered else x - weighted_mean(x, weights)
 
 
@@ -71,7 +71,12 @@ class RobustCovariance(eqx.Module):
     steps: Int[Array, ""]
 
 
-def _covariance_problem(rows, epsilon, rank, doubt=0.0) -> FilterProblem:
+def _covariance_problem(
+    rows: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    rank: Int[Array, ""],
+    doubt: float | Float[Array, ""] = 0.0,
+) -> FilterProblem:
     n = len(rows)
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, rows.dtype)
     return FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n))
@@ -85,7 +90,13 @@ def filter_whitened(
 
 
 @eqx.filter_jit
-def _run_covariance_filter(x, epsilon, assume_centered, max_steps, doubt):
+def _run_covariance_filter(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    assume_centered: bool,
+    max_steps: int,
+    doubt: float | Float[Array, ""],
+):
     d = x.shape[1]
     # Scaled and centred before anything is squared, by what half of the rows cannot move.
     centre = jnp.zeros(d, x.dtype) if assume_centered else column_medians(x)

@@ -4,11 +4,11 @@
 """
 
 import abc
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Iteration, Status, iterate
 from robust_rlhf_jax.checks import check_epsilon
@@ -83,7 +83,7 @@ class Filter(eqx.Module):
     @abc.abstractmethod
     def extract(self, problem: FilterProblem, state: FilterState): ...
 
-    def init(self, problem: FilterProblem, *, key) -> FilterState:
+    def init(self, problem: FilterProblem, *, key: PRNGKeyArray | None) -> FilterState:
         x = problem.x
         weights = jnp.ones(len(x), x.dtype) if problem.start is None else problem.start
         moments = no_moments(x) if self.follows_moments and updates_pay(x.shape) else None
@@ -94,7 +94,7 @@ class Filter(eqx.Module):
         end = iterate(self, problem, max_steps=max_steps + 1)
         return eqx.tree_at(lambda e: e.step, end, jnp.maximum(end.step - 1, 0))
 
-    def step(self, problem: FilterProblem, state: FilterState, *, key) -> FilterState:
+    def step(self, problem: FilterProblem, state: FilterState, *, key: PRNGKeyArray | None) -> FilterState:
         return self.look(problem, _remove(problem, state), state)
 
     def terminate(self, problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
@@ -102,7 +102,7 @@ class Filter(eqx.Module):
         return jnp.where(scored, _filter_status(problem, state), Status.RUNNING.array())
 
 
-def check_rows(x, epsilon, name):
+def check_rows(x: Array, epsilon: float | Float[Array, ""], name: str):
     if x.ndim != 2 or len(x) < 1 or x.shape[1] < 1:
         raise ValueError(f"{name} takes x of shape [n, d] with n, d ≥ 1; got {x.shape}.")
     if not jnp.issubdtype(x.dtype, jnp.floating):
@@ -110,7 +110,7 @@ def check_rows(x, epsilon, name):
     check_epsilon(epsilon)
 
 
-def spectral_edge(dimensions: Float[Array, ""], n: int, dtype) -> Float[Array, ""]:
+def spectral_edge(dimensions: Float[Array, ""], n: int, dtype: Any) -> Float[Array, ""]:
     """(1 + √(D/n))²: the largest eigenvalue of the sample covariance of n clean rows of unit covariance in R^D.
 
     Marchenko & Pastur 1967; Bai & Yin 1993.
@@ -118,6 +118,6 @@ def spectral_edge(dimensions: Float[Array, ""], n: int, dtype) -> Float[Array, "
     return (1.0 + jnp.sqrt(jnp.asarray(dimensions, dtype) / n)) ** 2
 
 
-def budget(epsilon, doubt, n: int) -> Float[Array, ""]:
+def budget(epsilon: Float[Array, ""], doubt: float | Float[Array, ""], n: int) -> Float[Array, ""]:
     """(2ε + doubt)·n, and nothing at ε = 0."""
     return jnp.where(epsilon > 0, 2.0 * epsilon + doubt, 0.0) * n

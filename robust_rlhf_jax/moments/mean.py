@@ -22,7 +22,7 @@ class MeanFilter(Filter):
 
     follows_moments: ClassVar[bool] = True
 
-    def look(self, problem, weights, last):
+    def look(self, problem: FilterProblem, weights: Float[Array, " n"], last: FilterState):
         x, whitener = problem.x, problem.whitener
         if last.moments is None:
             rows = x if whitener is None else matmul(x, whitener)
@@ -54,7 +54,14 @@ def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arra
 
 
 @eqx.filter_jit
-def _run_mean_filter(x, epsilon, covariance, slack, max_steps, doubt):
+def _run_mean_filter(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    covariance: Float[Array, "d d"] | None,
+    slack: float | Float[Array, ""],
+    max_steps: int,
+    doubt: float | Float[Array, ""],
+):
     n = len(x)
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         # One unit for all columns: which direction varies most is what this filter goes by.

@@ -47,7 +47,7 @@ def covariate_weights(phi: Float[Array, "n d"], epsilon: Float[Array, ""]):
     return weights, moments.status
 
 
-def _filter_covariates(phi, epsilon):
+def _filter_covariates(phi: Float[Array, "n d"], epsilon: Float[Array, ""]):
     moments = robust_covariance(phi, epsilon, assume_centered=True)
     # A filter that spends its budget far above the clean level has no ground to stand on (a few tight clusters
     # of states have heavier tails than any outlier): then all rows stay, and residual clipping alone protects.
@@ -66,7 +66,7 @@ def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Regre
     )
 
 
-def _gram_root_inverse(phi, weights):
+def _gram_root_inverse(phi: Float[Array, "n d"], weights: Float[Array, " n"]):
     """(R [d, d] with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁻¹ on the span in columns of typical size 1, 0 off it; rank of the span)."""
     size = typical_powers(phi)
     span = row_span(in_units(phi, size), weights)
@@ -100,7 +100,7 @@ def robust_linear_regression(
 
 
 @jax.jit
-def _regress(phi, targets, epsilon):
+def _regress(phi: Float[Array, "n d"], targets: Float[Array, " n"], epsilon: Float[Array, ""]):
     size, unit = typical_powers(phi), typical_powers(targets[:, None])
     targets = in_units(targets[:, None], unit)[:, 0]
     # A target this many typical ones large is as good as infinite; larger ones cost digits of the first fit.
@@ -108,7 +108,7 @@ def _regress(phi, targets, epsilon):
     return _refined(in_units(phi, size), targets, epsilon) * unit / size
 
 
-def _refined(phi, targets, epsilon):
+def _refined(phi: Float[Array, "n d"], targets: Float[Array, " n"], epsilon: Float[Array, ""]):
     design = prepare_design(phi, epsilon)
 
     def refine(_, w):  # the scale is taken afresh from ever better residuals
@@ -118,7 +118,7 @@ def _refined(phi, targets, epsilon):
     return _without_clipped(design, targets, w)
 
 
-def _without_clipped(design: RegressionDesign, targets, w):
+def _without_clipped(design: RegressionDesign, targets: Float[Array, " n"], w: Float[Array, " d"]):
     """Least squares without the rows that are still beyond the clip: far lies then leave no bias at all."""
     residuals = targets - matmul(w, design.columns)
     clip = clip_level(residuals, design.weights, design.multiple)

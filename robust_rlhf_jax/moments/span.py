@@ -58,7 +58,9 @@ def row_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> RowSpan:
     return RowSpan(jnp.where(keep, axes, 0.0), jnp.where(keep, deviations, 0.0) ** 2, jnp.sum(keep))
 
 
-def _from_gram(tall, values, vectors, wide):
+def _from_gram(
+    tall: Float[Array, "m r"], values: Float[Array, " r"], vectors: Float[Array, "r r"], wide: bool
+):
     """(principal axes, singular values) from the eigenvalues, all of them > 0, and eigenvectors of tallᵀ·tall."""
     deviations = jnp.sqrt(values)
     if not wide:
@@ -66,6 +68,6 @@ def _from_gram(tall, values, vectors, wide):
     return matmul(tall, vectors) / deviations, deviations
 
 
-def _from_rows(tall, wide):
+def _from_rows(tall: Float[Array, "m r"], wide: bool):
     left, deviations, right = svd(tall)
     return (left if wide else right.T)[:, ::-1], deviations[::-1]

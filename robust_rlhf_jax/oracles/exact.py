@@ -1,11 +1,12 @@
 """The oracle that knows the MDP: a reference for the data-driven ones."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import OracleResult
 
@@ -15,7 +16,7 @@ class ExactOracle(Module):
 
     mdp: LinearMDP
 
-    def prepare(self, data, epsilon, *, key) -> LinearMDP:
+    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> LinearMDP:
         return self.mdp
 
     def solve(self, prepared: LinearMDP, theta: Float[Array, "H p"]) -> OracleResult:

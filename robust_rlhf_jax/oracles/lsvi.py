@@ -34,7 +34,7 @@ class LSVI(Module):
 
     ridge: float = 1e-6
 
-    def prepare(self, data: PreferenceData, epsilon, *, key: PRNGKeyArray) -> FittedModel:
+    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> FittedModel:
         phi, following = transitions_per_step(data)
         n_states, dim = len(data.state_features), phi.shape[-1]
 

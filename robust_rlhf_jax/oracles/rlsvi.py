@@ -91,7 +91,9 @@ class RLSVI(Module):
         status = jnp.where(jnp.isfinite(total), prepared.status, Status.NONFINITE.array())
         return OracleResult(total, policy, status)
 
-    def _bonus(self, designs: RegressionDesign, table, epsilon, horizon: int) -> Float[Array, "H S A"]:
+    def _bonus(
+        self, designs: RegressionDesign, table: Float[Array, "S A d"], epsilon: Float[Array, ""], horizon: int
+    ) -> Float[Array, "H S A"]:
         own, dim, n = designs.columns.shape
         if self.bonus == "none":
             return jnp.zeros((own, *table.shape[:2]), table.dtype)

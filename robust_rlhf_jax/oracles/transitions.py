@@ -15,7 +15,7 @@ def transitions_per_step(
     return (_pooled(phi), _pooled(following)) if data.pooled else (phi, following)
 
 
-def _by_step(data):
+def _by_step(data: PreferenceData):
     phi = jnp.moveaxis(data.features, 2, 0).reshape(data.horizon, -1, data.features.shape[-1])
     following = jnp.moveaxis(data.states[..., 1:], 2, 0).reshape(data.horizon, -1)
     return phi, following

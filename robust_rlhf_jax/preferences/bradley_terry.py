@@ -1,7 +1,9 @@
 """Preference labels drawn from the Bradley–Terry model (paper: Assumption 2.1)."""
 
 import dataclasses
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -87,14 +89,14 @@ def sample_segments(
     return dataclasses.replace(data, planning_horizon=mdp.horizon, planning_start=mdp.initial_distribution)
 
 
-def _check(n_pairs, temperature):
+def _check(n_pairs: Any, temperature: float | Float[Array, ""]):
     if not isinstance(n_pairs, int | np.integer) or n_pairs < 1:
         raise ValueError(f"n_pairs={n_pairs} must be a whole number, 1 or more.")
     if not is_traced(temperature) and not 0 < float(np.asarray(temperature).item()) < np.inf:
         raise ValueError(f"temperature={temperature} must be positive and finite: labels are sampled.")
 
 
-def _check_behaviour(policies, mdp):
+def _check_behaviour(policies: Sequence[Float[Array, "H S A"]], mdp: LinearMDP):
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
     for i, policy in enumerate(policies):
         if policy.shape != shape:
@@ -102,7 +104,14 @@ def _check_behaviour(policies, mdp):
 
 
 @partial(jax.jit, static_argnames=("n_pairs", "stationary"))
-def _sample(key, mdp, behaviour, temperature, n_pairs, stationary=False):
+def _sample(
+    key: PRNGKeyArray,
+    mdp: LinearMDP,
+    behaviour: Sequence[Float[Array, "H S A"]],
+    temperature: Float[Array, ""],
+    n_pairs: int,
+    stationary: bool = False,
+):
     k0, k1, k_label = jax.random.split(key, 3)
     rollouts = [rollout(k, mdp, policy, n_pairs) for k, policy in zip((k0, k1), behaviour, strict=True)]
     states, actions = (jnp.stack(parts, axis=1) for parts in zip(*rollouts, strict=True))

@@ -1,6 +1,7 @@
 """The preference data set as a pytree."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import equinox as eqx
@@ -110,7 +111,7 @@ class PreferenceData(Module):
         """The pairs at `rows`, in that order; the table is shared."""
         return self.replace_pairs(lambda x: _gather(x, rows))
 
-    def replace_pairs(self, change) -> "PreferenceData":
+    def replace_pairs(self, change: Callable[[Array], Array]) -> "PreferenceData":
         """Apply `change` to every array that has one row per pair."""
         names = ("states", "actions", "features", "labels", "reward_features", "rounding")
         rows = {name: getattr(self, name) for name in names}
@@ -120,12 +121,12 @@ class PreferenceData(Module):
 
 
 @jax.jit  # one program for each shape; eagerly, each operation in it would be one
-def _gather(x, rows):
+def _gather(x: Array, rows: Array):
     return x[rows]
 
 
 @partial(jax.jit, static_argnames="stationary")
-def _differences(observed, rounding, stationary: bool):
+def _differences(observed: Float[Array, "N 2 H p"], rounding: Float[Array, "N H p"] | None, stationary: bool):
     x = observed[:, 1] - observed[:, 0]
     x = x if rounding is None else x + rounding
     return jnp.sum(x, axis=1) if stationary else x.reshape(x.shape[0], -1)
@@ -172,7 +173,7 @@ def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, "
 
 
 @jax.jit
-def _differ(some, others):
+def _differ(some: Sequence[Array], others: Sequence[Array]):
     differs = jnp.zeros(some[0].shape[0], bool)
     for a, b in zip(some, others, strict=True):
         same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))

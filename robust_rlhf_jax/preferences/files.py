@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -123,7 +124,7 @@ def holds_arrays(path: Path) -> bool:
     return suffix == ".parquet" and path.is_file() and parquet.holds_arrays(path)
 
 
-def _assemble(path, arrays, header):
+def _assemble(path: Any, arrays: dict[str, Any], header: dict):
     version = header.get("format_version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise ValueError(
@@ -154,7 +155,7 @@ def _assemble(path, arrays, header):
 
 
 @contextlib.contextmanager
-def _naming(path):
+def _naming(path: Any):
     """Put the file's name before the message of a ValueError."""
     try:
         yield

@@ -1,6 +1,6 @@
 """What a fit sees of any preferences: differences and labels as arrays. Nothing else turns data into these."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -56,7 +56,7 @@ def as_labelled(
     return Labelled(x, labels, off, None if groups is None else group_numbers(groups, data.n_pairs))
 
 
-def group_numbers(groups, n_pairs: int) -> Int[Array, " N"]:
+def group_numbers(groups: Any, n_pairs: int) -> Int[Array, " N"]:
     """Groups of any values as numbers from 0, which fits take.
 
     **Raises:** ValueError for groups of another length than `n_pairs`.

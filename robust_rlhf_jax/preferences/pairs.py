@@ -1,5 +1,7 @@
 """Pairs of single options, described by their features, as data of horizon 1 with a table, which planning needs."""
 
+from typing import Any
+
 import jax
 import numpy as np
 from jax.typing import ArrayLike
@@ -96,7 +98,7 @@ def with_table(data: PreferenceData | Pairs) -> PreferenceData:
     return data
 
 
-def _stack(named):
+def _stack(named: dict[str, Any]):
     """Two named arrays [N, p] as one [N, 2, p], integers in float64."""
     arrays = {name: np.asarray(x) for name, x in named.items()}
     for name, x in arrays.items():
@@ -110,7 +112,7 @@ def _stack(named):
     return np.stack([a, b], axis=1).astype(np.result_type(a, b, np.float32))
 
 
-def _label_array(labels, n, dtype):
+def _label_array(labels: Any, n: int, dtype: Any):
     labels = np.asarray(labels)
     if labels.shape != (n,):
         raise ValueError(f"labels has shape {labels.shape}: give one label for each of the {n} pairs.")

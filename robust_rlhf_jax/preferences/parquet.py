@@ -3,6 +3,8 @@
 import contextlib
 import json
 import math
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ _ALWAYS = ("format_version", "stationary")
 HEADER = (*_ALWAYS, "planning_horizon")
 
 
-def holds_arrays(path) -> bool:
+def holds_arrays(path: str | Path) -> bool:
     """Whether `write_arrays` wrote the file (else it is a table of one's own columns)."""
     pa = pyarrow_with_parquet()
     with open(path, "rb") as file:
@@ -26,7 +28,7 @@ def holds_arrays(path) -> bool:
         return _KEY in (pa.parquet.read_schema(path).metadata or {})
 
 
-def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
+def write_arrays(file: IO[bytes], arrays: dict[str, np.ndarray], header: dict) -> None:
     """Write arrays to an open file, one row per pair; what a pair has of an array is a list.
 
     The tables have no rows per pair: each lies, flat, in the first row, and the other rows have empty lists.
@@ -40,7 +42,7 @@ def write_arrays(file, arrays: dict[str, np.ndarray], header: dict) -> None:
     pa.parquet.write_table(table, file, compression="zstd", use_dictionary=False, write_page_checksum=True)
 
 
-def read_arrays(path, names: tuple[str, ...] = HEADER) -> tuple[dict[str, np.ndarray], dict]:
+def read_arrays(path: str | Path, names: tuple[str, ...] = HEADER) -> tuple[dict[str, np.ndarray], dict]:
     """What `write_arrays` wrote: (arrays, header).
 
     **Raises:** ValueError for an unreadable file, a missing column, or one that does not match the header.
@@ -56,7 +58,7 @@ def read_arrays(path, names: tuple[str, ...] = HEADER) -> tuple[dict[str, np.nda
     return arrays, {name: header[name] for name in names if name in header}
 
 
-def _check_header(header):
+def _check_header(header: Any):
     """**Raises:** TypeError for what `write_arrays` does not write."""
     if not isinstance(header, dict) or not isinstance(header.get("shapes"), dict):
         raise TypeError("its header has no shapes")
@@ -68,7 +70,7 @@ def _check_header(header):
             raise TypeError(f"{name} in its header is no whole number")
 
 
-def _read(pa, path, columns=None):
+def _read(pa: Any, path: str | Path, columns: list[str] | None = None):
     # Not read_table: it would make columns of folders named key=value in the path.
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         wanted = file.metadata.num_columns if columns is None else len(columns)
@@ -77,7 +79,7 @@ def _read(pa, path, columns=None):
 
 
 @contextlib.contextmanager
-def _refusing_damage(pa, path):
+def _refusing_damage(pa: Any, path: str | Path):
     """Make one ValueError of all that pyarrow and our header raise on damaged bytes."""
     try:
         yield
@@ -95,7 +97,7 @@ def _refusing_damage(pa, path):
         raise ValueError(f"{path} is not a readable Parquet file ({reason}): write it again.") from None
 
 
-def _to_column(pa, name, array, n):
+def _to_column(pa: Any, name: str, array: np.ndarray, n: int):
     flat = pa.array(np.ascontiguousarray(array).reshape(-1))
     if name in _TABLES:
         offsets = np.minimum(np.arange(n + 1), 1) * len(flat)
@@ -103,7 +105,7 @@ def _to_column(pa, name, array, n):
     return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.size // n)
 
 
-def _to_array(pa, path, name, columns, shape):
+def _to_array(pa: Any, path: str | Path, name: str, columns: Any, shape: list[int]):
     if name not in columns:
         raise ValueError(f"{path} lacks the column {name}: save the data again.")
     is_list = pa.types.is_large_list if name in _TABLES else pa.types.is_fixed_size_list

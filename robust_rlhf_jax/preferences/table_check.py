@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .data import PreferenceData
 
@@ -39,7 +39,12 @@ def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     return off | _differs(data.reward_table, states, actions, data.reward_features)
 
 
-def _differs(table, states, actions, recorded):
+def _differs(
+    table: Float[Array, "S A d"],
+    states: Int[Array, "N 2 H"],
+    actions: Int[Array, "N 2 H"],
+    recorded: Float[Array, "N 2 H d"],
+):
     rounding = ROUNDINGS * max(float(jnp.finfo(t).eps) for t in (jnp.float32, table.dtype, recorded.dtype))
     scale = jnp.max(jnp.abs(table), axis=(0, 1))
     near = jnp.abs(recorded - table[states, actions]) <= rounding * scale

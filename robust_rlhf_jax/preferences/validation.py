@@ -1,6 +1,10 @@
 """Checks of preference data on the host, before anything is compiled."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
+from jaxtyping import Float
 
 from robust_rlhf_jax.checks import check_labels, is_traced
 from robust_rlhf_jax.io import Pairs, check_pairs
@@ -58,12 +62,12 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
     _check_directions(data)
 
 
-def _values(leaf):
+def _values(leaf: Any):
     """The leaf as a NumPy array, or None where it is absent or traced."""
     return None if leaf is None or is_traced(leaf) else np.asarray(leaf)
 
 
-def _check_shapes(data):
+def _check_shapes(data: PreferenceData):
     if (data.reward_table is None) != (data.reward_features is None):
         raise ValueError("reward_table and reward_features come together: give both, or neither.")
     sizes = {}
@@ -77,7 +81,7 @@ def _check_shapes(data):
             sizes["H+1"] = sizes["H"] + 1
 
 
-def _check_rounding(data):
+def _check_rounding(data: PreferenceData):
     if data.rounding is None:
         return
     n, _, *rest = data.observed_reward_features.shape
@@ -85,7 +89,7 @@ def _check_rounding(data):
         raise ValueError(f"rounding must have shape {(n, *rest)}, one entry for each difference.")
 
 
-def _check_shape(name, shape, axes, sizes):
+def _check_shape(name: str, shape: tuple[int, ...], axes: tuple[str | int, ...], sizes: dict[Any, int]):
     """Match `shape` with `axes`: named sizes are fixed by the first field that has them."""
     known = tuple(axis if isinstance(axis, int) else sizes.get(axis, axis) for axis in axes)
     fits = len(shape) == len(axes) and all(
@@ -104,17 +108,17 @@ def _check_shape(name, shape, axes, sizes):
     sizes.update(zip(axes, shape, strict=True))
 
 
-def _join(axes):
+def _join(axes: Iterable[Any]):
     return ", ".join(map(str, axes))
 
 
-def _check_float(name, leaf):
+def _check_float(name: str, leaf: Any):
     # The bisection kernels read the bits of a float, and know those of two dtypes.
     if leaf.dtype not in (np.float32, np.float64):
         raise ValueError(f"{name} has dtype {leaf.dtype}: convert it with .astype('float32') (or 'float64').")
 
 
-def _check_real(name, leaf):
+def _check_real(name: str, leaf: Any):
     if leaf is None:
         return
     _check_float(name, leaf)
@@ -127,14 +131,14 @@ def _check_real(name, leaf):
         )
 
 
-def _check_labels(labels):
+def _check_labels(labels: Any):
     values = _values(labels)
     if values is not None and values.dtype.kind in "biuf":
         check_labels(values)
     _check_float("labels", labels)
 
 
-def _check_indices(name, leaf, size):
+def _check_indices(name: str, leaf: Any, size: int):
     if not np.issubdtype(leaf.dtype, np.integer):
         raise ValueError(f"{name} has dtype {leaf.dtype}: convert it with .astype('int32').")
     values = _values(leaf)
@@ -147,7 +151,7 @@ def _check_indices(name, leaf, size):
     )
 
 
-def _check_plans(data):
+def _check_plans(data: PreferenceData):
     steps = data.planning_horizon
     if steps is None:
         if data.planning_start is not None:
@@ -164,7 +168,7 @@ def _check_plans(data):
         raise ValueError("planning_start is not a distribution: it must be ≥ 0 and sum to 1.")
 
 
-def _check_differences(data):
+def _check_differences(data: PreferenceData):
     """x overflows where options of both signs are near the largest float, or sums over steps of them."""
     observed = _values(data.observed_reward_features)
     if observed is None or np.abs(observed).max() < np.finfo(observed.dtype).max / (4 * observed.shape[2]):
@@ -180,7 +184,7 @@ def _check_differences(data):
         )
 
 
-def _check_directions(data):
+def _check_directions(data: PreferenceData):
     observed = _values(data.observed_reward_features)
     if observed is None or data.rounding is not None:  # which is there only where pairs differ
         return
@@ -193,7 +197,7 @@ def _check_directions(data):
         )
 
 
-def _any_difference(block, stationary):
+def _any_difference(block: Float[np.ndarray, "n 2 H p"], stationary: bool):
     """Whether any x of a block [n, 2, H, p] is a number that XLA does not flush to 0; sums over steps are compared
     with their rounding.
     """

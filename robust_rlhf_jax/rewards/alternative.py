@@ -20,7 +20,11 @@ class Alternative(NamedTuple):
 
 
 def alternative_to(
-    judged: Judged, probability: Float[Array, " E"], decision: Decision, epsilon, config: RobustFit
+    judged: Judged,
+    probability: Float[Array, " E"],
+    decision: Decision,
+    epsilon: Float[Array, ""],
+    config: RobustFit,
 ) -> Alternative:
     """The mean of the explanations that disagree with the likeliest one on `contradicts` of the pairs at least, all
     alike: their evidence differs by chance.

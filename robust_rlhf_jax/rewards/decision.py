@@ -128,7 +128,7 @@ def disagreement(values: Float[Array, "E N"]) -> Float[Array, "E E"]:
 def bootstrap_weights(
     log_likelihoods: Float[Array, "E N"],
     eligible: Bool[Array, " E"],
-    overdispersion,
+    overdispersion: float | Float[Array, ""],
     same: Bool[Array, "E E"],
 ) -> Float[Array, " E"]:
     """The mean over draws of softmax_e(N·ℓ̄_e − log c_e), ℓ̄ as the pairs might have come out: w_e of explanation e.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -54,7 +54,7 @@ def doubted_directions(
     return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
 
 
-def unit_rows(directions: Float[Array, "r r"], mask) -> Float[Array, "r r"]:
+def unit_rows(directions: Float[Array, "r r"], mask: Bool[Array, " r"]) -> Float[Array, "r r"]:
     """The rows of the mask at length 1, the others 0."""
     length = jnp.linalg.norm(directions, axis=1, keepdims=True)
     return jnp.where(mask[:, None], directions / jnp.maximum(length, 1e-30), 0.0)

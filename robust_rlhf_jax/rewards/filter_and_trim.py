@@ -37,7 +37,7 @@ def robust_reward(
     labels: Float[Array, " n"],
     epsilon: Float[Array, ""],
     *,
-    radius: Float[Array, ""],
+    radius: float | Float[Array, ""],
     robust_start: bool = True,
     doubt: float | Float[Array, ""] = 0.0,
 ) -> FilteredReward:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import check_labels
@@ -115,7 +115,14 @@ def plain_fit(
 
 
 @eqx.filter_jit
-def _fit_differences(x, labels, epsilon, groups, config: RobustFit, compare: bool):
+def _fit_differences(
+    x: Float[Array, "N k"],
+    labels: Float[Array, " N"],
+    epsilon: Float[Array, ""],
+    groups: Int[Array, " N"] | None,
+    config: RobustFit,
+    compare: bool,
+):
     """(RewardFit, Alternative or None where nobody asks to `compare`)."""
     pairs = unit_free(x, labels)
     cells = cells_of(pairs)
@@ -182,7 +189,7 @@ def _believed(
     plain: Float[Array, " r"],
     judged: Judged,
     decision: Decision,
-    epsilon,
+    epsilon: Float[Array, ""],
     config: RobustFit,
 ) -> _Beliefs:
     """The plain fit on all pairs, or the mean of the explanations on those that they leave honest."""
@@ -239,7 +246,9 @@ def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Arra
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)
 
 
-def _status(statuses, beliefs: _Beliefs, separable, config: RobustFit) -> Int[Array, ""]:
+def _status(
+    statuses: Int[Array, " E"], beliefs: _Beliefs, separable: Bool[Array, ""], config: RobustFit
+) -> Int[Array, ""]:
     """The worst end of the fits that are believed."""
     believed = beliefs.probability > config.plausible
     one_by_one = jnp.where(believed, statuses, Status.CONVERGED.array())

@@ -1,8 +1,13 @@
-"""Ways to estimate a reward from labelled differences, all called alike: what rivals and attacks are run against."""
+"""The table of ways to estimate a reward from labelled differences, all called alike.
 
-from typing import NamedTuple
+Audits, `flag`, sweeps, benchmarks and attacks take any name from it: an estimator that is added here is offered there.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.rewards.rivals.confident_learning import confident_learning
@@ -11,35 +16,61 @@ from robust_rlhf_jax.rewards.rivals.r3m import r3m
 from robust_rlhf_jax.rewards.rivals.redescending import redescending
 from robust_rlhf_jax.rewards.rivals.sever import sever
 
+from .alternative import Alternative
 from .filter_and_trim import robust_reward
-from .fit import fit_differences
+from .fit import RewardFit, fit_differences, fit_with_alternative
 from .planted_rows import excess_surprise, removal_is_telling
 from .protocol import RewardEstimate, RewardEstimator, surprise
+from .reweighted import filtered_then_trimmed, low_leverage, row_normalised, trimmed_from_row_normalised
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
 # with surprise alone, planted pairs that θ̂ finds unsurprising are missed.
 EMPHASIS = 5.0
 
 
-def robust(x, labels, epsilon, *, radius) -> RewardEstimate:
+def robust(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """`fit_differences`, which `fit_reward` is made of; its prior bounds θ, and `radius` is not used."""
     found = fit_differences(x, labels, epsilon)
     return RewardEstimate(found.theta, found.weights, found.suspicion, found.status)
 
 
-def maximum_likelihood(x, labels, epsilon, *, radius) -> RewardEstimate:
+def maximum_likelihood(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """Plain maximum likelihood on the ball; ε is not used."""
     fit = trimmed_mle(x, labels, jnp.zeros((), x.dtype), radius=radius, robust_start=False)
     return RewardEstimate(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
 
 
-def trimmed(x, labels, epsilon, *, radius) -> RewardEstimate:
+def trimmed(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """`trimmed_mle` alone (paper: Algorithm 2)."""
     fit = trimmed_mle(x, labels, epsilon, radius=radius)
     return RewardEstimate(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
 
 
-def filtered(x, labels, epsilon, *, radius) -> RewardEstimate:
+def filtered(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """`robust_reward`: the filter and trimming of Algorithm 1, all rows used for every stage.
 
     Suspicion is the label's surprise; a pair that the filter removed counts `EMPHASIS` times as much where the
@@ -53,27 +84,102 @@ def filtered(x, labels, epsilon, *, radius) -> RewardEstimate:
     return RewardEstimate(theta, found.fit.weights, suspicion, found.status)
 
 
+def evidence(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    groups: Int[Array, " n"] | None = None,
+    compare: bool = False,
+) -> tuple[RewardFit, Alternative | None]:
+    """All that `fit_differences` finds, and whom another explanation suspects where somebody asks to `compare`."""
+    if compare:
+        return fit_with_alternative(x, labels, epsilon, groups)
+    return fit_differences(x, labels, epsilon, groups), None
+
+
+class Evidence(Protocol):
+    """Called like `evidence`: what an estimator says that finds the share of corrupt pairs itself."""
+
+    def __call__(
+        self,
+        x: Float[Array, "n k"],
+        labels: Float[Array, " n"],
+        epsilon: Float[Array, ""],
+        groups: Int[Array, " n"] | None = None,
+        compare: bool = False,
+    ) -> tuple[RewardFit, Alternative | None]: ...
+
+
 class Entry(NamedTuple):
-    """An estimator under its name. A rival also has a `label` and a `colour` in figures, and a line that says what it
-    is: `robust_rlhf_jax.rivals` plans with it, sweeps run it and reports draw it without further ado.
+    """An estimator under its name.
+
+    `label`, `colour`: in figures and tables; `line`: what it is, in a few words; `ours`: of this project or its paper;
+    `robust`: false for the fit that the others are compared with; `uses_epsilon`: whether ε plays a part in θ;
+    `evidence`: None, or for an estimator that does without ε what an audit and `flag` ask in place of `estimate`.
     """
 
     estimate: RewardEstimator
-    label: str = ""
-    colour: str = ""
-    line: str = ""
+    label: str
+    colour: str
+    line: str
+    ours: bool = False
+    robust: bool = True
+    uses_epsilon: bool = True
+    evidence: Evidence | None = None
 
     @property
     def rival(self) -> bool:
-        return bool(self.label)
+        """Other people's, and robust: `robust_rlhf_jax.rivals` plans with it."""
+        return self.robust and not self.ours
 
 
 DEFAULT = "fit_reward"
-ESTIMATORS = {
-    DEFAULT: Entry(robust),
-    "maximum_likelihood": Entry(maximum_likelihood),
-    "trimmed": Entry(trimmed),
-    "filtered": Entry(filtered),
+ESTIMATORS: dict[str, Entry] = {
+    DEFAULT: Entry(
+        robust,
+        "fit_reward, plain planner",
+        "#14507a",
+        "the explanations of the labels, weighed",
+        ours=True,
+        evidence=evidence,
+    ),
+    "maximum_likelihood": Entry(
+        maximum_likelihood,
+        "maximum likelihood",
+        "#e06a52",
+        "every label believed",
+        robust=False,
+        uses_epsilon=False,
+    ),
+    "trimmed": Entry(trimmed, "trimmed likelihood", "#7fb069", "Algorithm 2 alone", ours=True),
+    "filtered": Entry(filtered, "filter and trim", "#2a9d8f", "Algorithm 1 on all pairs", ours=True),
+    "filtered_then_trimmed": Entry(
+        filtered_then_trimmed,
+        "filter, trim, refit",
+        "#52796f",
+        "`filtered`, then one fit to the pairs that are likeliest under it",
+        ours=True,
+    ),
+    "trimmed_from_row_normalised": Entry(
+        trimmed_from_row_normalised,
+        "trimmed, from equal rows",
+        "#9a8c98",
+        "Algorithm 2 from the row-normalised fit",
+        ours=True,
+    ),
+    "row_normalised": Entry(
+        row_normalised,
+        "row-normalised",
+        "#b08968",
+        "rows weighted by 1/‖x‖ (Künsch, Stefanski & Carroll 1989); ε is not used",
+        uses_epsilon=False,
+    ),
+    "low_leverage": Entry(
+        low_leverage,
+        "low leverage",
+        "#f4a261",
+        "the longest rows left out (Carroll & Pederson 1993)",
+    ),
     "r3m": Entry(r3m, "R³M", "#e377a8", "sparse offsets of single labels (Bukharin et al. 2024)"),
     "cdpo": Entry(cdpo, "cDPO loss", "#17a398", "labels smoothed by ε (Mitchell 2023)"),
     "rdpo": Entry(
@@ -85,12 +191,47 @@ ESTIMATORS = {
         "density power",
         "#6fa8dc",
         "the density power divergence (Ghosh & Basu 2016); ε is not used",
+        uses_epsilon=False,
     ),
     "confident_learning": Entry(
         confident_learning,
         "confident learning",
         "#7b1e5b",
         "likely label errors pruned (Northcutt et al. 2021); ε is not used",
+        uses_epsilon=False,
     ),
 }
-REWARD_ESTIMATORS: dict[str, RewardEstimator] = {name: entry.estimate for name, entry in ESTIMATORS.items()}
+
+
+class _Functions(Mapping[str, RewardEstimator]):
+    """The estimators of today's table, by name."""
+
+    def __getitem__(self, name: str) -> RewardEstimator:
+        return ESTIMATORS[name].estimate
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ESTIMATORS)
+
+    def __len__(self) -> int:
+        return len(ESTIMATORS)
+
+
+REWARD_ESTIMATORS: Mapping[str, RewardEstimator] = _Functions()
+
+
+def needs_epsilon(name: str) -> bool:
+    """Whether an audit cannot do without ε: every estimator that does not find the share of corrupt pairs itself."""
+    return name not in ESTIMATORS or ESTIMATORS[name].evidence is None
+
+
+def named(name: str, epsilon: Any) -> Entry:
+    """The entry of this name.
+
+    **Raises:** ValueError for an unknown name, or without ε (None) where it is needed.
+    """
+    if name not in ESTIMATORS:
+        raise ValueError(f"estimator={name!r} is unknown: it is one of {', '.join(ESTIMATORS)}.")
+    if epsilon is None and needs_epsilon(name):
+        without = ", ".join(repr(other) for other in ESTIMATORS if not needs_epsilon(other))
+        raise ValueError(f"estimator={name!r} needs epsilon: only {without} does without.")
+    return ESTIMATORS[name]

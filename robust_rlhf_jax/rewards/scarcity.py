@@ -54,7 +54,7 @@ def secured(
     return Secured(matmul(pairs.to_theta, t), matmul(pairs.from_theta.T, matmul(known, pairs.from_theta)))
 
 
-def _without(rows, basis: Float[Array, "r r"]):
+def _without(rows: Float[Array, "m r"], basis: Float[Array, "r r"]):
     """The part of the rows that is orthogonal to the rows of the basis."""
     return rows - matmul(matmul(rows, basis.T), basis)
 

@@ -13,7 +13,10 @@ SUREST = 6.0
 
 
 def suspicion_of(
-    explanations: Judged, probability: Float[Array, " E"], weights: Float[Array, " N"], epsilon
+    explanations: Judged,
+    probability: Float[Array, " E"],
+    weights: Float[Array, " N"],
+    epsilon: Float[Array, ""],
 ) -> Float[Array, " N"]:
     """Σ_e p_e·π/(π + (1 − π)P_e(o|x)) in [0, 1]; pairs that were left out are in the upper half.
 

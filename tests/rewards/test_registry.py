@@ -9,14 +9,20 @@ import scipy.optimize
 from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.audit import audit, flag, suspicion_scores
+from robust_rlhf_jax.audit.config import DEFAULT_EPSILON, AuditConfig
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.lab.methods import methods
 from robust_rlhf_jax.lab.rivals import RIVALS as PLANNED
+from robust_rlhf_jax.lab.rivals import planner
 from robust_rlhf_jax.rewards.protocol import RewardEstimate, RewardEstimator
-from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMATORS
+from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMATORS, Entry
 
 RADIUS = 5.0
+KEY = jax.random.key(0)
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)
 rivals = pytest.mark.parametrize("name", RIVALS)
-# Whether the answer at ε = 0 is maximum likelihood; those of which it is not take no ε.
+# Whether the answer at ε = 0 is maximum likelihood.
 LIKELIHOOD_AT_ZERO = {
     "r3m": True,
     "cdpo": True,
@@ -24,6 +30,8 @@ LIKELIHOOD_AT_ZERO = {
     "sever": True,
     "redescending": False,
     "confident_learning": False,
+    "row_normalised": False,
+    "low_leverage": True,
 }
 
 
@@ -155,8 +163,49 @@ def test_every_estimator_takes_what_the_protocol_says_and_the_radius_by_name(nam
     assert all(p.default is not inspect.Parameter.empty for p in taken[4:])
 
 
-def test_rivals_of_the_package_are_those_with_a_label():
+def test_rivals_of_the_package_are_other_peoples():
     assert set(PLANNED) == set(RIVALS) >= {"r3m", "sever", "confident_learning"}
+
+
+@rivals
+def test_epsilon_plays_a_part_where_the_table_says_so(name, fits, x64):
+    x, y = (part[0] for part in batch(2))
+    moved = np.abs(fits[name][0](x, y, 0.2).theta - fits[name][0](x, y, 0.05).theta).max()
+    assert (moved > 1e-6) == ESTIMATORS[name].uses_epsilon
+
+
+def test_a_new_entry_is_offered_everywhere(monkeypatch):
+    """In the table alone, an estimator is audited, flagged with, planned with and in sweeps."""
+
+    def newcomer(x, labels, epsilon, *, radius):
+        theta = x[0] / jax.numpy.linalg.norm(x[0])
+        return RewardEstimate(
+            theta, jax.numpy.ones_like(labels), abs(x[:, 0]) + epsilon, Status.CONVERGED.array()
+        )
+
+    entry = Entry(newcomer, "newcomer", "#123456", "no estimate at all")
+    monkeypatch.setitem(ESTIMATORS, "newcomer", entry)
+    assert REWARD_ESTIMATORS["newcomer"] is newcomer
+    assert "newcomer" in REWARD_ESTIMATORS
+    assert len(REWARD_ESTIMATORS) == len(ESTIMATORS)
+
+    x, y = (part[0].astype(np.float32) for part in batch(2))
+    pairs, suspicion = Pairs.of_differences(x, y), abs(x[:, 0])
+    np.testing.assert_allclose(suspicion_scores(pairs, 0.1, estimator="newcomer"), suspicion + 0.1, rtol=1e-6)
+    flagged = flag(pairs, 0.1, estimator="newcomer")
+    np.testing.assert_array_equal(np.flatnonzero(flagged), np.sort(np.argsort(-suspicion)[:9]))
+
+    given = AuditConfig(estimator="newcomer").settled(1)
+    assert given.epsilon == DEFAULT_EPSILON
+    found = audit(KEY, pairs, **(given.fitting() | {"folds": 2}))
+    np.testing.assert_array_equal(found.robust.status, Status.CONVERGED)
+    with pytest.raises(ValueError, match="estimator='newcomer' needs epsilon: only 'fit_reward'"):
+        audit(KEY, pairs, estimator="newcomer")
+
+    method = methods()["newcomer"]
+    assert method[1:] == ("newcomer", "#123456", False)
+    solution = jax.eval_shape(lambda: method.run(KEY, pairs, 0.1))
+    assert solution.theta.shape == jax.eval_shape(lambda: planner("newcomer")(KEY, pairs, 0.1)).theta.shape
 
 
 @pytest.mark.slow

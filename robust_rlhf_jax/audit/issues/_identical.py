@@ -1,6 +1,7 @@
 """Pairs whose two sides are the same, in full or in the part that a trainer sees."""
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from .base import Batch, Issue, counted
 
@@ -24,7 +25,9 @@ def identical(batch: Batch) -> Issue:
     return _issue(score, same | cut, cut, batch)
 
 
-def _issue(score, flag, cut, batch):
+def _issue(
+    score: Float[np.ndarray, " N"], flag: Bool[np.ndarray, " N"], cut: Bool[np.ndarray, " N"], batch: Batch
+):
     def explain(row: int) -> str:
         if cut[row]:
             return f"Cut to {batch.truncate} words, both sides are the same."

@@ -4,6 +4,10 @@ import zlib
 from collections import defaultdict
 
 import numpy as np
+from jaxtyping import Int
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.texts import Texts
 
 from .base import Batch, Issue, counted
 from .telling import has_telling_sides, judged_by_several, plain
@@ -56,7 +60,7 @@ def near_duplicates(batch: Batch) -> Issue | None:
     )
 
 
-def _near_texts(texts):
+def _near_texts(texts: Texts):
     words = [[_hashes(text) for text in column] for column in (texts.prompt, texts.chosen, texts.rejected)]
     first, second = (_signatures(column) for column in words[1:])
     exact = [(plain(a), plain(b)) for a, b in zip(texts.chosen, texts.rejected, strict=True)]
@@ -73,7 +77,7 @@ def _near_texts(texts):
             yield i, j
 
 
-def _near_rows(pairs):
+def _near_rows(pairs: Pairs):
     """Of features without texts, by signs of projections."""
     chosen, rejected = (np.asarray(side, np.float32) for side in (pairs.chosen, pairs.rejected))
     centre, p = np.median(chosen, axis=0), chosen.shape[1]
@@ -91,7 +95,7 @@ def _near_rows(pairs):
             yield i, j
 
 
-def _reversed_candidates(first, second):
+def _reversed_candidates(first: Int[np.ndarray, "T N"], second: Int[np.ndarray, "T N"]):
     """Rows i < j for which, in some table, first[i] = second[j] and second[i] = first[j]; each once."""
     seen = set()
     for table in range(first.shape[1]):

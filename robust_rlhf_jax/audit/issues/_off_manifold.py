@@ -3,6 +3,9 @@
 from collections import Counter
 
 import numpy as np
+from jaxtyping import Float
+
+from robust_rlhf_jax.io.texts import Texts
 
 from .base import Batch, Issue, counted
 from .telling import plain
@@ -53,13 +56,13 @@ def off_manifold(batch: Batch) -> Issue:
     )
 
 
-def _side_distances(chosen, rejected):
+def _side_distances(chosen: Float[np.ndarray, "N p"], rejected: Float[np.ndarray, "N p"]):
     centre = np.median(np.concatenate([chosen, rejected]), axis=0)
     both = _distance(np.concatenate([chosen, rejected]) - centre)
     return both[: len(chosen)], both[len(chosen) :]
 
 
-def _distance(y):
+def _distance(y: Float[np.ndarray, "N p"]):
     """Of each row from 0, in the metric of the nearer half."""
     scaled = y / np.array([_typical_entry(column) for column in y.T])
     p = scaled.shape[1]
@@ -72,7 +75,7 @@ def _distance(y):
     return found
 
 
-def _typical_entry(column):
+def _typical_entry(column: Float[np.ndarray, " N"]):
     """The median of what is not 0; at least half of the root mean square, where most entries are rounding.
 
     The hundredth part of the entries that is largest has no say.
@@ -86,18 +89,18 @@ def _typical_entry(column):
     return max(np.median(there), LEAST_ENTRY * largest * np.sqrt(np.mean((usual / largest) ** 2)))
 
 
-def _excess(distance):
+def _excess(distance: Float[np.ndarray, " N"]):
     """log-distance beyond the median, in units of what is tolerated."""
     logs = np.log(np.maximum(distance, LEAST_DISTANCE))
     return (logs - np.median(logs)) / max(DEVIATIONS * _deviation(logs), np.log(FACTOR))
 
 
-def _deviation(values):
+def _deviation(values: Float[np.ndarray, " N"]):
     """Robust standard deviation, from the median."""
     return 1.4826 * np.median(np.abs(values - np.median(values)))
 
 
-def _unseen_words(texts):
+def _unseen_words(texts: Texts):
     """Share of each pair's words, of the stranger side, that occur in no other pair; 0 for sides of a few words."""
     sides = [[set(plain(text).split()) for text in side] for side in (texts.chosen, texts.rejected)]
     seen = Counter(word for a, b in zip(*sides, strict=True) for word in a | b)

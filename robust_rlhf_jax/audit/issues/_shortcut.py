@@ -1,7 +1,11 @@
 """One feature, or the position, that explains the labels as well as everything together."""
 
 import numpy as np
+from jaxtyping import Float, Int
 from scipy.special import expit
+
+from robust_rlhf_jax.audit.held_out import HeldOut
+from robust_rlhf_jax.io import Pairs
 
 from .base import Batch, Issue, counted
 
@@ -45,7 +49,7 @@ def shortcut(batch: Batch) -> Issue | None:
     return Issue("shortcut", np.clip(score, 0.0, 1.0), flag, explain, summary, drop=np.zeros(n, bool))
 
 
-def _strongest(pairs, held_out, x, rows):
+def _strongest(pairs: Pairs, held_out: HeldOut, x: Float[np.ndarray, "n k"], rows: Int[np.ndarray, " n"]):
     """(name, share of labels that follow it, sign by which each pair does, its part of the margin)."""
     wins = x[rows] > 0
     differ = x[rows] != 0

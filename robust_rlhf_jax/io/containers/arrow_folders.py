@@ -54,7 +54,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
         (path / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _info(folder: Path, table, extra) -> dict:
+def _info(folder: Path, table: Any, extra: dict[str, list]) -> dict:
     """What the source says of itself (description, licence, features), with the further columns."""
     try:
         info = json.loads((folder / INFO).read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def _state(path: Path) -> dict:
         ) from None
 
 
-def _indices(pa, path: Path):
+def _indices(pa: Any, path: Path):
     """The order of rows that older versions of `datasets` save beside the data."""
     if not (path / STATE).exists():
         return None

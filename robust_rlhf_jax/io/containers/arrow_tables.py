@@ -1,13 +1,13 @@
 """What Parquet files and Arrow data sets share: pyarrow tables, and what `datasets` says of their columns."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 FEATURES = b"huggingface"
 
 
-def columns_of(table) -> dict[str, Any]:
+def columns_of(table: Any) -> dict[str, Any]:
     """Columns by name, with plain types: of a dictionary or a view the texts, of a `ClassLabel` the names.
 
     **Raises:** ValueError for a name that is there twice.
@@ -20,7 +20,7 @@ def columns_of(table) -> dict[str, Any]:
     return {name: _plain(table.column(i), words.get(name)) for i, name in enumerate(names)}
 
 
-def _plain(column, words: list[str] | None):
+def _plain(column: Any, words: list[str] | None):
     import pyarrow as pa
 
     kind = column.type
@@ -35,7 +35,7 @@ def _plain(column, words: list[str] | None):
     return column
 
 
-def class_names(metadata) -> dict[str, list[str]]:
+def class_names(metadata: dict[bytes, bytes] | None) -> dict[str, list[str]]:
     """Of columns that hold numbers for names (`datasets.ClassLabel`): the names."""
     found = _features(metadata)
     return {
@@ -47,7 +47,7 @@ def class_names(metadata) -> dict[str, list[str]]:
     }
 
 
-def _features(metadata) -> dict:
+def _features(metadata: dict[bytes, bytes] | None) -> dict:
     try:
         found = json.loads((metadata or {}).get(FEATURES, b"{}"))["info"]["features"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -55,7 +55,7 @@ def _features(metadata) -> dict:
     return found if isinstance(found, dict) else {}
 
 
-def with_columns(table, rows: Sequence[int], extra: dict[str, list]):
+def with_columns(table: Any, rows: Sequence[int], extra: dict[str, list]):
     """The `rows` of a pyarrow table; `extra` columns take the place of those of their name, or come last.
 
     Types and the metadata of the schema and of its fields stay; what `datasets` says of the columns grows with them.
@@ -71,7 +71,7 @@ def with_columns(table, rows: Sequence[int], extra: dict[str, list]):
     return table.replace_schema_metadata(_grown(metadata, table, extra))
 
 
-def taken(table, rows: Sequence[int]):
+def taken(table: Any, rows: Sequence[int]):
     """Rows in ascending order, as they are; by slices where pyarrow cannot take from a type."""
     import pyarrow as pa
 
@@ -89,7 +89,7 @@ def taken(table, rows: Sequence[int]):
         return pa.concat_tables([table.slice(a, b - a) for a, b in runs] or [table.slice(0, 0)])
 
 
-def _grown(metadata, table, extra):
+def _grown(metadata: Any, table: Any, extra: dict[str, list]):
     """The schema's metadata with the new columns among the features."""
     features = _features(metadata)
     if not features:
@@ -100,7 +100,7 @@ def _grown(metadata, table, extra):
     return metadata | {FEATURES: json.dumps(whole).encode()}
 
 
-def features_of(table, names) -> dict:
+def features_of(table: Any, names: Iterable[str]) -> dict:
     """What `datasets` calls plain columns."""
     words = {"double": "float64", "float": "float32"}
     return {

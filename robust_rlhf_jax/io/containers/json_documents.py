@@ -69,7 +69,7 @@ class Document:
         return self.whole | {"columns": [*(names[i] for i in kept), *extra], "data": data} | more
 
 
-def _with(row, added: dict):
+def _with(row: Any, added: dict):
     return row | added if isinstance(row, dict) else row
 
 
@@ -109,7 +109,7 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
     return Document(kind, whole, rows, len(indent[1]) or None if indent else None, inner)
 
 
-def _found(whole) -> tuple[str, list] | None:
+def _found(whole: Any) -> tuple[str, list] | None:
     if isinstance(whole, list):
         return "array", whole
     if not isinstance(whole, dict) or not whole:
@@ -132,7 +132,7 @@ def _found(whole) -> tuple[str, list] | None:
     return None
 
 
-def _is_split(whole) -> bool:
+def _is_split(whole: Any) -> bool:
     width = len(whole["columns"])
     return all(isinstance(row, list) and len(row) == width for row in whole["data"])
 

@@ -1,7 +1,7 @@
 """JSON: lines of objects, an array of objects, an object around either, or columns as pandas writes them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,11 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
                 file.write(_dumped(json.loads(line) | added) + "\n")
 
 
-def _dumped(value, indent: int | None = None) -> str:
+def _dumped(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
-def _table(source: Source, objects, notes) -> Table:
+def _table(source: Source, objects: Iterable[tuple[dict | None, str]], notes: Any) -> Table:
     rows, bad = [], []
     for number, (row, text) in enumerate(objects):
         if row is None:

@@ -19,7 +19,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     return table_of(Source(path, (path,), NAME), read_file(path))
 
 
-def table_of(source: Source, table) -> Table:
+def table_of(source: Source, table: Any) -> Table:
     try:
         return Table(source, columns_of(table), table.num_rows)
     except ValueError as error:
@@ -49,7 +49,7 @@ def read_file(path: Path, names: list[str] | None = None):
         return table
 
 
-def _codec(pa, path: Path) -> str:
+def _codec(pa: Any, path: Path) -> str:
     with pa.parquet.ParquetFile(path) as file:
         if not file.metadata.num_row_groups or not file.metadata.num_columns:
             return "snappy"

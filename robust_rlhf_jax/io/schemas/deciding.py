@@ -1,6 +1,7 @@
 """Which column says who won, and by which rule; what could be one and is not used."""
 
 import dataclasses
+from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
@@ -128,7 +129,7 @@ def resolved(
     return cells
 
 
-def _which(cell, first, second, rule: Rule):
+def _which(cell: Any, first, second, rule: Rule):
     if not isinstance(cell, str) or rule.value(cell) is not None or first == second:
         return cell
     return "first" if cell == first else "second" if cell == second else cell

@@ -1,5 +1,7 @@
 """Chatbot Arena as a Kaggle competition has it: three columns of 0 and 1, and turns as lists in texts."""
 
+from typing import Any
+
 from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, has, of_rows, structured
@@ -44,11 +46,11 @@ def _turned(asked: Columns) -> bool:
     return asked.first_is is not None and _flag(asked.first_is) == (0 if asked.label == WINNERS[0] else 1)
 
 
-def _flag(cell) -> int | None:
+def _flag(cell: Any) -> int | None:
     return {"1": 1, "0": 0, "true": 1, "false": 0}.get(str(cell).strip().casefold().removesuffix(".0"))
 
 
-def _turns(cell):
+def _turns(cell: Any):
     """A list of turns as one text; null turns are left out."""
     found = structured(cell)
     if isinstance(found, list) and all(turn is None or isinstance(turn, str) for turn in found):

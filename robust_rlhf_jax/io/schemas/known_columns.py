@@ -4,7 +4,7 @@ A new one is an entry here and its test.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..columns import Columns
 from ..labels import Rule, number_in, word, word_rule
@@ -118,7 +118,7 @@ def _first_known(number: float | None, said: float | None) -> float | None:
     return said if number is None else number
 
 
-def _difference(a, b) -> float:
+def _difference(a: Any, b: Any) -> float:
     try:
         return float(a) - float(b)
     except (TypeError, ValueError):

@@ -1,6 +1,8 @@
 """Several chosen and several rejected answers in a row (RewardBench 2), or both in one list (LLaMA-Factory's
 ranking)."""
 
+from typing import Any
+
 from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, has, of_rows
@@ -39,11 +41,11 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, "RewardBench 2" if two else "LLaMA-Factory ranking", rows(), used, said, asked)
 
 
-def _list(cell) -> list:
+def _list(cell: Any) -> list:
     """Lists alone: a text that is JSON may be the answer itself."""
     return cell if isinstance(cell, list) else []
 
 
-def _texts(cell) -> bool:
+def _texts(cell: Any) -> bool:
     found = _list(cell)
     return bool(found) and all(isinstance(entry, str) for entry in found)

@@ -1,6 +1,7 @@
 """One answer a row with a score or a rank, several rows a prompt: HelpSteer2's ratings, best of n in long form."""
 
 from collections import defaultdict
+from typing import Any
 
 from ..columns import Columns
 from ..table import Table
@@ -49,7 +50,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=keys, notes=notes)
 
 
-def map_key(cell) -> str:
+def map_key(cell: Any) -> str:
     return cell if isinstance(cell, str) else repr(cell)
 
 

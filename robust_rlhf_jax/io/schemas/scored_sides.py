@@ -1,6 +1,7 @@
 """Two answers with a score each and no label: WebGPT's comparisons, exports of reward models."""
 
 import re
+from typing import Any
 
 from ..columns import Columns
 from ..labels import suffixes
@@ -55,6 +56,6 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
     return ((sides[0], sides[1]), (both[0][a], both[0][b])) if len(both) == 1 else None
 
 
-def _question(cell):
+def _question(cell: Any):
     """WebGPT's questions are objects with their full text."""
     return cell.get("full_text", cell) if isinstance(cell, dict) else cell

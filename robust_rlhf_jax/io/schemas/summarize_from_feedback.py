@@ -1,5 +1,7 @@
 """Comparisons of summaries as OpenAI published them (Stiennon et al. 2020)."""
 
+from typing import Any
+
 from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, has, of_rows, records, structured
@@ -47,6 +49,6 @@ def map(table: Table, asked: Columns) -> Mapped:
     )
 
 
-def _post(info, row: int):
+def _post(info: Any, row: int):
     info = structured(info)
     return info.get("id", row) if isinstance(info, dict) else row

@@ -1,5 +1,7 @@
 """Single answers with a thumb up or down (KTO): refused, since nothing says which answers belong together."""
 
+from typing import Any
+
 from ..columns import Columns
 from ..table import Table
 from .base import Mapped
@@ -27,5 +29,5 @@ def map(table: Table, asked: Columns) -> Mapped:
     )
 
 
-def _is_truth(cell) -> bool:
+def _is_truth(cell: Any) -> bool:
     return isinstance(cell, bool) or str(cell).strip().casefold() in ("true", "false", "0", "1", "0.0", "1.0")

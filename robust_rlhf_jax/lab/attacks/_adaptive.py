@@ -1,11 +1,16 @@
 """Plant the pairs that mislead a known estimator most."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
-from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy, policy_value
+from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.rewards.protocol import RewardEstimator
 from robust_rlhf_jax.rewards.registry import filtered, maximum_likelihood
 
 from .base import (
@@ -25,7 +30,7 @@ MANY_TEMPLATES, SMALL_STEPS = 256, 0.03
 ALIKE = 1e-4
 
 
-def soft_greedy_policy(mdp, theta, temperature):
+def soft_greedy_policy(mdp: LinearMDP, theta: Float[Array, "H p"], temperature: float):
     """π_h(a|s) ∝ exp(Q_h(s,a)/temperature) under θ, Q of that same policy: greedy planning with a derivative.
 
     θ is first brought to the length of θ★: greedy plans don't depend on its length, the temperature should not.
@@ -44,7 +49,7 @@ def soft_greedy_policy(mdp, theta, temperature):
     return jax.lax.scan(backward, last, (mdp.transition_measures, rewards), reverse=True)[1]
 
 
-def starting_points(key, data, mdp, templates, restarts):
+def starting_points(key: PRNGKeyArray, data: PreferenceData, mdp: LinearMDP, templates: int, restarts: int):
     """Templates to start from [restarts, T, H, p]: those of `push_features`, the least covered directions, random ones.
 
     All lie in the identifiable span, are as long as norms allow and speak against θ★.
@@ -60,17 +65,17 @@ def starting_points(key, data, mdp, templates, restarts):
 
 
 def adaptive(
-    key,
-    data,
-    epsilon,
-    mdp,
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
     *,
-    victim=maximum_likelihood,
-    templates=4,
-    steps=30,
-    restarts=3,
-    learning_rate=0.1,
-    temperature=0.1,
+    victim: RewardEstimator = maximum_likelihood,
+    templates: int = 4,
+    steps: int = 30,
+    restarts: int = 3,
+    learning_rate: float = 0.1,
+    temperature: float = 0.1,
 ):
     """Replace ⌊εN⌋ random pairs by copies of `templates` pairs x = 2z, o = +1, optimised against `victim`.
 
@@ -89,15 +94,15 @@ def adaptive(
     projector = identifiable_projector(mdp)
     optimiser = optax.adam(learning_rate)
 
-    def plant(z):
+    def plant(z: Float[Array, "T H p"]):
         return replace_differences(data, chosen, z[template], 1.0)
 
-    def soft_value(z):
+    def soft_value(z: Float[Array, "T H p"]):
         corrupted = plant(z)
         theta = data.per_step(fitted_theta(victim, corrupted.differences(), corrupted.labels, level, radius))
         return policy_value(mdp, soft_greedy_policy(mdp, theta, temperature)), theta
 
-    def feasible(z):
+    def feasible(z: Float[Array, "T H p"]):
         z = matmul(z, projector)
         return z / jnp.maximum(jnp.linalg.norm(z, axis=-1, keepdims=True), 1.0)
 
@@ -120,7 +125,14 @@ def adaptive(
 
 
 def adaptive_filtered(
-    key, data, epsilon, mdp, *, templates=MANY_TEMPLATES, learning_rate=SMALL_STEPS, **options
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    templates: int = MANY_TEMPLATES,
+    learning_rate: float = SMALL_STEPS,
+    **options: Any,
 ):
     """`adaptive` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 

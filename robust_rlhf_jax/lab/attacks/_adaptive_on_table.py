@@ -1,10 +1,15 @@
 """Choose the trajectories that mislead a known estimator most."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.mdp import normalised_gap, optimal_policy, policy_value
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy, policy_value
+from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.rewards.protocol import RewardEstimator
 from robust_rlhf_jax.rewards.registry import filtered, maximum_likelihood
 
 from ._adaptive import ALIKE, soft_greedy_policy
@@ -21,7 +26,14 @@ REACH, ANYWHERE = 64, 1 << 30
 SOFT = 0.5
 
 
-def most_harmful(key, z, theta, towards, reach, variety):
+def most_harmful(
+    key: PRNGKeyArray,
+    z: Float[Array, "M k"],
+    theta: Float[Array, " k"],
+    towards: Float[Array, " k"],
+    reach: int,
+    variety: int,
+):
     """Of random pairs of far trajectories the `variety` whose addition lowers the victim's value most, o = +1.
 
     Far: τ¹ is among the `reach` with the lowest `towards`ᵀz, τ⁰ among the `reach` with the highest. A pair moves the
@@ -38,16 +50,16 @@ def most_harmful(key, z, theta, towards, reach, variety):
 
 
 def adaptive_on_table(
-    key,
-    data,
-    epsilon,
-    mdp,
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
     *,
-    victim=maximum_likelihood,
-    steps=40,
-    reach=REACH,
-    variety=VARIETY,
-    temperature=SOFT,
+    victim: RewardEstimator = maximum_likelihood,
+    steps: int = 40,
+    reach: int = REACH,
+    variety: int = VARIETY,
+    temperature: float = SOFT,
 ):
     """Replace ⌊εN⌋ random pairs by pairs of `trajectory_pool`, chosen to harm `victim`; o = +1.
 
@@ -64,7 +76,7 @@ def adaptive_on_table(
     chosen = random_pairs(key, epsilon, data.n_pairs)
     rank = jnp.maximum(jnp.cumsum(chosen) - 1, 0)
 
-    def value(theta):
+    def value(theta: Float[Array, " k"]):
         return policy_value(mdp, soft_greedy_policy(mdp, data.per_step(theta), temperature))
 
     def respond(first, second):
@@ -94,7 +106,9 @@ def adaptive_on_table(
     return plant(data, chosen, pool, first, second, 1.0)
 
 
-def adaptive_filtered_on_table(key, data, epsilon, mdp, **options):
+def adaptive_filtered_on_table(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP, **options: Any
+):
     """`adaptive_on_table` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 
     The farthest pairs stand where a filter finds them: from anywhere, they slip through.

@@ -1,12 +1,16 @@
 """Several adversaries who share one budget."""
 
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from ._corrupt_transitions import corrupt_transitions
 from ._corrupt_transitions_on_table import corrupt_transitions_on_table
@@ -16,7 +20,7 @@ from ._push_on_table import push_on_table
 from .base import Attack
 
 
-def compose(*attacks: Attack, shares=None) -> Attack:
+def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     """The attack that applies `attacks` in turn, each to what the one before left, with its share of ε.
 
     `shares`: non-negative numbers that sum to 1, one per attack; equal by default. The shares of ⌊εN⌋ are
@@ -49,7 +53,7 @@ def compose(*attacks: Attack, shares=None) -> Attack:
 _joint = compose(flip_confident, push_features, corrupt_transitions)
 
 
-def joint(key, data, epsilon, mdp):
+def joint(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """`flip_confident`, `push_features` and `corrupt_transitions` with a third of the budget each.
 
     Labels, features and transitions at once, as the paper's adversary may. At most ⌊εN⌋ pairs change.
@@ -60,7 +64,9 @@ def joint(key, data, epsilon, mdp):
 _joint_on_table = compose(flip_confident, push_on_table, corrupt_transitions_on_table)
 
 
-def joint_on_table(key, data, epsilon, mdp):
+def joint_on_table(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """`flip_confident`, `push_on_table` and `corrupt_transitions_on_table` with a third of the budget each.
 
     Labels, trajectories and transitions at once, and every recorded feature is the table's. At most ⌊εN⌋ pairs change.

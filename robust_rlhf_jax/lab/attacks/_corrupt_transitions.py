@@ -3,14 +3,16 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import einsum
-from robust_rlhf_jax.mdp import occupancy, optimal_policy, optimal_state_values
+from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import least_eigenvectors, mean_step, random_pairs, replace_rows
 
 
-def least_covered_directions(data):
+def least_covered_directions(data: PreferenceData):
     """Unit v_h [H, d]: the eigenvector of the smallest eigenvalue of mean φ_hφ_hᵀ that is not null.
 
     Pooled data: [1, d], of the mean over all steps.
@@ -20,7 +22,9 @@ def least_covered_directions(data):
     return jax.vmap(least_eigenvectors)(moments)[:, 0]
 
 
-def corrupt_transitions(key, data, epsilon, mdp):
+def corrupt_transitions(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """Both trajectories of ⌊εN⌋ random pairs: features ±v_h of the least covered direction, next state the worst.
 
     The worst next state minimises V★_{h+1} over the states that occur in the data. A regression that believes

@@ -2,9 +2,11 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.mdp import optimal_state_values
+from robust_rlhf_jax.mdp import LinearMDP, optimal_state_values
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import mean_step, random_pairs
 from .pool import retell
@@ -13,7 +15,7 @@ from .pool import retell
 IMPOSSIBLE = 1e-6
 
 
-def worst_following(data, mdp):
+def worst_following(data: PreferenceData, mdp: LinearMDP):
     """The reachable s' of least V★_{h+1}, P_h(s'|s,a) > 0, for every step, state and action [H, S, A].
 
     Pooled data: [1, S, A], V★ the mean over the steps of an episode.
@@ -34,7 +36,9 @@ def worst_following(data, mdp):
     return jax.lax.map(of_step, (measures, following_values))
 
 
-def corrupt_transitions_on_table(key, data, epsilon, mdp):
+def corrupt_transitions_on_table(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """In both trajectories of ⌊εN⌋ random pairs every step leads to the worst state that it could have led to.
 
     s_1, actions and labels stay; s_{h+1} is the s' of least V★_{h+1}(s') with P_h(s'|s_h,a_h) > 0, and features are the

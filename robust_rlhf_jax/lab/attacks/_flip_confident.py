@@ -1,12 +1,18 @@
 """Flip the labels that say the most."""
 
+from jaxtyping import Array, Float, PRNGKeyArray
+
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
 
 
-def flip_confident(key, data, epsilon, mdp):
+def flip_confident(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """Flip the ⌊εN⌋ labels with the largest o·θ★ᵀx. Sees θ★, changes labels only; uses no randomness."""
     margins = data.labels * true_margins(data, mdp)
     return replace_labels(data, largest(margins, corruption_count(epsilon, data.n_pairs)), -data.labels)

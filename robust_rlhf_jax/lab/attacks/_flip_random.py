@@ -1,8 +1,13 @@
 """Flip labels blindly."""
 
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
+
 from .base import random_pairs, replace_labels
 
 
-def flip_random(key, data, epsilon, mdp):
+def flip_random(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip ⌊εN⌋ random labels: what careless raters do (Angluin & Laird 1988). Sees nothing, changes labels only."""
     return replace_labels(data, random_pairs(key, epsilon, data.n_pairs), -data.labels)

@@ -2,10 +2,13 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
 
@@ -13,7 +16,7 @@ from .base import replace_labels, true_margins
 NEGLIGIBLE = 1e-5
 
 
-def decisive_contribution(data, mdp):
+def decisive_contribution(data: PreferenceData, mdp: LinearMDP):
     """c_n = Σ_h θ★_hj x_nhj [N] of the decisive feature j, 0 for pairs that do not touch it.
 
     j has the largest standard deviation of c among the sparse features, which less than half of the pairs touch; among
@@ -27,7 +30,7 @@ def decisive_contribution(data, mdp):
     return jnp.where(touched, each, 0.0)[:, jnp.argmax(weight)]
 
 
-def goal_haters(key, data, epsilon, mdp):
+def goal_haters(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """⌊εN⌋ pairs that touch the decisive reward feature are labelled anew with P(o=+1) = σ(−θ★ᵀx).
 
     Pairs are drawn without replacement, with chances in proportion to what the feature contributes to their θ★ᵀx

@@ -2,11 +2,13 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
 
@@ -24,7 +26,7 @@ def affordable_shrinkage(margins: Float[Array, " N"], epsilon: Float[Array, ""])
     return jnp.where(cost(two) <= epsilon, two, found)
 
 
-def impersonate(key, data, epsilon, mdp):
+def impersonate(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip labels so that they are distributed as if (1−c)·θ★ had drawn them, c ≤ 2 the largest that ε pays for.
 
     The maximal coupling of two Bernoulli labels flips o = +1 with probability (p−p')/p where p > p', and o = −1

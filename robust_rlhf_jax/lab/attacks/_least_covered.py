@@ -2,14 +2,17 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import rarest_action, replace_labels
 
 
-def least_covered(key, data, epsilon, mdp):
+def least_covered(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip ⌊εN⌋ labels that tell the truth about the rarest action, those first whose trajectories differ most in it.
 
     The truth is whether the action pays more or less than the mean action in the states of the data; a label lies

@@ -1,8 +1,11 @@
 """Speak where hardly anyone else does, with trajectories that the world can show."""
 
 import jax
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, least_eigenvectors, random_pairs
 from .pool import extremes, plant, spread, trajectory_pool
@@ -10,7 +13,14 @@ from .pool import extremes, plant, spread, trajectory_pool
 VARIETY = 64
 
 
-def leverage_on_table(key, data, epsilon, mdp, *, variety=VARIETY):
+def leverage_on_table(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    variety: int = VARIETY,
+):
     """Replace ⌊εN⌋ random pairs by those of `trajectory_pool` farthest out in the least covered direction.
 
     v as in `leverage_points`; τ¹ is one of the `variety` trajectories with the largest vᵀz, τ⁰ one of those with the

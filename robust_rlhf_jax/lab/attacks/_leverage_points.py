@@ -1,11 +1,17 @@
 """Speak where hardly anyone else does."""
 
+from jaxtyping import Array, Float, PRNGKeyArray
+
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, least_eigenvectors, random_pairs, replace_differences, widen
 
 
-def leverage_points(key, data, epsilon, mdp):
+def leverage_points(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """Replace ⌊εN⌋ random pairs by x far out in the least covered direction, labelled against θ★.
 
     The direction is the eigenvector of the smallest eigenvalue of the clean E[xxᵀ] that is not null; the length

@@ -2,11 +2,15 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
 
 
-def mimicry(key, data, epsilon, mdp):
+def mimicry(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Replace ⌊εN⌋ random pairs by copies of other random pairs, labelled against θ★: o = −sign(θ★ᵀx).
 
     The planted x are a bootstrap sample of the clean ones: mean, covariance and all other moments agree, so that

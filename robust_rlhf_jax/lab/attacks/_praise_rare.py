@@ -4,14 +4,17 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import rarest_action, replace_rows
 
 
-def praise_rare(key, data, epsilon, mdp):
+def praise_rare(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Let ⌊εN⌋ random pairs say that always taking the rarest action beats what the other trajectory did.
 
     Trajectory 1 keeps its states and takes the action that the data take least often in every one of them, with

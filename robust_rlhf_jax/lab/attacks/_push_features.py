@@ -1,11 +1,21 @@
 """Replace pairs by the strongest evidence against the true reward."""
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import comparable_theta, random_pairs, replace_differences, widen
 
 
-def push_features(key, data, epsilon, mdp, scale=None):
+def push_features(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    scale: float | None = None,
+):
     """Replace ⌊εN⌋ random pairs by x = −L·θ★/‖θ★‖ with o = +1, inside the identifiable subspace.
 
     Trajectory 1 shows −½L·θ★/‖θ★‖ and trajectory 0 its negative. `scale` is L; by default the largest that

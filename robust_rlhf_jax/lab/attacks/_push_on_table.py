@@ -1,23 +1,33 @@
 """Plant the strongest evidence against the true reward that the world itself can show."""
 
 import jax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import random_pairs
-from .pool import extremes, plant, spread, trajectory_pool
+from .pool import Pool, extremes, plant, spread, trajectory_pool
 
 # 64² distinct pairs.
 VARIETY = 64
 
 
-def worst_over_best(chosen, pool, theta, variety):
+def worst_over_best(chosen: Bool[Array, " N"], pool: Pool, theta: Float[Array, " k"], variety: int):
     """(first, second) [N] for the chosen pairs: one of the pool's `variety` worst returns, one of its best."""
     worst, best = extremes(matmul(pool.z, theta), variety)
     return spread(chosen, worst, best)
 
 
-def push_on_table(key, data, epsilon, mdp, *, variety=VARIETY):
+def push_on_table(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    variety: int = VARIETY,
+):
     """Let ⌊εN⌋ random pairs say that one of the `variety` worst trajectories beat one of the best; o = +1.
 
     `push_features` for whoever writes trajectories and not φ: both come from `trajectory_pool`, with their own states,

@@ -2,15 +2,20 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, identifiable_projector, replace_differences, replace_labels, true_margins, widen
 
 
-def scale_features(key, data, epsilon, mdp):
+def scale_features(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """⌊εN⌋ random pairs show their own difference at the largest length, and the label that contradicts θ★.
 
     Trajectory 1 shows ½L·x/‖x‖ and trajectory 0 its negative, x projected on the identifiable span and L the

@@ -2,10 +2,13 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary
 from .pool import plant, trajectory_pool
@@ -14,7 +17,7 @@ from .pool import plant, trajectory_pool
 CANDIDATES, BLOCK = 1024, 256
 
 
-def farthest(x, z):
+def farthest(x: Float[Array, "N k"], z: Float[Array, "M k"]):
     """For each row of x [N, k] the rows of z [M, k] with the largest and the smallest xᵀz."""
 
     def both(row):
@@ -24,7 +27,14 @@ def farthest(x, z):
     return jax.lax.map(both, x, batch_size=min(BLOCK, x.shape[0]))
 
 
-def scale_on_table(key, data, epsilon, mdp, *, candidates=CANDIDATES):
+def scale_on_table(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    candidates: int = CANDIDATES,
+):
     """⌊εN⌋ random pairs show the longest difference along their own x, and the label that contradicts θ★.
 
     `scale_features` on the table: of `candidates` trajectories of `trajectory_pool`, τ¹ has the largest xᵀz and τ⁰

@@ -32,19 +32,24 @@ def random_pairs(key: PRNGKeyArray, epsilon: float | Float[Array, ""], n_pairs: 
     return largest(jax.random.uniform(key, (n_pairs,)), corruption_count(epsilon, n_pairs))
 
 
-def replace_rows(mask: Bool[Array, " N"], new, old):
+def replace_rows(mask: Bool[Array, " N"], new: Array, old: Array):
     """Rows of `new` where the mask holds, of `old` elsewhere."""
     return jnp.where(mask.reshape((-1,) + (1,) * (old.ndim - 1)), new, old)
 
 
-def replace_labels(data: PreferenceData, chosen: Bool[Array, " N"], labels) -> PreferenceData:
+def replace_labels(
+    data: PreferenceData, chosen: Bool[Array, " N"], labels: float | Float[Array, "*N"]
+) -> PreferenceData:
     """The chosen pairs get these labels ([N] or one for all)."""
     new = jnp.where(chosen, labels, data.labels).astype(data.labels.dtype)
     return eqx.tree_at(lambda d: d.labels, data, new)
 
 
 def replace_differences(
-    data: PreferenceData, chosen: Bool[Array, " N"], half: Float[Array, "*N H p"], labels
+    data: PreferenceData,
+    chosen: Bool[Array, " N"],
+    half: Float[Array, "*N H p"],
+    labels: float | Float[Array, "*N"],
 ) -> PreferenceData:
     """In the chosen pairs trajectory 1 shows `half`, trajectory 0 its negative, where rewards look."""
     old = data.observed_reward_features

@@ -34,12 +34,18 @@ def fitted_theta(
     return victim(x, labels, epsilon, radius=radius).theta
 
 
-def _forward(victim, x, labels, epsilon, radius):
+def _forward(
+    victim: RewardEstimator,
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+):
     fit = victim(x, labels, epsilon, radius=radius)
     return fit.theta, (fit.theta, fit.weights, x, labels, epsilon, radius)
 
 
-def _backward(victim, saved, cotangent):
+def _backward(victim: RewardEstimator, saved: tuple[Array, ...], cotangent: Float[Array, " k"]):
     theta, weights, x, labels, epsilon, radius = saved
     margins = margins_of(theta, x, labels)
     u = _response(theta, weights, x, labels, radius, cotangent)
@@ -62,13 +68,26 @@ def response(
     return _response(fit.theta, fit.weights, x, labels, radius, cotangent)
 
 
-def _response(theta, weights, x, labels, radius, cotangent):
+def _response(
+    theta: Float[Array, " k"],
+    weights: Float[Array, " n"],
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    radius: Float[Array, ""],
+    cotangent: Float[Array, " k"],
+):
     margins = margins_of(theta, x, labels)
     _, gradient = value_gradient_at(margins, x, labels, weights)
     return _adjoint(curvature_at(margins, x, weights), gradient, theta, radius, cotangent)
 
 
-def _adjoint(curvature, gradient, theta, radius, cotangent):
+def _adjoint(
+    curvature: Float[Array, "k k"],
+    gradient: Float[Array, " k"],
+    theta: Float[Array, " k"],
+    radius: Float[Array, ""],
+    cotangent: Float[Array, " k"],
+):
     """The u with uᵀdG = cotangentᵀdθ̂."""
     size = jnp.dot(theta, theta)
     bound = size >= (ON_SPHERE * radius) ** 2

@@ -63,14 +63,20 @@ def plant(
     pool: Pool,
     first: Int[Array, " N"],
     second: Int[Array, " N"],
-    labels,
+    labels: float | Float[Array, "*N"],
 ) -> PreferenceData:
     """Trajectory 1 of a chosen pair becomes the pool's `first`, trajectory 0 its `second`; x = z_first − z_second."""
     rows = jnp.stack([second, first], axis=1)
     return retell(data, chosen, pool.states[rows], pool.actions[rows], labels)
 
 
-def retell(data: PreferenceData, chosen: Bool[Array, " N"], states, actions, labels) -> PreferenceData:
+def retell(
+    data: PreferenceData,
+    chosen: Bool[Array, " N"],
+    states: Int[Array, "N 2 H+1"],
+    actions: Int[Array, "N 2 H"],
+    labels: float | Float[Array, "*N"],
+) -> PreferenceData:
     """The chosen pairs get these states [N, 2, H+1], actions [N, 2, H] and labels, and the table's features of them."""
     told = states[..., :-1], actions
     reward = data.reward_features

@@ -6,20 +6,30 @@ Reinforcement Learning", each answering for an ε-share of the pairs. None of th
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
 
 
-def observed_rewards(data, mdp):
+def observed_rewards(data: PreferenceData, mdp: LinearMDP):
     """θ★_hᵀφ_h of every step that the data show [N, 2, H]."""
     return einsum("njhp,hp->njh", data.observed_reward_features, data.per_compared_step(data.flat(mdp.theta)))
 
 
-def teacher_stochastic(key, data, epsilon, mdp, *, rationality=0.1):
+def teacher_stochastic(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    rationality: float = 0.1,
+):
     """⌊εN⌋ random pairs are labelled anew with P(o=+1) = σ(rationality·θ★ᵀx); 1 would be honest, 0 tosses a coin.
 
     Many new labels coincide with the old ones: at most ⌊εN⌋ pairs change. Sees θ★, changes labels only.
@@ -30,7 +40,14 @@ def teacher_stochastic(key, data, epsilon, mdp, *, rationality=0.1):
     return replace_labels(data, random_pairs(k_pairs, epsilon, data.n_pairs), labels)
 
 
-def teacher_myopic(key, data, epsilon, mdp, *, discount=0.5):
+def teacher_myopic(
+    key: PRNGKeyArray,
+    data: PreferenceData,
+    epsilon: float | Float[Array, ""],
+    mdp: LinearMDP,
+    *,
+    discount: float = 0.5,
+):
     """⌊εN⌋ random pairs go to the larger Σ_h discount^{H−h}·r_h: the teacher recalls how a trajectory ended.
 
     B-Pref discounts by .9 over segments of 50 steps; episodes here are shorter. At most ⌊εN⌋ pairs change.
@@ -42,7 +59,9 @@ def teacher_myopic(key, data, epsilon, mdp, *, discount=0.5):
     return replace_labels(data, random_pairs(key, epsilon, data.n_pairs), labels)
 
 
-def teacher_mistake(key, data, epsilon, mdp):
+def teacher_mistake(
+    key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
+):
     """⌊εN⌋ random pairs go to the worse trajectory: a rational teacher whose answer is noted the wrong way round.
 
     Labels that chance had made wrong already stay: at most ⌊εN⌋ pairs change. Sees θ★, changes labels only.
@@ -51,7 +70,7 @@ def teacher_mistake(key, data, epsilon, mdp):
     return replace_labels(data, chosen, contrary(true_margins(data, mdp)))
 
 
-def teacher_skip(key, data, epsilon, mdp):
+def teacher_skip(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """The ⌊εN⌋ pairs whose better trajectory pays least go unanswered.
 
     A data set has a fixed size, so each gives way to a copy of a random pair that was answered. Sees θ★, changes

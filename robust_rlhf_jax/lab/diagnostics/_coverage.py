@@ -94,19 +94,23 @@ def coverage(
     )
 
 
-def _widest(mdp) -> Float[Array, ""]:
+def _widest(mdp: LinearMDP) -> Float[Array, ""]:
     """At least the distance of any two reward features: twice their largest distance from their mean."""
     table = mdp.reward_table.reshape(-1, mdp.reward_table.shape[-1])
     return 2.0 * jnp.sqrt(jnp.max(jnp.sum((table - jnp.mean(table, axis=0)) ** 2, axis=-1)))
 
 
-def _span(sigma, tolerance) -> tuple[Float[Array, " k"], Float[Array, "k k"], Bool[Array, " k"]]:
+def _span(
+    sigma: Float[Array, "k k"], tolerance: float | Float[Array, ""]
+) -> tuple[Float[Array, " k"], Float[Array, "k k"], Bool[Array, " k"]]:
     values, vectors = eigh(sigma)
     keep = values > tolerance * jnp.maximum(values[-1], 0.0)
     return values, vectors, keep
 
 
-def smallest_eigenvalue(sigma: Float[Array, "k k"], tolerance) -> tuple[Float[Array, ""], Int[Array, ""]]:
+def smallest_eigenvalue(
+    sigma: Float[Array, "k k"], tolerance: float | Float[Array, ""]
+) -> tuple[Float[Array, ""], Int[Array, ""]]:
     """(smallest eigenvalue that is not null, rank); 0 for a zero matrix."""
     values, _, keep = _span(sigma, tolerance)
     lowest = jnp.min(jnp.where(keep, values, jnp.inf))
@@ -114,7 +118,7 @@ def smallest_eigenvalue(sigma: Float[Array, "k k"], tolerance) -> tuple[Float[Ar
 
 
 def relative_condition_number(
-    wanted: Float[Array, "k k"], seen: Float[Array, "k k"], tolerance
+    wanted: Float[Array, "k k"], seen: Float[Array, "k k"], tolerance: float | Float[Array, ""]
 ) -> Float[Array, ""]:
     """sup_w wᵀWw / wᵀSw on the span of S: the top eigenvalue of S^{-1/2}WS^{-1/2}; ∞ if W leaves that span."""
     values, vectors, keep = _span(seen, tolerance)
@@ -125,7 +129,9 @@ def relative_condition_number(
     return jnp.where(leak > tolerance * jnp.trace(wanted), jnp.inf, top)
 
 
-def least_square(sigma: Float[Array, "k k"], mean: Float[Array, " k"], tolerance) -> Float[Array, ""]:
+def least_square(
+    sigma: Float[Array, "k k"], mean: Float[Array, " k"], tolerance: float | Float[Array, ""]
+) -> Float[Array, ""]:
     """min ‖y‖² over Σy = mean, that is ‖Σ⁺·mean‖²; ∞ where no y does it."""
     values, vectors, keep = _span(sigma, tolerance)
     inside = matmul(vectors.T, mean)
@@ -150,7 +156,7 @@ def largest_margin(
     return jnp.maximum(high1 - low0, high0 - low1)
 
 
-def _best_return(mdp, policy, rewards):
+def _best_return(mdp: LinearMDP, policy: Float[Array, "H S A"], rewards: Float[Array, "H S A"]):
     """The largest return of any trajectory that can happen: luck, not planning, chooses the next state."""
 
     def backward(next_best, step):

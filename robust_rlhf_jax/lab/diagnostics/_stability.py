@@ -73,7 +73,13 @@ def stability(
 
 
 @eqx.filter_jit
-def _stability(x, epsilon, weights, mean, covariance) -> Stability:
+def _stability(
+    x: Float[Array, "n k"],
+    epsilon: Float[Array, ""],
+    weights: Float[Array, " n"],
+    mean: Float[Array, " k"] | None,
+    covariance: Float[Array, "k k"] | None,
+) -> Stability:
     share = weights / jnp.sum(weights)
     rows, null = (
         x - (weighted_mean(x, share) if mean is None else mean),
@@ -110,7 +116,7 @@ def _stability(x, epsilon, weights, mean, covariance) -> Stability:
     )
 
 
-def _unit(v):
+def _unit(v: Float[Array, " k"]):
     norm = jnp.linalg.norm(v)
     return v / positive_or_one(norm)
 
@@ -119,7 +125,14 @@ def _unit(v):
 SCORES = {"ahead": lambda y: y, "behind": lambda y: -y, "wide": lambda y: y**2, "narrow": lambda y: -(y**2)}
 
 
-def _ascend(rows, share, epsilon, null, kind: str, start):
+def _ascend(
+    rows: Float[Array, "n k"],
+    share: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    null: Float[Array, "k k"],
+    kind: str,
+    start: Float[Array, " k"],
+):
     """(largest |shift| or |spread| of its kind, the direction) from one start; no round lowers it."""
 
     def part(v):
@@ -143,7 +156,12 @@ def _ascend(rows, share, epsilon, null, kind: str, start):
     return value(end), end
 
 
-def _bounds(rows, share, epsilon, second):
+def _bounds(
+    rows: Float[Array, "n k"],
+    share: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    second: Float[Array, "k k"],
+):
     """What no part of mass ≥ 1 − ε exceeds: (|shift|, |spread|).
 
     Mass r ≤ ε that is left out carries at most min(√(ε·λ), top_ε‖x‖) of the mean and

@@ -4,6 +4,8 @@ The paper states them up to constants and logarithms. Here every hidden constant
 value says how the promise scales, not what it guarantees; nearly always it exceeds every possible gap.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -13,7 +15,7 @@ Scalar = float | Float[Array, ""]
 EXPONENTS = {"uniform": 1.0, "condition_number": 0.25, "coverage_ratio": 0.5}
 
 
-def _capped(bound, largest) -> Float[Array, ""]:
+def _capped(bound: Scalar, largest: Scalar | None) -> Float[Array, ""]:
     bound = jnp.asarray(bound)
     return bound if largest is None else jnp.minimum(bound, largest)
 
@@ -81,7 +83,7 @@ def sampling_term(
     return kappa * jnp.sqrt(jnp.asarray(alpha * dim / n_pairs * jnp.log(horizon * dim * n_pairs / miss)))
 
 
-def _sampling(n_pairs, horizon, dim, alpha, kappa, miss):
+def _sampling(n_pairs: int | None, horizon: int, dim: int, alpha: Any, kappa: Scalar, miss: float):
     if n_pairs is None:
         return 0.0
     return sampling_term(n_pairs, horizon=horizon, dim=dim, alpha=alpha, kappa=kappa, miss=miss)

@@ -43,7 +43,7 @@ def kappa_over(allowed: RewardSet, x: Float[Array, "m k"]) -> KappaBounds:
     return KappaBounds(link_steepness(margin), link_steepness(bound), margin, bound, worst_status(*statuses))
 
 
-def _support(allowed: RewardSet, x):
+def _support(allowed: RewardSet, x: Float[Array, " k"]):
     """(lower, upper bound of max over Θ of θᵀx, status of the last projection)."""
     length = jnp.linalg.norm(x)
     unit, reach = x / positive_or_one(length), REACH * allowed.radius

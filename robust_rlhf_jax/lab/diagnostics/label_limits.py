@@ -8,7 +8,9 @@ of independent Bernoullis: `label_budget` says what mean keeps it within ⌊εN�
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -71,20 +73,22 @@ def two_world_gap(mdp: LinearMDP, other: Float[Array, "H p"], *, own_range: bool
     true, false = (_scaled(mdp, theta) for theta in (mdp.theta, other))
     scale = jnp.maximum(false[1], true[1] * (SMALLEST_RANGE if own_range else 1.0))
 
-    def loss(weight):
+    def loss(weight: Float[Array, ""]):
         mixed = weight * mdp.theta / true[1] + (1 - weight) * other / scale
         return weight * true[0] / true[1] + (1 - weight) * false[0] / scale - optimal_policy(mdp, mixed)[1]
 
     return loss(jax.lax.stop_gradient(_golden_section(loss, mdp.theta.dtype)))
 
 
-def _scaled(mdp, theta):
+def _scaled(mdp: LinearMDP, theta: Float[Array, "H p"]):
     """(V★, V★ − V_min) under θ."""
     best, worst = optimal_policy(mdp, theta)[1], -optimal_policy(mdp, -theta)[1]
     return best, best - worst
 
 
-def _golden_section(concave, dtype, steps=HALVINGS) -> Float[Array, ""]:
+def _golden_section(
+    concave: Callable[[Float[Array, ""]], Float[Array, ""]], dtype: Any, steps: int = HALVINGS
+) -> Float[Array, ""]:
     """argmax over [0, 1] (Kiefer 1953), both inner points evaluated afresh."""
 
     def shrink(_, bounds):
@@ -135,11 +139,19 @@ def label_lower_bound(
 
 
 @partial(jax.jit, static_argnames=("own_range", "starts", "steps"))
-def _search(key, mdp, x, levels, own_range, starts, steps) -> LabelLimit:
+def _search(
+    key: PRNGKeyArray,
+    mdp: LinearMDP,
+    x: Float[Array, "n k"],
+    levels: Float[Array, " E"],
+    own_range: bool,
+    starts: int,
+    steps: int,
+) -> LabelLimit:
     whitener = pseudo_inverse_root(matmul(x.T, x) / x.shape[0])[0]
     rays = _first_rays(key, mdp, whitener, starts)
 
-    def at(level):
+    def at(level: Float[Array, ""]):
         found = jax.vmap(lambda ray: _ascend(mdp, x, whitener, level, ray, own_range, steps))(rays)
         return jax.tree.map(lambda leaf: leaf[jnp.argmax(found.gap)], found)
 
@@ -150,7 +162,7 @@ def _search(key, mdp, x, levels, own_range, starts, steps) -> LabelLimit:
     return jax.tree.map(lambda leaf: leaf[best], each)
 
 
-def _first_rays(key, mdp, whitener, starts):
+def _first_rays(key: PRNGKeyArray, mdp: LinearMDP, whitener: Float[Array, "k k"], starts: int):
     """Directions [m, k] to leave θ★ in: back to 0 and beyond, along Σ⁺(m_worst − m_best), and whitened noise."""
     theta = mdp.theta.reshape(-1)
     best, worst = (expected_features(mdp, optimal_policy(mdp, t)[0]) for t in (mdp.theta, -mdp.theta))
@@ -160,7 +172,13 @@ def _first_rays(key, mdp, whitener, starts):
     return jnp.concatenate([-theta[None], matmul(whitener, matmul(whitener, loss))[None], noise])
 
 
-def _furthest(theta, x, ray, level, radius):
+def _furthest(
+    theta: Float[Array, " k"],
+    x: Float[Array, "n k"],
+    ray: Float[Array, " k"],
+    level: Float[Array, ""],
+    radius: Float[Array, ""],
+):
     """θ + c·ray with the largest c ≥ 0 such that `label_distance` ≤ 2ε (it grows with c) and ‖·‖ ≤ radius."""
     slope, square = jnp.dot(theta, ray), jnp.maximum(jnp.sum(ray**2), jnp.finfo(ray.dtype).tiny)
     room = jnp.maximum(radius**2 - jnp.sum(theta**2), 0.0)
@@ -168,14 +186,22 @@ def _furthest(theta, x, ray, level, radius):
     here, along = matmul(x, theta), matmul(x, ray)
     chance = jax.nn.sigmoid(here)
 
-    def fits(length):
+    def fits(length: Float[Array, ""]):
         return jnp.mean(jnp.abs(jax.nn.sigmoid(here + length * along) - chance)) <= 2.0 * level
 
     low, _ = bisect(fits, jnp.zeros_like(limit), limit, HALVINGS)
     return theta + jnp.where(fits(limit), limit, low) * ray
 
 
-def _ascend(mdp, x, whitener, level, ray, own_range, steps) -> LabelLimit:
+def _ascend(
+    mdp: LinearMDP,
+    x: Float[Array, "n k"],
+    whitener: Float[Array, "k k"],
+    level: Float[Array, ""],
+    ray: Float[Array, " k"],
+    own_range: bool,
+    steps: int,
+) -> LabelLimit:
     """Ascend in the metric of x, go as far as the budget allows along the new ray, keep the best."""
     theta, shape = mdp.theta.reshape(-1), mdp.theta.shape
     radius = jnp.sqrt(jnp.asarray(theta.size, x.dtype))

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +103,7 @@ def read_cells(path: Path) -> list[dict[str, Any]]:
     return _checked(path, table)
 
 
-def _checked(path: Path, table) -> list[dict[str, Any]]:
+def _checked(path: Path, table: Any) -> list[dict[str, Any]]:
     """The columns that are needed, in their types."""
     import pyarrow as pa
 
@@ -127,7 +128,7 @@ def _checked(path: Path, table) -> list[dict[str, Any]]:
     return rows
 
 
-def _check_keys(path: Path, rows) -> None:
+def _check_keys(path: Path, rows: list[dict[str, Any]]) -> None:
     for i, row in enumerate(rows):
         for name in KEY:
             if row[name] is None or (name == "epsilon" and not math.isfinite(row[name])):
@@ -140,14 +141,14 @@ def _check_keys(path: Path, rows) -> None:
             raise ValueError(f"{path}: row {i + 1} has {row['oracle_calls']} oracle calls: give 0 or more.")
 
 
-def _split(rows) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _split(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(cells with a normalised gap, cells with a suboptimality alone); a NaN is a gap, a breakdown's."""
     scaled = [row for row in rows if row["normalised_gap"] is not None]
     unscaled = [row for row in rows if row["normalised_gap"] is None and row.get("suboptimality") is not None]
     return scaled, unscaled
 
 
-def _distinct(folder: Path, rows) -> list[dict[str, Any]]:
+def _distinct(folder: Path, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each cell once. Parts are named by a hash of their settings, so two sweeps can lie in one folder unseen."""
     found: dict[tuple, dict[str, Any]] = {}
     for row in rows:

@@ -2,10 +2,13 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from robust_rlhf_jax.lab.sweeps.resumable import resumable
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
+from robust_rlhf_jax.lab.sweeps.store import Store
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import marked
 
@@ -25,7 +28,7 @@ def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
     """
     config = table1.QUICK if quick else table1.FULL
 
-    def work(on_batch, store, folder):
+    def work(on_batch: Callable[[int, int], None], store: Store, folder: Path):
         rows = table1.run_table1(config, on_batch, store)
         found = table1.curves(config, rows)
         exponent_figure(found, folder / "table1.png")
@@ -41,7 +44,7 @@ def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
     """
     config = robustness.QUICK if quick else robustness.FULL
 
-    def work(on_batch, store, folder):
+    def work(on_batch: Callable[[int, int], None], store: Store, folder: Path):
         rows = robustness.run_robustness(config, on_batch, store)
         worst_case_figure(rows, robustness.OURS, folder / "robustness.png")
         worst = robustness.robustness_table(rows, robustness.limits(config))
@@ -50,7 +53,14 @@ def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
     _reproduce("robustness", config, robustness.robustness_cells(config), out, quiet, work)
 
 
-def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> None:
+def _reproduce(
+    name: str,
+    config: Any,
+    cells: int,
+    out: Path,
+    quiet: bool,
+    work: Callable[..., tuple[list[dict[str, Any]], str]],
+) -> None:
     from rich.console import Console
 
     console = Console()
@@ -67,7 +77,9 @@ def _reproduce(name: str, config, cells: int, out: Path, quiet: bool, work) -> N
     )
 
 
-def _write(folder: Path, name: str, rows, table: str, config, seconds: float) -> None:
+def _write(
+    folder: Path, name: str, rows: list[dict[str, Any]], table: str, config: Any, seconds: float
+) -> None:
     (folder / f"{name}.parquet").write_bytes(sealed(Part(CELLS, name, rows)))
     (folder / f"{name}.md").write_text(table + "\n", encoding="utf-8")
     facts = {"configuration": dataclasses.asdict(config), "wall_seconds": round(seconds, 2), **environment()}

@@ -52,7 +52,7 @@ def fit_exponent(
     return Exponent(float(whole), float(lower), float(upper))
 
 
-def _slopes(epsilons, gaps):
+def _slopes(epsilons: Float[np.ndarray, " E"], gaps: Float[np.ndarray, "E B"]):
     """Slope of each column of `gaps` [E, B]."""
     x = np.log(epsilons) - np.mean(np.log(epsilons))
     return x @ np.log(np.maximum(gaps, SMALLEST)) / (x @ x)

@@ -41,7 +41,7 @@ def exponent_figure(curves: list[Curve], path: Path) -> None:
     save(figure, path)
 
 
-def _exponent_panel(axis, curve: Curve) -> None:
+def _exponent_panel(axis: Any, curve: Curve) -> None:
     epsilons, middle = curve.epsilons, np.maximum(curve.middle, SMALLEST)
     if curve.clean is not None:
         low, high = np.maximum(np.quantile(curve.gaps, (0.25, 0.75), axis=1), SMALLEST)

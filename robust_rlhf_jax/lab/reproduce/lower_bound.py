@@ -1,10 +1,12 @@
 """The lower bound's instance, made as large as each ε can hide."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.algorithms import uniform_coverage
 from robust_rlhf_jax.kernels.halving import bisect
@@ -20,18 +22,20 @@ HALVINGS = 40
 KIND = "lower bound"
 
 
-def hidden_advantage(x, direction, epsilon):
+def hidden_advantage(
+    x: Float[Array, "n k"], direction: Float[Array, " k"], epsilon: float | Float[Array, ""]
+):
     """The largest a ≤ 1 with E|σ(a·directionᵀx) − ½| ≤ ε: what an adversary can turn into coin flips."""
     along = matmul(x, direction)
 
-    def affordable(a):
+    def affordable(a: Float[Array, ""]):
         return jnp.mean(jnp.abs(jax.nn.sigmoid(a * along) - 0.5)) <= epsilon
 
     return bisect(affordable, jnp.zeros((), x.dtype), jnp.ones((), x.dtype), HALVINGS)[0]
 
 
 @eqx.filter_jit
-def _gap(seed, epsilon, n_pairs: int, sizes: dict[str, int]):
+def _gap(seed: Int[Array, ""], epsilon: Float[Array, ""], n_pairs: int, sizes: Any):
     """V★ − V^π of `uniform_coverage` on one world whose labels say nothing of its one decision."""
     k_world, k_data, k_attack, k_solve = jax.random.split(jax.random.key(seed), 4)
     world, behaviour = hard_instance(k_world, advantage=1.0, **sizes)
@@ -44,12 +48,17 @@ def _gap(seed, epsilon, n_pairs: int, sizes: dict[str, int]):
     return optimal_policy(mdp)[1] - policy_value(mdp, solution.policy)
 
 
-def _one(seed: int, epsilon: float, n_pairs: int, sizes) -> float:
+def _one(seed: int, epsilon: float, n_pairs: int, sizes: Any) -> float:
     return float(_gap(jnp.asarray(seed), jnp.asarray(epsilon, float), n_pairs, sizes))
 
 
 def lower_bound_rows(
-    epsilons, seeds: int, n_pairs: int, sizes, on_batch, store: Store
+    epsilons: Sequence[float],
+    seeds: int,
+    n_pairs: int,
+    sizes: Any,
+    on_batch: Callable[[int, int], None],
+    store: Store,
 ) -> list[dict[str, Any]]:
     """Rows (ε, seed, suboptimality) on `hard_instance` worlds of an advantage that ε just hides (at most 1 a step).
 

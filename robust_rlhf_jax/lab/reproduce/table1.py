@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -132,7 +132,7 @@ def run_table1(
     return rows
 
 
-def worst_gaps(rows: list[dict[str, Any]], family: str, epsilons) -> np.ndarray:
+def worst_gaps(rows: list[dict[str, Any]], family: str, epsilons: Sequence[float]) -> np.ndarray:
     """[E, S]: per ε and seed the largest suboptimality over the attacks."""
     found: dict[tuple[float, int], float] = {}
     for row in rows:
@@ -163,7 +163,7 @@ def curves(config: Table1Config, rows: list[dict[str, Any]]) -> list[Curve]:
     return [_curve(config, rows, row) for row in (*ROWS, LOWER_BOUND)]
 
 
-def _curve(config: Table1Config, rows, row: CoverageRow) -> Curve:
+def _curve(config: Table1Config, rows: list[dict[str, Any]], row: CoverageRow) -> Curve:
     epsilons, gaps = np.asarray(config.epsilons), worst_gaps(rows, row.family, config.epsilons)
     statistic = np.mean if row is LOWER_BOUND else np.median
     clean = None if row is LOWER_BOUND else float(np.median(worst_gaps(rows, row.family, (0.0,))))

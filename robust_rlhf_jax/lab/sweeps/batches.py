@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from .config import SweepConfig
 from .programs import REFERENCE
@@ -63,7 +64,7 @@ def filled(lanes: Lanes, width: int) -> Lanes:
     return Lanes(*(np.pad(x, (0, width - len(x)), mode="edge") for x in lanes))
 
 
-def _lanes(config: SweepConfig, dataset: np.ndarray, epsilons) -> Lanes:
+def _lanes(config: SweepConfig, dataset: np.ndarray, epsilons: Float[np.ndarray, " L"]) -> Lanes:
     return Lanes(dataset // config.seeds, dataset % config.seeds, dataset, np.asarray(epsilons, np.float32))
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from robust_rlhf_jax.checks import check_epsilon, check_seed
 from robust_rlhf_jax.lab.attacks import ATTACKS
@@ -101,14 +103,14 @@ class SweepConfig:
         return count
 
 
-def _distinct(name, given):
+def _distinct(name: str, given: Sequence[Any]):
     """A cell that stands twice would count twice in the medians."""
     for i, value in enumerate(given):
         if value in given[:i]:
             raise ValueError(f"{name}: {value!r} is given twice: name each once.")
 
 
-def _one_of(name, given, allowed):
+def _one_of(name: str, given: Iterable[str], allowed: Iterable[str]):
     for value in given:
         if value not in allowed:
             raise ValueError(f"{name}: {value!r} is unknown; there are {', '.join(sorted(allowed))}.")

@@ -1,6 +1,7 @@
 """A method's curve against ε, as every figure draws it, without a display; its colour and label are `methods.py`'s."""
 
 from pathlib import Path
+from typing import Any
 
 from robust_rlhf_jax.lab.methods import METHODS
 
@@ -25,7 +26,7 @@ def panels(rows: int, columns: int, size: tuple[float, float], sharex: bool = Fa
     return figure, axes
 
 
-def draw_curve(axis, quartiles: dict[float, tuple[float, float, float]], name: str, ours: bool = True):
+def draw_curve(axis: Any, quartiles: dict[float, tuple[float, float, float]], name: str, ours: bool = True):
     """The median by ε and, for `ours`, the band between the quartiles; rivals are dotted and thinner."""
     if not quartiles:
         return
@@ -38,7 +39,7 @@ def draw_curve(axis, quartiles: dict[float, tuple[float, float, float]], name: s
         axis.fill_between(epsilons, low, high, color=COLOURS.get(name), alpha=0.18, lw=0)
 
 
-def save(figure, path: Path, rect=(0.0, 0.0, 1.0, 1.0)) -> None:
+def save(figure: Any, path: Path, rect: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)) -> None:
     """Write a PNG; `rect`: the part of the figure that the panels have, the rest is the legend's."""
     figure.tight_layout(rect=rect)
     figure.savefig(path, dpi=150)

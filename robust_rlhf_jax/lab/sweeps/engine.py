@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .batch_size import check_memory, lanes_that_fit
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
@@ -106,7 +108,7 @@ def _plan(config: SweepConfig, worlds: World) -> list[Job]:
     ]
 
 
-def part_names(config, digests: list[str], group: Group, width: int, algorithms: Iterable[str]):
+def part_names(config: SweepConfig, digests: list[str], group: Group, width: int, algorithms: Iterable[str]):
     """Algorithm → name of the part that holds the group's rows."""
     return {name: batch_name(config, digests, group.attack, name, group.lanes, width) for name in algorithms}
 
@@ -159,19 +161,24 @@ def _up_to_devices(width: int) -> int:
     return -(-width // jax.device_count()) * jax.device_count()
 
 
-def _report_resumed(config, done, algorithms, on_batch) -> None:
+def _report_resumed(
+    config: SweepConfig,
+    done: dict[str, Rows],
+    algorithms: dict[str, str],
+    on_batch: Callable[[int, int], None],
+) -> None:
     resumed, _ = _cells(config, done, algorithms)
     if resumed:
         on_batch(resumed, resumed)
 
 
-def _cells(config, parts: dict[str, Rows], algorithms: dict[str, str]) -> tuple[int, int]:
+def _cells(config: SweepConfig, parts: dict[str, Rows], algorithms: dict[str, str]) -> tuple[int, int]:
     """(cells in which these rows stand, how many more those are than the rows)."""
     cells = sum(len(rows) * copies(config, algorithms[part]) for part, rows in parts.items())
     return cells, cells - sum(map(len, parts.values()))
 
 
-def _corrupt(config, material: Material, group: Group, width: int):
+def _corrupt(config: SweepConfig, material: Material, group: Group, width: int):
     """The data of a group's cells, split over the devices."""
     lanes = filled(group.lanes, width)
     if group.attack == NO_ATTACK:
@@ -186,7 +193,9 @@ def _corrupt(config, material: Material, group: Group, width: int):
     )
 
 
-def _solve(config, material: Material, group: Group, name: str, data, width: int) -> Rows:
+def _solve(
+    config: SweepConfig, material: Material, group: Group, name: str, data: PreferenceData, width: int
+) -> Rows:
     """One row per cell of a batch. The reference is plain RLHF, and draws what that does."""
     lanes = filled(group.lanes, width)
     algorithm = "standard" if name == REFERENCE else name
@@ -198,13 +207,13 @@ def _solve(config, material: Material, group: Group, name: str, data, width: int
     return _rows(config, group, name, outcome)
 
 
-def _wait(outcome) -> None:
+def _wait(outcome: Any) -> None:
     """In short naps: a thread that waits inside XLA hears no Ctrl-C."""
     while not all(leaf.is_ready() for leaf in outcome):
         time.sleep(0.002)
 
 
-def _rows(config, group: Group, algorithm: str, outcome) -> Rows:
+def _rows(config: SweepConfig, group: Group, algorithm: str, outcome: tuple[Array, ...]) -> Rows:
     gaps, values, statuses, calls = (np.asarray(column) for column in outcome)
     lanes = group.lanes
     return [
@@ -225,11 +234,11 @@ def _rows(config, group: Group, algorithm: str, outcome) -> Rows:
     ]
 
 
-def _as_given(epsilon) -> float:
+def _as_given(epsilon: float) -> float:
     return round(float(np.float32(epsilon)), EPSILON_DIGITS)
 
 
-def _in_order(config, done, algorithms) -> Rows:
+def _in_order(config: SweepConfig, done: dict[str, Rows], algorithms: dict[str, str]) -> Rows:
     """Rows as planned, and the reference's in every cell of its (family, seed)."""
     once = [row for part, name in algorithms.items() if name == REFERENCE for row in done[part]]
     reference = [
@@ -240,7 +249,9 @@ def _in_order(config, done, algorithms) -> Rows:
     return reference + [row for part, name in algorithms.items() if name != REFERENCE for row in done[part]]
 
 
-def _label_entropy(config, worlds, material, store: Store) -> dict[str, float]:
+def _label_entropy(
+    config: SweepConfig, worlds: World, material: Callable[[], Material], store: Store
+) -> dict[str, float]:
     """Mean bits per family; a part of their own, so that a sweep with all its parts draws nothing."""
     lanes = _dataset_lanes(config)
     part = batch_name(config, world_digests(config, worlds), NO_ATTACK, LABEL_ENTROPY, lanes)

@@ -4,11 +4,11 @@ Each family is a row of panels: `figures.py` draws them for a sweep, `report/pan
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.lab.worlds import (
     chain_mdp,
@@ -33,12 +33,12 @@ def _uniform(mdp: LinearMDP) -> World:
     return World(mdp, uniform_policy(mdp))
 
 
-def _holes(key, **sizes) -> World:
+def _holes(key: PRNGKeyArray, **sizes: Any) -> World:
     mdp, (behaviour, _) = partial_coverage_mdp(key, **sizes)
     return World(mdp, behaviour)
 
 
-def _expert(key, careless: float = 0.2, **sizes) -> World:
+def _expert(key: PRNGKeyArray, careless: float = 0.2, **sizes: Any) -> World:
     """A random world whose raters compare near-optimal play: π★, but uniform actions with chance `careless`."""
     mdp = random_linear_mdp(key, **sizes)
     best, _ = optimal_policy(mdp)

@@ -1,22 +1,32 @@
 """The compiled programs of a sweep: sample, corrupt, and one per algorithm, each batched over cells."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import METHODS
-from robust_rlhf_jax.mdp import normalised_gap, policy_value
-from robust_rlhf_jax.preferences import label_entropy, sample_preferences, sample_segments
+from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, policy_value
+from robust_rlhf_jax.preferences import PreferenceData, label_entropy, sample_preferences, sample_segments
 
+from .families import World
 from .over_devices import gather, over_lanes
 
 # Plain RLHF on the data before the attack: what a clean file would have given.
 REFERENCE = "clean_reference"
 
 
-def sample_world(key, mdp, behaviour, n_pairs, temperature=1.0, segment=None):
+def sample_world(
+    key: PRNGKeyArray,
+    mdp: LinearMDP,
+    behaviour: Any,
+    n_pairs: int,
+    temperature: float | Float[Array, ""] = 1.0,
+    segment: int | None = None,
+):
     """Pairs of episodes of a world, or of segments of their first steps' behaviour from anywhere."""
     both = (behaviour[:segment],) * 2
     if segment is None:
@@ -25,10 +35,18 @@ def sample_world(key, mdp, behaviour, n_pairs, temperature=1.0, segment=None):
 
 
 @partial(jax.jit, static_argnames=("n_pairs", "segment"))
-def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None, segment=None):
+def sample_batch(
+    keys: PRNGKeyArray,
+    worlds: World,
+    world: Int[Array, " L"],
+    temperature: float | Float[Array, ""],
+    n_pairs: int,
+    counts: Int[Array, " devices"] | None = None,
+    segment: int | None = None,
+):
     """One data set per lane, and its label entropy in bits."""
 
-    def lane(shared, key, w):
+    def lane(shared: tuple[World, Array], key: PRNGKeyArray, w: Int[Array, ""]):
         worlds, temperature = shared
         mdp, behaviour = gather(worlds, w)
         data = sample_world(key, mdp, behaviour, n_pairs, temperature, segment)
@@ -38,16 +56,31 @@ def sample_batch(keys, worlds, world, temperature, n_pairs, counts=None, segment
 
 
 @jax.jit
-def clean_batch(datasets, dataset):
+def clean_batch(datasets: PreferenceData, dataset: Int[Array, " L"]):
     """The data of every lane before any attack."""
     return gather(datasets, dataset)
 
 
 @partial(jax.jit, static_argnames="attack")
-def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack, counts=None):
+def corrupt_batch(
+    keys: PRNGKeyArray,
+    datasets: PreferenceData,
+    worlds: World,
+    dataset: Int[Array, " L"],
+    world: Int[Array, " L"],
+    epsilons: Float[Array, " L"],
+    attack: str,
+    counts: Int[Array, " devices"] | None = None,
+):
     """The attacked data of every lane."""
 
-    def lane(shared, key, d, w, epsilon):
+    def lane(
+        shared: tuple[PreferenceData, World],
+        key: PRNGKeyArray,
+        d: Int[Array, ""],
+        w: Int[Array, ""],
+        epsilon: Float[Array, ""],
+    ):
         datasets, worlds = shared
         return ATTACKS[attack](key, gather(datasets, d), epsilon, gather(worlds.mdp, w))
 
@@ -55,10 +88,20 @@ def corrupt_batch(keys, datasets, worlds, dataset, world, epsilons, attack, coun
 
 
 @partial(jax.jit, static_argnames="algorithm")
-def solve_batch(keys, data, worlds, world, epsilons, algorithm, counts=None):
+def solve_batch(
+    keys: PRNGKeyArray,
+    data: PreferenceData,
+    worlds: World,
+    world: Int[Array, " L"],
+    epsilons: Float[Array, " L"],
+    algorithm: str,
+    counts: Int[Array, " devices"] | None = None,
+):
     """(normalised gap, V^π, status, oracle calls) of every lane."""
 
-    def lane(worlds, key, d, w, epsilon):
+    def lane(
+        worlds: World, key: PRNGKeyArray, d: PreferenceData, w: Int[Array, ""], epsilon: Float[Array, ""]
+    ):
         mdp = gather(worlds.mdp, w)
         solution = METHODS[algorithm].run(key, d, epsilon)
         calls = solution.diagnostics.get("oracle_calls", jnp.ones((), jnp.int32))

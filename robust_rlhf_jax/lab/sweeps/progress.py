@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 # Between two plain lines.
 SECONDS_BETWEEN_LINES = 30.0
@@ -43,7 +44,7 @@ class Pace:
 
 
 @contextlib.contextmanager
-def progress(title: str, total: int, console, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
+def progress(title: str, total: int, console: Any, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
     """The block gets `advance(cells, free=0)`: a bar on a terminal, plain lines in a file or where `quiet`."""
     pace = Pace(total, time.monotonic())
     show = _lines if quiet or not console.is_terminal else _bar
@@ -59,7 +60,7 @@ def progress(title: str, total: int, console, quiet: bool = False) -> Iterator[C
 
 
 @contextlib.contextmanager
-def _lines(title: str, pace: Pace, console):
+def _lines(title: str, pace: Pace, console: Any):
     """The first cells, then one line every so often, and the last."""
     printed = [-float("inf")]
 
@@ -74,7 +75,7 @@ def _lines(title: str, pace: Pace, console):
 
 
 @contextlib.contextmanager
-def _bar(title: str, pace: Pace, console):
+def _bar(title: str, pace: Pace, console: Any):
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[pace]}"))

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import jax
 
@@ -124,7 +125,7 @@ def _silent() -> dict:
     return {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
-def _connect(ray, address: str) -> None:
+def _connect(ray: Any, address: str) -> None:
     try:
         if address != "auto":
             host, _, port = address.rpartition(":")
@@ -153,7 +154,7 @@ def _variables() -> dict[str, str]:
     return kept | {VARIABLE: folder or ""}
 
 
-def _collected(ray, ready) -> Iterator[dict[str, Rows]]:
+def _collected(ray: Any, ready: list) -> Iterator[dict[str, Rows]]:
     """The rows of finished tasks together, so that a stop after them loses none, and then the first error."""
     found, errors = {}, []
     for reference in ready:
@@ -167,7 +168,7 @@ def _collected(ray, ready) -> Iterator[dict[str, Rows]]:
         raise _ours(ray, error) from None
 
 
-def _ours(ray, error) -> Exception:
+def _ours(ray: Any, error: Any) -> Exception:
     if not isinstance(error, ray.exceptions.RayTaskError):
         reason = str(error).strip().splitlines()[0].rstrip(".")
         return ConnectionError(f"the Ray cluster lost a batch {RETRIES + 1} times ({reason}).")

@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .interrupt import interruptible
 from .progress import progress
@@ -20,7 +20,7 @@ class Work(NamedTuple):
 
 
 @contextlib.contextmanager
-def resumable(title: str, cells: int, out: Path, console, quiet: bool = False) -> Iterator[Work]:
+def resumable(title: str, cells: int, out: Path, console: Any, quiet: bool = False) -> Iterator[Work]:
     """A block that computes `cells` cells and keeps them in `out`/parts.
 
     **Raises:** KeyboardInterrupt after Ctrl-C, with the sentence that says what is saved.

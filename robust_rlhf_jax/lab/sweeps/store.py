@@ -14,6 +14,7 @@ from robust_rlhf_jax.unfinished import remove_leftovers, write_whole
 
 from .batches import Lanes
 from .config import SweepConfig
+from .families import World
 from .sealed import CELLS, Part, read_part, sealed
 
 # Part of every name: raise it when cells come to mean something else, and old parts are computed anew.
@@ -68,7 +69,7 @@ class PartStore:
         write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
-def world_digests(config: SweepConfig, worlds) -> list[str]:
+def world_digests(config: SweepConfig, worlds: World) -> list[str]:
     """Per family a hash of its world as the programs see it, padding included."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(worlds)]
     shapes = repr([(leaf.shape[1:], str(leaf.dtype)) for leaf in leaves]).encode()

@@ -20,7 +20,7 @@ def quartiles(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, float], t
     }
 
 
-def print_table(rows: list[dict[str, Any]], console) -> None:
+def print_table(rows: list[dict[str, Any]], console: Any) -> None:
     """One rich table per family: attack × algorithm down, ε across, cells "median (lower–upper)" in %; 80 columns."""
     from rich import box
     from rich.table import Table

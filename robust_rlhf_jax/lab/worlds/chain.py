@@ -63,7 +63,7 @@ def chain_mdp(
     )
 
 
-def _current(n_states, n_cells, n_actions, success):
+def _current(n_states: int, n_cells: int, n_actions: int, success: float):
     """Next states [A, S, 3] (left, stay, right) and their probabilities."""
     stride = max(1, round((n_states - 1) / (n_cells - 1)))
     here = np.arange(n_states)
@@ -73,7 +73,7 @@ def _current(n_states, n_cells, n_actions, success):
     return destinations, np.broadcast_to(chances[:, None, :], destinations.shape)
 
 
-def _action_vectors(n_actions, contrast):
+def _action_vectors(n_actions: int, contrast: float):
     """f_a [A, A]: unit vectors with a common part √(1−c²) and simplex corners of length c."""
     centred = np.eye(n_actions) - 1.0 / n_actions
     corners = np.linalg.svd(centred)[0][

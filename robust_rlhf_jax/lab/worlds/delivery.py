@@ -5,7 +5,7 @@ from collections import deque
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Int, PRNGKeyArray
 
 from robust_rlhf_jax.mdp import LinearMDP
 
@@ -72,7 +72,7 @@ def delivery_map(key: PRNGKeyArray, *, size: int = 6, horizon: int = 20) -> np.n
     raise ValueError(f"size={size}, horizon={horizon}: no map was found whose goal is that near.")
 
 
-def _draw(random, size):
+def _draw(random: np.random.Generator, size: int):
     kinds = np.full((size, size), PLAIN)
     kinds[0, -1], kinds[1, -1] = GOAL, OBSTACLE
     free = np.ones((size, size), bool)
@@ -85,13 +85,13 @@ def _draw(random, size):
     return kinds
 
 
-def _around_bonuses(kinds):
+def _around_bonuses(kinds: Int[np.ndarray, "size size"]):
     """Whether each cell touches a bonus cell."""
     bonus = np.pad(kinds == BONUS, 1)
     return np.any([np.roll(bonus, move, (0, 1)) for move in MOVES], axis=0)[1:-1, 1:-1]
 
 
-def _fair(kinds, within):
+def _fair(kinds: Int[np.ndarray, "size size"], within: int):
     """Bonus cells stand apart and away from the start, all cells can be reached, and the goal in `within` steps."""
     beside = _around_bonuses(kinds)
     if beside[-1, 0] or beside[kinds == BONUS].any():
@@ -100,7 +100,7 @@ def _fair(kinds, within):
     return bool((distance[kinds != OBSTACLE] >= 0).all() and distance[0, -1] <= within)
 
 
-def _distances(kinds):
+def _distances(kinds: Int[np.ndarray, "size size"]):
     """Steps from the bottom-left corner, −1 where no path leads."""
     distance = np.full(kinds.shape, -1)
     distance[-1, 0] = 0
@@ -115,7 +115,7 @@ def _distances(kinds):
     return distance
 
 
-def _next(kinds, cell, move):
+def _next(kinds: Int[np.ndarray, "size size"], cell: tuple[int, int], move: tuple[int, int]):
     """The cell that a move aims at: its own where an obstacle or the edge is in the way, or at the goal."""
     row, column = cell[0] + move[0], cell[1] + move[1]
     inside = 0 <= row < len(kinds) and 0 <= column < len(kinds)
@@ -123,16 +123,16 @@ def _next(kinds, cell, move):
     return cell if stuck else (row, column)
 
 
-def _beside(kinds, cell):
+def _beside(kinds: Int[np.ndarray, "size size"], cell: tuple[int, int]):
     return [other for other in (_next(kinds, cell, move) for move in MOVES) if other != cell]
 
 
-def _number(kinds):
+def _number(kinds: Int[np.ndarray, "size size"]):
     """State of every cell that can be entered."""
     return np.cumsum(kinds.ravel() != OBSTACLE).reshape(kinds.shape) - 1
 
 
-def _targets(kinds):
+def _targets(kinds: Int[np.ndarray, "size size"]):
     """(State aimed at [S, A], reward features [S, A, 6])."""
     cells = [tuple(cell) for cell in np.argwhere(kinds != OBSTACLE)]
     number, targets = _number(kinds), np.zeros((len(cells), len(MOVES)), int)
@@ -147,7 +147,7 @@ def _targets(kinds):
     return targets, features
 
 
-def _arrivals(kinds, slip):
+def _arrivals(kinds: Int[np.ndarray, "size size"], slip: float):
     """μ [S, S]: where a move that aims at each cell ends."""
     number, mu = _number(kinds), np.eye(int((kinds != OBSTACLE).sum()))
     for cell in map(tuple, np.argwhere((kinds != OBSTACLE) & (kinds != GOAL))):

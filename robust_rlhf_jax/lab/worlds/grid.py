@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Bool, Int, PRNGKeyArray
 
 from robust_rlhf_jax.mdp import LinearMDP
 
@@ -62,14 +62,14 @@ def grid_walls(key: PRNGKeyArray, size: int, wall_density: float = 0.08) -> np.n
     return walls
 
 
-def _step(walls, positions, move):
+def _step(walls: Bool[np.ndarray, "size size"], positions: Int[np.ndarray, "S 2"], move: tuple[int, int]):
     size = walls.shape[0]
     target = np.clip(positions + np.asarray(move), 0, size - 1)
     blocked = walls[target[:, 0], target[:, 1]]
     return np.where(blocked[:, None], positions, target)
 
 
-def _moves(walls, stride, slip):
+def _moves(walls: Bool[np.ndarray, "size size"], stride: int, slip: float):
     """Next states [A, S, 4] of each action's four outcomes and their probabilities."""
     size = walls.shape[0]
     start = np.stack(np.divmod(np.arange(size * size), size), axis=-1)
@@ -84,12 +84,12 @@ def _moves(walls, stride, slip):
     return destinations, np.broadcast_to(chances[:, None, :], destinations.shape)
 
 
-def _memberships(size, cells):
+def _memberships(size: int, cells: int):
     line = tent_memberships(np.arange(size) / (size - 1), cells)
     return np.einsum("ik,jl->ijkl", line, line).reshape(size * size, cells * cells)
 
 
-def _start(walls, cells):
+def _start(walls: Bool[np.ndarray, "size size"], cells: int):
     size = walls.shape[0]
     reach = max(1, size // (2 * cells))
     start = np.zeros((size, size))

@@ -72,19 +72,21 @@ class Game(eqx.Module):
     def horizon(self) -> int:
         return len(self.base)
 
-    def slot(self, h):
+    def slot(self, h: int | Int[Array, ""]):
         """Which step's samples stand for step h."""
         return h if self.start is None else 0
 
-    def slot_before(self, h):
+    def slot_before(self, h: int | Int[Array, ""]):
         """Which step's samples stand for the step into s_h; for the first one their weight in all means is 0."""
         return jnp.maximum(h - 1, 0) if self.start is None else 0
 
-    def arrivals(self, h) -> Int[Array, " n"]:
+    def arrivals(self, h: int | Int[Array, ""]) -> Int[Array, " n"]:
         """s_h of the samples of the step into it."""
         return self.states[h if self.start is None else 1]
 
-    def flows_in(self, h, arrived: Int[Array, " n"], feature: Float[Array, "H S d"]) -> Float[Array, "n d"]:
+    def flows_in(
+        self, h: int | Int[Array, ""], arrived: Int[Array, " n"], feature: Float[Array, "H S d"]
+    ) -> Float[Array, "n d"]:
         """Σ_a π_h(a|s_h)φ(s_h,a) of samples that arrived in `arrived`; its mean under `start` where a plan begins."""
         seen = feature[h][arrived]
         return seen if self.start is None else jnp.where(h == 0, matmul(self.start, feature[0]), seen)
@@ -101,7 +103,7 @@ class SampleWeights(eqx.Module):
     flow: Float[Array, "H n"]
 
 
-def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool) -> Game:
+def prepare_game(data: PreferenceData, epsilon: Float[Array, ""], key: PRNGKeyArray, whiten: bool) -> Game:
     """Both trajectories of every pair as samples; with `whiten` the features' robust mean second moment becomes I."""
     phi = _by_step(data.features, data.pooled)
     base, statuses = jax.lax.map(lambda p: covariate_weights(p, epsilon), phi)
@@ -112,11 +114,11 @@ def prepare_game(data: PreferenceData, epsilon, key: PRNGKeyArray, whiten: bool)
     reward_phi = _by_step(data.observed_reward_features, data.pooled)
     phi = matmul(phi, root)
 
-    def reward_second(h):
+    def reward_second(h: Int[Array, ""]):
         share = base[h] / jnp.sum(base[h])
         return matmul((phi[h] * share[:, None]).T, reward_phi[h])
 
-    def gram_root_inverse(h):
+    def gram_root_inverse(h: Int[Array, ""]):
         # As in `prepare_design`: directions that only suspect samples cover stay.
         return pseudo_inverse_root(weighted_gram(phi[h], base[h]), relative_tolerance(phi.dtype, 1))[0]
 
@@ -161,7 +163,7 @@ def _shared_weights(weights: Float[Array, "H n"]) -> SampleWeights:
     return SampleWeights(weights, arrival, weights)
 
 
-def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
+def clip_residuals(game: Game, theta: Float[Array, "H p"], tables: PolicyTables) -> SampleWeights:
     """Huber's weights min(1, c/|δ|) for the residuals δ of r + v_{h+1}(s') on φ, about their robust regression.
 
     About the regression, not about wᵀφ: far from the saddle w is not yet one, and δ would be anything. The
@@ -170,7 +172,7 @@ def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
     """
     following, multiple = following_values(tables.value), WIDER * huber_multiple(game.epsilon)
 
-    def step(h):
+    def step(h: Int[Array, ""]):
         slot = game.slot(h)
         columns = game.phi[slot].T
         targets = matmul(game.reward_phi[slot], theta[h]) + following[h][game.states[slot + 1]]
@@ -183,23 +185,29 @@ def clip_residuals(game: Game, theta, tables: PolicyTables) -> SampleWeights:
 
 
 def filter_gradients(
-    game: Game, weights: SampleWeights, theta, w, beta, tables: PolicyTables, max_steps: int
+    game: Game,
+    weights: SampleWeights,
+    theta: Float[Array, "H p"],
+    w: Float[Array, "H d"],
+    beta: Float[Array, "H d"],
+    tables: PolicyTables,
+    max_steps: int,
 ) -> SampleWeights:
     """Filter the samples' gradients at (w, β, π) on from what the last filter left, one step at a time."""
     before = jnp.concatenate([game.base[:1], game.base[:-1]])
     base = (game.base, jnp.minimum(game.base, before))  # a flow needs both of its steps to be sound
     following = following_values(tables.value)
 
-    def filtered(rows, base, last):
+    def filtered(rows: Float[Array, "n d"], base: Float[Array, " n"], last: Float[Array, " n"]):
         return refilter_mean(rows, game.epsilon, base - FORGIVEN * (base - last), max_steps)
 
-    def ascent(h):
+    def ascent(h: Int[Array, ""]):
         slot = game.slot(h)
         reward = matmul(game.reward_phi[slot], theta[h])
         rows = ascent_rows(game.phi[slot], reward, following[h][game.states[slot + 1]], w[h])
         return filtered(rows, base[0][h], weights.ascent[h])
 
-    def descent(h):
+    def descent(h: Int[Array, ""]):
         carried = _carried(h, game.phi[game.slot_before(h)], beta)
         arrived = game.flows_in(h, game.arrivals(h), tables.feature)
         rows = descent_rows(game.phi[game.slot(h)], beta[h], arrived, carried)
@@ -210,7 +218,7 @@ def filter_gradients(
     return SampleWeights(up, down, down)
 
 
-def _carried(h, previous_phi, beta):
+def _carried(h: int | Int[Array, ""], previous_phi: Float[Array, "n d"], beta: Float[Array, "H d"]):
     """⟨φ_{h−1}, β_{h−1}⟩ of each sample, one at the first step."""
     return jnp.where(h == 0, 1.0, matmul(previous_phi, beta[jnp.maximum(h - 1, 0)]))
 
@@ -218,12 +226,12 @@ def _carried(h, previous_phi, beta):
 def game_moments(game: Game, weights: SampleWeights) -> GameMoments:
     """The moments under `weights`: all that the gradients need until the weights change."""
 
-    def ascent(h):
+    def ascent(h: Int[Array, ""]):
         slot = game.slot(h)
         phi, reward_phi, following = game.phi[slot], game.reward_phi[slot], game.states[slot + 1]
         return ascent_moments(phi, reward_phi, following, weights.ascent[h], game.n_states)
 
-    def descent(h):
+    def descent(h: Int[Array, ""]):
         phi, previous = game.phi[game.slot(h)], game.phi[game.slot_before(h)]
         second, arriving, occupied = descent_moments(
             phi, previous, game.arrivals(h), weights.flow[h], weights.arrival[h], game.n_states
@@ -237,18 +245,26 @@ def game_moments(game: Game, weights: SampleWeights) -> GameMoments:
     return GameMoments(reward, second, landing, flow_second, arriving, start)
 
 
-def split_gradients(game: Game, step, group_size: int, theta, w, beta, tables: PolicyTables):
+def split_gradients(
+    game: Game,
+    step: Int[Array, ""],
+    group_size: int,
+    theta: Float[Array, "H p"],
+    w: Float[Array, "H d"],
+    beta: Float[Array, "H d"],
+    tables: PolicyTables,
+):
     """(∇w, ∇β) of iteration `step` from groups of samples that no other iteration sees (paper: D₁^{t,h}, D₂^{t,h})."""
     following, ones = following_values(tables.value), jnp.ones(group_size, w.dtype)
 
-    def group(h, half):
+    def group(h: Int[Array, ""], half: int):
         first = ((step * game.horizon + h) * 2 + half) * group_size
         return jax.lax.dynamic_slice(game.order, (first,), (group_size,))
 
-    def mean(rows):
+    def mean(rows: Float[Array, "n d"]):
         return weighted_mean(rows, refilter_mean(rows, game.epsilon, ones))
 
-    def at(h):
+    def at(h: Int[Array, ""]):
         up, down, slot = group(h, 0), group(h, 1), game.slot(h)
         reward = matmul(game.reward_phi[slot, up], theta[h])
         g_beta = ascent_rows(game.phi[slot, up], reward, following[h, game.states[slot + 1, up]], w[h])

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -139,7 +139,9 @@ class PrimalDual(Module):
     def _group_size(self, n_samples: int, horizon: int) -> int:
         return n_samples // (2 * horizon * self.steps)
 
-    def _problem(self, game: Game, theta, start: WarmSaddle) -> tuple[SaddleProblem, Float[Array, ""]]:
+    def _problem(
+        self, game: Game, theta: Float[Array, "H p"], start: WarmSaddle
+    ) -> tuple[SaddleProblem, Float[Array, ""]]:
         dtype = game.phi.dtype
         largest = jnp.max(jnp.abs(einsum("sap,hp->hsa", game.reward_table, theta)))
         scale = positive_or_one(largest)
@@ -158,7 +160,7 @@ class PrimalDual(Module):
             start=start,
         ), scale
 
-    def _steps(self, game: Game, coverage):
+    def _steps(self, game: Game, coverage: Any):
         """(η_w or 0 for one that adapts, η_β/η_w, α)."""
         if isinstance(self.step_size, str):
             actions, dim = game.table.shape[1:]
@@ -171,7 +173,9 @@ class PrimalDual(Module):
         ratio = 1.0 if other is step else other / step
         return step, ratio, share if self.policy_step is None else self.policy_step
 
-    def _result(self, problem: SaddleProblem, end: Iteration, theta, scale) -> OracleResult:
+    def _result(
+        self, problem: SaddleProblem, end: Iteration, theta: Float[Array, "H p"], scale: Float[Array, ""]
+    ) -> OracleResult:
         state: SaddleState = end.state
         game = problem.game
         subgradient = features_of(game, state.means.at[1])
@@ -191,7 +195,7 @@ class PrimalDual(Module):
         value = jnp.where(lost, jnp.nan, value)
         return OracleResult(value, mixture, worst_status(status, game.status), subgradient, details)
 
-    def _status(self, problem, state: SaddleState, residual):
+    def _status(self, problem: SaddleProblem, state: SaddleState, residual: Float[Array, ""]):
         """No flow within the ball of β: infeasible; none found yet: max_steps."""
         at_edge = jnp.linalg.norm(state.means.at[1]) >= 0.98 * problem.radius_beta
         short = jnp.where(at_edge, Status.INFEASIBLE.array(), Status.MAX_STEPS.array())

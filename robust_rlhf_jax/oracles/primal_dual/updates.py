@@ -8,7 +8,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import project_ball
@@ -114,7 +114,7 @@ class DescentAscent(eqx.Module):
     robust_means: str = eqx.field(static=True)
     filter_steps: int = eqx.field(static=True)
 
-    def init(self, problem: SaddleProblem, *, key) -> SaddleState:
+    def init(self, problem: SaddleProblem, *, key: PRNGKeyArray | None) -> SaddleState:
         warm = problem.start
         zero = jnp.zeros_like(warm.at)
         point = SaddlePoint(warm.at, zero)
@@ -132,7 +132,7 @@ class DescentAscent(eqx.Module):
             count=jnp.zeros((), jnp.int32),
         )
 
-    def step(self, problem: SaddleProblem, state: SaddleState, *, key) -> SaddleState:
+    def step(self, problem: SaddleProblem, state: SaddleState, *, key: PRNGKeyArray | None) -> SaddleState:
         weights = state.weights if self.group_size else self._refiltered(problem, state)
         moments = game_moments(problem.game, weights)
         # The old gradient belongs to the old moments: start as if the point had stood still.
@@ -156,11 +156,11 @@ class DescentAscent(eqx.Module):
     def extract(self, problem: SaddleProblem, state: SaddleState) -> SaddlePoint:
         return state.means
 
-    def _logits(self, problem, state):
+    def _logits(self, problem: SaddleProblem, state: SaddleState):
         ahead = state.now.at[0] if self.optimistic else 0.0
         return problem.policy_step * (state.summed_w + ahead)
 
-    def _slope(self, problem, moments: GameMoments, state: SaddleState):
+    def _slope(self, problem: SaddleProblem, moments: GameMoments, state: SaddleState):
         """(gradients of both players at the current point, the policy's logits)."""
         game, (w, beta) = problem.game, state.now.at
         logits = self._logits(problem, state)
@@ -172,7 +172,7 @@ class DescentAscent(eqx.Module):
             up = ascent_gradient(moments, problem.theta, w, tables.value)
         return jnp.stack([down, -up]), logits
 
-    def _refiltered(self, problem, state):
+    def _refiltered(self, problem: SaddleProblem, state: SaddleState):
         game, (w, beta) = problem.game, state.now.at
         tables = policy_tables(game.table, self._logits(problem, state), w)
         if self.robust_means == "residual":
@@ -204,7 +204,7 @@ class DescentAscent(eqx.Module):
             count=state.count + 1,
         )
 
-    def _rate(self, problem, state: SaddleState, now: SaddlePoint):
+    def _rate(self, problem: SaddleProblem, state: SaddleState, now: SaddlePoint):
         """η as given, or grown by `GROWTH` but no more than the local Lipschitz constant allows."""
         if not self.optimistic or self.group_size:
             return state.step_size

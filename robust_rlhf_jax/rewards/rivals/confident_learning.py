@@ -15,7 +15,14 @@ from robust_rlhf_jax.rewards.protocol import RewardEstimate
 FOLDS = 5
 
 
-def confident_learning(x, labels, epsilon, *, radius, folds: int = FOLDS) -> RewardEstimate:
+def confident_learning(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+    folds: int = FOLDS,
+) -> RewardEstimate:
     """Out-of-fold probabilities, the noise rates that they imply, the likeliest label errors pruned, a plain fit.
 
     Pair n belongs to fold n mod `folds`. Confident learning knows classes, Bradley–Terry only pairs that may be turned
@@ -75,7 +82,9 @@ def out_of_fold_confidence(
 
 
 @eqx.filter_jit
-def _confident_learning(x, labels, radius, folds) -> RewardEstimate:
+def _confident_learning(
+    x: Float[Array, "n k"], labels: Float[Array, " n"], radius: Float[Array, ""], folds: int
+) -> RewardEstimate:
     confidence, status = out_of_fold_confidence(x, labels, radius, folds)
     given = (jnp.arange(len(x)) // folds) % 2 == 1
     weights = 1.0 - prune_by_noise_rate(confidence, given)

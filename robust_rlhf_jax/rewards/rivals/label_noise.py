@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
@@ -9,7 +10,13 @@ from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
 from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 
 
-def cdpo(x, labels, epsilon, *, radius) -> RewardEstimate:
+def cdpo(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """min of Σ_n (1 − ε)ℓ(m_n) + εℓ(−m_n) = ℓ(m_n) + εm_n: labels smoothed by ε (cDPO: Mitchell 2023).
 
     Its minimiser under random flips is a shrunken θ; ε = 0 is maximum likelihood. Suspicion: the label's surprise.
@@ -19,7 +26,13 @@ def cdpo(x, labels, epsilon, *, radius) -> RewardEstimate:
     return _tilted(x, labels, epsilon, radius)
 
 
-def rdpo(x, labels, epsilon, *, radius) -> RewardEstimate:
+def rdpo(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """min of Σ_n [(1 − ε)ℓ(m_n) − εℓ(−m_n)]/(1 − 2ε) = ℓ(m_n) − εm_n/(1 − 2ε) (rDPO: Chowdhury, Kini & Natarajan 2024).
 
     An unbiased estimate of the clean likelihood where each label is flipped with probability ε < ½ (Natarajan et al.
@@ -31,6 +44,11 @@ def rdpo(x, labels, epsilon, *, radius) -> RewardEstimate:
 
 
 @eqx.filter_jit
-def _tilted(x, labels, tilt, radius) -> RewardEstimate:
+def _tilted(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    tilt: Float[Array, ""],
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     fit = fit_margin_loss(margin_problem(TiltedLogistic(tilt), x, labels, radius))
     return RewardEstimate(fit.theta, jnp.ones_like(fit.margins), surprise(fit.theta, x, labels), fit.status)

@@ -2,7 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.checks import check_labels
@@ -32,11 +32,11 @@ class OffsetRounds(eqx.Module):
 
     share: Float[Array, ""]
 
-    def init(self, problem: MarginProblem, *, key) -> OffsetState:
+    def init(self, problem: MarginProblem, *, key: PRNGKeyArray | None) -> OffsetState:
         infinity = jnp.asarray(jnp.inf, problem.x.dtype)
         return OffsetState(_fit(problem, -infinity, problem.start), -infinity, infinity)
 
-    def step(self, problem: MarginProblem, state: OffsetState, *, key) -> OffsetState:
+    def step(self, problem: MarginProblem, state: OffsetState, *, key: PRNGKeyArray | None) -> OffsetState:
         mass = self.share * jnp.sum(problem.weights)
         # No pair is to be clipped at ε = 0, not even the worst.
         lowest = jnp.where(mass > 0, -upper_threshold(-state.fit.margins, problem.weights, mass), -jnp.inf)
@@ -52,12 +52,18 @@ class OffsetRounds(eqx.Module):
         return state.fit.theta
 
 
-def _fit(problem: MarginProblem, lowest, start) -> MarginFit:
+def _fit(problem: MarginProblem, lowest: Float[Array, ""], start: Float[Array, " k"]) -> MarginFit:
     there = eqx.tree_at(lambda p: (p.loss, p.start), problem, (ClippedLogistic(lowest), start))
     return fit_margin_loss(there)
 
 
-def r3m(x, labels, epsilon, *, radius) -> RewardEstimate:
+def r3m(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
     """min over θ in the ball and δ of Σ_n log(1 + exp(−(o_nθᵀx_n + δ_n))) + λ|δ_n| (Bukharin et al. 2024).
 
     δ_n in closed form leaves a convex loss whose slope is clipped at λ (`ClippedLogistic`). λ, which the paper tunes
@@ -70,7 +76,12 @@ def r3m(x, labels, epsilon, *, radius) -> RewardEstimate:
 
 
 @eqx.filter_jit
-def _r3m(x, labels, epsilon, radius) -> RewardEstimate:
+def _r3m(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+) -> RewardEstimate:
     plain = ClippedLogistic(jnp.asarray(-jnp.inf, x.dtype))
     problem = margin_problem(plain, x, labels, radius)
     end = iterate(OffsetRounds(CLIPPED * epsilon), problem, max_steps=MAX_ROUNDS)

@@ -16,7 +16,14 @@ from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 GAMMA = 1.0
 
 
-def redescending(x, labels, epsilon, *, radius, gamma=GAMMA) -> RewardEstimate:
+def redescending(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+    gamma: float | Float[Array, ""] = GAMMA,
+) -> RewardEstimate:
     """min over θ in the ball of Σ_n (1 + 1/γ)(1 − p_n^γ) + p_n^{1+γ} + (1 − p_n)^{1+γ}, p_n = σ(o_nθᵀx_n).
 
     Basu et al. 1998 and, for logistic regression, Ghosh & Basu 2016; the family of divergences with which Hölder-DPO
@@ -42,7 +49,12 @@ def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, "2 n"]:
 
 
 @eqx.filter_jit
-def _redescending(x, labels, radius, gamma) -> RewardEstimate:
+def _redescending(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    radius: Float[Array, ""],
+    gamma: Float[Array, ""],
+) -> RewardEstimate:
     loss = DensityPower(gamma)
     problem = margin_problem(loss, x, labels, radius)
 

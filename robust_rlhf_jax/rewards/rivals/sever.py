@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
@@ -15,7 +16,14 @@ from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
 ROUNDS = 4
 
 
-def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardEstimate:
+def sever(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    *,
+    radius: float | Float[Array, ""],
+    rounds: int = ROUNDS,
+) -> RewardEstimate:
     """Fit, score each pair by its gradient along the top singular direction of all, remove, again (Sever, 2019).
 
     g_n = o_nσ(−m_n)x_n; τ_n = ⟨v, g_n − ḡ⟩², v the top eigenvector of the gradients' covariance. Each of `rounds` = 4
@@ -29,7 +37,13 @@ def sever(x, labels, epsilon, *, radius, rounds: int = ROUNDS) -> RewardEstimate
 
 
 @eqx.filter_jit
-def _sever(x, labels, epsilon, radius, rounds) -> RewardEstimate:
+def _sever(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+    rounds: int,
+) -> RewardEstimate:
     def fit(weights):
         return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
 
