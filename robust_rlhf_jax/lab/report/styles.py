@@ -11,6 +11,8 @@ from robust_rlhf_jax.lab.sweeps.curves import COLOURS, LABELS
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross", "bar")
+# Each dash with every marker in turn: ours are drawn solid as far as the markers reach.
+OUR_DASHES, DASHES = ("", "14 2", "10 2 2 2"), ("7 3", "3 3", "8 3 2 3")
 # Darker colours drown in a dark ground.
 ON_DARK = 0.66
 
@@ -34,11 +36,11 @@ def styles(algorithms: list[str]) -> dict[str, Style]:
 
 
 def _style(name: str, place: int) -> Style:
-    known = list(COLOURS)
-    light = COLOURS.get(name, "#7a7a7a")
-    ours = name in OURS
-    index = known.index(name) if name in known else place
-    dash = "1 4" if name == REFERENCE else "" if ours else ("7 3", "3 3", "8 3 2 3")[index % 3]
+    ours, light = name in OURS, COLOURS.get(name, "#7a7a7a")
+    alike = [other for other in COLOURS if (other in OURS) == ours]
+    index = alike.index(name) if name in alike else len(alike) + place
+    dashes = OUR_DASHES if ours else DASHES
+    dash = "1 4" if name == REFERENCE else dashes[index // len(MARKERS) % len(dashes)]
     return Style(
         name,
         LABELS.get(name, name),
