@@ -125,13 +125,13 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
 
 @pytest.mark.slow
 def test_two_explanations_share_the_flags():
-    """The surest .22 of the labels flipped: the believed reward is the liars', and names none of them."""
-    data, corrupt = surest_flipped(0.22)
-    scores = np.asarray(suspicion_scores(data, 0.25))
-    flagged = np.asarray(flag(data, 0.25))
-    count = int(0.25 * data.n_pairs)
+    """The surest quarter of the labels flipped: what is believed names the corrupted pairs no better than chance."""
+    data, corrupt = surest_flipped(0.25)
+    scores = np.asarray(suspicion_scores(data, 0.3))
+    flagged = np.asarray(flag(data, 0.3))
+    count = int(0.3 * data.n_pairs)
     believed = np.argsort(-scores, kind="stable")[:count]
-    assert corrupt[believed].mean() < 0.05
+    assert corrupt[believed].mean() < 0.25
     assert flagged.sum() == count
     assert (flagged & corrupt).sum() > 0.3 * corrupt.sum()
     # At least half are still those of highest suspicion.
