@@ -9,11 +9,9 @@ class Columns:
 
     `chosen`, `rejected`: the two sides, texts or embeddings; with `label` the first and the second side. `label` may be
     "none": the first side always won. `rater`, `weight`, `tie`, `id`: who judged, how much it counts, whether it is a
-    tie,
-    which pair it is. `first_is`: the label that means the first side; `tie_is`: the one that means a tie; `scale`: the
-    numbers at which the first and the second side are surest; `ranking`: whether a list called `ranking` holds
-    "ranks" or
-    the "order" of the answers.
+    tie, which pair it is. `first_is`: the label that means the first side; `tie_is`: the one that means a tie; `scale`:
+    the numbers at which the first and the second side are most certainly preferred; `ranking`: whether a list called
+    `ranking` holds "ranks" or the "order" of the answers.
     """
 
     chosen: str | None = None

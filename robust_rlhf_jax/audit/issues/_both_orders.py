@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from .base import Batch, Issue, counted
-from .telling import has_telling_sides, judged_by_several, keys_of_sides
+from .base import Batch, Issue
+from .telling import contradicted, has_telling_sides, judged_by_several, keys_of_sides
 
 
 def both_orders(batch: Batch) -> Issue | None:
@@ -33,19 +33,12 @@ def both_orders(batch: Batch) -> Issue | None:
             score[mine] = len(mine) / (len(mine) + len(theirs)) * 0.999
             drop[mine] = len(mine) <= len(theirs)
             twin[mine] = theirs[0]
-    flag = twin >= 0
-
-    def explain(row: int) -> str:
-        return f"Row {pairs.rows[twin[row]] + 1} prefers the other one of the same two options."
-
-    what = "are the same two options with the opposite result"
-    return Issue(
+    return contradicted(
         "both_orders",
+        pairs,
         score,
-        flag,
-        explain,
-        counted(int(flag.sum()), n, what),
-        certain=True,
-        drop=drop,
-        doubts="flagged pairs",
+        drop,
+        twin,
+        says="prefers the other one of the same two options.",
+        what="are the same two options with the opposite result",
     )

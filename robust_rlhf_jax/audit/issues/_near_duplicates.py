@@ -9,8 +9,8 @@ from jaxtyping import Int
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.texts import Texts
 
-from .base import Batch, Issue, counted
-from .telling import has_telling_sides, judged_by_several, plain
+from .base import Batch, Issue
+from .telling import contradicted, has_telling_sides, judged_by_several, plain
 
 # Tables of two min-hashes each; sides whose words overlap by this share are near (Jaccard), features by this distance.
 TABLES, ROWS = 8, 2
@@ -42,21 +42,14 @@ def near_duplicates(batch: Batch) -> Issue | None:
         for a, b in ((i, j), (j, i)):
             score[a] = min(score[a], 0.5 if a != worse else 0.25)
             twin[a] = b
-    flag = twin >= 0
-
-    def explain(row: int) -> str:
-        return f"Row {pairs.rows[twin[row]] + 1} is nearly the same pair with the opposite result."
-
-    what = "nearly repeat another pair with the opposite result"
-    return Issue(
+    return contradicted(
         "near_duplicates",
+        pairs,
         score,
-        flag,
-        explain,
-        counted(int(flag.sum()), n, what),
-        certain=True,
-        drop=drop,
-        doubts="flagged pairs",
+        drop,
+        twin,
+        says="is nearly the same pair with the opposite result.",
+        what="nearly repeat another pair with the opposite result",
     )
 
 

@@ -1,10 +1,13 @@
-"""Whether equal sides tell anything: they do for texts and embeddings, not for tables of few columns."""
+"""Whether equal sides tell anything, which they do for texts and embeddings; and pairs that another one contradicts."""
 
 from collections.abc import Iterator
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
+
+from .base import Issue, counted
 
 # Rows of fewer features repeat by chance.
 TELLING = 16
@@ -34,3 +37,23 @@ def judged_by_several(pairs: Pairs, rows: list[int]) -> bool:
     if pairs.raters is None or pairs.groups is None:
         return False
     return len(set(pairs.groups[rows])) == 1 and len(set(pairs.raters[rows])) == len(rows)
+
+
+def contradicted(
+    name: str,
+    pairs: Pairs,
+    score: Float[np.ndarray, " N"],
+    drop: Bool[np.ndarray, " N"],
+    twin: Int[np.ndarray, " N"],
+    *,
+    says: str,
+    what: str,
+) -> Issue:
+    """The issue of pairs that another pair contradicts: `twin` [N] is its place, -1 where there is none."""
+    flag = twin >= 0
+
+    def explain(row: int) -> str:
+        return f"Row {pairs.rows[twin[row]] + 1} {says}"
+
+    summary = counted(int(flag.sum()), pairs.n_pairs, what)
+    return Issue(name, score, flag, explain, summary, certain=True, drop=drop, doubts="flagged pairs")
