@@ -26,7 +26,7 @@ LEVELS = (0.0, 0.025, 0.05, 0.1, 0.15, 0.2)
 # Plain is drawn wider and underneath, so that it shows where both agree.
 FITS = (
     {"label": "maximum likelihood", "color": "#c1432e", "marker": "o", "markersize": 7, "linewidth": 3.5},
-    {"label": "fit_reward, not told ε", "color": "#0b3c5d", "marker": "s", "markersize": 4},
+    {"label": "fit_reward without ε", "color": "#0b3c5d", "marker": "s", "markersize": 4},
 )
 
 
