@@ -1,6 +1,7 @@
 """Who won: labels in words that name a side, or in numbers of which somebody said what they mean."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -72,8 +73,9 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
     names = {word(sides[0]): 1.0, word(sides[1]): -1.0}
     named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
 
-    def value(cell) -> float | None:
-        said = word(cell)
+    # A column repeats few words over many rows.
+    @functools.lru_cache(1024)
+    def meaning(said: str) -> float | None:
         if said in names:
             return names[said]
         if said in ties:
@@ -95,7 +97,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
         strength = 2.0 if match["how"] and re.fullmatch(STRONG, match["how"]) else 1.0
         return None if way is None else way * strength
 
-    return Rule(f"words that name {sides[0]} or {sides[1]}", value)
+    return Rule(f"words that name {sides[0]} or {sides[1]}", lambda cell: meaning(word(cell)))
 
 
 def read_ties(cells: list, column: str) -> tuple[np.ndarray, list[BadCell]]:
@@ -119,7 +121,12 @@ def suffixes(sides: tuple[str, str]) -> tuple[str, str]:
 def word(cell: object) -> str:
     """A cell for comparison: small letters, single spaces, no brackets; 1.0 in a table of floats is the 1 of the
     file."""
-    said = str(cell).strip().casefold()
+    return _word(str(cell))
+
+
+@functools.lru_cache(1024)
+def _word(cell: str) -> str:
+    said = cell.strip().casefold()
     if number_in(said) is not None:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict

@@ -10,9 +10,10 @@ import pytest
 
 ROWS = 100_000
 ROOT = Path(__file__).parents[2]
-# What the fresh process runs: its argument is the file; it prints seconds and the largest memory in MB. The seconds are
-# the processor's, all threads together: others may be at work beside a test. On Linux the largest memory is VmHWM: what
-# getrusage tells begins with the memory of the process that started this one.
+# What the fresh process runs: its argument is the file; it prints how long the work took and the largest memory in MB.
+# A busy machine is a slow one, so the unit of time is what scikit-learn needs, at that moment, to hash the words of
+# 40,000 such answers: 1.6 s where nothing else runs. Seconds are the processor's, all threads together. On Linux the
+# largest memory is VmHWM: what getrusage tells begins with the memory of the process that started this one.
 PROGRAM = """
 import json, resource, sys, time
 from robust_rlhf_jax.io import {work}
@@ -23,7 +24,11 @@ if sys.platform == "linux":
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 2**10
 else:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-print(json.dumps([seconds, peak, found.n_pairs]))
+from sklearn.feature_extraction.text import HashingVectorizer
+answers = [" ".join(f"word{{i * j % 997}}" for j in range(40)) for i in range(40_000)]
+began = time.process_time()
+HashingVectorizer(ngram_range=(1, 2)).transform(answers)
+print(json.dumps([seconds / (time.process_time() - began), peak, found.n_pairs]))
 """
 
 
@@ -47,7 +52,7 @@ def large(request, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("work", "limit"), [("describe", 10), ("load_pairs", 20)])
+@pytest.mark.parametrize(("work", "limit"), [("describe", 6), ("load_pairs", 12.5)])
 def test_many_texts_take_seconds_and_little_memory(large, work, limit):
     # One device, as a user's process has it on a machine without an accelerator.
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
@@ -55,7 +60,7 @@ def test_many_texts_take_seconds_and_little_memory(large, work, limit):
         [sys.executable, "-c", PROGRAM.format(work=work), str(large)],
         capture_output=True, text=True, check=True, env=environment, cwd=ROOT,
     )  # fmt: skip
-    seconds, megabytes, pairs = json.loads(done.stdout.splitlines()[-1])
+    units, megabytes, pairs = json.loads(done.stdout.splitlines()[-1])
     assert pairs == ROWS
-    assert seconds <= limit
+    assert units <= limit
     assert megabytes <= 2048
