@@ -1,5 +1,6 @@
 """The cells of a sweep in batches that are computed, reported and stored as one; how many: `batch_size.py`."""
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,16 +31,18 @@ class Group(NamedTuple):
 
 
 def groups(config: SweepConfig, size: int) -> Iterator[Group]:
-    """All cells in groups of at most `size`; the reference first, which knows no attack and needs no ε."""
+    """All cells in groups of at most `size`; first those that no attack changes: the reference, and ε = 0."""
     n = len(config.families) * config.seeds
     others = tuple(name for name in config.algorithms if name != REFERENCE)
-    if REFERENCE in config.algorithms:
+    untouched = (REFERENCE,) * (REFERENCE in config.algorithms) + others * (0.0 in config.epsilons)
+    if untouched:
         for dataset in _chunks(_seed_by_seed(config), size):
-            yield Group(NO_ATTACK, _lanes(config, dataset, np.zeros(len(dataset))), (REFERENCE,))
+            yield Group(NO_ATTACK, _lanes(config, dataset, np.zeros(len(dataset))), untouched)
+    shares = [epsilon for epsilon in config.epsilons if epsilon]
     if not others:
         return
     # One ε per batch as far as possible: lanes that need equally many iterations wait for each other least.
-    epsilons, dataset = np.repeat(config.epsilons, n), np.tile(_seed_by_seed(config), len(config.epsilons))
+    epsilons, dataset = np.repeat(shares, n), np.tile(_seed_by_seed(config), len(shares))
     for attack in config.attacks:
         for chunk in _chunks(np.arange(len(dataset)), size):
             yield Group(attack, _lanes(config, dataset[chunk], epsilons[chunk]), others)
@@ -51,12 +54,19 @@ def _seed_by_seed(config: SweepConfig) -> np.ndarray:
 
 
 def cells_per_attack(config: SweepConfig) -> int:
-    return len(config.families) * config.seeds * len(config.epsilons)
+    """Cells of the larger groups: those of one attack, or the data sets where no ε is above 0."""
+    shares = sum(epsilon > 0 for epsilon in config.epsilons)
+    return len(config.families) * config.seeds * max(shares, 1)
 
 
-def copies(config: SweepConfig, algorithm: str) -> int:
-    """In how many cells an outcome stands: that of the reference in those of every attack and ε."""
-    return len(config.attacks) * len(config.epsilons) if algorithm == REFERENCE else 1
+def standing(config: SweepConfig, algorithm: str) -> list[tuple[str, float]]:
+    """(attack, ε) of the cells in which an outcome without attack stands: the reference's in all, others' at ε = 0."""
+    return list(itertools.product(config.attacks, config.epsilons if algorithm == REFERENCE else (0.0,)))
+
+
+def copies(config: SweepConfig, attack: str, algorithm: str) -> int:
+    """In how many cells an outcome stands."""
+    return len(standing(config, algorithm)) if attack == NO_ATTACK else 1
 
 
 def filled(lanes: Lanes, width: int) -> Lanes:

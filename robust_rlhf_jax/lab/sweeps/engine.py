@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .batch_size import check_memory, lanes_that_fit
-from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups
+from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups, standing
 from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, build_worlds, stack_worlds
 from .keys import cell_keys
@@ -51,6 +50,8 @@ class Job(NamedTuple):
     parts: dict[str, str]
 
 
+# Name of a part → its attack and its algorithm.
+Origins = dict[str, tuple[str, str]]
 # Yields name of a part → its rows, some parts at a time and in any order; is closed where the sweep stops early.
 Execute = Callable[[SweepConfig, list[Job]], Generator[dict[str, Rows], None, None]]
 
@@ -64,9 +65,9 @@ def run_sweep(
     """All cells of `config`.
 
     `on_batch(n, free)` is called after every n finished cells; `free` of them cost nothing now, because `store` had
-    them or because the reference stands in them. Data sets depend on (family, seed) alone, so that every attack, ε
-    and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as soon as
-    they are done: a sweep that was stopped resumes there. On CPU a cell's numbers are to the bit the same
+    them or because an outcome without attack stands in them. Data sets depend on (family, seed) alone, so that every
+    attack, ε and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as
+    soon as they are done: a sweep that was stopped resumes there. On CPU a cell's numbers are to the bit the same
     whatever `lanes`, the other cells and the number of devices; elsewhere they are for a fixed `lanes`.
     `execute` computes what is missing, in this process if None; only this process reads and writes `store`.
 
@@ -77,9 +78,9 @@ def run_sweep(
     worlds = sweep_worlds(config)
     material = functools.cache(lambda: sample_material(config, worlds))
     plan = _plan(config, worlds)
-    algorithms = {part: name for job in plan for name, part in job.parts.items()}
-    done = {part: rows for part in algorithms if (rows := store.read(part)) is not None}
-    _report_resumed(config, done, algorithms, on_batch)
+    origins = {part: (job.group.attack, name) for job in plan for name, part in job.parts.items()}
+    done = {part: rows for part in origins if (rows := store.read(part)) is not None}
+    _report_resumed(config, done, origins, on_batch)
     jobs = _missing(plan, done)
     parts = _one_by_one(config, jobs, material) if execute is None else execute(config, jobs)
     with contextlib.closing(parts):
@@ -87,8 +88,8 @@ def run_sweep(
             for part, rows in found.items():
                 store.write(part, rows)
             done |= found
-            on_batch(*_cells(config, found, algorithms))
-    return SweepResult(_in_order(config, done, algorithms), _label_entropy(config, worlds, material, store))
+            on_batch(*_cells(config, found, origins))
+    return SweepResult(_in_order(config, done, origins), _label_entropy(config, worlds, material, store))
 
 
 def sweep_worlds(config: SweepConfig) -> World:
@@ -164,17 +165,17 @@ def _up_to_devices(width: int) -> int:
 def _report_resumed(
     config: SweepConfig,
     done: dict[str, Rows],
-    algorithms: dict[str, str],
+    origins: Origins,
     on_batch: Callable[[int, int], None],
 ) -> None:
-    resumed, _ = _cells(config, done, algorithms)
+    resumed, _ = _cells(config, done, origins)
     if resumed:
         on_batch(resumed, resumed)
 
 
-def _cells(config: SweepConfig, parts: dict[str, Rows], algorithms: dict[str, str]) -> tuple[int, int]:
+def _cells(config: SweepConfig, parts: dict[str, Rows], origins: Origins) -> tuple[int, int]:
     """(cells in which these rows stand, how many more those are than the rows)."""
-    cells = sum(len(rows) * copies(config, algorithms[part]) for part, rows in parts.items())
+    cells = sum(len(rows) * copies(config, *origins[part]) for part, rows in parts.items())
     return cells, cells - sum(map(len, parts.values()))
 
 
@@ -238,15 +239,19 @@ def _as_given(epsilon: float) -> float:
     return round(float(np.float32(epsilon)), EPSILON_DIGITS)
 
 
-def _in_order(config: SweepConfig, done: dict[str, Rows], algorithms: dict[str, str]) -> Rows:
-    """Rows as planned, and the reference's in every cell of its (family, seed)."""
-    once = [row for part, name in algorithms.items() if name == REFERENCE for row in done[part]]
-    reference = [
+def _in_order(config: SweepConfig, done: dict[str, Rows], origins: Origins) -> Rows:
+    """Rows without attack in every cell where they stand, then the others as planned."""
+    untouched: dict[str, Rows] = {}
+    for part, (attack, algorithm) in origins.items():
+        if attack == NO_ATTACK:
+            untouched.setdefault(algorithm, []).extend(done[part])
+    rows = [
         {**row, "attack": attack, "epsilon": _as_given(epsilon)}
-        for attack, epsilon in itertools.product(config.attacks, config.epsilons)
+        for algorithm, once in untouched.items()
+        for attack, epsilon in standing(config, algorithm)
         for row in once
     ]
-    return reference + [row for part, name in algorithms.items() if name != REFERENCE for row in done[part]]
+    return rows + [row for part, (attack, _) in origins.items() if attack != NO_ATTACK for row in done[part]]
 
 
 def _label_entropy(

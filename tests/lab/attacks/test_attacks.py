@@ -163,6 +163,12 @@ def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacke
             np.testing.assert_allclose(getattr(batch, field)[i], getattr(single, field), rtol=1e-5, atol=1e-5)
 
 
+@names
+def test_nothing_changes_at_epsilon_zero(name, world, attacked):
+    """To the bit: a sweep computes the cells of ε = 0 once for all attacks."""
+    jax.tree.map(np.testing.assert_array_equal, attacked(name, 0.0), world[1])
+
+
 @pytest.mark.parametrize("name", ["flip_random", "teacher_mistake"])
 def test_eager_equals_jitted(name, world, attacked):
     mdp, data = world

@@ -49,13 +49,13 @@ def test_batches_fit_and_the_last_lacks_few(worlds, room):
     batches = -(-n // lanes)
     assert batches * lanes - n < batches
     sizes = [len(group.lanes.seed) for group in groups(CONFIG, lanes) if group.attack == "push_features"]
-    assert sum(sizes) == n == 100
+    assert sum(sizes) == n == 80
     assert set(sizes[:-1]) == {lanes}
 
 
 def test_more_memory_never_means_smaller_batches_on_this_machine(worlds):
     assert memory_bytes() > 1 << 28
-    assert lanes_that_fit(CONFIG, worlds) == 20  # 100 cells in the five batches that 24 at most make
+    assert lanes_that_fit(CONFIG, worlds) == 20  # 80 cells in the four batches that 24 at most make
 
 
 def test_counts_of_one_device():

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.lab.sweeps import SweepConfig
+from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
 from robust_rlhf_jax.lab.sweeps.batches import NO_ATTACK, groups
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 
@@ -26,7 +26,19 @@ def test_every_cell_stands_in_one_batch(size):
     others = len(CONFIG.algorithms) - (REFERENCE in CONFIG.algorithms)
     assert set(counts.values()) == {1}
     assert len(counts) == 12 * 2 * others + 12 * (REFERENCE in CONFIG.algorithms)
-    assert all((attack == NO_ATTACK) == (name == REFERENCE) for attack, *_, name in counts)
+    assert all((attack == NO_ATTACK) == (epsilon == 0) for attack, *_, epsilon, _ in counts)
+
+
+def test_cells_without_attack_stand_under_every_attack():
+    config = SweepConfig(
+        "tiny", ("random",), ("push_features", "flip_confident"), (0.0, 0.2), 2, ("standard", REFERENCE)
+    )
+    rows = run_sweep(config).rows
+    cells = Counter((row["attack"], row["epsilon"], row["seed"], row["algorithm"]) for row in rows)
+    assert len(rows) == config.n_cells == len(cells)
+    gaps = {(r["attack"], r["seed"], r["algorithm"]): r["normalised_gap"] for r in rows if r["epsilon"] == 0}
+    for seed in range(2):
+        assert len({gaps[attack, seed, name] for attack in config.attacks for name in config.algorithms}) == 1
 
 
 @pytest.mark.parametrize("devices", [2, 4])
