@@ -16,7 +16,7 @@ class AuditArguments:
 
     Args:
         source: a file (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), a folder, a pattern such as
-            "data/*.parquet", or "rail", the bundled real choices.
+            "data/*.parquet", or a bundled set: "rail" (choices of journeys), "arguments" (votes on texts).
         config: what is fitted.
         reading: how the file is read.
         writing: where results go.
@@ -45,7 +45,7 @@ class DescribeArguments:
     """Say what an audit would read of a preference file, with three pairs side by side.
 
     Args:
-        source: a file, a folder, or a pattern such as "data/*.parquet".
+        source: a file, a folder, a pattern such as "data/*.parquet", or "arguments", the bundled votes on texts.
         reading: how the file is read.
     """
 

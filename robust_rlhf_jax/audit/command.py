@@ -36,7 +36,7 @@ def run_audit(source: str, *, top: int = 10, out: Path | None = None, **options:
 def audit_file(
     source: str, config: AuditConfig, reading: Reading, writing: Writing, top: int = 10
 ) -> Findings | None:
-    """Audit `source` ("rail" or a file), print what was found and `top` suspicious pairs, and write it.
+    """Audit `source` ("rail", "arguments" or a file), print what was found and `top` suspicious pairs, and write it.
 
     Without `epsilon` "fit_reward" decides it from the evidence; other estimators get `inject` where that is
     positive, else 0.1. The files appear in `writing.out` together or not at all: they are written apart and moved at

@@ -1,5 +1,6 @@
 """What an audit reads: a bundled set, arrays, or any preference file, as pairs with features."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from robust_rlhf_jax.io import Columns, Pairs, describe, load_pairs
 from robust_rlhf_jax.io.descriptions import Description
 from robust_rlhf_jax.preferences import PreferenceData, load
-from robust_rlhf_jax.preferences.bundled import BUNDLED
+from robust_rlhf_jax.preferences.bundled import BUNDLED, BUNDLED_FILES
 from robust_rlhf_jax.preferences.files import holds_arrays
 
 
@@ -19,6 +20,9 @@ def read_source(source: str, columns: Columns | None = None, **options: Any) -> 
     """
     if source in BUNDLED:
         return BUNDLED[source]()
+    if source in BUNDLED_FILES:
+        pairs = load_pairs(BUNDLED_FILES[source], columns=columns, **options)
+        return dataclasses.replace(pairs, path=Path(source))
     path = Path(source)
     if holds_arrays(path):
         data = load(path)
@@ -30,8 +34,11 @@ def read_source(source: str, columns: Columns | None = None, **options: Any) -> 
 def describe_source(source: str, columns: Columns | None = None, **options: Any) -> Description:
     """What `read_source` understands of a file, without features of texts.
 
-    **Raises:** as `read_source`; ValueError for a bundled set or arrays, in which nothing needs to be understood.
+    **Raises:** as `read_source`; ValueError for bundled numbers or arrays, in which nothing needs to be understood.
     """
+    if source in BUNDLED_FILES:
+        found = describe(BUNDLED_FILES[source], columns=columns, **options)
+        return dataclasses.replace(found, path=Path(source))
     if source in BUNDLED or holds_arrays(Path(source)):
         raise ValueError(
             f"{source} holds arrays of trajectories as the package writes them: there are no columns to describe."

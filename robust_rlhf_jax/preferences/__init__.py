@@ -1,5 +1,6 @@
 """Preferences: trajectories as a pytree, pairs of options, validation, labels, splits, the table asked, files."""
 
+from .argument_votes import argument_pairs, arguments_file
 from .bradley_terry import label_entropy, preference_probabilities, sample_preferences, sample_segments
 from .data import PreferenceData, changed_pairs, random_split
 from .files import load, load_table, save
@@ -13,6 +14,8 @@ __all__ = [
     "RAIL_FEATURES",
     "Labelled",
     "PreferenceData",
+    "argument_pairs",
+    "arguments_file",
     "as_labelled",
     "ask_table",
     "believed",
