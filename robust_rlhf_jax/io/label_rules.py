@@ -6,7 +6,7 @@ import numpy as np
 
 from .bad_cells import shown
 from .columns import Columns
-from .labels import TIE, Rule, is_missing, number_in, suffixes, word, word_rule
+from .labels import TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, word_rule
 
 ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
 # Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
@@ -24,7 +24,7 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
         return _told_rule(column, words, asked)
-    numbers = {w for w in words if number_in(w) is not None or w in ("true", "false")}
+    numbers = {w for w in words if number_in(w) is not None or w in TRUTHS}
     named = suffixes(sides)
     if numbers and numbers == words - TIE - {asked.tie_is and word(asked.tie_is)}:
         if numbers <= set(named) and len(numbers) > 1 and not GRADED.search(column):

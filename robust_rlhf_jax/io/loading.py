@@ -150,7 +150,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         bad += more
     raters, weights, more = people_of(table, roles)
     ids = ids_of(table, roles)
-    bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.id is not None)
+    bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
     kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.origin)
     groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
     swapped = strength[kept] < 0

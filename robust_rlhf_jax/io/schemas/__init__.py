@@ -55,8 +55,7 @@ def _other_label(schema: ModuleType, table: Table, asked: Columns) -> bool:
     if schema is kaggle:
         return asked.label not in kaggle.WINNERS
     if schema is known_columns:
-        known = known_columns.label_of(table)
-        return asked.label != known
+        return asked.label != known_columns.label_of(table)
     return True
 
 

@@ -5,22 +5,16 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule, suffixes, word, word_rule
+from ..labels import TRUTHS, Rule, suffixes, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
-from .sides import LABELS, holds_texts, label_columns
+from .sides import LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
-    "strength",
-    "preference_strength",
-    "overall_preference",
-    "labels",
-    "annotation",
-    "result",
-    "comparison",
-)
+    "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
+)  # fmt: skip
 
 
 def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) -> tuple[Table, Rule]:
@@ -42,12 +36,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     **Raises:** ValueError for none, and for several that disagree.
     """
     found, error = {}, None
-    candidates = [
-        n
-        for n in table.names
-        if n.casefold().replace("-", "_").replace(" ", "_") in LABELS and n not in sides
-    ]
-    candidates = [*named_by, *candidates]
+    candidates = [*named_by, *(n for n in table.names if plain_name(n) in LABELS and n not in sides)]
     for name in candidates:
         try:
             made, rule = with_rule(table, name, sides, asked)
@@ -87,7 +76,7 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
         told = {way for v in values if (way := rule.value(v)) is not None}
         numbers = [float(v) for v in values if is_number(v)]
         graded = name.casefold() in STRENGTHS and not asked and min(numbers, default=0) >= 0
-        truths = values <= {"true", "false"}
+        truths = values <= TRUTHS
         if len(values) > 1 and (
             min(told, default=0.0) < 0 or ((numbers or truths) and not told and not graded)
         ):
@@ -137,7 +126,7 @@ def _which(cell: Any, first, second, rule: Rule):
 
 def _models(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
     """Columns of who wrote the sides: model_a and model_b beside response_a and response_b."""
-    lower = {name.casefold().replace("-", "_").replace(" ", "_"): name for name in table.names}
+    lower = by_plain_name(table)
     a, b = suffixes(sides)
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in MODELS for s in ("_", "")]
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in MODELS for side in ((a, b), sides)]

@@ -85,7 +85,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_scores(table, known, rule)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or named(table, RATERS), asked.weight,
-                  asked.tie, asked.id or named(table, IDS), said=said)  # fmt: skip
+                  asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
     return Mapped(known.name, table, roles, notes=notes)
 
 
@@ -119,7 +119,5 @@ def _first_known(number: float | None, said: float | None) -> float | None:
 
 
 def _difference(a: Any, b: Any) -> float:
-    try:
-        return float(a) - float(b)
-    except (TypeError, ValueError):
-        return 0.0
+    first, second = number_in(a), number_in(b)
+    return 0.0 if first is None or second is None else first - second
