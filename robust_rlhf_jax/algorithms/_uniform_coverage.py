@@ -43,8 +43,7 @@ def uniform_coverage(
     Split D in three. D₁ → robust Σ̂ of the differences. D₂ whitened by Σ̂ and filtered, then the trimmed
     likelihood (Algorithm 2) on the survivors → θ̂. D₃ with reward φᵀθ̂ → `oracle` → policy.
 
-    **Arguments:** `epsilon` in [0, ½): the fraction of pairs that may be corrupt; `oracle`: RobRL, default
-    `RLSVI()`.
+    **Arguments:** `epsilon` in [0, ½): the fraction of pairs that may be corrupt; `oracle`: RobRL, default `RLSVI()`.
 
     **Returns:** `Solution` with diagnostics `rank` (identifiable dimensions of θ), `trimmed_log_likelihood`,
     `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `off_table` (share of pairs

@@ -1,8 +1,7 @@
 """How preferences are written in tables: one module for each way, all alike (`Schema` in `base.py`).
 
 A new one is a module with `NAME`, `recognise` and `map`, its place in `SCHEMAS` and its test; a data set whose pairs
-are
-rows is an entry in `known_columns.py`. The first that recognises a table maps it; the last takes every table.
+are rows is an entry in `known_columns.py`. The first that recognises a table maps it; the last takes every table.
 """
 
 from types import ModuleType

@@ -43,8 +43,7 @@ class Roles:
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
-    file's
-    columns that take part.
+    file's columns that take part.
     """
 
     schema: str

@@ -19,9 +19,7 @@ NAME = "known columns"
 
 class Known(NamedTuple):
     """`columns` by which it is known; `prompt`, `sides` and `label` among them; `numbers`: label to strength, above 0
-    for
-    the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that
-    must agree.
+    for the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that must agree.
     """
 
     name: str

@@ -32,8 +32,7 @@ ALL_PAIRS = 10
 
 class Found(NamedTuple):
     """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`:
-    "scores",
-    "ranks" or "order"; `key`: of the text, where answers are objects.
+    "scores", "ranks" or "order"; `key`: of the text, where answers are objects.
     """
 
     answers: str

@@ -81,10 +81,9 @@ class SaddlePoint(NamedTuple):
 class SaddleState(eqx.Module):
     """Where the players stand.
 
-    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits`
-    [T, H, d] of every policy played so far; `means`: averages so far of points and gradients; `weights` of the
-    samples; `gaps`, `residuals` [rounds]: duality gap and flow residual of the averages after each round; `count`:
-    iterations made.
+    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits` [T, H, d]
+    of every policy played so far; `means`: averages so far of points and gradients; `weights` of the samples; `gaps`,
+    `residuals` [rounds]: duality gap and flow residual of the averages after each round; `count`: iterations made.
     """
 
     now: SaddlePoint
