@@ -78,9 +78,8 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
     if len(others) > 1:
         some = " and ".join(sorted(map(shown, others))[:3])
         raise ValueError(
-            f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, "
-            f"by --tie-is, or "
-            f"give {ASKING}"
+            f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, by "
+            f"--tie-is, or give {ASKING}"
         )
     if told not in words and words:
         some = ", ".join(sorted(map(shown, words))[:4])
@@ -115,9 +114,8 @@ def _what_numbers(column: str, words: set[str]) -> str:
     if any((number_in(v) or 0.0) < 0 for v in values):  # strengths on both sides of a tie
         low, high = f"{-most:g}", f"{most:g}"
     return (
-        f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale "
-        f"{low} {high}, or "
-        "--first-is with --tie-is"
+        f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale {low} "
+        f"{high}, or --first-is with --tie-is"
     )
 
 

@@ -50,9 +50,8 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say "
-            f"by --label none "
-            f"that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say by "
+            f"--label none that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
         )
     name, first = next(iter(found.items()))
     for other, values in found.items():
@@ -81,9 +80,8 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
             min(told, default=0.0) < 0 or ((numbers or truths) and not told and not graded)
         ):
             raise ValueError(
-                f"{table.path}: column {name} could be the label that says which side won: give --label "
-                f"{name}, or --label none "
-                f"if {sides[0]} always won."
+                f"{table.path}: column {name} could be the label that says which side won: give --label {name}, or "
+                f"--label none if {sides[0]} always won."
             )
         reasons[name] = f"says nothing against {sides[0]}; --label {name} would use it"
     return reasons

@@ -106,9 +106,8 @@ def _check_scores(table: Table, known: Known, rule: Rule) -> None:
     if told and sum(t < 0 for t in told) > len(told) / 2:
         first, second = known.scores
         raise ValueError(
-            f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label "
-            f"means the first "
-            f"side, by --label {known.label} --first-is 0 or --first-is 1."
+            f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label means the "
+            f"first side, by --label {known.label} --first-is 0 or --first-is 1."
         )
 
 

@@ -100,9 +100,8 @@ def _two(inner: Table, asked: Columns, table: Table) -> tuple[str, str]:
     found = open_sides(inner)
     if len(found) != 2:
         raise ValueError(
-            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): "
-            f"name them by --chosen "
-            "and --rejected."
+            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): name them "
+            "by --chosen and --rejected."
         )
     return found[0], found[1]
 

@@ -55,9 +55,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     if found.kind == "unclear":
         raise ValueError(
-            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their "
-            f"order: say which, by "
-            "--ranking ranks or --ranking order."
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
+            "say which, by --ranking ranks or --ranking order."
         )
     prompt = prompt_of(table, asked, (found.answers,))
     prompts = table.cells(prompt)
