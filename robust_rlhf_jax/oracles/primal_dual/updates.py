@@ -152,9 +152,6 @@ class DescentAscent(eqx.Module):
         lost = ~jnp.all(jnp.isfinite(state.now.at))
         return jnp.where(lost, Status.NONFINITE.array(), Status.RUNNING.array())
 
-    def extract(self, problem: SaddleProblem, state: SaddleState) -> SaddlePoint:
-        return state.means
-
     def _logits(self, problem: SaddleProblem, state: SaddleState):
         ahead = state.now.at[0] if self.optimistic else 0.0
         return problem.policy_step * (state.summed_w + ahead)
