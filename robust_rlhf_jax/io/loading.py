@@ -13,7 +13,8 @@ from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
 from .featurisers import Featuriser, make_featuriser
 from .pairs import Pairs
-from .parts import (
+from .reading import read_table
+from .role_cells import (
     groups_of,
     ids_of,
     numbers_of,
@@ -25,7 +26,6 @@ from .parts import (
     turned,
     unused_columns,
 )
-from .reading import read_table
 from .schemas import map_table
 from .schemas.numbers import NoSides, choose_kind
 from .table import Table

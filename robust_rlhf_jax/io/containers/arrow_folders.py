@@ -9,8 +9,8 @@ from typing import Any
 from ..table import Source, Table
 from .arrow_files import KIND, read_part
 from .arrow_tables import features_of, refusing_damage, taken, with_columns
+from .named_splits import one_split
 from .parquet_files import table_of
-from .splits import one_split
 
 NAME, SUFFIXES = "arrow folder", ()
 STATE, INFO, DATA = "state.json", "dataset_info.json", "data-00000-of-00001.arrow"

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.io import Pairs, check_pairs
 
 from .data import PreferenceData
-from .precision import lost_to_rounding
+from .rounding import lost_to_rounding
 from .validation import check_preferences
 
 
