@@ -1,7 +1,7 @@
 """The one driver: runs any init/step/terminate solver, derives its keys, keeps its status."""
 
 import enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import equinox as eqx
 import jax
@@ -42,7 +42,7 @@ def worst_status(*statuses: Int[Array, ""]) -> Int[Array, ""]:
 
 
 class Solver(Protocol[State]):
-    """What `iterate` runs. All four are pure; data come in through `problem`, never through a closure."""
+    """What `iterate` runs. All three are pure; data come in through `problem`, never through a closure."""
 
     def init(self, problem: PyTree, *, key: PRNGKeyArray | None) -> State: ...
 
@@ -51,8 +51,6 @@ class Solver(Protocol[State]):
     def terminate(self, problem: PyTree, state: State) -> Int[Array, ""]:
         """`Status.RUNNING` to go on, any other status to stop."""
         ...
-
-    def extract(self, problem: PyTree, state: State) -> Any: ...
 
 
 class Iteration(eqx.Module, Generic[State]):

@@ -1,4 +1,4 @@
-"""The ways through the package that CONTRIBUTING.md tells: in that order, and each station entered once."""
+"""The ways through the package that CONTRIBUTING.md tells: answers are where it says, stations come in order."""
 
 import re
 import sys
@@ -37,6 +37,19 @@ def entered(way, work):
     finally:
         sys.setprofile(before)
     return found
+
+
+def test_where_answers_are():
+    """Every file that an answer names is there, and so is the name in brackets after it."""
+    part = TEXT.split("### Where is …?\n")[1].split("\n###")[0]
+    files = re.findall(r"`([\w/]+/[\w./]*)`(?: \(`(\w+)`)?", part)
+    assert len(files) > 60
+    for file, name in files:
+        assert (PACKAGE / file).exists(), file
+        assert not name or re.search(rf"\b{name}\b", (PACKAGE / file).read_text(encoding="utf-8")), (
+            file,
+            name,
+        )
 
 
 def test_from_a_file_to_a_page(tmp_path):

@@ -1,15 +1,14 @@
 """Robust RLHF with a low relative condition number (paper: Algorithm 3)."""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, with_table
+from robust_rlhf_jax.preferences import PreferenceData
 
-from .pessimism import DescentConfig, check_reference, check_zeta, robust_pessimism
+from .checked_input import checked
+from .pessimism import DescentConfig, check_zeta, robust_pessimism
 from .solution import Solution
 from .table_evidence import solve_asked
 
@@ -59,22 +58,10 @@ def condition_number(
 
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs.
     """
-    check_epsilon(epsilon)
-    data = with_table(data)
-    check_reference(reference, data)
+    data, level = checked(data, epsilon, reference)
     config = ConditionNumberConfig() if config is None else config
     oracle = RLSVI(bonus="relative") if oracle is None else oracle
-    level = jnp.asarray(epsilon, data.features.dtype)
-    return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))
+    return solve_asked(data, config, lambda asked, config: _run(key, asked, level, reference, config, oracle))
 
 
-@eqx.filter_jit
-def _run(
-    key: PRNGKeyArray,
-    data: PreferenceData,
-    epsilon: Float[Array, ""],
-    oracle: Oracle,
-    reference: Float[Array, "H p"] | None,
-    config: ConditionNumberConfig,
-) -> Solution:
-    return robust_pessimism(key, data, epsilon, reference, config, oracle)
+_run = eqx.filter_jit(robust_pessimism)

@@ -1,15 +1,14 @@
 """Robust RLHF with a first-order oracle (paper: Algorithm 4, sign corrected)."""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
-from robust_rlhf_jax.preferences import PreferenceData, with_table
+from robust_rlhf_jax.preferences import PreferenceData
 
-from .pessimism import DescentConfig, Phase, check_reference, check_zeta, robust_pessimism
+from .checked_input import checked
+from .pessimism import DescentConfig, Phase, check_zeta, robust_pessimism
 from .pessimism_objective import require_warm
 from .solution import Solution
 from .table_evidence import solve_asked
@@ -63,12 +62,9 @@ def first_order(
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs, or an
     oracle without subgradients.
     """
-    check_epsilon(epsilon)
-    data = with_table(data)
-    check_reference(reference, data)
+    data, level = checked(data, epsilon, reference)
     config = FirstOrderConfig() if config is None else config
     oracle = PrimalDual() if oracle is None else oracle
-    level = jnp.asarray(epsilon, data.features.dtype)
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))
 
 

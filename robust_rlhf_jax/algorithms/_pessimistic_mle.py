@@ -7,21 +7,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import weighted_second_moment
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, confidence_set, ellipsoid
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, with_table
+from robust_rlhf_jax.preferences import PreferenceData
 
-from .pessimism import (
-    DescentConfig,
-    check_reference,
-    minimise_pessimistically,
-    pessimistic_solution,
-    resolve_reference,
-)
+from .checked_input import checked
+from .pessimism import DescentConfig, minimise_pessimistically, pessimistic_solution, resolve_reference
 from .solution import Solution
 
 PENALTIES = ("likelihood", "linear")
@@ -65,9 +59,7 @@ def pessimistic_mle(
 
     **Raises:** ValueError for ε outside [0, ½), malformed data, or a reference of another shape.
     """
-    check_epsilon(epsilon)
-    data = with_table(data)
-    check_reference(reference, data)
+    data, _ = checked(data, epsilon, reference)
     config = PessimisticMLEConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, reference, config)
 

@@ -5,14 +5,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, as_labelled, ask_table, with_table
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled, ask_table
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
 from robust_rlhf_jax.rewards import CEILING, RewardFit, fit_data
 
-from .pessimism import check_reference, resolve_reference
+from .checked_input import checked
+from .pessimism import resolve_reference
 from .possible_rewards import lies_may_hide, possible_rewards
 from .safe_plan import Planner, safe_plan
 from .solution import Solution
@@ -64,11 +64,7 @@ def robust_policy(
     >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
     True
     """
-    if epsilon is not None:
-        check_epsilon(epsilon)
-    data = with_table(data)
-    check_reference(reference, data)
-    level = None if epsilon is None else jnp.asarray(epsilon, data.features.dtype)
+    data, level = checked(data, epsilon, reference)
     return _run(key, data, level, RLSVI() if oracle is None else oracle, reference)
 
 

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, with_table
+from robust_rlhf_jax.preferences import PreferenceData
 
+from .checked_input import checked
 from .solution import Solution
 
 
@@ -37,8 +37,7 @@ def standard(
 
     **Raises:** ValueError for ε outside [0, ½) or malformed or non-finite data.
     """
-    check_epsilon(epsilon)
-    data = with_table(data)
+    data, _ = checked(data, epsilon)
     config = StandardConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, config)
 

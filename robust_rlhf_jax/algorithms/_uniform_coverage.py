@@ -6,12 +6,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
-from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
-from robust_rlhf_jax.preferences import PreferenceData, random_split, with_table
+from robust_rlhf_jax.preferences import PreferenceData, random_split
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
+from .checked_input import checked
 from .solution import Solution
 from .table_evidence import solve_asked
 
@@ -43,8 +43,7 @@ def uniform_coverage(
     Split D in three. D₁ → robust Σ̂ of the differences. D₂ whitened by Σ̂ and filtered, then the trimmed
     likelihood (Algorithm 2) on the survivors → θ̂. D₃ with reward φᵀθ̂ → `oracle` → policy.
 
-    **Arguments:** `epsilon` in [0, ½): the fraction of pairs that may be corrupt; `oracle`: RobRL, default
-    `RLSVI()`.
+    **Arguments:** `epsilon` in [0, ½): the fraction of pairs that may be corrupt; `oracle`: RobRL, default `RLSVI()`.
 
     **Returns:** `Solution` with diagnostics `rank` (identifiable dimensions of θ), `trimmed_log_likelihood`,
     `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `off_table` (share of pairs
@@ -52,11 +51,9 @@ def uniform_coverage(
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or too few pairs to split.
     """
-    check_epsilon(epsilon)
-    data = with_table(data)
+    data, level = checked(data, epsilon)
     config = UniformCoverageConfig() if config is None else config
     oracle = RLSVI() if oracle is None else oracle
-    level = jnp.asarray(epsilon, data.features.dtype)
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, config))
 
 
@@ -71,14 +68,8 @@ def _run(
     k_split, k_oracle = jax.random.split(key)
     d1, d2, d3 = (data,) * 3 if config.reuse_data else random_split(k_split, data, 3)
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
-    reward = robust_reward(
-        d1.differences(),
-        d2.differences(),
-        d2.labels,
-        epsilon,
-        radius=radius,
-        robust_start=config.robust_start,
-    )
+    options = {"radius": radius, "robust_start": config.robust_start}
+    reward = robust_reward(d1.differences(), d2.differences(), d2.labels, epsilon, **options)
     theta = data.per_step(reward.fit.theta)
     answer = oracle.solve(oracle.prepare(d3, epsilon, key=k_oracle), theta)
     diagnostics = {
@@ -90,6 +81,5 @@ def _run(
         "reward_status": reward.status,
         "oracle_status": answer.status,
     }
-    return Solution(
-        answer.policy, theta, answer.value, worst_status(reward.status, answer.status), diagnostics
-    )
+    status = worst_status(reward.status, answer.status)
+    return Solution(answer.policy, theta, answer.value, status, diagnostics)

@@ -294,16 +294,3 @@ def resolve_reference(
     if reference is None:
         return reference_features(data, epsilon)
     return flat_features(jnp.asarray(reference, data.features.dtype), data.stationary)
-
-
-def check_reference(reference: Float[Array, "H p"] | None, data: PreferenceData) -> None:
-    """**Raises:** ValueError for an empty, misshapen or non-finite reference."""
-    if reference is None:
-        return
-    shape, wanted = jnp.shape(reference), (data.plan_steps, data.reward_dim)
-    if shape != wanted:
-        raise ValueError(
-            f"reference has shape {shape}: give E_ref[φ] of shape {wanted}, as expected_features returns it."
-        )
-    if not is_traced(reference) and not bool(jnp.all(jnp.isfinite(jnp.asarray(reference)))):
-        raise ValueError("reference holds NaN or infinite entries: give finite feature expectations.")

@@ -4,9 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
 
 from robust_rlhf_jax.preferences import PreferenceData, ask_table, off_table
 
@@ -20,23 +18,13 @@ def solve_asked(
 
     The share of pairs off the table joins the diagnostics as `off_table` either way; above ½ nothing was left out.
     """
-    asked, share = _ask(data) if config.ask_table else (data, _share(data))
+    asked, share = _ask(data, config.ask_table)
     # The asking is a program of its own and the solving one for both settings: what is not contradicted is solved to
     # the last bit as without it.
     solution = solve(asked, dataclasses.replace(config, ask_table=True))
     return dataclasses.replace(solution, diagnostics={**solution.diagnostics, "off_table": share})
 
 
-@jax.jit
-def _ask(data: PreferenceData):
-    asked, off = ask_table(data)
-    return asked, _mean(off, data)
-
-
-@jax.jit
-def _share(data: PreferenceData):
-    return _mean(off_table(data), data)
-
-
-def _mean(off: Bool[Array, " N"], data: PreferenceData):
-    return jnp.mean(off, dtype=data.features.dtype)
+def _ask(data: PreferenceData, leave_out: bool):
+    asked, off = ask_table(data) if leave_out else (data, off_table(data))
+    return asked, jnp.mean(off, dtype=data.features.dtype)

@@ -62,22 +62,10 @@ class AuditConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
-    """How a preference file is read.
+class Reading(Columns):
+    """How a preference file is read: its columns, and:
 
     Args:
-        chosen: column of the preferred side, or of the first side where a label decides.
-        rejected: column of the other side.
-        prompt: column of the prompt.
-        label: column that says which side won; "none" if the first side always won.
-        first_is: the label that means the first side, where words do not tell.
-        rater: column of who labelled each pair.
-        weight: column of how much each pair counts.
-        tie: column that says whether a pair is a tie.
-        pair_id: column that names the pair; several rows of one are judgements of several raters.
-        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
-        tie_is: the label that means a tie, where words do not tell.
-        ranking: whether a list called ranking holds the rank of each answer or the answers in order.
         features: what features are made of.
         embeddings: two .npy files, chosen and rejected, to be used as features.
         skip_bad: unusable rows to go on without: a count, or below 1 a share.
@@ -85,18 +73,6 @@ class Reading:
         encoding: of a text file that is not in UTF-8.
     """
 
-    chosen: str | None = None
-    rejected: str | None = None
-    prompt: str | None = None
-    label: str | None = None
-    first_is: str | None = None
-    rater: str | None = None
-    weight: str | None = None
-    tie: str | None = None
-    pair_id: str | None = None
-    scale: tuple[float, float] | None = None
-    tie_is: str | None = None
-    ranking: Literal["ranks", "order"] | None = None
     features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto"
     embeddings: tuple[Path, Path] | None = None
     skip_bad: float = 0
@@ -105,10 +81,7 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """The arguments of `load_pairs` and `describe`."""
-        given = dict(vars(self))
-        named = {"id": given.pop("pair_id")}
-        named |= {f.name: given.pop(f.name) for f in dataclasses.fields(Columns) if f.name in given}
-        return {"columns": Columns(**named), **given}
+        return {"columns": self} | {name: getattr(self, name) for name in Reading.__annotations__}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,17 +1,26 @@
 """What a caller says of the columns of a file."""
 
 import dataclasses
+from typing import Literal
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
     """Names of columns, each None where the file's own names decide, and what its labels mean.
 
-    `chosen`, `rejected`: the two sides, texts or embeddings; with `label` the first and the second side. `label` may be
-    "none": the first side always won. `rater`, `weight`, `tie`, `id`: who judged, how much it counts, whether it is a
-    tie, which pair it is. `first_is`: the label that means the first side; `tie_is`: the one that means a tie; `scale`:
-    the numbers at which the first and the second side are most certainly preferred; `ranking`: whether a list called
-    `ranking` holds "ranks" or the "order" of the answers.
+    Args:
+        chosen: column of the preferred side, or of the first side where a label decides.
+        rejected: column of the other side.
+        prompt: column of the prompt.
+        label: column that says which side won; "none" if the first side always won.
+        first_is: the label that means the first side, where words do not tell.
+        rater: column of who labelled each pair.
+        weight: column of how much each pair counts.
+        tie: column that says whether a pair is a tie.
+        pair_id: column that names the pair; several rows of one are judgements of several raters.
+        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
+        tie_is: the label that means a tie, where words do not tell.
+        ranking: whether a list called ranking holds the rank of each answer or the answers in order.
     """
 
     chosen: str | None = None
@@ -22,12 +31,12 @@ class Columns:
     rater: str | None = None
     weight: str | None = None
     tie: str | None = None
-    id: str | None = None
+    pair_id: str | None = None
     scale: tuple[float, float] | None = None
     tie_is: str | None = None
-    ranking: str | None = None
+    ranking: Literal["ranks", "order"] | None = None
 
     def names(self) -> dict[str, str]:
         """The columns that were named, by their part."""
-        parts = ("chosen", "rejected", "prompt", "label", "rater", "weight", "tie", "id")
+        parts = ("chosen", "rejected", "prompt", "label", "rater", "weight", "tie", "pair_id")
         return {part: name for part in parts if (name := getattr(self, part)) is not None}

@@ -49,12 +49,9 @@ def export(
     """Write the usable rows of `pairs` with further `columns`, one cell a pair; with `keep`, those rows alone.
 
     Cells, types, the order of columns, what the schema says of them, encoding and compression stay as they are. Two
-    `.npy`
-    files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes one. A
-    row
-    that several pairs come from gets their vote (mean, majority), and where raters judged a pair several times the
-    columns
-    votes_first, votes_second and votes_tie say how often each side won.
+    `.npy` files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes
+    one. A row that several pairs come from gets their vote (mean, majority), and where raters judged a pair several
+    times the columns votes_first, votes_second and votes_tie say how often each side won.
 
     **Raises:** ValueError for another suffix, the file itself, or a folder that exists.
     """
@@ -92,8 +89,7 @@ def write_rows(
 
 def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:
     """{row of the file: its pairs} in the file's order; rows that no pair came from, such as answers without a rival,
-    have
-    none, and unusable rows are left out.
+    have none, and unusable rows are left out.
     """
     bad = {cell.row for cell in pairs.bad} - set(pairs.rows.tolist())
     members: dict[int, list[int]] = {row: [] for row in range(pairs.n_rows) if row not in bad}

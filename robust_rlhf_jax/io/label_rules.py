@@ -6,7 +6,7 @@ import numpy as np
 
 from .bad_cells import shown
 from .columns import Columns
-from .labels import TIE, Rule, is_missing, number_in, suffixes, word, word_rule
+from .labels import TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, word_rule
 
 ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
 # Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
@@ -24,7 +24,7 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
         return _told_rule(column, words, asked)
-    numbers = {w for w in words if number_in(w) is not None or w in ("true", "false")}
+    numbers = {w for w in words if number_in(w) is not None or w in TRUTHS}
     named = suffixes(sides)
     if numbers and numbers == words - TIE - {asked.tie_is and word(asked.tie_is)}:
         if numbers <= set(named) and len(numbers) > 1 and not GRADED.search(column):
@@ -78,9 +78,8 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
     if len(others) > 1:
         some = " and ".join(sorted(map(shown, others))[:3])
         raise ValueError(
-            f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, "
-            f"by --tie-is, or "
-            f"give {ASKING}"
+            f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, by "
+            f"--tie-is, or give {ASKING}"
         )
     if told not in words and words:
         some = ", ".join(sorted(map(shown, words))[:4])
@@ -115,9 +114,8 @@ def _what_numbers(column: str, words: set[str]) -> str:
     if any((number_in(v) or 0.0) < 0 for v in values):  # strengths on both sides of a tie
         low, high = f"{-most:g}", f"{most:g}"
     return (
-        f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale "
-        f"{low} {high}, or "
-        "--first-is with --tie-is"
+        f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale {low} "
+        f"{high}, or --first-is with --tie-is"
     )
 
 

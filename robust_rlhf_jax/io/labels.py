@@ -12,6 +12,7 @@ from jaxtyping import Float
 from .bad_cells import BadCell, shown
 
 FIRST, SECOND = {"first", "left", "a", "1st", "one"}, {"second", "right", "b", "2nd", "two"}
+TRUTHS = {"true", "false"}
 TIE = {
     "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
     "neither",
@@ -142,11 +143,13 @@ def _who(token: str, named: tuple[str, str]) -> float | None:
     return 1.0 if token in FIRST | {"1"} else -1.0 if token in SECOND | {"2"} else None
 
 
-def number_in(said: str) -> float | None:
-    """The finite number that a word is."""
+def number_in(said: Any) -> float | None:
+    """The finite number that a word or another cell is; truths are none."""
+    if isinstance(said, bool):
+        return None
     try:
         value = float(said)
-    except (ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return value if np.isfinite(value) else None
 

@@ -13,7 +13,8 @@ from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
 from .featurisers import Featuriser, make_featuriser
 from .pairs import Pairs
-from .parts import (
+from .reading import read_table
+from .role_cells import (
     groups_of,
     ids_of,
     numbers_of,
@@ -25,7 +26,6 @@ from .parts import (
     turned,
     unused_columns,
 )
-from .reading import read_table
 from .schemas import map_table
 from .schemas.numbers import NoSides, choose_kind
 from .table import Table
@@ -150,7 +150,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         bad += more
     raters, weights, more = people_of(table, roles)
     ids = ids_of(table, roles)
-    bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.id is not None)
+    bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
     kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.origin)
     groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
     swapped = strength[kept] < 0

@@ -44,12 +44,10 @@ def read_table(
     """The rows of a file in one of `CONTAINERS`, of a folder of such files, or of a pattern ("data/*.parquet").
 
     `split`: which one, where there are several; `encoding`: of texts, where it is not UTF-8; `partner`: the other
-    side's
-    `.npy` file.
+    side's `.npy` file.
 
     **Raises:** FileNotFoundError; ImportError without a package that the container needs; ValueError for another
-    suffix,
-    an empty or damaged file, one that is not what its suffix says, or no rows.
+    suffix, an empty or damaged file, one that is not what its suffix says, or no rows.
 
     **Example:**
 

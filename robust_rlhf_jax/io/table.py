@@ -55,8 +55,10 @@ class Table:
     def names(self) -> tuple[str, ...]:
         return tuple(self.columns)
 
-    def cells(self, name: str) -> list:
-        """The column as Python values; None where a cell is missing."""
+    def cells(self, name: str | None) -> list:
+        """The column as Python values, None where a cell is missing; of no column (`name` None) all are."""
+        if name is None:
+            return [None] * self.n_rows
         column = self.columns[name]
         if isinstance(column, np.ndarray):
             return column.tolist()

@@ -61,9 +61,7 @@ def qr_basis(matrix: Float[Array, "d m"]) -> Float[Array, "d m"]:
 
 @_sequential_on_cpu
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Lower factor of a positive definite matrix; NaN, never silence, where it is not.
-    The lower triangle is read.
-    """
+    """Lower factor of a positive definite matrix; NaN, never silence, where it is not. The lower triangle is read."""
     return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
 
 

@@ -1,9 +1,8 @@
 """Spectral scores and soft removal: what one step of a robust-mean filter does.
 
-The filters of Diakonikolas, Kamath, Kane, Li, Moitra & Stewart 2017, *Being Robust (in High Dimensions) Can
-Be Practical*, in the soft form of Diakonikolas & Kane 2023, *Algorithmic High-Dimensional Robust Statistics*,
-chapter 2: corrupt points that move the mean by much must also raise the variance in the direction in which
-they move it.
+The filters of Diakonikolas, Kamath, Kane, Li, Moitra & Stewart 2017, *Being Robust (in High Dimensions) Can Be
+Practical*, in the soft form of Diakonikolas & Kane 2023, *Algorithmic High-Dimensional Robust Statistics*, chapter 2:
+corrupt points that move the mean by much must also raise the variance in the direction in which they move it.
 """
 
 from collections.abc import Callable

@@ -74,9 +74,6 @@ class BallLBFGS(eqx.Module):
         stop = (done | (state.idle >= PATIENCE)) & ~on_the_ray
         return jnp.where(stop, Status.CONVERGED.array(), Status.RUNNING.array())
 
-    def extract(self, problem: LogisticProblem, state: LBFGSState) -> Float[Array, " k"]:
-        return state.theta
-
 
 def _state(
     problem: LogisticProblem,

@@ -83,9 +83,6 @@ class BallNewton(eqx.Module):
         stalled = state.gain <= _rounding(state.value)
         return jnp.where(done | stalled, Status.CONVERGED.array(), Status.RUNNING.array())
 
-    def extract(self, problem: LogisticProblem, state: NewtonState) -> Float[Array, " k"]:
-        return state.theta
-
     def _state(
         self,
         problem: LogisticProblem,

@@ -95,9 +95,6 @@ class MarginNewton(eqx.Module):
         done = (state.stationarity <= floor) | (state.fall <= _rounding(state.value))
         return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
 
-    def extract(self, problem: MarginProblem, state: MarginState) -> Float[Array, " k"]:
-        return state.theta
-
 
 def _state(problem: MarginProblem, at: Any, fall: Float[Array, ""]) -> MarginState:
     theta, margins, value, gradient = at

@@ -114,9 +114,6 @@ class SequentialQuadratic(eqx.Module):
         ended = jnp.where(still, Status.CONVERGED.array(), Status.RUNNING.array())
         return jnp.where(state.feasible, ended, Status.INFEASIBLE.array())
 
-    def extract(self, problem: ProjectionProblem, state: ProjectionState) -> Float[Array, " k"]:
-        return state.theta
-
     def _state(
         self,
         problem: ProjectionProblem,
@@ -201,9 +198,6 @@ class RefreshedCurvature(eqx.Module):
 
     def terminate(self, problem: ProjectionProblem, state: RoundState) -> Int[Array, ""]:
         return jnp.where(state.status == Status.MAX_STEPS, Status.RUNNING.array(), state.status)
-
-    def extract(self, problem: ProjectionProblem, state: RoundState) -> Float[Array, " k"]:
-        return state.warm.theta
 
     def _run(self, problem: ProjectionProblem, solves: Int[Array, ""]) -> RoundState:
         end = iterate(SequentialQuadratic(), problem, max_steps=MAX_STEPS)

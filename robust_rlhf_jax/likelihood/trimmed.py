@@ -124,9 +124,6 @@ class Alternation(eqx.Module):
         small = state.gain <= problem.tolerance
         return jnp.where(small, Status.CONVERGED.array(), Status.RUNNING.array())
 
-    def extract(self, problem: TrimmedProblem, state: TrimmedState) -> Float[Array, " k"]:
-        return state.theta
-
 
 class TrimmedFit(eqx.Module):
     """Result of `trimmed_mle`.

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,7 +15,7 @@ from robust_rlhf_jax.module import Module
 from .linear_mdp import LinearMDP
 
 
-class MixturePolicy(eqx.Module):
+class MixturePolicy(Module):
     """Draw k with probability `weights[k]` at the start of an episode, then follow `policies[k]` throughout.
 
     Not the policy that averages action probabilities: its value is Σ_k weights[k]·V^{π_k}, exactly.
@@ -24,6 +23,12 @@ class MixturePolicy(eqx.Module):
 
     policies: Float[Array, "K H S A"]
     weights: Float[Array, " K"]
+
+    def mean_over(
+        self, function: Callable[[Float[Array, "H S A"]], Float[Array, "*n"]]
+    ) -> Float[Array, "*n"]:
+        """Σ_k weights[k]·function(π_k)."""
+        return jnp.tensordot(self.weights, jax.vmap(function)(self.policies), axes=1)
 
 
 class SoftmaxMixture(Module):
@@ -97,10 +102,7 @@ def policy_value(
     mdp: LinearMDP, policy: Policy, theta: Float[Array, "H p"] | None = None
 ) -> Float[Array, ""]:
     """V^π(θ) = ρᵀV^π_1, exactly; for a mixture the weighted mean of its members' values."""
-    if isinstance(policy, MixturePolicy):
-        values = jax.vmap(lambda p: policy_value(mdp, p, theta))(policy.policies)
-        return jnp.dot(policy.weights, values)
-    if isinstance(policy, SoftmaxMixture):
+    if isinstance(policy, MixturePolicy | SoftmaxMixture):
         return policy.mean_over(lambda p: policy_value(mdp, p, theta))
 
     def backward(next_value, step):
@@ -118,9 +120,7 @@ def policy_value(
 @jax.jit
 def occupancy(mdp: LinearMDP, policy: Policy) -> Float[Array, "H S A"]:
     """q_h(s,a) = Pr(s_h = s, a_h = a | π): q_1 = π_1ρ, q_{h+1}(s',a') = π_{h+1}(a'|s')·μ_h(s')ᵀΦᵀq_h."""
-    if isinstance(policy, MixturePolicy):
-        return jnp.tensordot(policy.weights, jax.vmap(lambda p: occupancy(mdp, p))(policy.policies), axes=1)
-    if isinstance(policy, SoftmaxMixture):
+    if isinstance(policy, MixturePolicy | SoftmaxMixture):
         return policy.mean_over(lambda p: occupancy(mdp, p))
 
     def forward(state_distribution, step):

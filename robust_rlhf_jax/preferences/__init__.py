@@ -5,7 +5,7 @@ from .bradley_terry import label_entropy, preference_probabilities, sample_prefe
 from .data import PreferenceData, changed_pairs, random_split
 from .files import load, load_table, save
 from .labelled import Labelled, as_labelled, group_numbers
-from .pairs import preferences_from_features, preferences_from_options, with_table
+from .options import preferences_from_features, preferences_from_options, with_table
 from .rail_choices import RAIL_FEATURES, load_rail_choices, rail_pairs, rail_people
 from .table_check import ask_table, believed, leave_out, off_table
 from .validation import check_preferences

@@ -1,6 +1,5 @@
 """Arrays as Parquet, in and out; tables of one's own columns are read by `io`."""
 
-import contextlib
 import json
 import math
 from pathlib import Path
@@ -8,8 +7,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from robust_rlhf_jax.io.containers.parquet_files import MAGIC, pyarrow_with_parquet
-from robust_rlhf_jax.memory import check_room
+from robust_rlhf_jax.io.containers.arrow_tables import refusing_damage
+from robust_rlhf_jax.io.containers.parquet_files import KIND, MAGIC, pyarrow_with_parquet, read_file
 
 # The schema's metadata tell a file of whole arrays from a table of one's own columns.
 _KEY = b"robust_rlhf_jax"
@@ -24,7 +23,7 @@ def holds_arrays(path: str | Path) -> bool:
     with open(path, "rb") as file:
         if file.read(4) != MAGIC:  # the reader of tables says what it is instead
             return False
-    with _refusing_damage(pa, path):
+    with refusing_damage(path, KIND):
         return _KEY in (pa.parquet.read_schema(path).metadata or {})
 
 
@@ -48,12 +47,11 @@ def read_arrays(path: str | Path, names: tuple[str, ...] = HEADER) -> tuple[dict
     **Raises:** ValueError for an unreadable file, a missing column, or one that does not match the header.
     """
     pa = pyarrow_with_parquet()
-    with _refusing_damage(pa, path):
-        table = _read(pa, path)
+    table = read_file(Path(path))
+    with refusing_damage(path, KIND):
         header = json.loads(table.schema.metadata[_KEY])
         _check_header(header)
         columns = dict(zip(table.column_names, table.columns, strict=True))
-    with _refusing_damage(pa, path):
         arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
     return arrays, {name: header[name] for name in names if name in header}
 
@@ -68,33 +66,6 @@ def _check_header(header: Any):
     for name in HEADER:
         if not isinstance(header.get(name, None if name == "planning_horizon" else ""), int | None):
             raise TypeError(f"{name} in its header is no whole number")
-
-
-def _read(pa: Any, path: str | Path, columns: list[str] | None = None):
-    # Not read_table: it would make columns of folders named key=value in the path.
-    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        wanted = file.metadata.num_columns if columns is None else len(columns)
-        check_room(f"{path}: reading it", 8 * wanted * file.metadata.num_rows, "write it in smaller files")
-        return file.read(columns=columns)
-
-
-@contextlib.contextmanager
-def _refusing_damage(pa: Any, path: str | Path):
-    """Make one ValueError of all that pyarrow and our header raise on damaged bytes."""
-    try:
-        yield
-    except (
-        pa.ArrowException,
-        OSError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
-        KeyError,
-        TypeError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise ValueError(f"{path} is not a readable Parquet file ({reason}): write it again.") from None
 
 
 def _to_column(pa: Any, name: str, array: np.ndarray, n: int):

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from robust_rlhf_jax.io import Pairs
 
 from .data import PreferenceData
-from .pairs import preferences_from_options
+from .options import preferences_from_options
 
 RAIL_FEATURES = ("price", "time", "change", "comfort")
 

@@ -219,7 +219,7 @@ def test_a_bad_row_is_named_or_skipped(tmp_path, damage, sentence):
     rows[1] |= damage
     path = tmp_path / "pairs.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    columns = Columns(weight="weight", label="label", id="pair")
+    columns = Columns(weight="weight", label="label", pair_id="pair")
     with pytest.raises(ValueError, match="pairs.jsonl: " + sentence.replace("(", r"\(")):
         load_pairs(path, columns=columns)
     pairs = load_pairs(path, columns=columns, skip_bad=1)

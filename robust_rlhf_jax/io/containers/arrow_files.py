@@ -1,20 +1,20 @@
 """Arrow files and streams (.arrow, .feather, .ipc), by pyarrow."""
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..table import Source, Table
-from .arrow_tables import with_columns
+from .arrow_tables import refusing_damage, with_columns
 from .parquet_files import table_of
 
 NAME, SUFFIXES = "arrow", (".arrow", ".feather", ".ipc")
+KIND = "Arrow data set"
 
 
 def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for a file that is no Arrow data; ImportError without pyarrow."""
-    with refusing_damage(path):
+    with refusing_damage(path, KIND):
         table = read_part(path)
     return table_of(Source(path, (path,), NAME), table)
 
@@ -43,15 +43,3 @@ def read_part(file: Path):
 def _is_file(path: Path) -> bool:
     with open(path, "rb") as file:
         return file.read(6) == b"ARROW1"
-
-
-@contextlib.contextmanager
-def refusing_damage(path: Path):
-    """Make one ValueError of all that pyarrow raises on damaged bytes."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, TypeError, MemoryError) as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise ValueError(f"{path} is not a readable Arrow data set ({reason}): save it again.") from None

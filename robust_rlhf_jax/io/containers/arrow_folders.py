@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..table import Source, Table
-from .arrow_files import read_part, refusing_damage
-from .arrow_tables import features_of, taken, with_columns
+from .arrow_files import KIND, read_part
+from .arrow_tables import features_of, refusing_damage, taken, with_columns
+from .named_splits import one_split
 from .parquet_files import table_of
-from .splits import one_split
 
 NAME, SUFFIXES = "arrow folder", ()
 STATE, INFO, DATA = "state.json", "dataset_info.json", "data-00000-of-00001.arrow"
@@ -71,13 +71,13 @@ def _info(folder: Path, table: Any, extra: dict[str, list]) -> dict:
 def _read(path: Path):
     import pyarrow as pa
 
-    with refusing_damage(path):
+    with refusing_damage(path, KIND):
         table = pa.concat_tables([read_part(file) for file in _files(path)])
         order = _indices(pa, path)
     if order is None:
         return table
     ascending = order.to_pylist()
-    with refusing_damage(path):
+    with refusing_damage(path, KIND):
         return taken(table, ascending) if ascending == sorted(set(ascending)) else table.take(order)
 
 

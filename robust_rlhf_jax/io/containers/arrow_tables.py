@@ -1,10 +1,25 @@
 """What Parquet files and Arrow data sets share: pyarrow tables, and what `datasets` says of their columns."""
 
+import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 FEATURES = b"huggingface"
+
+
+@contextlib.contextmanager
+def refusing_damage(path: str | Path, kind: str) -> Iterator[None]:
+    """Make one ValueError of all that pyarrow, and readers of what it gives, raise on damaged bytes."""
+    import pyarrow as pa
+
+    damage = (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError)
+    try:
+        yield
+    except (*damage, MemoryError, RecursionError) as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise ValueError(f"{path} is not a readable {kind} ({reason}): write it again.") from None
 
 
 def columns_of(table: Any) -> dict[str, Any]:

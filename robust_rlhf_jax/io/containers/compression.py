@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 # Name: (first bytes, suffix).
 COMPRESSIONS = {
@@ -40,7 +40,7 @@ def open_bytes(path: Path, compression: str) -> Iterator[BinaryIO]:
     **Raises:** ValueError for a damaged or truncated file; ImportError for zstd without pyarrow.
     """
     try:
-        with _reader(path, compression) as file:
+        with _opened(path, compression, "rb") as file:
             yield file
     except DAMAGE as error:
         if not compression:
@@ -51,26 +51,20 @@ def open_bytes(path: Path, compression: str) -> Iterator[BinaryIO]:
         ) from None
 
 
-def _reader(path: Path, compression: str) -> BinaryIO:
-    openers = {"": open, "gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
-    if compression in openers:
-        return cast(BinaryIO, openers[compression](path, "rb"))
-    import pyarrow as pa
-
-    return cast(
-        BinaryIO, io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd")))
-    )
-
-
 def open_to_write(path: Path, compression: str) -> BinaryIO:
     """A file whose bytes are compressed as they are written; the same bytes for the same content."""
     if compression == "gzip":
         return cast(BinaryIO, gzip.GzipFile(path, "wb", mtime=0))
-    openers = {"": open, "bzip2": bz2.open, "xz": lzma.open}
+    return _opened(path, compression, "wb")
+
+
+def _opened(path: Path, compression: str, mode: Literal["rb", "wb"]) -> BinaryIO:
+    openers = {"": open, "gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     if compression in openers:
-        return cast(BinaryIO, openers[compression](path, "wb"))
+        return cast(BinaryIO, openers[compression](path, mode))
     import pyarrow as pa
 
-    return cast(
-        BinaryIO, io.BufferedWriter(cast(io.RawIOBase, pa.output_stream(str(path), compression="zstd")))
+    stream, buffered = (
+        (pa.input_stream, io.BufferedReader) if mode == "rb" else (pa.output_stream, io.BufferedWriter)
     )
+    return cast(BinaryIO, buffered(cast(io.RawIOBase, stream(str(path), compression="zstd"))))

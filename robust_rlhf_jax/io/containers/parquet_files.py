@@ -1,6 +1,5 @@
 """Parquet files, by pyarrow."""
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 from robust_rlhf_jax.memory import check_room
 
 from ..table import Source, Table
-from .arrow_tables import columns_of, with_columns
+from .arrow_tables import columns_of, refusing_damage, with_columns
 
 NAME, SUFFIXES = "parquet", (".parquet", ".pq")
-MAGIC = b"PAR1"
+MAGIC, KIND = b"PAR1", "Parquet file"
 
 
 def read(path: Path, how: dict[str, Any]) -> Table:
@@ -34,17 +33,17 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     )
 
 
-def read_file(path: Path, names: list[str] | None = None):
-    """The pyarrow table of one file, or some of its columns.
+def read_file(path: Path):
+    """The pyarrow table of one file.
 
     **Raises:** ValueError for damaged bytes; ImportError without pyarrow.
     """
     pa = pyarrow_with_parquet()
-    with refusing_damage(path), pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+    with refusing_damage(path, KIND), pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         # Not read_table: it would make columns of folders named key=value in the path.
-        wanted = file.metadata.num_columns if names is None else len(names)
-        check_room(f"{path}: reading it", 8 * wanted * file.metadata.num_rows, "write it in smaller files")
-        table = file.read(columns=names)
+        size = 8 * file.metadata.num_columns * file.metadata.num_rows
+        check_room(f"{path}: reading it", size, "write it in smaller files")
+        table = file.read()
         table.validate(full=True)
         return table
 
@@ -70,14 +69,3 @@ def pyarrow_with_parquet():
             "Parquet files need pyarrow: install it with pip install 'robust-rlhf-jax[cli]'."
         ) from error
     return pyarrow
-
-
-@contextlib.contextmanager
-def refusing_damage(path: Path):
-    """Make one ValueError of all that pyarrow raises on damaged bytes."""
-    pa = pyarrow_with_parquet()
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError, TypeError, MemoryError) as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise ValueError(f"{path} is not a readable Parquet file ({reason}): write it again.") from None

@@ -11,7 +11,7 @@ from ..bad_cells import BadCell
 from ..table import Source, Table
 from .arrow_tables import columns_of
 from .compression import without_compression
-from .splits import one_split
+from .named_splits import one_split
 
 SPLIT = re.compile(r"^([A-Za-z_.]+?)[-_.]?\d+(?:-of-\d+)?\.|^(train|test|validation|valid|dev|eval)\b")
 

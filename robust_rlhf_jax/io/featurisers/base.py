@@ -13,9 +13,8 @@ class Featuriser(Protocol):
     """Features φ(prompt, response) of texts, learnt without labels.
 
     `names`: one per feature, known after `fit`; `fit(texts)`: (chosen [N, p], rejected [N, p]), features learnt from
-    the pairs without regard to which side is which; `transform(prompts, responses)` [N, p]: the
-    same features of other texts; `settings()`: what a file of the reward head has to say about them;
-    `arrays()`: what it has to hold.
+    the pairs without regard to which side is which; `transform(prompts, responses)` [N, p]: the same features of other
+    texts; `settings()`: what a file of the reward head has to say about them; `arrays()`: what it has to hold.
     """
 
     @property

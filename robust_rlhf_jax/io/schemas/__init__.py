@@ -1,8 +1,7 @@
 """How preferences are written in tables: one module for each way, all alike (`Schema` in `base.py`).
 
 A new one is a module with `NAME`, `recognise` and `map`, its place in `SCHEMAS` and its test; a data set whose pairs
-are
-rows is an entry in `known_columns.py`. The first that recognises a table maps it; the last takes every table.
+are rows is an entry in `known_columns.py`. The first that recognises a table maps it; the last takes every table.
 """
 
 from types import ModuleType
@@ -55,8 +54,7 @@ def _other_label(schema: ModuleType, table: Table, asked: Columns) -> bool:
     if schema is kaggle:
         return asked.label not in kaggle.WINNERS
     if schema is known_columns:
-        known = known_columns.label_of(table)
-        return asked.label != known
+        return asked.label != known_columns.label_of(table)
     return True
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ..columns import Columns
 from ..labels import word, word_rule
-from ..table import Source, Table
-from .base import Judged, Mapped, has, of_rows, records, structured
+from ..table import Table
+from .base import Judged, Mapped, has, inner_table, of_rows, records, structured
 from .rankings import pairs_of
 from .sides import PROMPTS, open_sides
 
@@ -36,7 +36,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
     (name, answers), *_ = useful.items()
     prompt = asked.prompt or next((n for n in PROMPTS if n in fields.columns and n not in options), None)
-    prompts = [None] * table.n_rows if prompt is None else fields.cells(prompt)
+    prompts = fields.cells(prompt)
     texts = list(zip(*(fields.cells(option) for option in options), strict=True))
 
     def rows():
@@ -54,24 +54,14 @@ def map(table: Table, asked: Columns) -> Mapped:
         "label": f"answers to {name.removesuffix('.responses')}",
         "rater": "the users",
     }
-    used = tuple(
-        n
-        for n in (name, *options, prompt, "fields", "responses", f"{name}.users", f"{name}.status")
-        if n in table.columns
-    )
-    flags = Columns(rater=asked.rater, weight=asked.weight, tie=asked.tie, id=asked.id)
-    return of_rows(table, NAME, rows(), used, said, flags, notes=notes)
+    known = (name, *options, prompt, "fields", "responses", f"{name}.users", f"{name}.status")
+    used = tuple(n for n in known if n in table.columns)
+    return of_rows(table, NAME, rows(), used, said, asked, notes=notes)
 
 
 def _fields(table: Table) -> Table:
     """The columns, or those in `fields` of records as they are."""
-    if not has(table, "fields"):
-        return table
-    found = [cell if isinstance(cell := structured(c), dict) else {} for c in table.cells("fields")]
-    names = dict.fromkeys(name for row in found for name in row)
-    return Table(
-        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in found] for n in names}, len(found)
-    )
+    return inner_table(table, "fields") if has(table, "fields") else table
 
 
 def _questions(table: Table) -> dict[str, list[list[tuple[str, Any]]]]:
@@ -83,11 +73,11 @@ def _questions(table: Table) -> dict[str, list[list[tuple[str, Any]]]]:
         return {n: [_answers(cell.get(n)) if isinstance(cell, dict) else [] for cell in cells] for n in names}
     for name in table.names:
         if RESPONSES.match(name):
-            users, status = (
-                table.cells(f"{name}.{part}") if has(table, f"{name}.{part}") else [None] * table.n_rows
-                for part in ("users", "status")
+            parts = (
+                name,
+                *(n if has(table, n := f"{name}.{part}") else None for part in ("users", "status")),
             )
-            found[name] = [_parallel(*cells) for cells in zip(table.cells(name), users, status, strict=True)]
+            found[name] = [_parallel(*cells) for cells in zip(*(table.cells(n) for n in parts), strict=True)]
         elif has(table, f"{name}-suggestion") or _is_version_1(table.first(name)):
             found[name] = [_answers(cell) for cell in table.cells(name)]
     return found
@@ -126,13 +116,10 @@ def _judged(value: Any, options: tuple[str, ...], texts: tuple, who: str) -> lis
     places = _places(value)
     at = {word(option): i for i, option in enumerate(options)}
     if places:
-        known = [(at[word(name)], place) for name, place in places if word(name) in at]
-        known.sort()
-        made = (
-            pairs_of([texts[i] for i, _ in known], [-float(place) for _, place in known])
-            if len(known) > 1
-            else ()
-        )
+        known = sorted((at[word(name)], place) for name, place in places if word(name) in at)
+        if len(known) < 2:
+            return []
+        made = pairs_of([texts[i] for i, _ in known], [-place for _, place in known])
         return [pair._replace(rater=who) for pair in made]
     if isinstance(value, str) and len(options) == 2:
         way = word_rule((options[0], options[1])).value(value)

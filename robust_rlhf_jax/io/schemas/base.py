@@ -12,7 +12,7 @@ from jaxtyping import Int
 from ..bad_cells import BadCell
 from ..columns import Columns
 from ..labels import Rule
-from ..table import Table
+from ..table import Source, Table
 
 # Ready-made strengths: above 0 for the first side.
 READY = Rule("", lambda cell: float(cell) if isinstance(cell, int | float) else None)
@@ -43,8 +43,7 @@ class Roles:
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
-    file's
-    columns that take part.
+    file's columns that take part.
     """
 
     schema: str
@@ -82,7 +81,7 @@ def of_rows(
     table: Table,
     schema: str,
     rows: Iterable[tuple[int, Any, list[Judged] | str]],
-    used: tuple[str, ...],
+    used: Iterable[str | None],
     said: dict[str, str],
     asked: Columns,
     groups: list | None = None,
@@ -91,8 +90,10 @@ def of_rows(
 ) -> Mapped:
     """A table with a row for each pair, of (row of the file, prompt, pairs or why there are none).
 
-    `groups`: the group of dependent pairs for each row of the file; the row itself, if None.
+    `used`: the file's columns that take part, None for those that it lacks; `groups`: the group of dependent pairs for
+    each row of the file, the row itself if None; `ids`: the column that names pairs where the caller names none.
     """
+    used = tuple(name for name in used if name is not None)
     cells: dict[str, list] = {n: [] for n in ("prompt", "first", "second", "strength", "rater", "group")}
     origin, seconds, bad = [], [], []
     for row, prompt, judged in rows:
@@ -100,14 +101,7 @@ def of_rows(
         if isinstance(judged, str):
             bad.append(BadCell(len(origin), used[0] if used else "", judged))
         for pair in pairs:
-            mine = (
-                prompt,
-                pair.first,
-                pair.second,
-                pair.strength,
-                pair.rater,
-                groups[row] if groups else row,
-            )
+            mine = (prompt, *pair[:4], groups[row] if groups else row)
             for column, cell in zip(cells.values(), mine, strict=True):
                 column.append(cell)
             origin.append(row)
@@ -124,19 +118,42 @@ def of_rows(
         for cell in table.bad
         for i in np.flatnonzero(places == cell.row).tolist()
     ]
-    more = {part: name for part, name in asked.names().items() if part in ("rater", "weight", "tie", "id")}
-    more |= {} if ids is None or "id" in more or ids not in table.columns else {"id": ids}
+    known = ids if ids in table.columns else None
+    beside = {"rater": asked.rater, "weight": asked.weight, "tie": asked.tie, "id": asked.pair_id or known}
+    more = {part: name for part, name in beside.items() if name is not None}
     for part, name in more.items():
         column = table.cells(name)
         cells[f"{part} of the file"] = [column[row] for row in origin]
     made = Table(table.source, cells, len(origin), tuple(bad), table.notes)
-    has_rater = any(rater is not None for rater in cells["rater"])
-    rater = "rater of the file" if "rater" in more else "rater" if has_rater else None
-    weight, tie, one = (f"{part} of the file" if part in more else None for part in ("weight", "tie", "id"))
+    rater, weight, tie, one = (f"{part} of the file" if part in more else None for part in beside)
+    if rater is None and any(who is not None for who in cells["rater"]):
+        rater = "rater"
     text = ("prompt", "first", "second")
     roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
     second = None if seconds == origin else np.asarray(seconds, int)
     return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second)
+
+
+def inner_table(table: Table, name: str) -> Table:
+    """The columns of the objects that a column holds; a cell that is none has no cells there."""
+    found = [cell if isinstance(cell := structured(c), dict) else {} for c in table.cells(name)]
+    names = dict.fromkeys(inner for row in found for inner in row)
+    return Table(
+        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in found] for n in names}, len(found)
+    )
+
+
+def judged_by(
+    votes: Iterable[tuple[str, Any, Rule]], first: Any, second: Any, what: str = "label"
+) -> list[Judged] | str:
+    """A pair for each vote (rater, cell, how to read it), or which cell is unknown."""
+    judged = []
+    for who, cell, rule in votes:
+        value = rule.value(cell)
+        if value is None:
+            return f"holds the unknown {what} {cell!r}"
+        judged.append(Judged(first, second, value, who))
+    return judged
 
 
 def structured(cell: Any) -> Any:

@@ -5,22 +5,16 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule, suffixes, word, word_rule
+from ..labels import TRUTHS, Rule, suffixes, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
-from .sides import LABELS, holds_texts, label_columns
+from .sides import LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
-    "strength",
-    "preference_strength",
-    "overall_preference",
-    "labels",
-    "annotation",
-    "result",
-    "comparison",
-)
+    "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
+)  # fmt: skip
 
 
 def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) -> tuple[Table, Rule]:
@@ -42,12 +36,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     **Raises:** ValueError for none, and for several that disagree.
     """
     found, error = {}, None
-    candidates = [
-        n
-        for n in table.names
-        if n.casefold().replace("-", "_").replace(" ", "_") in LABELS and n not in sides
-    ]
-    candidates = [*named_by, *candidates]
+    candidates = [*named_by, *(n for n in table.names if plain_name(n) in LABELS and n not in sides)]
     for name in candidates:
         try:
             made, rule = with_rule(table, name, sides, asked)
@@ -61,9 +50,8 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say "
-            f"by --label none "
-            f"that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say by "
+            f"--label none that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
         )
     name, first = next(iter(found.items()))
     for other, values in found.items():
@@ -87,14 +75,13 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
         told = {way for v in values if (way := rule.value(v)) is not None}
         numbers = [float(v) for v in values if is_number(v)]
         graded = name.casefold() in STRENGTHS and not asked and min(numbers, default=0) >= 0
-        truths = values <= {"true", "false"}
+        truths = values <= TRUTHS
         if len(values) > 1 and (
             min(told, default=0.0) < 0 or ((numbers or truths) and not told and not graded)
         ):
             raise ValueError(
-                f"{table.path}: column {name} could be the label that says which side won: give --label "
-                f"{name}, or --label none "
-                f"if {sides[0]} always won."
+                f"{table.path}: column {name} could be the label that says which side won: give --label {name}, or "
+                f"--label none if {sides[0]} always won."
             )
         reasons[name] = f"says nothing against {sides[0]}; --label {name} would use it"
     return reasons
@@ -137,7 +124,7 @@ def _which(cell: Any, first, second, rule: Rule):
 
 def _models(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
     """Columns of who wrote the sides: model_a and model_b beside response_a and response_b."""
-    lower = {name.casefold().replace("-", "_").replace(" ", "_"): name for name in table.names}
+    lower = by_plain_name(table)
     a, b = suffixes(sides)
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in MODELS for s in ("_", "")]
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in MODELS for side in ((a, b), sides)]

@@ -25,7 +25,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     flags = [[_flag(cell) for cell in table.cells(name)] for name in names]
     way = -1.0 if _turned(asked) else 1.0
     sides = [[_turns(cell) for cell in table.cells(name)] for name in COLUMNS[:2]]
-    prompts = [None] * table.n_rows if prompt is None else [_turns(cell) for cell in table.cells(prompt)]
+    prompts = [_turns(cell) for cell in table.cells(prompt)]
 
     def rows():
         for row, (asked_for, a, b, told) in enumerate(
@@ -37,8 +37,7 @@ def map(table: Table, asked: Columns) -> Mapped:
                 yield row, asked_for, [Judged(a, b, way * (told[0] - told[1]))]
 
     said = {"chosen": "response_a or response_b", "label": ", ".join(names) + ": the 1 of them"}
-    used = (*names, *COLUMNS[:2], *((prompt,) if prompt else ()))
-    return of_rows(table, NAME, rows(), used, said, asked, ids="id")
+    return of_rows(table, NAME, rows(), (*names, *COLUMNS[:2], prompt), said, asked, ids="id")
 
 
 def _turned(asked: Columns) -> bool:

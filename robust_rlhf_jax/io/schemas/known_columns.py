@@ -19,9 +19,7 @@ NAME = "known columns"
 
 class Known(NamedTuple):
     """`columns` by which it is known; `prompt`, `sides` and `label` among them; `numbers`: label to strength, above 0
-    for
-    the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that
-    must agree.
+    for the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that must agree.
     """
 
     name: str
@@ -85,7 +83,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_scores(table, known, rule)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or named(table, RATERS), asked.weight,
-                  asked.tie, asked.id or named(table, IDS), said=said)  # fmt: skip
+                  asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
     return Mapped(known.name, table, roles, notes=notes)
 
 
@@ -108,9 +106,8 @@ def _check_scores(table: Table, known: Known, rule: Rule) -> None:
     if told and sum(t < 0 for t in told) > len(told) / 2:
         first, second = known.scores
         raise ValueError(
-            f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label "
-            f"means the first "
-            f"side, by --label {known.label} --first-is 0 or --first-is 1."
+            f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label means the "
+            f"first side, by --label {known.label} --first-is 0 or --first-is 1."
         )
 
 
@@ -119,7 +116,5 @@ def _first_known(number: float | None, said: float | None) -> float | None:
 
 
 def _difference(a: Any, b: Any) -> float:
-    try:
-        return float(a) - float(b)
-    except (TypeError, ValueError):
-        return 0.0
+    first, second = number_in(a), number_in(b)
+    return 0.0 if first is None or second is None else first - second

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..columns import Columns
-from ..table import Source, Table
-from .base import Judged, Mapped, has, of_rows, records, structured
+from ..table import Table
+from .base import Judged, Mapped, has, inner_table, of_rows, records, structured
 from .sides import PROMPTS, open_sides
 
 NAME = "Label Studio"
@@ -25,28 +25,23 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _map_nested(table: Table, asked: Columns) -> Mapped:
-    data = [found if isinstance(found := structured(cell), dict) else {} for cell in table.cells("data")]
-    names = dict.fromkeys(name for row in data for name in row)
-    inner = Table(
-        Source(table.path, (), "jsonl"), {n: [row.get(n) for row in data] for n in names}, len(data)
-    )
+    inner = inner_table(table, "data")
     sides = _two(inner, asked, table)
-    prompt = asked.prompt or next((n for n in PROMPTS if n in names and n not in sides), None)
-
-    def rows():
-        for row, cell in enumerate(table.cells("annotations")):
-            judged = [
-                Judged(data[row].get(sides[0]), data[row].get(sides[1]), way, who)
-                for who, way in _results(records(cell))
-            ]
-            yield row, data[row].get(prompt) if prompt else None, judged
-
+    prompt = asked.prompt or next((n for n in PROMPTS if has(inner, n) and n not in sides), None)
+    judged = [_results(records(cell)) for cell in table.cells("annotations")]
+    # A column that is asked for may be in no record.
+    cells = zip(
+        *(inner.cells(n if n in inner.columns else None) for n in (prompt, *sides)), judged, strict=True
+    )
+    rows = (
+        (row, asked_for, [Judged(first, second, way, who) for who, way in results])
+        for row, (asked_for, first, second, results) in enumerate(cells)
+    )
     said = {"prompt": f"{prompt} in data", "chosen": f"{sides[0]} (left) or {sides[1]} (right) in data",
             "label": "selected in annotations", "rater": "completed_by"}  # fmt: skip
-    flags = Columns(rater=asked.rater, weight=asked.weight, tie=asked.tie, id=asked.id)
-    lost = sum(not _results(records(cell)) for cell in table.cells("annotations"))
+    lost = sum(not results for results in judged)
     notes = (f"{lost} tasks have no annotation that compares, and make no pair.",) if lost else ()
-    return of_rows(table, NAME, rows(), ("annotations", "data"), said, flags, notes=notes)
+    return of_rows(table, NAME, rows, ("annotations", "data"), said, asked, notes=notes)
 
 
 def _map_flat(table: Table, asked: Columns) -> Mapped:
@@ -55,25 +50,17 @@ def _map_flat(table: Table, asked: Columns) -> Mapped:
     sides = _two(table, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(table, n) and n not in sides), None)
     who = next((n for n in ("annotator", "completed_by") if has(table, n)), None)
-    raters = [None] * table.n_rows if who is None else table.cells(who)
-    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
-    first, second = (table.cells(name) for name in sides)
+    cells = zip(*(table.cells(n) for n in (column, prompt, *sides, who)), strict=True)
 
     def rows():
-        for row, cell in enumerate(table.cells(column)):
-            way = _way(cell)
-            pair = Judged(
-                first[row],
-                second[row],
-                way or 0.0,
-                None if raters[row] is None else str(_person(raters[row])),
-            )
-            yield row, prompts[row], [pair] if way is not None else f"holds {cell!r}, neither left nor right"
+        for row, (told, asked_for, first, second, person) in enumerate(cells):
+            way, rater = _way(told), None if person is None else str(_person(person))
+            unknown = f"holds {told!r}, neither left nor right"
+            yield row, asked_for, unknown if way is None else [Judged(first, second, way, rater)]
 
-    said = {"chosen": f"{sides[0]} (left) or {sides[1]} (right)", "label": column} | (
-        {"rater": who} if who else {}
-    )
-    used = (column, *sides, *(n for n in (prompt, who) if n))
+    said = {"chosen": f"{sides[0]} (left) or {sides[1]} (right)", "label": column}
+    said |= {"rater": who} if who else {}
+    used = (column, *sides, prompt, who)
     # One task is judged by several annotators, a row each.
     ids = table.cells("id") if has(table, "id") else list(range(table.n_rows))
     return of_rows(table, NAME, rows(), used, said, asked, groups=[str(i) for i in ids], ids="id")
@@ -113,9 +100,8 @@ def _two(inner: Table, asked: Columns, table: Table) -> tuple[str, str]:
     found = open_sides(inner)
     if len(found) != 2:
         raise ValueError(
-            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): "
-            f"name them by --chosen "
-            "and --rejected."
+            f"{table.path} does not say which texts were left and right ({', '.join(inner.names[:8])}): name them "
+            "by --chosen and --rejected."
         )
     return found[0], found[1]
 

@@ -24,8 +24,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, asked)
     two = has(table, "chosen", "rejected")
     prompt = prompt_of(table, asked, ("chosen", "rejected"))
-    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
-    more = table.cells("input") if prompt == "instruction" and has(table, "input") else [None] * table.n_rows
+    prompts = table.cells(prompt)
+    more = table.cells("input" if prompt == "instruction" and has(table, "input") else None)
     names = ("chosen", "rejected") if two else ("output",)
     sides = zip(*(table.cells(name) for name in names), strict=True)
 
@@ -37,7 +37,7 @@ def map(table: Table, asked: Columns) -> Mapped:
             yield row, said, [Judged(a, b, 1.0) for a in good for b in bad] or "holds no pair of answers"
 
     said = {"chosen": "chosen, each with every one rejected" if two else "the first of output"}
-    used = (*names, *((prompt,) if prompt else ()), *(("input",) if any(more) else ()))
+    used = (*names, prompt, "input" if any(more) else None)
     return of_rows(table, "RewardBench 2" if two else "LLaMA-Factory ranking", rows(), used, said, asked)
 
 

@@ -4,7 +4,7 @@ from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import word, word_rule
 from ..table import Table
-from .base import Judged, Mapped, Roles, of_rows
+from .base import Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .numbers import find_numbers
 from .sides import (
@@ -54,8 +54,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
     roles = Roles(
         None if texts is None else (prompt_of(table, asked, texts), *texts), numbers, label, rule,
-        asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label), asked.id or named(table, IDS),
-        said=_said(sides, label, rule, how), ignored=more | ignored,
+        asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
+        asked.pair_id or named(table, IDS), said=_said(sides, label, rule, how), ignored=more | ignored,
     )  # fmt: skip
     return Mapped(NAME, table, roles, notes=notes)
 
@@ -129,7 +129,7 @@ def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], ask
     """A pair for each rater who has a column of labels."""
     first, second = (table.cells(name) for name in sides)
     name = prompt_of(table, asked, sides)
-    prompts = [None] * table.n_rows if name is None else table.cells(name)
+    prompts = table.cells(name)
     votes = {
         who: (table.cells(column), rule_for(table.cells(column), column, sides, asked))
         for who, column in raters.items()
@@ -138,15 +138,12 @@ def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], ask
 
     def rows():
         for row in range(table.n_rows):
-            judged = []
-            for who, (cells, rule) in votes.items():
-                if cells[row] is None or cells[row] == "":
-                    continue
-                value = rule.value(cells[row])
-                if value is None:
-                    judged = f"holds the unknown label {cells[row]!r}"
-                    break
-                judged.append(Judged(first[row], second[row], value, who))
+            told = (
+                (who, cell, rule)
+                for who, (cells, rule) in votes.items()
+                if (cell := cells[row]) not in (None, "")
+            )
+            judged = judged_by(told, first[row], second[row])
             if judged or row in broken:
                 yield row, prompts[row], judged
 
@@ -155,7 +152,7 @@ def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], ask
         "label": ", ".join(raters.values()),
         "rater": "one column each",
     }
-    used = (*raters.values(), *sides, *(() if name is None else (name,)))
+    used = (*raters.values(), *sides, name)
     return of_rows(table, "columns of raters", rows(), used, said, asked, ids=named(table, IDS))
 
 

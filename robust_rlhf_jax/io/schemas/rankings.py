@@ -1,52 +1,30 @@
 """Rankings of several answers, and answers with scores, in one row: UltraFeedback, Nectar, best of n, RewardBench 2."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..columns import Columns
+from ..labels import number_in
 from ..table import Table
 from .base import Judged, Mapped, of_rows, records, structured
 from .plain import check_asked, prompt_of
+from .sides import by_plain_name
 
 NAME = "ranking"
 ANSWER_LISTS = (
     "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
-    "choices",
-    "all_responses", "ranked_responses", "texts",
+    "choices", "all_responses", "ranked_responses", "texts",
 )  # fmt: skip
 ANSWER_KEYS = (
-    "answer",
-    "response",
-    "text",
-    "completion",
-    "content",
-    "output",
-    "generation",
-    "reply",
-    "message",
-)
+    "answer", "response", "text", "completion", "content", "output", "generation", "reply", "message",
+)  # fmt: skip
 SCORE_KEYS = (
-    "overall_score",
-    "score",
-    "reward",
-    "rating",
-    "overall",
-    "helpfulness",
-    "fine-grained_score",
-    "avg_score",
-)
+    "overall_score", "score", "reward", "rating", "overall", "helpfulness", "fine-grained_score", "avg_score",
+)  # fmt: skip
 RANK_KEYS = ("rank", "ranking_position", "place")
 SCORE_LISTS = (
-    "scores",
-    "rewards",
-    "ratings",
-    "score",
-    "rating",
-    "reward_scores",
-    "rm_scores",
-    "overall_scores",
-)
+    "scores", "rewards", "ratings", "score", "rating", "reward_scores", "rm_scores", "overall_scores",
+)  # fmt: skip
 RANK_LISTS, UNCLEAR = ("ranks", "rank"), ("ranking", "rankings", "order")
 # Answers up to which all pairs are made; of more, the best with every other.
 ALL_PAIRS = 10
@@ -54,8 +32,7 @@ ALL_PAIRS = 10
 
 class Found(NamedTuple):
     """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`:
-    "scores",
-    "ranks" or "order"; `key`: of the text, where answers are objects.
+    "scores", "ranks" or "order"; `key`: of the text, where answers are objects.
     """
 
     answers: str
@@ -78,13 +55,12 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     if found.kind == "unclear":
         raise ValueError(
-            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their "
-            f"order: say which, by "
-            "--ranking ranks or --ranking order."
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
+            "say which, by --ranking ranks or --ranking order."
         )
     prompt = prompt_of(table, asked, (found.answers,))
-    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
-    values = table.cells(found.by) if found.key is None else [None] * table.n_rows
+    prompts = table.cells(prompt)
+    values = table.cells(found.by if found.key is None else None)
 
     def rows():
         for row, (cell, by) in enumerate(zip(table.cells(found.answers), values, strict=True)):
@@ -97,14 +73,10 @@ def map(table: Table, asked: Columns) -> Mapped:
         "order": "the best come first",
     }[found.kind]
     said = {"chosen": f"answers in {found.answers}, pair by pair", "label": f"{found.by}: {best}"}
-    used = (
-        dict.fromkeys((found.answers, found.by, prompt))
-        if found.key is None
-        else dict.fromkeys((found.answers, prompt))
-    )
+    used = dict.fromkeys((found.answers, found.by if found.key is None else None, prompt))
     name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
         found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
-    return of_rows(table, name, rows(), tuple(n for n in used if n), said, asked)
+    return of_rows(table, name, rows(), used, said, asked)
 
 
 def find(table: Table, asked: Columns) -> Found | None:
@@ -117,7 +89,7 @@ def find(table: Table, asked: Columns) -> Found | None:
             by = [
                 k
                 for k in (*SCORE_KEYS, *RANK_KEYS)
-                if k in entries[0] and any(_number(e.get(k)) is not None for e in entries)
+                if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
             ]
             if asked.label is not None and asked.label in entries[0]:
                 by = [asked.label]
@@ -150,14 +122,16 @@ def _ranked(found: Found, cell: Any, by: Any) -> tuple[list, list[float]] | str:
     """(answers, what each is worth: more is better), or why there are none."""
     if found.key is not None:
         entries = [
-            e for e in records(cell) if e.get(found.key) is not None and _number(e.get(found.by)) is not None
+            e
+            for e in records(cell)
+            if e.get(found.key) is not None and number_in(e.get(found.by)) is not None
         ]
-        answers, values = [e[found.key] for e in entries], [_number(e[found.by]) or 0.0 for e in entries]
+        answers, values = [e[found.key] for e in entries], [number_in(e[found.by]) or 0.0 for e in entries]
     else:
         answers, numbers = structured(cell), structured(by)
         if not isinstance(answers, list) or not isinstance(numbers, list) or len(answers) != len(numbers):
             return f"has not one number in {found.by} for each answer"
-        if any(_number(v) is None for v in numbers):
+        if any(number_in(v) is None for v in numbers):
             return f"holds no number in {found.by}"
         values = [float(v) for v in numbers]
     if len(answers) < 2:
@@ -174,20 +148,10 @@ def _ranked(found: Found, cell: Any, by: Any) -> tuple[list, list[float]] | str:
 
 
 def _named(table: Table, names: tuple[str, ...]) -> list[str]:
-    lower = {re.sub(r"[\s\-]", "_", name.casefold()): name for name in table.names}
+    lower = by_plain_name(table)
     return [lower[name] for name in names if name in lower]
 
 
 def _numbers(table: Table, name: str) -> bool:
     cell = structured(table.first(name))
-    return isinstance(cell, list) and bool(cell) and all(_number(v) is not None for v in cell)
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, bool):
-        return None
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        return None
-    return value if value == value else None
+    return isinstance(cell, list) and bool(cell) and all(number_in(v) is not None for v in cell)

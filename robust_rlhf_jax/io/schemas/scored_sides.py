@@ -26,7 +26,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     sides, scores = found
     prompt = prompt_of(table, asked, sides)
-    prompts = [None] * table.n_rows if prompt is None else [_question(cell) for cell in table.cells(prompt)]
+    prompts = [_question(cell) for cell in table.cells(prompt)]
     cells = [table.cells(name) for name in (*sides, *scores)]
 
     def rows():
@@ -38,7 +38,7 @@ def map(table: Table, asked: Columns) -> Mapped:
                 yield row, prompts[row], [Judged(a, b, 0.0 if gap == 0 else 1.0 if gap > 0 else -1.0)]
 
     said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the higher of {scores[0]} and {scores[1]}"}
-    return of_rows(table, NAME, rows(), (*sides, *scores, *((prompt,) if prompt else ())), said, asked)
+    return of_rows(table, NAME, rows(), (*sides, *scores, prompt), said, asked)
 
 
 def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:

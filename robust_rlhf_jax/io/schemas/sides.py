@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ..labels import TIE, word, word_rule
+from ..labels import TIE, TRUTHS, number_in, word, word_rule
 from ..table import Table
 from .base import structured
 
@@ -23,10 +23,9 @@ CHOSEN_SIDES = (
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
     "response", "completion", "answer", "output", "reply", "generation", "candidate", "human_ref", "continuation",
-    "summary",
-    "option", "text", "assistant", "conversation", "messages", "chat", "dialogue", "dialog", "translation",
-    "essay", "story",
-    "sample", "content", "result", "message", "version", "txt", "model_response", "model_output", "side", "item", "",
+    "summary", "option", "text", "assistant", "conversation", "messages", "chat", "dialogue", "dialog", "translation",
+    "essay", "story", "sample", "content", "result", "message", "version", "txt", "model_response", "model_output",
+    "side", "item", "",
 )  # fmt: skip
 TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
 AFTER = re.compile(
@@ -45,15 +44,15 @@ PROMPTS = (
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
-    "preferred",
-    "better", "best", "chosen_side", "vote", "verdict", "selected", "selection", "overall_pref", "annotation",
-    "judgment",
-    "judgement", "result", "better_response_id", "better_response", "orig_preference", "preferred_response", "pref",
-    "preferred_side", "winning_side", "human_preference", "human_label", "which_is_better", "comparison", "decision",
+    "preferred", "better", "best", "chosen_side", "vote", "verdict", "selected", "selection", "overall_pref",
+    "annotation", "judgment", "judgement", "result", "better_response_id", "better_response", "orig_preference",
+    "preferred_response", "pref", "preferred_side", "winning_side", "human_preference", "human_label",
+    "which_is_better", "comparison", "decision",
 )  # fmt: skip
 RATERS = (
-    "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator", "labeler",
-    "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id", "evaluator_id",
+    "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator",
+    "labeler", "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id",
+    "evaluator_id",
 )  # fmt: skip
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
@@ -69,17 +68,22 @@ RATERS_OWN = re.compile(
 
 def named(table: Table, names: tuple[str, ...]) -> str | None:
     """The first of `names` that a column has, whatever its letters' size."""
-    return next((lower[name] for name in names if name in (lower := _lower(table))), None)
+    lower = by_plain_name(table)
+    return next((lower[name] for name in names if name in lower), None)
 
 
-def _lower(table: Table) -> dict[str, str]:
-    return {
-        name.strip().casefold().replace(" ", "_").replace("-", "_"): name for name in reversed(table.names)
-    }
+def by_plain_name(table: Table) -> dict[str, str]:
+    """The columns by name as `plain_name` has it; of several the first."""
+    return {plain_name(name): name for name in reversed(table.names)}
+
+
+def plain_name(name: str) -> str:
+    """Small letters, with underscores for spaces and dashes."""
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def chosen_sides(table: Table) -> tuple[str, str] | None:
-    lower = _lower(table)
+    lower = by_plain_name(table)
     return next(((lower[a], lower[b]) for a, b in CHOSEN_SIDES if a in lower and b in lower), None)
 
 
@@ -90,9 +94,8 @@ def open_sides(table: Table) -> tuple[str, ...]:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name)
             if match and holds_texts(table.first(name)):
-                found.setdefault((match["stem"].strip(" _-.").casefold(), place), {})[
-                    match["token"].casefold()
-                ] = name
+                stem = match["stem"].strip(" _-.").casefold()
+                found.setdefault((stem, place), {})[match["token"].casefold()] = name
     sides = {
         stem: columns
         for (stem, _), tokens in found.items()
@@ -107,17 +110,12 @@ def open_sides(table: Table) -> tuple[str, ...]:
 
 def _answer(stem: str) -> int | None:
     """How good a name for an answer; None if it is none."""
-    stem = stem.replace(" ", "_").replace("-", "_")
+    stem = plain_name(stem)
     if stem and NOT_ANSWERS.search(stem):
         return None
-    return next(
-        (
-            i
-            for i, answer in enumerate(ANSWERS)
-            if stem == answer or (answer and stem.removesuffix("s").endswith(answer))
-        ),
-        None,
-    )
+    one = stem.removesuffix("s")
+    good = (i for i, answer in enumerate(ANSWERS) if stem == answer or (answer and one.endswith(answer)))
+    return next(good, None)
 
 
 def _in_order(tokens: dict[str, str]) -> tuple[str, ...]:
@@ -147,7 +145,7 @@ def holds_numbers(cell: Any) -> bool:
 
 def label_columns(table: Table, sides: tuple[str, str], known: tuple[str, ...] = LABELS) -> list[str]:
     """Columns called as labels are, whose cells could say which side won."""
-    lower = _lower(table)
+    lower = by_plain_name(table)
     return [
         lower[name]
         for name in known
@@ -159,11 +157,9 @@ def could_decide(table: Table, name: str, sides: tuple[str, str]) -> bool:
     """Whether a column's first cells name sides or are numbers, and are not all the same."""
     cells = [cell for cell in table.some(name) if cell is not None and cell != ""]
     words = {word(cell) for cell in cells if isinstance(cell, str | int | float | bool)}
-    if not words or len(cells) < 1:
-        return False
     rule = word_rule(sides)
     says = [
-        w for w in words if rule.value(w) is not None or w in TIE or _is_number(w) or w in ("true", "false")
+        w for w in words if rule.value(w) is not None or w in TIE or number_in(w) is not None or w in TRUTHS
     ]
     return len(says) > 0.5 * len(words)
 
@@ -180,11 +176,3 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
         if words and all(rule.value(w) is not None for w in words):
             found[match["who"] or match["who2"]] = name
     return found if len(found) > 1 else {}
-
-
-def _is_number(said: str) -> bool:
-    try:
-        float(said)
-    except ValueError:
-        return False
-    return True

@@ -15,7 +15,8 @@ def recognise(table: Table) -> bool:
 
 def map(table: Table, asked: Columns) -> Mapped:
     """`choice` is the place, 0 or 1, of the better summary; `worker` judged."""
-    workers = table.cells("worker") if has(table, "worker") else [None] * table.n_rows
+    worker = "worker" if has(table, "worker") else None
+    workers = table.cells(worker)
     cells = (table.cells(name) for name in ("info", "summaries", "choice"))
 
     def rows():
@@ -25,11 +26,9 @@ def map(table: Table, asked: Columns) -> Mapped:
                 yield row, None, "holds no choice between two summaries"
                 continue
             rater = None if workers[row] is None else str(workers[row])
-            prompt = (
-                (info.get("post") or info.get("article") or info.get("title"))
-                if isinstance(info, dict)
-                else info
-            )
+            prompt = info
+            if isinstance(info, dict):
+                prompt = info.get("post") or info.get("article") or info.get("title")
             yield row, prompt, [Judged(two[0].get("text"), two[1].get("text"), 1.0 - 2.0 * choice, rater)]
 
     said = {
@@ -37,16 +36,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         "label": "choice: 0 is the first summary, 1 the second",
         "rater": "worker",
     }
-    used = ("choice", "summaries", "info", *(("worker",) if has(table, "worker") else ()))
-    return of_rows(
-        table,
-        NAME,
-        rows(),
-        used,
-        said,
-        asked,
-        groups=[_post(cell, i) for i, cell in enumerate(table.cells("info"))],
-    )
+    groups = [_post(cell, i) for i, cell in enumerate(table.cells("info"))]
+    return of_rows(table, NAME, rows(), ("choice", "summaries", "info", worker), said, asked, groups=groups)
 
 
 def _post(info: Any, row: int):

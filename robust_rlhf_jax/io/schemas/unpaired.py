@@ -23,9 +23,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError, with the reason."""
     label = named(table, LABELS)
     raise ValueError(
-        f"{table.path} holds single answers with a thumb up or down in {label} (KTO), and no pairs: give a "
-        f"file with chosen and "
-        "rejected, or name two columns of answers by --chosen and --rejected."
+        f"{table.path} holds single answers with a thumb up or down in {label} (KTO), and no pairs: give a file "
+        "with chosen and rejected, or name two columns of answers by --chosen and --rejected."
     )
 
 

@@ -4,41 +4,23 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule
 from ..table import Table
-from .base import Judged, Mapped, of_rows, records, structured
+from .base import Mapped, judged_by, of_rows, records, structured
 from .plain import prompt_of
 from .sides import IDS, chosen_sides, named, open_sides
 
 NAME = "votes in one column"
-COLUMNS = ("votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings",
-"choices",
-           "individual_preferences", "all_labels", "raw_labels", "responses_by_rater")  # fmt: skip
+COLUMNS = (
+    "votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
+    "individual_preferences", "all_labels", "raw_labels", "responses_by_rater",
+)  # fmt: skip
 WHO = (
-    "rater",
-    "annotator",
-    "user",
-    "user_id",
-    "worker",
-    "worker_id",
-    "evaluator",
-    "annotator_id",
-    "rater_id",
-    "judge",
+    "rater", "annotator", "user", "user_id", "worker", "worker_id", "evaluator", "annotator_id", "rater_id", "judge",
     "name",
-)
+)  # fmt: skip
 WHAT = (
-    "label",
-    "preference",
-    "choice",
-    "vote",
-    "winner",
-    "preferred",
-    "overall_pref",
-    "value",
-    "answer",
-    "selected",
-)
+    "label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected",
+)  # fmt: skip
 
 
 def recognise(table: Table) -> bool:
@@ -50,33 +32,20 @@ def map(table: Table, asked: Columns) -> Mapped:
     (first, second), name = open_sides(table)[:2], _column(table)
     assert name is not None
     prompt = prompt_of(table, asked, (first, second))
-    prompts = [None] * table.n_rows if prompt is None else table.cells(prompt)
+    prompts = table.cells(prompt)
     votes = [list(_votes(cell)) for cell in table.cells(name)]
     rule = rule_for([vote for row in votes for _, vote in row], name, (first, second), asked)
-    sides = list(zip(table.cells(first), table.cells(second), strict=True))
-    rows = ((row, prompts[row], _judged(votes[row], sides[row], rule)) for row in range(table.n_rows))
+    cells = zip(prompts, votes, table.cells(first), table.cells(second), strict=True)
+    rows = (
+        (row, asked_for, judged_by(((who, vote, rule) for who, vote in given), a, b) or "holds no vote")
+        for row, (asked_for, given, a, b) in enumerate(cells)
+    )
     said = {
         "chosen": f"{first} or {second}",
         "label": f"votes in {name}: {rule.says}",
         "rater": "as the votes say, or their place",
     }
-    return of_rows(
-        table,
-        NAME,
-        rows,
-        (name, first, second, *((prompt,) if prompt else ())),
-        said,
-        asked,
-        ids=named(table, IDS),
-    )
-
-
-def _judged(votes: list[tuple[str, Any]], sides: tuple[Any, Any], rule: Rule) -> list[Judged] | str:
-    values = [(who, vote, rule.value(vote)) for who, vote in votes]
-    unknown = next((vote for _, vote, value in values if value is None), None)
-    if unknown is not None:
-        return f"holds the unknown label {unknown!r}"
-    return [Judged(*sides, value, who) for who, _, value in values if value is not None] or "holds no vote"
+    return of_rows(table, NAME, rows, (name, first, second, prompt), said, asked, ids=named(table, IDS))
 
 
 def _column(table: Table) -> str | None:

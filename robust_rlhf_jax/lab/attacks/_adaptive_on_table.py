@@ -84,7 +84,8 @@ def adaptive_on_table(
         x, labels = corrupted.differences(), corrupted.labels
         fit = victim(x, labels, level, radius=radius)
         gap = normalised_gap(mdp, optimal_policy(mdp, data.per_step(fit.theta))[0])
-        return gap, fit.theta, response(fit, x, labels, radius, jax.grad(value)(fit.theta))
+        towards = response(fit.theta, fit.weights, x, labels, radius, jax.grad(value)(fit.theta))
+        return gap, fit.theta, towards
 
     def climb(carry, step):
         told, worst, gap = carry

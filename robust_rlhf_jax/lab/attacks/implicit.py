@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 from robust_rlhf_jax.kernels.logistic import curvature_at, margins_of, value_gradient_at
-from robust_rlhf_jax.rewards.protocol import RewardEstimate
 from robust_rlhf_jax.rewards.registry import RewardEstimator
 
 # ‖θ̂‖ from this share of the radius on counts as on the sphere.
@@ -48,34 +47,24 @@ def _forward(
 def _backward(victim: RewardEstimator, saved: tuple[Array, ...], cotangent: Float[Array, " k"]):
     theta, weights, x, labels, epsilon, radius = saved
     margins = margins_of(theta, x, labels)
-    u = _response(theta, weights, x, labels, radius, cotangent)
+    u = response(theta, weights, x, labels, radius, cotangent)
     share = (weights / jnp.sum(weights)) * jax.nn.sigmoid(-margins)
     moved = (share * labels)[:, None] * u - (share * jax.nn.sigmoid(margins) * matmul(x, u))[:, None] * theta
     return moved, jnp.zeros_like(labels), jnp.zeros_like(epsilon), jnp.zeros_like(radius)
 
 
 def response(
-    fit: RewardEstimate,
-    x: Float[Array, "n k"],
-    labels: Float[Array, " n"],
-    radius: Float[Array, ""],
-    cotangent: Float[Array, " k"],
-) -> Float[Array, " k"]:
-    """The u with cotangentᵀdθ̂ = uᵀdG: what a change of the mean gradient G does to θ̂, along `cotangent`.
-
-    A pair (x, o) that joins n others with weight 1 changes G by oσ(−oθ̂ᵀx)x/n.
-    """
-    return _response(fit.theta, fit.weights, x, labels, radius, cotangent)
-
-
-def _response(
     theta: Float[Array, " k"],
     weights: Float[Array, " n"],
     x: Float[Array, "n k"],
     labels: Float[Array, " n"],
     radius: Float[Array, ""],
     cotangent: Float[Array, " k"],
-):
+) -> Float[Array, " k"]:
+    """The u with cotangentᵀdθ̂ = uᵀdG: what a change of the mean gradient G does to a fit θ̂, along `cotangent`.
+
+    A pair (x, o) that joins n others with weight 1 changes G by oσ(−oθ̂ᵀx)x/n.
+    """
     margins = margins_of(theta, x, labels)
     _, gradient = value_gradient_at(margins, x, labels, weights)
     return _adjoint(curvature_at(margins, x, weights), gradient, theta, radius, cotangent)

@@ -12,14 +12,10 @@ from robust_rlhf_jax.mdp import LinearMDP, MixturePolicy, Policy, SoftmaxMixture
 def feature_second_moment(mdp: LinearMDP, policy: Policy) -> Float[Array, "H p H p"]:
     """E_π[φ(τ)φ(τ)ᵀ] over the reward features, block (h, h') being E[φ_h φ_h'ᵀ].
 
-    Within a step Σ_{s,a} q_h(s,a)φφᵀ. Across steps the matrix-valued occupancy M_h(s') = E[φ_h 1{s_h' = s'}] moves
-    on like a distribution, M ↦ (Σ_s M(s)φ̄_h'(s)ᵀ)μ_h', φ̄ the mean feature under π: cost H²·S·p·d, no
-    transition matrix.
+    Within a step Σ_{s,a} q_h(s,a)φφᵀ. Across steps the matrix-valued occupancy M_h(s') = E[φ_h 1{s_h' = s'}] moves on
+    like a distribution, M ↦ (Σ_s M(s)φ̄_h'(s)ᵀ)μ_h', φ̄ the mean feature under π: cost H²·S·p·d, no transition matrix.
     """
-    if isinstance(policy, MixturePolicy):
-        parts = jax.vmap(lambda p: feature_second_moment(mdp, p))(policy.policies)
-        return jnp.tensordot(policy.weights, parts, axes=1)
-    if isinstance(policy, SoftmaxMixture):
+    if isinstance(policy, MixturePolicy | SoftmaxMixture):
         return policy.mean_over(lambda p: feature_second_moment(mdp, p))
     table, steps = mdp.reward_table, jnp.arange(mdp.horizon)
     within = einsum("hsa,sap,saq->hpq", occupancy(mdp, policy), table, table)

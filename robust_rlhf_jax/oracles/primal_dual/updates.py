@@ -81,10 +81,9 @@ class SaddlePoint(NamedTuple):
 class SaddleState(eqx.Module):
     """Where the players stand.
 
-    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits`
-    [T, H, d] of every policy played so far; `means`: averages so far of points and gradients; `weights` of the
-    samples; `gaps`, `residuals` [rounds]: duality gap and flow residual of the averages after each round; `count`:
-    iterations made.
+    `now`, `before`: the last two points; `step_size` η of the last step; `summed_w` [H, d]: Σ_i w^i; `logits` [T, H, d]
+    of every policy played so far; `means`: averages so far of points and gradients; `weights` of the samples; `gaps`,
+    `residuals` [rounds]: duality gap and flow residual of the averages after each round; `count`: iterations made.
     """
 
     now: SaddlePoint
@@ -152,9 +151,6 @@ class DescentAscent(eqx.Module):
         # An unbounded player may run off to infinity before there is a NaN.
         lost = ~jnp.all(jnp.isfinite(state.now.at))
         return jnp.where(lost, Status.NONFINITE.array(), Status.RUNNING.array())
-
-    def extract(self, problem: SaddleProblem, state: SaddleState) -> SaddlePoint:
-        return state.means
 
     def _logits(self, problem: SaddleProblem, state: SaddleState):
         ahead = state.now.at[0] if self.optimistic else 0.0

@@ -71,7 +71,6 @@ def reading(flags: dict[str, object]) -> dict:
 
     mine = {field.name for field in dataclasses.fields(Columns)}
     plain = {name.removeprefix("--").replace("-", "_"): value for name, value in flags.items()}
-    plain = {"id" if name == "pair_id" else name: value for name, value in plain.items()}
     columns = {name: value for name, value in plain.items() if name in mine}
     others = {name: value for name, value in plain.items() if name not in mine}
     return others | ({"columns": Columns(**columns)} if columns else {})

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.io import Pairs, check_pairs
 
 from .data import PreferenceData
-from .precision import lost_to_rounding
+from .rounding import lost_to_rounding
 from .validation import check_preferences
 
 
@@ -61,10 +61,9 @@ def preferences_from_features(
 ) -> PreferenceData:
     """Preference data of H = 1 from the features of the chosen and of the rejected option of each pair.
 
-    o_n·x_n = chosen_n − rejected_n whatever `labels` are, so the likelihood does not depend on them. They
-    say where the chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so
-    the position gives the label away: pass random labels ±1 before anything that looks at x alone, such as
-    its mean.
+    o_n·x_n = chosen_n − rejected_n whatever `labels` are, so the likelihood does not depend on them. They say where the
+    chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so the position gives the
+    label away: pass random labels ±1 before anything that looks at x alone, such as its mean.
 
     **Arguments:** `chosen`, `rejected` [N, p] numbers; `labels` [N] of ±1 or None.
 

@@ -1,0 +1,38 @@
+"""What every algorithm checks before anything is compiled: ε, the data, which get their table, and the reference."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from robust_rlhf_jax.checks import check_epsilon, is_traced
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.preferences import PreferenceData, with_table
+
+
+def checked(
+    data: Pairs | PreferenceData,
+    epsilon: float | Float[Array, ""] | None,
+    reference: Float[Array, "H p"] | None = None,
+) -> tuple[PreferenceData, Any]:
+    """(data that can be planned on, ε in their precision, None if nobody says).
+
+    **Raises:** ValueError for ε outside [0, ½), data that `check_preferences` refuses, or a reference that is
+    misshapen or not finite.
+    """
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    data = with_table(data)
+    if reference is not None:
+        _check_reference(reference, (data.plan_steps, data.reward_dim))
+    return data, None if epsilon is None else jnp.asarray(epsilon, data.features.dtype)
+
+
+def _check_reference(reference: Float[Array, "H p"], wanted: tuple[int, int]) -> None:
+    if jnp.shape(reference) != wanted:
+        raise ValueError(
+            f"reference has shape {jnp.shape(reference)}: give E_ref[φ] of shape {wanted}, as expected_features "
+            "returns it."
+        )
+    if not is_traced(reference) and not bool(jnp.all(jnp.isfinite(jnp.asarray(reference)))):
+        raise ValueError("reference holds NaN or infinite entries: give finite feature expectations.")
