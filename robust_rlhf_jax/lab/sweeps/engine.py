@@ -1,6 +1,7 @@
 """Run a sweep: the same three programs over batches of cells, with a word after every batch."""
 
 import contextlib
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -16,7 +17,7 @@ from robust_rlhf_jax.preferences import PreferenceData
 from .batch_size import check_memory, lanes_that_fit
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups, standing
 from .config import EPSILON_DIGITS, SweepConfig
-from .families import PRESETS, World, build_worlds, stack_worlds
+from .families import PRESETS, World, alike, build_worlds, stack_worlds
 from .keys import cell_keys
 from .over_devices import lane_counts, place
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
@@ -75,7 +76,28 @@ def run_sweep(
     """
     config.check()
     store = MemoryStore() if store is None else store
-    worlds = sweep_worlds(config)
+    built = dict(zip(config.families, _built(config), strict=True))
+    sweeps = [dataclasses.replace(config, families=families) for families in alike(built)]
+    worlds = [stack_worlds([built[name] for name in sweep.families]) for sweep in sweeps]
+    for sweep, stacked in zip(sweeps, worlds, strict=True):
+        check_memory(sweep, stacked)
+    found = [
+        _of_alike(sweep, stacked, on_batch, store, execute)
+        for sweep, stacked in zip(sweeps, worlds, strict=True)
+    ]
+    bits = {name: value for result in found for name, value in result.label_entropy.items()}
+    rows = [row for result in found for row in result.rows]
+    return SweepResult(rows, {name: bits[name] for name in config.families})
+
+
+def _of_alike(
+    config: SweepConfig,
+    worlds: World,
+    on_batch: Callable[[int, int], None],
+    store: Store,
+    execute: Execute | None,
+) -> SweepResult:
+    """A sweep whose families share their programs."""
     material = functools.cache(lambda: sample_material(config, worlds))
     plan = _plan(config, worlds)
     origins = {part: (job.group.attack, name) for job in plan for name, part in job.parts.items()}
@@ -92,14 +114,17 @@ def run_sweep(
     return SweepResult(_in_order(config, done, origins), _label_entropy(config, worlds, material, store))
 
 
+def _built(config: SweepConfig) -> list[World]:
+    return build_worlds(config.preset, config.families, jax.random.key(config.seed))
+
+
 def sweep_worlds(config: SweepConfig) -> World:
-    """The worlds of all families, stacked."""
-    return stack_worlds(build_worlds(config.preset, config.families, jax.random.key(config.seed)))
+    """The worlds of all families, which are alike, stacked."""
+    return stack_worlds(_built(config))
 
 
 def _plan(config: SweepConfig, worlds: World) -> list[Job]:
     """All groups with all their parts."""
-    check_memory(config, worlds)
     size = lanes_that_fit(config, worlds)
     width = _up_to_devices(min(size, cells_per_attack(config)))
     digests = world_digests(config, worlds)

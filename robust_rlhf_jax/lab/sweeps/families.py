@@ -1,4 +1,4 @@
-"""The worlds that a sweep runs on, by preset, padded to one shape so that one program serves them all.
+"""The worlds that a sweep runs on, by preset; those that are alike are padded to one shape and share their programs.
 
 Each family is a row of panels: `figures.py` draws them for a sweep, `report/panels.py` for the page.
 """
@@ -135,6 +135,18 @@ PRESETS = {
 def build_worlds(preset: str, families: tuple[str, ...], key: jax.Array) -> list[World]:
     """One world per family, whichever others stand beside it."""
     return [PRESETS[preset].families[name](named_key(key, f"world {name}")) for name in families]
+
+
+def alike(worlds: dict[str, World]) -> list[tuple[str, ...]]:
+    """Families whose rewards have about as many columns H·p: up to 32, 64, 128 and so on.
+
+    The time of a fit grows with the square of its columns, so that a small world padded to a large one takes as long
+    as that; below 32 columns compiling another program would take longer.
+    """
+    groups: dict[int, list[str]] = {}
+    for name, world in worlds.items():
+        groups.setdefault(max(world.mdp.theta.size - 1, 31).bit_length(), []).append(name)
+    return [tuple(names) for _, names in sorted(groups.items())]
 
 
 def pad_world(world: World, horizon: int, n_states: int, n_actions: int, dim: int) -> World:

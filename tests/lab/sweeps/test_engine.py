@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.lab.sweeps import run_sweep
+from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
 
 AXES = ("family", "attack", "epsilon", "seed", "algorithm")
 
@@ -27,9 +27,10 @@ def test_every_cell_has_one_row(small_config, small_sweep):
 def test_batches_report_every_cell_once(small_config, small_sweep):
     reported = small_sweep[1]
     assert sum(cells for cells, _ in reported) == small_config.n_cells
-    # The reference's four, each in 2 x 2 cells, then 8 cells in chunks of 3 for each attack and algorithm.
-    reference = [(12, 9), (4, 3)]
-    assert reported == reference + [(n, 0) for n in [3, 3, 3, 3, 2, 2] * 2]
+    # Chunks of 3. Four cells without attack: the reference's stand in 2 x 2 cells, the others' under both attacks. Then
+    # four cells for each attack and algorithm.
+    untouched = [(12, 9), (6, 3), (6, 3), (4, 3), (2, 1), (2, 1)]
+    assert reported == untouched + [(n, 0) for n in [3, 3, 1, 1] * 2]
 
 
 def test_columns_are_plain_and_in_range(small_sweep):
@@ -130,3 +131,16 @@ def test_wrong_settings_stop_before_the_first_batch(small_config):
     with pytest.raises(ValueError, match="outside"):
         run_sweep(dataclasses.replace(small_config, epsilons=(0.5,)), lambda *batch: reported.append(batch))
     assert reported == []
+
+
+def test_families_that_are_not_alike_are_swept_as_if_alone():
+    config = SweepConfig(
+        "quick", ("gridworld", "random"), ("flip_random",), (0.0, 0.2), 1, ("standard",), n_pairs=60
+    )
+    cells = []
+    found = run_sweep(config, lambda n, free: cells.append(n))
+    alone = [run_sweep(dataclasses.replace(config, families=(name,))) for name in config.families]
+    assert tuple(found.label_entropy) == config.families
+    assert found.label_entropy == alone[0].label_entropy | alone[1].label_entropy
+    assert sorted(map(str, found.rows)) == sorted(map(str, alone[0].rows + alone[1].rows))
+    assert sum(cells) == config.n_cells

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.lab.sweeps.families import PRESETS, build_worlds, pad_world, stack_worlds
+from robust_rlhf_jax.lab.sweeps.families import PRESETS, alike, build_worlds, pad_world, stack_worlds
 from robust_rlhf_jax.mdp import check_linear_mdp, normalised_gap, optimal_policy, policy_value, uniform_policy
 
 families = pytest.mark.parametrize("family", PRESETS["tiny"].families)
@@ -99,3 +99,16 @@ def test_stacked_worlds_share_the_largest_shape(tiny_worlds):
     for i, (mdp, _) in enumerate(worlds):
         table = np.asarray(stacked.mdp.features)[i]
         np.testing.assert_array_equal(table[: mdp.n_states, : mdp.n_actions, : mdp.dim], mdp.features)
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        ("tiny", [("random", "chain", "gridworld", "partial_coverage")]),
+        ("quick", [("random", "chain", "partial_coverage"), ("gridworld",)]),
+    ],
+)
+def test_small_worlds_are_not_padded_to_large_ones(preset, expected):
+    names = tuple(PRESETS[preset].families)
+    worlds = dict(zip(names, build_worlds(preset, names, jax.random.key(0)), strict=True))
+    assert alike(worlds) == expected
