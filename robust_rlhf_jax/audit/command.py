@@ -85,6 +85,10 @@ def audit_file(
             step("writing")
             write_files(folder, source, pairs, result, findings, config, seconds, advice)
     _print(source, pairs, result, findings, config, top, seconds, advice)
+    if advice is not None and advice.action != "drop" and advice.flagged and writing.clean is not None:
+        print(
+            f"Warning: --clean leaves out {advice.flagged:,} flagged pairs, and the advice is to leave them in."
+        )
     _deliver(findings, writing)
     return findings
 

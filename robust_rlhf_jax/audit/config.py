@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
@@ -24,7 +24,10 @@ ASK_FROM = 0.5
 MOST_DECIDING = 20
 
 
-def _with_names(cls: type) -> type:
+Class = TypeVar("Class", bound=type)
+
+
+def _with_names(cls: Class) -> Class:
     """The docstring, which is the command's help, with the names of today in the place of their table."""
     cls.__doc__ = (cls.__doc__ or "").replace("names in `ESTIMATORS`", ", ".join(ESTIMATORS))
     return cls

@@ -24,7 +24,7 @@ def feature_words(pairs: Pairs) -> dict[str, dict[str, list[str]]]:
 
 
 def shown_names(pairs: Pairs, words: dict[str, dict[str, list[str]]] | None = None) -> tuple[str, ...]:
-    """One name for each feature: for a direction such as topic1 “red kettle”, “pot” (less: “chair”).
+    """One name for each feature: for a direction such as topic “red kettle”, “pot” rather than “chair”.
 
     **Arguments:** `words`: `feature_words(pairs)`, where they are known.
 
@@ -44,5 +44,5 @@ def _shown(words: dict[str, list[str]]) -> str:
     """Nothing where no n-gram names the direction."""
     more, less = (", ".join(f"“{word}”" for word in words[end]) for end in ("more", "less"))
     if more and less:
-        return f"words {more} rather than {less}"
-    return f"words {more}" if more else f"no words {less}" if less else ""
+        return f"topic {more} rather than {less}"
+    return f"topic {more}" if more else f"topic not {less}" if less else ""
