@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, reproduce and report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, reproduce and report."""
 
 import contextlib
 import sys
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _run(tyro: Any) -> None:
-    from robust_rlhf_jax.audit.arguments import AuditArguments, DescribeArguments
+    from robust_rlhf_jax.audit.arguments import AuditArguments, CleanArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
 
@@ -119,6 +119,7 @@ def _run(tyro: Any) -> None:
         "sweep": SweepArguments,
         "audit": AuditArguments,
         "describe": DescribeArguments,
+        "clean": CleanArguments,
         "reproduce": reproduce,
         "report": report,
     }
@@ -126,7 +127,7 @@ def _run(tyro: Any) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
-    elif isinstance(chosen, AuditArguments | DescribeArguments):
+    elif isinstance(chosen, AuditArguments | DescribeArguments | CleanArguments):
         chosen.run()
 
 

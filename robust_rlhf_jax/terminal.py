@@ -12,9 +12,10 @@ def harmless(text: str | os.PathLike) -> str:
 
     Newlines, bytes of a file name that are no UTF-8 and signs that turn the direction of writing are among them.
     """
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in os.fspath(text)
-    )
+    text = os.fspath(text)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def marked(text: str | os.PathLike) -> str:

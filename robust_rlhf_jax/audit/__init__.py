@@ -1,9 +1,11 @@
 """Audits of preference files: fits on held-out pairs, what is wrong with each pair, what to do about it."""
 
+from .advice import Advice, advise
 from .cross_fit import audit
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .findings import Findings, find
 from .folds import clustered_mean, group_folds
+from .gain import Gain, cross_fitted_gain
 from .held_out import HeldOut, hold_out
 from .issues import ISSUES, Batch, Issue, find_issues
 from .result import AuditResult, FitScores
@@ -12,16 +14,20 @@ from .verdicts import Verdicts, judge_pairs
 
 __all__ = [
     "ISSUES",
+    "Advice",
     "AuditResult",
     "Batch",
     "Findings",
     "FitScores",
+    "Gain",
     "HeldOut",
     "Issue",
     "Verdicts",
+    "advise",
     "audit",
     "average_precision",
     "clustered_mean",
+    "cross_fitted_gain",
     "find",
     "find_issues",
     "flag",

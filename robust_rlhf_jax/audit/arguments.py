@@ -1,6 +1,7 @@
-"""What `robust-rlhf audit` and `robust-rlhf describe` take: flags are the fields of `config.py`."""
+"""What `robust-rlhf audit`, `describe` and `clean` take: flags are the fields of `config.py`."""
 
 import dataclasses
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -56,3 +57,28 @@ class DescribeArguments:
         from .command import print_description
 
         print_description(self.source, self.reading)
+
+
+@dataclasses.dataclass(frozen=True)
+class CleanArguments:
+    """Write a preference file without the pairs that you dropped on the page of its audit.
+
+    Args:
+        source: the file that was audited.
+        decisions: what the page saved: decisions.json or decisions.csv.
+        out: the file to write, in the format of the source.
+        reading: how the file is read, as the audit had it.
+    """
+
+    source: tyro.conf.Positional[str]
+    decisions: tyro.conf.Positional[Path]
+    out: Path
+    reading: Annotated[Reading, Flat] = dataclasses.field(default_factory=Reading)
+
+    def run(self) -> None:
+        from robust_rlhf_jax.terminal import harmless
+
+        from .decisions import clean_file
+
+        kept, of = clean_file(self.source, self.decisions, self.out, self.reading)
+        print(f"Kept {kept:,} of {of:,} pairs.\nWrote {harmless(self.out)}.")

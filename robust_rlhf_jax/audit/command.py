@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,26 @@ from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import harmless
 from robust_rlhf_jax.unfinished import whole_path
 
+from .advice import Advice, advise
+from .advice_commands import Commands
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
 from .fail_if import ThresholdCrossed, check_thresholds
 from .files import FILES, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, enough_pairs, held_out_pairs, usual_repeats
+from .progress import Tell, shown_steps
 from .result import AuditResult, FitOverflow
 from .source import describe_source, read_source
-from .terminal_tables import audit_warnings, evidence, print_findings, print_fits, worst_first
+from .terminal_tables import (
+    audit_warnings,
+    evidence,
+    print_advice,
+    print_findings,
+    print_fits,
+    print_written,
+    worst_first,
+)
 
 __all__ = ["FILES", "Reading", "Writing", "audit_file", "audit_warnings", "run_audit", "worst_first"]
 
@@ -49,28 +61,35 @@ def audit_file(
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
     check_seed(config.seed)
     began = time.perf_counter()
-    pairs = read_source(source, featuriser=config.featuriser, **reading.options())
+    with shown_steps() as step:
+        step("reading")
+        pairs = read_source(source, featuriser=config.featuriser, **reading.options())
     writing.check(pairs, config.inject)
     # What cannot be printed now is reported after the results are written, when printing them fails, too.
     with contextlib.suppress(OSError):
         _print_understood(pairs)
     config = config.settled(usual_repeats(pairs))
     fitted = enough_pairs(pairs)
+    commands = Commands.called(source, pairs, config, reading, writing)
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    with contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, FILES) as folder:
+    opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, FILES)
+    with opened as folder, shown_steps() as step:
         try:
-            result = _fit_with_progress(fitted, config)
+            result = _fit(fitted, config, step("fits of held-out folds"))
+            found = None if config.inject else _find(pairs, result, config, commands, step)
         except FitOverflow as error:
             raise ValueError(f"{source}: {error}") from None
-        findings = (
-            None if config.inject else find(pairs, held_out_pairs(pairs, result), truncate=config.truncate)
-        )
+        findings, advice = found or (None, None)
         seconds = time.perf_counter() - began
         if folder is not None:
-            write_files(folder, source, pairs, result, findings, config, seconds)
-    _print(source, pairs, result, findings, config, top, seconds)
-    if findings is not None:
-        _deliver(findings, writing)
+            step("writing")
+            write_files(folder, source, pairs, result, findings, config, seconds, advice)
+    _print(source, pairs, result, findings, config, top, seconds, advice)
+    if advice is not None and advice.action != "drop" and advice.flagged and writing.clean is not None:
+        print(
+            f"Warning: --clean leaves out {advice.flagged:,} flagged pairs, and the advice is to leave them in."
+        )
+    _deliver(findings, writing)
     return findings
 
 
@@ -87,18 +106,16 @@ def _print_understood(pairs: Pairs) -> None:
         print("\n".join(harmless(line) for line in pairs.description.lines()), flush=True)
 
 
-def _fit_with_progress(pairs: Pairs, config: AuditConfig) -> AuditResult:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _fit(pairs: Pairs, config: AuditConfig, tell: Tell) -> AuditResult:
+    return audit(jax.random.key(config.seed), pairs, **config.fitting(), most=MOST_ROWS, progress=tell)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # A bar in a file is nothing but a line's end, and one on a pipe that nobody reads would end the work.
-    with Progress(*columns, transient=True, disable=not Console().is_terminal) as bar:
-        task = bar.add_task("folds")
-        return audit(
-            jax.random.key(config.seed), pairs, **config.fitting(), most=MOST_ROWS,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )  # fmt: skip
+
+def _find(
+    pairs: Pairs, result: AuditResult, config: AuditConfig, commands: Commands, step: Callable[[str], Tell]
+) -> tuple[Findings, Advice]:
+    step("issues")
+    findings = find(pairs, held_out_pairs(pairs, result), truncate=config.truncate)
+    return findings, advise(findings, config, commands=commands, progress=step("expected gain"))
 
 
 def _print(
@@ -109,10 +126,13 @@ def _print(
     config: AuditConfig,
     top: int,
     seconds: float,
+    advice: Advice | None,
 ) -> None:
     from rich.console import Console
 
     console = Console()
+    if findings is not None and advice is not None:
+        print_advice(console, findings, advice, top)
     print_fits(console, source, pairs, result, config, top, seconds)
     if config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
         console.print(evidence(result))
@@ -120,8 +140,17 @@ def _print(
         print_findings(console, findings, top)
 
 
-def _deliver(findings: Findings, writing: Writing) -> None:
-    """Exports and the reward head, all of them or none; then the thresholds."""
+def _deliver(findings: Findings | None, writing: Writing) -> None:
+    """Exports and the reward head, all of them or none; the names of all files; then the thresholds."""
+    if findings is not None:
+        _export(findings, writing)
+    print_written(writing.files(FILES))
+    crossed = [] if findings is None else check_thresholds(writing.fail_if, findings.summary.shares)
+    if crossed:
+        raise ThresholdCrossed("; ".join(crossed) + ".")
+
+
+def _export(findings: Findings, writing: Writing) -> None:
     pairs, verdicts = findings.pairs, findings.verdicts
     with contextlib.ExitStack() as whole:
         if writing.export is not None:
@@ -130,9 +159,6 @@ def _deliver(findings: Findings, writing: Writing) -> None:
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=verdicts.keep)
         if writing.head is not None:
             reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
-    crossed = check_thresholds(writing.fail_if, findings.summary.shares)
-    if crossed:
-        raise ThresholdCrossed("; ".join(crossed) + ".")
 
 
 def reward_head(findings: Findings) -> RewardHead:

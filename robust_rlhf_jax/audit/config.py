@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
@@ -12,9 +12,22 @@ from .fail_if import parse_threshold
 from .issues import TRUNCATED_AT
 
 DEFAULT_EPSILON = 0.1
+# Pairs are advised out only where this confidence interval of the gain lies above 0: where nothing is gained that
+# happens by chance in about 1 of 40 files.
+GAIN_CONFIDENCE = 0.95
+# A pair of a training fold is scored without its own fold and without the held-out one: a third must be left to fit.
+FEWEST_FOLDS = 3
+# Raters are asked again about kept pairs whose label is likelier corrupted than honest: below ½ a new label more often
+# confirms the old one than not.
+ASK_FROM = 0.5
+# Pairs that decide between two rewards, as many as `RewardModel.deciding` lists.
+MOST_DECIDING = 20
 
 
-def _with_names(cls: type) -> type:
+Class = TypeVar("Class", bound=type)
+
+
+def _with_names(cls: Class) -> Class:
     """The docstring, which is the command's help, with the names of today in the place of their table."""
     cls.__doc__ = (cls.__doc__ or "").replace("names in `ESTIMATORS`", ", ".join(ESTIMATORS))
     return cls
@@ -89,7 +102,7 @@ class Writing:
     """Where results go.
 
     Args:
-        out: folder for audit.html, suspects.csv, audit.json and suspicion.png.
+        out: folder for audit.html, suspects.csv, ask.csv, audit.json and suspicion.png.
         export: write the file back with suspicion, keep, suggested_label, weight and margin.
         clean: write the file back without the pairs to drop.
         head: write the reward as .safetensors.
@@ -101,6 +114,11 @@ class Writing:
     clean: Path | None = None
     head: Path | None = None
     fail_if: tuple[str, ...] = ()
+
+    def files(self, of_folder: tuple[str, ...]) -> list[Path]:
+        """All files that are written; `of_folder`: the names of those in `out`."""
+        found = [] if self.out is None else [self.out / name for name in of_folder]
+        return found + [path for path in (self.export, self.clean, self.head) if path is not None]
 
     def check(self, pairs: Pairs, inject: float) -> None:
         """**Raises:** ValueError for what cannot be written, before any work."""

@@ -70,7 +70,7 @@ def audit(
     entry = named(estimator, epsilon)
     most = data.n_pairs if most is None else most
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-    z, to_x, rank = _whiten(seen.x)
+    z, to_x, rank = whiten(seen.x)
     clean = np.asarray(seen.labels)
     radius, level = (
         jnp.asarray(RADIUS, z.dtype),
@@ -105,7 +105,7 @@ def audit(
     )  # fmt: skip
 
 
-def _whiten(x: Float[Array, "N k"]):
+def whiten(x: Float[Array, "N k"]):
     """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
     x = jnp.asarray(x)
     pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))

@@ -1,6 +1,5 @@
-"""The files that an audit leaves in its folder: suspects.csv, audit.json, suspicion.png, audit.html."""
+"""The files that an audit leaves in its folder: suspects.csv, ask.csv, audit.json, suspicion.png, audit.html."""
 
-import contextlib
 import csv
 from pathlib import Path
 
@@ -11,16 +10,17 @@ from robust_rlhf_jax.outputs import write_json
 from robust_rlhf_jax.terminal import harmless
 
 from . import plot
+from .advice import Advice
+from .ask_pairs import write_ask
 from .config import AuditConfig
 from .findings import Findings
 from .record import audit_record
 from .result import AuditResult
+from .spreadsheets import without_formula
 from .terminal_tables import worst_first
 
-SUSPECTS, RECORD, PICTURE, PAGE = "suspects.csv", "audit.json", "suspicion.png", "audit.html"
-FILES = (SUSPECTS, RECORD, PICTURE, PAGE)
-# What a spreadsheet takes for the beginning of a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+SUSPECTS, ASK, RECORD, PICTURE, PAGE = "suspects.csv", "ask.csv", "audit.json", "suspicion.png", "audit.html"
+FILES = (SUSPECTS, ASK, RECORD, PICTURE, PAGE)
 
 
 def write_files(
@@ -31,6 +31,7 @@ def write_files(
     findings: Findings | None,
     config: AuditConfig,
     seconds: float,
+    advice: Advice | None = None,
 ) -> None:
     """All of `FILES`; a page without `findings` tells of the fits alone."""
     from .page import render_audit
@@ -38,10 +39,11 @@ def write_files(
     corrupted = f", {config.inject:.0%} of labels flipped" if config.inject else ""
     name = harmless(Path(source).name)
     _write_suspects(folder / SUSPECTS, pairs, result, findings)
-    record = audit_record(source, pairs, result, findings, config, seconds)
+    write_ask(folder / ASK, findings, advice)
+    record = audit_record(source, pairs, result, findings, config, seconds, advice)
     write_json(folder / RECORD, record)
     plot.plot_suspicion(result, folder / PICTURE, f"Suspicion of each pair: {name}{corrupted}")
-    page = render_audit(pairs, result, findings, record, title=f"{name}{corrupted}")
+    page = render_audit(pairs, result, findings, record, title=f"{name}{corrupted}", advice=advice)
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
@@ -69,13 +71,3 @@ def _write_suspects(path: Path, pairs: Pairs, result: AuditResult, findings: Fin
                     *(f"{v:.6g}" for v in result.labels[i] * result.differences[i] + 0.0),
                 ]
             )
-
-
-def without_formula(cell: str) -> str:
-    """`cell`, behind an apostrophe where a spreadsheet would run it; numbers stay."""
-    if not cell.startswith(FORMULA):
-        return cell
-    with contextlib.suppress(ValueError):
-        float(cell)
-        return cell
-    return f"'{cell}"

@@ -8,6 +8,7 @@ from importlib import resources
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import environment
 
+from .advice import Advice, advice_record
 from .config import AuditConfig
 from .contention import Contention
 from .findings import Findings
@@ -37,6 +38,7 @@ def audit_record(
     findings: Findings | None,
     config: AuditConfig,
     seconds: float,
+    advice: Advice | None = None,
 ) -> dict:
     """The record of an audit; without `findings` (labels were flipped on purpose) the parts about the file are null."""
     return {
@@ -50,6 +52,7 @@ def audit_record(
         "format": pairs.format,
         "kind": pairs.kind,
         "features": list(pairs.names),
+        "feature_words": {} if findings is None else findings.batch.feature_words,
         "unused_columns": dict(pairs.unused),
         "skipped_rows": [{"row": b.row + 1, "column": b.column, "reason": b.reason} for b in pairs.bad],
         "rank": result.rank,
@@ -66,6 +69,7 @@ def audit_record(
         "recall": _number(result.recall),
         "average_precision": _number(result.average_precision),
         "corrupt": None if findings is None else _corrupt(findings),
+        "advice": None if advice is None else advice_record(advice, pairs.rows),
         "issues": None if findings is None else _issues(findings),
         "summary": None if findings is None else _sentences(findings),
     }

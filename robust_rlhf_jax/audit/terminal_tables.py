@@ -1,5 +1,6 @@
 """What an audit prints: a few lines, two or three tables."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,15 @@ import numpy as np
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
-from robust_rlhf_jax.terminal import marked
+from robust_rlhf_jax.terminal import harmless, marked
 
+from .advice import Advice
+from .ask_pairs import ask_sides
 from .config import AuditConfig
 from .findings import Findings
 from .result import AuditResult
 
-SHOWN_REASON = 100
+SHOWN_REASON, SHOWN_SIDE = 100, 60
 
 
 def audit_warnings(result: AuditResult) -> list[str]:
@@ -44,6 +47,35 @@ def audit_warnings(result: AuditResult) -> list[str]:
 def worst_first(result: AuditResult) -> np.ndarray:
     """Row indices [N] in the order of falling suspicion; ties in the order of the data."""
     return highest_first(result.suspicion)
+
+
+def print_advice(console: Any, findings: Findings, advice: Advice, top: int) -> None:
+    """What to do, why, by which command, and `top` of the pairs to ask raters about."""
+    console.print(f"[bold]Advice:[/] {marked(advice.sentences[0])}")
+    for sentence in advice.sentences[1:]:
+        console.print(marked(sentence))
+    for what, command in advice.commands:
+        console.print(f"{marked(what)}:", style="dim")
+        console.print(f"  {marked(command)}", soft_wrap=True, highlight=False)
+    if len(advice.ask) and top:
+        console.print(_ask_table(findings, advice, top))
+
+
+def _ask_table(findings: Findings, advice: Advice, top: int):
+    """Both sides of the pairs to ask about; where two rewards stand, what each expects of the label."""
+    from rich.table import Table
+
+    sides = ask_sides(findings, advice)
+    table = Table("row", *sides[0].columns, title="Pairs to ask raters about", title_justify="left")
+    for one in sides[:top]:
+        table.add_row(str(one.row), *(marked(cell[:SHOWN_SIDE]) for cell in one.cells))
+    return table
+
+
+def print_written(files: list[Path]) -> None:
+    """A line with every file that was written."""
+    if files:
+        print(f"Wrote {', '.join(harmless(path) for path in files)}.")
 
 
 def print_fits(

@@ -8,9 +8,9 @@ from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.command import Writing, _deliver, reward_head
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
-from robust_rlhf_jax.audit.files import without_formula
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
+from robust_rlhf_jax.audit.spreadsheets import without_formula
 from robust_rlhf_jax.io import RewardHead, load_pairs
 
 pd = pytest.importorskip("pandas")
@@ -293,7 +293,7 @@ def test_the_command_from_texts_to_a_cleaned_file(tmp_path, robust_rlhf):
     assert errors == "robust-rlhf: identical is 0.0250, and --fail-if says identical>0.\n"
     assert "1 unusable rows were skipped" in printed
     assert sorted(p.name for p in (tmp_path / "audit").iterdir()) == [
-        "audit.html", "audit.json", "suspects.csv", "suspicion.png"
+        "ask.csv", "audit.html", "audit.json", "suspects.csv", "suspicion.png"
     ]  # fmt: skip
     record = json.loads((tmp_path / "audit" / "audit.json").read_text())
     jsonschema.validate(record, schema())

@@ -4,9 +4,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit
 
-from robust_rlhf_jax.audit.held_out import HeldOut
-from robust_rlhf_jax.io import Pairs
-
 from .base import Batch, Issue, counted
 
 # Such a share of the pairs follows a shortcut, and the robust fits with all features get this little more right.
@@ -26,7 +23,7 @@ def shortcut(batch: Batch) -> Issue | None:
     x = np.asarray(pairs.preferred_differences(), np.float64)
     rows, n = held_out.fitted, pairs.n_pairs
     right = float(np.mean(held_out.margins[rows] > 0)) if rows.any() else 0.0
-    name, share, signs, part = _strongest(pairs, held_out, x, rows)
+    name, share, signs, part = _strongest(batch, x, rows)
     found = share >= FOLLOWED and share >= right - BETTER
     rest = held_out.margins - part
     against = rows & (signs > 0) & (rest < 0)
@@ -49,8 +46,9 @@ def shortcut(batch: Batch) -> Issue | None:
     return Issue("shortcut", np.clip(score, 0.0, 1.0), flag, explain, summary, drop=np.zeros(n, bool))
 
 
-def _strongest(pairs: Pairs, held_out: HeldOut, x: Float[np.ndarray, "n k"], rows: Int[np.ndarray, " n"]):
+def _strongest(batch: Batch, x: Float[np.ndarray, "n k"], rows: Int[np.ndarray, " n"]):
     """(name, share of labels that follow it, sign by which each pair does, its part of the margin)."""
+    pairs, held_out = batch.pairs, batch.held_out
     wins = x[rows] > 0
     differ = x[rows] != 0
     shown = differ.sum(axis=0)
@@ -61,7 +59,7 @@ def _strongest(pairs: Pairs, held_out: HeldOut, x: Float[np.ndarray, "n k"], row
     way = 1.0 if larger[j] >= 0.5 else -1.0
     words = "the larger" if way > 0 else "the smaller"
     best = (
-        f"{words} {pairs.names[j]}",
+        f"{words} {batch.shown_names[j]}",
         float(max(larger[j], 1 - larger[j])),
         way * np.sign(x[:, j]),
         held_out.audit.robust.theta[j] * x[:, j],

@@ -1,6 +1,7 @@
 """What an issue type gets, and what it returns about pairs."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Literal, Protocol
 
@@ -10,6 +11,7 @@ from jaxtyping import Bool, Float
 from robust_rlhf_jax.io import Pairs
 
 from ..held_out import HeldOut
+from ..shown_names import feature_words, shown_names
 
 # Words to which texts are cut where a trainer would: TRL and OpenRLHF train on about so many tokens.
 TRUNCATED_AT = 512
@@ -22,6 +24,16 @@ class Batch:
     pairs: Pairs
     held_out: HeldOut
     truncate: int = TRUNCATED_AT
+
+    @functools.cached_property
+    def feature_words(self) -> dict[str, dict[str, list[str]]]:
+        """The words of each direction of hashed texts (`shown_names.feature_words`)."""
+        return feature_words(self.pairs)
+
+    @functools.cached_property
+    def shown_names(self) -> tuple[str, ...]:
+        """The features as people read them."""
+        return shown_names(self.pairs, self.feature_words)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,8 +15,11 @@ from .one_pair import largest_differences, texts_of
 FEATURES, DECIDING = 10, 8
 
 
-def contended(pairs: Pairs, result: AuditResult) -> dict[str, Any] | None:
-    """What the template shows of `result.contention`, an audit of `pairs`; None where no two rewards contend."""
+def contended(pairs: Pairs, result: AuditResult, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """What the template shows of `result.contention`, an audit of `pairs`; None where no two rewards contend.
+
+    `names`: of the features, as they are shown.
+    """
     found = result.contention
     if found is None:
         return None
@@ -32,7 +35,7 @@ def contended(pairs: Pairs, result: AuditResult) -> dict[str, Any] | None:
         "needed": found.needed,
         "agrees": (margins > 0).mean(axis=0),
         "apart": float((margins[:, 0] * margins[:, 1] < 0).mean()),
-        "features": [(pairs.names[j], *map(float, worth[:, j])) for j in order],
+        "features": [(names[j], *map(float, worth[:, j])) for j in order],
         "deciding": [_deciding(pairs, int(n), margins[n]) for n in found.deciding(chosen_first, DECIDING)],
     }
 

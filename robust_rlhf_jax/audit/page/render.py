@@ -1,31 +1,44 @@
 """The page, from findings to HTML."""
 
+import base64
+import hashlib
 from typing import Any
 
 import numpy as np
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
-from robust_rlhf_jax.terminal import harmless
 
+from ..advice import Advice
+from ..ask_pairs import ask_sides
 from ..findings import Findings
 from ..issues import measure_raters
 from ..result import AuditResult
+from ..shown_names import shown_names
 from . import figures
 from .contended import contended
 from .effects import effects
+from .flagged import CUTS, Packed, cut_text, pack_flagged
 from .one_pair import largest_differences, texts_of
+from .word_differences import word_differences
 
-# Pairs and texts that are shown: a page is read, not searched.
-WORST, FLIPS, LONGEST_TEXT, RATERS = 30, 15, 1500, 40
+# What is shown: pairs without JavaScript, pairs that flip, signs of a text, raters, pairs to ask about, their signs.
+WORST, FLIPS, LONGEST_TEXT, RATERS, ASKED, BRIEF = 30, 15, CUTS[0], 40, 20, 400
 # Rows of the differences that the effects are measured on.
 MOST_ROWS = 50_000
 
 
 def render_audit(
-    pairs: Pairs, result: AuditResult, findings: Findings | None, record: dict[str, Any], title: str
+    pairs: Pairs,
+    result: AuditResult,
+    findings: Findings | None,
+    record: dict[str, Any],
+    title: str,
+    advice: Advice | None = None,
 ) -> str:
     """One self-contained HTML page: `result` is the audit of `pairs.decided()`; every text is escaped, long ones cut.
+
+    All flagged pairs are on it; its one script, which the page's own policy names by its hash, shows them in parts.
 
     **Raises:** ImportError without the extra `cli`.
     """
@@ -38,7 +51,8 @@ def render_audit(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=lambda v: f"{v:.1%}", shown=shown)
+    environment.filters.update(percent=lambda v: f"{v:.1%}", shown=shown, brief=lambda v: cut_text(v, BRIEF))
+    names = shown_names(pairs) if findings is None else findings.batch.shown_names
     return environment.get_template("audit.html").render(
         title=title,
         record=record,
@@ -49,24 +63,40 @@ def render_audit(
         },
         bars=figures.margin_bars(result.robust.margins),
         flips=_flips(pairs.decided(), result),
-        contention=contended(pairs.decided(), result),
+        contention=contended(pairs.decided(), result, names),
+        advice=advice,
         findings=findings,
-        **_of_file(findings),
+        **_script(environment),
+        **_of_file(findings, advice),
     )
 
 
 def shown(text: str) -> str:
     """A text of the file without control characters but for ends of lines, cut to a length that is read."""
-    lines = [harmless(line) for line in str(text)[:LONGEST_TEXT].split("\n")]
-    return "\n".join(lines) + (" …" if len(str(text)) > LONGEST_TEXT else "")
+    return cut_text(text, LONGEST_TEXT)
 
 
-def _of_file(findings: Findings | None) -> dict[str, Any]:
+def _script(environment: Any) -> dict[str, Any]:
+    """The page's script, which holds nothing of the file, and its hash for the policy."""
+    import markupsafe
+
+    text = environment.loader.get_source(environment, "audit.js")[0]
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {"script": markupsafe.Markup(text), "script_hash": markupsafe.Markup(digest)}
+
+
+def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]:
     if findings is None:
-        return {"worst": [], "raters": [], "effects": []}
-    pairs = findings.pairs
+        nothing = Packed("", 0, LONGEST_TEXT)
+        return {"worst": [], "flagged": nothing, "flagged_total": 0, "asked": [], "raters": [], "effects": []}
+    pairs, worst = findings.pairs, findings.worst()
+    flagged = pack_flagged(findings, advice) if len(worst) else Packed("", 0, LONGEST_TEXT)
+    asked = None if advice is None else advice._replace(ask=advice.ask[:ASKED])
     return {
-        "worst": [_card(findings, int(i)) for i in findings.worst()[:WORST]],
+        "worst": [_card(findings, int(i)) for i in worst[:WORST]],
+        "flagged": flagged,
+        "flagged_total": len(worst),
+        "asked": [] if asked is None else ask_sides(findings, asked),
         "raters": [] if pairs.raters is None else measure_raters(findings.batch)[:RATERS],
         "effects": _effects(findings),
     }
@@ -78,7 +108,7 @@ def _effects(findings: Findings):
     x = np.asarray(pairs.preferred_differences(), np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            found = effects(held_out.audit.robust.theta, x, rows, pairs.names)
+            found = effects(held_out.audit.robust.theta, x, rows, findings.batch.shown_names)
         except np.linalg.LinAlgError:
             return []
     return [e for e in found if np.isfinite([e.low, e.high]).all()]
@@ -96,9 +126,16 @@ def _card(findings: Findings, i: int) -> dict[str, Any]:
         "issues": issues,
         "reason": findings.reason(i),
         "rater": None if pairs.raters is None else str(pairs.raters[i]),
-        "texts": texts_of(pairs, i),
+        "texts": (texts := texts_of(pairs, i)),
+        "sides": [] if texts is None else _sides(texts),
         "features": None if pairs.texts is not None else largest_differences(pairs, i),
     }
+
+
+def _sides(texts: dict[str, str]) -> list[tuple[str, list[tuple[str, bool]]]]:
+    """Heading and runs of words of both sides."""
+    runs = word_differences(shown(texts["chosen"]), shown(texts["rejected"]))
+    return list(zip(("Chosen", "Rejected"), runs, strict=True))
 
 
 def _flips(pairs: Pairs, result: AuditResult) -> dict[str, Any]:

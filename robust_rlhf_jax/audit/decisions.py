@@ -1,0 +1,127 @@
+"""Decisions that a person made on the page of an audit, and the file as they want it."""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.exports import check_export, whole_export, write_rows
+
+from .config import Reading
+from .source import read_source
+
+SCHEMA, VERSION = "robust_rlhf_jax.decisions", 1
+WORDS = {"keep": True, "drop": False}
+
+
+def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " N"]:
+    """Which of N `pairs` are kept: those that a file of decisions does not name are.
+
+    The file is what the page's buttons save: JSON {"schema", "version", "pairs": N, "decisions": [{"pair", "row",
+    "decision"}]}, or CSV with the columns pair, row and decision. Pairs and rows count from 1; a decision is keep or
+    drop.
+
+    **Raises:** FileNotFoundError; ValueError in one sentence for a file that is none, another word, a pair twice or one
+    that `pairs` does not have in that row.
+
+    **Example:**
+
+    >>> import numpy as np, pathlib, tempfile
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.audit.decisions import read_decisions
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "decisions.csv"
+    >>> _ = path.write_text("pair,row,decision\\n2,2,drop\\n")
+    >>> read_decisions(path, Pairs(np.ones((3, 1)), np.zeros((3, 1)))).tolist()
+    [True, False, True]
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text in UTF-8: give what the page of an audit saved.") from None
+    except IsADirectoryError:
+        raise ValueError(f"{path} is a folder: give the file that the page of an audit saved.") from None
+    entries = _from_json(path, text, pairs) if text.lstrip().startswith(("{", "[")) else _from_csv(path, text)
+    keep, seen = np.ones(pairs.n_pairs, bool), set()
+    for place, entry in enumerate(entries, 1):
+        pair, kept = _decision(f"{path}, decision {place}", entry, pairs)
+        if pair in seen:
+            raise ValueError(f"{path}, decision {place}: pair {pair + 1} is decided twice: leave one.")
+        seen.add(pair)
+        keep[pair] = kept
+    return keep
+
+
+def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON ({error}): give what the page of an audit saved.") from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA or found.get("version") != VERSION:
+        raise ValueError(f"{path} is no {SCHEMA} of version {VERSION}: give what the page of an audit saved.")
+    if found.get("pairs") != pairs.n_pairs:
+        raise ValueError(
+            f"{path} is about {found.get('pairs')} pairs, and {pairs.path} has {pairs.n_pairs}: give the file that was "
+            "audited, with the same flags."
+        )
+    if not isinstance(found.get("decisions"), list):
+        raise ValueError(f"{path} has no list of decisions: give what the page of an audit saved.")
+    return found["decisions"]
+
+
+def _from_csv(path: Path, text: str) -> list[Any]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = {"pair", "row", "decision"} - set(reader.fieldnames or ())
+    if missing:
+        raise ValueError(f"{path} has no column {sorted(missing)[0]}: it needs pair, row and decision.")
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise ValueError(f"{path} is no CSV ({error}): give what the page of an audit saved.") from None
+
+
+def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
+    """(the pair, from 0, whether it is kept)."""
+    if not isinstance(entry, dict) or not {"pair", "row", "decision"} <= entry.keys():
+        raise ValueError(f"{where}: it needs pair, row and decision.")
+    pair, row = (_count(where, entry[name], name) for name in ("pair", "row"))
+    if not 1 <= pair <= pairs.n_pairs or pairs.rows[pair - 1] + 1 != row:
+        raise ValueError(
+            f"{where}: {pairs.path} has no pair {pair} in row {row}: give the file that was audited, with the "
+            "same flags."
+        )
+    word = entry["decision"]
+    if not isinstance(word, str) or word.strip().lower() not in WORDS:
+        raise ValueError(f"{where}: {str(word)[:40]!r} is neither keep nor drop.")
+    return pair - 1, WORDS[word.strip().lower()]
+
+
+def _count(where: str, value: Any, name: str) -> int:
+    try:
+        if isinstance(value, bool) or int(value) != float(value):
+            raise ValueError
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{where}: {name} is {str(value)[:40]!r}: give a number from 1.") from None
+
+
+def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tuple[int, int]:
+    """Write `source` without the pairs that `decisions` drop, as `out`; nothing is fitted.
+
+    **Returns:** pairs that are kept, and all pairs.
+
+    **Raises:** as `read_source` and `read_decisions`; ValueError for an `out` that cannot be written.
+    """
+    # Nothing is fitted, and the cheapest features will do.
+    pairs = read_source(source, featuriser="format", **reading.options())
+    check_export(pairs, out, "--out")
+    keep = read_decisions(decisions, pairs)
+    with whole_export(pairs, out) as scratch:
+        write_rows(pairs, scratch, {}, keep=keep)
+    return int(keep.sum()), len(keep)

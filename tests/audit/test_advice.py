@@ -1,0 +1,144 @@
+"""Advice: a gain where corruption is planted, none on honest choices, the same whatever the order of rows and sides."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+from text_pairs import faulty_file, made_up_fit, read
+
+from robust_rlhf_jax.audit import advise, cross_fitted_gain, find, hold_out
+from robust_rlhf_jax.audit.advice_commands import Commands
+from robust_rlhf_jax.audit.ask_pairs import ask_sides, write_ask
+from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
+from robust_rlhf_jax.audit.contention import Contention
+from robust_rlhf_jax.audit.gain import Interval, interval_of
+from robust_rlhf_jax.audit.source import read_source
+
+CONFIG = AuditConfig(folds=3, repeats=1)
+
+
+def findings_of(pairs):
+    return find(pairs, hold_out(pairs, folds=3, repeats=1))
+
+
+def flipped(pairs, rows):
+    chosen, rejected = np.array(pairs.chosen), np.array(pairs.rejected)
+    chosen[rows], rejected[rows] = np.array(pairs.rejected)[rows], np.array(pairs.chosen)[rows]
+    return dataclasses.replace(pairs, chosen=chosen, rejected=rejected)
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return findings_of(read_source("rail"))
+
+
+@pytest.fixture(scope="module")
+def corrupted(clean):
+    """A tenth of the rail choices flipped, the most confident first."""
+    margins = clean.held_out.margins
+    return findings_of(flipped(clean.pairs, np.argsort(-margins)[: len(margins) // 10]))
+
+
+def test_honest_choices_are_left_as_they_are(clean):
+    advice = advise(clean, CONFIG)
+    assert advice.action == "leave"
+    assert advice.gain is None
+    assert len(advice.drop) == len(advice.ask) == advice.flagged == 0
+    assert "no gain is expected" in advice.sentences[0]
+
+
+def test_confident_flips_are_advised_out_with_their_gain(corrupted):
+    advice = advise(corrupted, CONFIG)
+    assert advice.action == "drop"
+    assert advice.gain.all_pairs.low > 0.02
+    assert advice.gain.unflagged.value > advice.gain.all_pairs.value
+    assert advice.gain.after - advice.gain.before == pytest.approx(advice.gain.all_pairs.value, abs=1e-9)
+    assert advice.gain.groups == 235
+    assert set(advice.drop) == set(np.flatnonzero(~corrupted.verdicts.keep))
+    assert advice.sentences[0].startswith(f"Drop {len(advice.drop)} pairs")
+    assert not set(advice.ask) & set(advice.drop)
+
+
+def test_the_order_of_sides_says_nothing(corrupted):
+    pairs = corrupted.pairs
+    turned = find(dataclasses.replace(pairs, swapped=~pairs.swapped), corrupted.held_out)
+    assert cross_fitted_gain(turned, CONFIG) == cross_fitted_gain(corrupted, CONFIG)
+
+
+def test_the_order_of_rows_says_nothing(corrupted):
+    order = np.random.default_rng(0).permutation(corrupted.pairs.n_pairs)
+    gain = cross_fitted_gain(findings_of(corrupted.pairs.take(order)), CONFIG)
+    assert gain is not None
+    assert gain.all_pairs == pytest.approx(cross_fitted_gain(corrupted, CONFIG).all_pairs, abs=0.03)
+
+
+def test_flags_that_teach_nothing_gain_nothing(tmp_path):
+    """Pairs of identical sides, which no fit learns from: the interval is [0, 0], and they stay in."""
+    path, faulty, _ = faulty_file(tmp_path, "identical", 0.1, n=200)
+    pairs = read(path, rater="rater")
+    advice = advise(
+        find(pairs, made_up_fit(pairs)), dataclasses.replace(CONFIG, estimator="row_normalised", epsilon=0.1)
+    )
+    assert advice.flagged == faulty.sum()
+    assert advice.action == "leave"
+    assert len(advice.drop) == 0
+
+
+def test_the_interval_is_that_of_student():
+    values = np.random.default_rng(0).normal(0.1, 1.0, 50)
+    told = ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert interval_of(values, np.arange(50)) == pytest.approx((values.mean(), told.low, told.high))
+    # Each group twice: as much is known as from one of each.
+    twice = interval_of(np.repeat(values, 2), np.repeat(np.arange(50), 2))
+    assert twice == pytest.approx((values.mean(), told.low, told.high))
+    assert interval_of(values, np.zeros(50)) == Interval(values.mean(), -1.0, 1.0)
+
+
+def test_points_are_written_with_signs():
+    assert Interval(0.008, -0.0001, 0.0173).percent_points == "+0.8 points (95 % interval +0.0 to +1.7)"
+
+
+def contended(tmp_path):
+    path, faulty, _ = faulty_file(tmp_path, "label", 0.05)
+    pairs = read(path)
+    fit = made_up_fit(pairs, np.flatnonzero(faulty))
+    theta = np.zeros((2, len(pairs.names)))
+    theta[:, 0] = 3.0, -3.0
+    two = Contention(theta, np.array([0.6, 0.4]), np.array([0.0, 0.1]))
+    return find(pairs, dataclasses.replace(fit, audit=dataclasses.replace(fit.audit, contention=two)))
+
+
+def test_two_rewards_are_for_raters_to_decide(tmp_path):
+    found = contended(tmp_path)
+    advice = advise(found)
+    assert advice.action == "ask"
+    assert advice.gain is None
+    assert len(advice.drop) == 0
+    assert 0 < len(advice.ask) <= 20
+    assert "Two rewards explain the labels" in advice.sentences[0]
+    one = ask_sides(found, advice)[0]
+    chances = [float(cell.rstrip("%")) for cell in one.cells[-2:]]
+    assert abs(chances[0] - chances[1]) > 10
+    write_ask(tmp_path / "ask.csv", found, advice)
+    assert len((tmp_path / "ask.csv").read_text().splitlines()) == 1 + len(advice.ask)
+
+
+def test_commands_repeat_how_the_file_was_read():
+    called = Commands(
+        "a b.csv", AuditConfig(folds=3), Reading(chosen="x y", scale=(1.0, 5.0)), Writing(), ".csv"
+    )
+    assert (
+        called.audit("--out o")
+        == "robust-rlhf audit 'a b.csv' --folds 3 --chosen 'x y' --scale 1.0 5.0 --out o"
+    )
+
+
+def test_each_advice_names_its_command(tmp_path):
+    found = contended(tmp_path)
+    commands = [
+        command for _, command in advise(found, commands=Commands("p.jsonl", suffix=".jsonl")).commands
+    ]
+    assert commands == [
+        "robust-rlhf audit p.jsonl --out audit", "robust-rlhf clean p.jsonl decisions.json --out cleaned.jsonl"
+    ]  # fmt: skip

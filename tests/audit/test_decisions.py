@@ -1,0 +1,78 @@
+"""Decisions made on the page come back, and bad ones are refused in one sentence."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.audit.decisions import SCHEMA, read_decisions
+
+PAIRS = Pairs(np.ones((4, 1)), np.zeros((4, 1)), rows=np.array([0, 0, 1, 3]), n_rows=4)
+
+
+def told(decisions, pairs=4, **more):
+    return json.dumps({"schema": SCHEMA, "version": 1, "pairs": pairs, "decisions": decisions} | more)
+
+
+def entry(pair, row, decision):
+    return {"pair": pair, "row": row, "decision": decision}
+
+
+def test_json_and_csv_say_the_same(tmp_path):
+    entries = [entry(2, 1, "drop"), entry(4, 4, "keep"), entry(3, 2, "drop")]
+    (tmp_path / "d.json").write_text(told(entries))
+    with open(tmp_path / "d.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, ["pair", "row", "decision"])
+        writer.writeheader()
+        writer.writerows(entries)
+    for name in ("d.json", "d.csv"):
+        assert read_decisions(tmp_path / name, PAIRS).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "is no JSON"),
+        ("{}", "is no robust_rlhf_jax.decisions of version 1"),
+        (told([], pairs=5), "is about 5 pairs, and pairs has 4"),
+        (told(None), "has no list of decisions"),
+        (told([3]), "decision 1: it needs pair, row and decision"),
+        (told([entry(1, 2, "drop")]), "has no pair 1 in row 2"),
+        (told([entry(9, 9, "drop")]), "has no pair 9 in row 9"),
+        (told([entry("x", 1, "drop")]), "pair is 'x': give a number"),
+        (told([entry(True, 1, "drop")]), "pair is 'True': give a number"),
+        (told([entry(1, 1, "perhaps")]), "'perhaps' is neither keep nor drop"),
+        (told([entry(1, 1, "drop")] * 2), "decision 2: pair 1 is decided twice"),
+        ("row,decision\n1,drop\n", "has no column pair"),
+        ("", "has no column decision"),
+        ("pair,row,decision\n1,1\n", "'None' is neither keep nor drop"),
+    ],
+)
+def test_bad_decisions_are_refused(tmp_path, text, sentence):
+    (tmp_path / "d").write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        read_decisions(tmp_path / "d", PAIRS)
+
+
+def test_bytes_and_folders_are_refused(tmp_path):
+    (tmp_path / "d").write_bytes(b"\xff\xfe\x00")
+    for path, sentence in ((tmp_path / "d", "no text in UTF-8"), (tmp_path, "is a folder")):
+        with pytest.raises(ValueError, match=sentence):
+            read_decisions(path, PAIRS)
+
+
+def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
+    rows = [{"prompt": f"q{i}", "chosen": f"good {i} answer", "rejected": f"bad, {i}"} for i in range(6)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "d.json").write_text(
+        told([entry(2, 2, "drop"), entry(5, 5, "drop"), entry(6, 6, "keep")], pairs=6)
+    )
+    status, printed, errors = robust_rlhf(
+        "clean", tmp_path / "p.jsonl", tmp_path / "d.json", "--out", tmp_path / "c.jsonl"
+    )
+    assert status == 0, errors
+    assert printed.startswith("Kept 4 of 6 pairs.\nWrote ")
+    back = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    assert back == [rows[i] for i in (0, 2, 3, 5)]
