@@ -74,7 +74,7 @@ def test_names_of_features_and_files_are_shown_harmless(robust_rlhf, tmp_path, m
     assert r"\x1b[5ma" in printed
     assert printed.replace("\n", "").isprintable()
     assert sorted(path.name for path in (tmp_path / "out\x1b[2J").iterdir()) == [
-        "audit.html", "audit.json", "suspects.csv", "suspicion.png",
+        "ask.csv", "audit.html", "audit.json", "suspects.csv", "suspicion.png",
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING
@@ -227,5 +227,5 @@ def interval_of(values: Float[np.ndarray, " N"], groups: np.ndarray) -> Interval
     count = len(np.unique(groups))
     if count < 2:
         return Interval(mean, -1.0, 1.0)
-    half = float(student.ppf(0.5 + GAIN_CONFIDENCE / 2, count - 1)) * error
+    half = float(stdtrit(count - 1, 0.5 + GAIN_CONFIDENCE / 2)) * error
     return Interval(mean, mean - half, mean + half)

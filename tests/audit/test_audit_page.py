@@ -1,18 +1,26 @@
-"""The page: self-contained, harmless, readable in every light and on a phone."""
+"""The page: self-contained, harmless, readable in every light, on a phone and without JavaScript."""
 
+import base64
+import hashlib
+import json
 import re
 import shutil
 import subprocess
+import zlib
 
 import numpy as np
 import pytest
 from text_pairs import faulty_file, made_up_fit, read
 
 pytest.importorskip("jinja2")
+from robust_rlhf_jax.audit.advice import advise
 from robust_rlhf_jax.audit.config import AuditConfig
+from robust_rlhf_jax.audit.decisions import read_decisions
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.page import figures, render_audit
 from robust_rlhf_jax.audit.page.effects import effects
+from robust_rlhf_jax.audit.page.flagged import pack_flagged
+from robust_rlhf_jax.audit.page.word_differences import word_differences
 from robust_rlhf_jax.audit.record import audit_record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -34,8 +42,8 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
     page, found = page_of(tmp_path)
     worst = found.worst()[0]
     assert f"Row {worst + 1}<" in page
-    assert found.batch.pairs.texts.chosen[worst] in page
-    for heading in ("Summary", "Worst pairs", "Raters", "Calibration", "Features", "What would change"):
+    assert found.batch.pairs.texts.chosen[worst] in re.sub("</?mark>", "", page)
+    for heading in ("Summary", "Flagged pairs", "Raters", "Calibration", "Features", "What would change"):
         assert f">{heading}</h2>" in page
 
 
@@ -50,6 +58,97 @@ def test_the_page_needs_nothing_from_elsewhere(tmp_path):
     page, _ = page_of(tmp_path)
     assert not re.search(r"(src|href)=[\"']?(https?:|//)", page)
     assert "default-src 'none'" in page
+
+
+def unpacked(page):
+    packed = re.search(r'id="flagged">([^<]*)<', page).group(1)
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+def test_the_policy_names_the_one_script(tmp_path):
+    page, _ = page_of(tmp_path, damage=EVIL)
+    script = re.search(r"<script>(.*)</script>", page, re.DOTALL).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "innerHTML" not in script
+
+
+def test_all_flagged_pairs_are_there(tmp_path):
+    page, found = page_of(tmp_path, damage=EVIL)
+    content = unpacked(page)
+    assert content["total"] == found.pairs.n_pairs
+    assert [p["pair"] - 1 for p in content["pairs"]] == found.worst().tolist()
+    assert not set("\x1b\u202e") & set(json.dumps(content, ensure_ascii=False))
+
+
+@pytest.mark.parametrize("most", [100_000, 3_000, 300])
+def test_flagged_pairs_take_no_more_room_than_given(tmp_path, most):
+    _, found = page_of(tmp_path)
+    packed = pack_flagged(found, None, most)
+    assert len(packed.text) <= most
+    assert packed.count == len(json.loads(zlib.decompress(base64.b64decode(packed.text)))["pairs"])
+    assert (packed.count == len(found.worst())) == (most > 300)
+
+
+def test_differences_put_together_are_the_texts():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        texts = [" ".join(rng.choice(["a", "b", "c\n", " d"], rng.integers(0, 12))) for _ in range(2)]
+        for runs, text in zip(word_differences(*texts), texts, strict=True):
+            assert "".join(part for part, _ in runs) == text
+        alike = ["".join(w for w, d in runs if not d).split() for runs in word_differences(*texts)]
+        assert alike[0] == alike[1]
+
+
+def in_browser(path, script=""):
+    """The page after its script ran, and after `script`, which its policy would not let run."""
+    page = path.read_text()
+    if script:
+        free = re.sub(r"<meta http-equiv[^>]*>", "", page)
+        path.write_text(free.replace("</body>", f"<script>{script}</script></body>"))
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
+         str(path)],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+CHOOSE_AND_SAVE = """
+URL.createObjectURL = (blob) => { blob.text().then((t) => { document.body.dataset.saved = t; }); return "#"; };
+const wait = setInterval(() => {
+  if (!document.body.dataset.ready) return;
+  clearInterval(wait);
+  document.querySelector("#cards input[value=drop]").click();
+  document.getElementById("save-csv").click();
+}, 10);
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_decisions_made_on_the_page_are_read_back(tmp_path):
+    page, found = page_of(tmp_path)
+    path = tmp_path / "page.html"
+    path.write_text(page)
+    assert f'data-ready="{len(found.worst())}"' in in_browser(path)
+    saved = re.search(r'data-saved="([^"]*)"', in_browser(path, CHOOSE_AND_SAVE))
+    (tmp_path / "decisions.csv").write_text(saved.group(1))
+    keep = read_decisions(tmp_path / "decisions.csv", found.pairs)
+    assert np.flatnonzero(~keep).tolist() == [found.worst()[0]]
+
+
+def test_advice_stands_first(tmp_path):
+    path, _, _ = faulty_file(tmp_path, "label", 0.05)
+    pairs = read(path)
+    fit = made_up_fit(pairs)
+    found = find(pairs, fit)
+    advice = advise(found)
+    record = audit_record(str(path), pairs, fit.audit, found, AuditConfig(repeats=1), 1.0, advice)
+    page = render_audit(pairs, fit.audit, found, record, "pairs", advice)
+    assert record["advice"]["action"] == "leave"
+    assert page.index(">Advice</h2>") < page.index(">Summary</h2>")
+    assert "Leave the file as it is" in page
+    assert not re.search(r"topic\d", page)
 
 
 def test_reliability_of_a_calibrated_model_lies_on_the_diagonal():
