@@ -79,14 +79,29 @@ def same(one, other, tolerance=1e-5):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance), one, other)
 
 
-@pytest.mark.parametrize("how", TURNS)
-@pytest.mark.parametrize("name", DATA)
-def test_the_fit_the_flags_and_the_estimate(name, how):
-    data = DATA[name]()
-    before = fit_reward(data)
+# None: nobody says how many pairs are corrupt.
+FLAGGED = (None, 0.1)
+
+
+def found_in(data):
+    """All that is compared: the fit, the estimate, the flags under each of `FLAGGED`, the suspicion."""
+    flags = [flag(data, epsilon) for epsilon in FLAGGED]
+    return fit_reward(data), estimate_epsilon(data), flags, suspicion_scores(data)
+
+
+@pytest.fixture(scope="module", params=DATA)
+def as_given(request):
+    """(data, margins of the plain fit, `found_in` of them): once for all ways to turn them."""
+    data = DATA[request.param]()
     margins = np.asarray(fit_reward(data, 0.0).reward(data.differences()))
+    return data, margins, found_in(data)
+
+
+@pytest.mark.parametrize("how", TURNS)
+def test_the_fit_the_flags_and_the_estimate(how, as_given):
+    data, margins, (before, estimate, flags, scores) = as_given
     other = turned(data, TURNS[how](margins, np.asarray(data.labels)))
-    after = fit_reward(other)
+    after, other_estimate, other_flags, other_scores = found_in(other)
     for field in (
         "theta",
         "weights",
@@ -100,10 +115,10 @@ def test_the_fit_the_flags_and_the_estimate(name, how):
         same(getattr(before, field), getattr(after, field))
     same(before.explanations.probability, after.explanations.probability)
     assert before.message == after.message
-    same(estimate_epsilon(data), estimate_epsilon(other))
-    for epsilon in (None, 0.1):
-        np.testing.assert_array_equal(flag(data, epsilon), flag(other, epsilon))
-    same(suspicion_scores(data), suspicion_scores(other))
+    same(estimate, other_estimate)
+    for mine, theirs in zip(flags, other_flags, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    same(scores, other_scores)
     differences = other.differences()[:50]
     same(after.probability(differences, 0 * differences), before.probability(differences, 0 * differences))
 

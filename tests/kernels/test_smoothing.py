@@ -12,6 +12,12 @@ K = 6
 ROOT = np.random.default_rng(0).normal(size=(K, K))
 SLOPE, THETA = np.random.default_rng(1).normal(size=(2, K))
 MATRIX = ROOT @ ROOT.T / K
+# One program each: step by step, every operation would be compiled by itself.
+gradient_of = jax.jit(
+    smoothed_gradient,
+    static_argnums=0,
+    static_argnames=("n_directions", "directions", "antithetic", "chunk"),
+)
 
 
 def linear(theta):
@@ -32,7 +38,7 @@ def test_mean_is_the_gradient(f, slope, directions, antithetic, x64):
             directions=directions, antithetic=antithetic,
         ).gradient  # fmt: skip
 
-    found = jax.jit(jax.vmap(once))(jax.random.split(jax.random.key(0), 4000))
+    found = np.asarray(jax.jit(jax.vmap(once))(jax.random.split(jax.random.key(0), 4000)))
     error = np.std(found, axis=0) / np.sqrt(len(found))
     assert (np.abs(np.mean(found, axis=0) - slope) <= 5 * error + 1e-9).all()
     # A sample without finite variance has this mean as well.
@@ -44,15 +50,15 @@ def test_standard_error_is_that_of_repeated_runs(x64):
         found = smoothed_gradient(quadratic, jnp.asarray(THETA), key, smoothing_std=0.3, n_directions=64)
         return found.gradient, found.standard_error**2
 
-    gradients, squares = jax.jit(jax.vmap(once))(jax.random.split(jax.random.key(1), 2000))
+    gradients, squares = map(np.asarray, jax.jit(jax.vmap(once))(jax.random.split(jax.random.key(1), 2000)))
     np.testing.assert_allclose(np.var(gradients, axis=0), np.mean(squares, axis=0), rtol=0.25)
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 64])
 def test_chunks_change_nothing(chunk, x64):
     args = (quadratic, jnp.asarray(THETA), jax.random.key(2))
-    whole = smoothed_gradient(*args, smoothing_std=0.1, n_directions=20, chunk=32)
-    found = smoothed_gradient(*args, smoothing_std=0.1, n_directions=20, chunk=chunk)
+    whole = gradient_of(*args, smoothing_std=0.1, n_directions=20, chunk=32)
+    found = gradient_of(*args, smoothing_std=0.1, n_directions=20, chunk=chunk)
     np.testing.assert_allclose(found.gradient, whole.gradient, rtol=1e-10)
     np.testing.assert_allclose(found.value, quadratic(jnp.asarray(THETA)), rtol=1e-12)
 
@@ -60,7 +66,7 @@ def test_chunks_change_nothing(chunk, x64):
 def test_two_antithetic_evaluations_are_one_direction_and_its_opposite(x64):
     """Whatever the slope, the estimate of one direction u is along u."""
     first, second = (
-        smoothed_gradient(
+        gradient_of(
             lambda t, axis=axis: t[axis], jnp.zeros(K), jax.random.key(4),
             smoothing_std=0.5, n_directions=2, directions="normal", antithetic=True,
         ).gradient
@@ -71,7 +77,7 @@ def test_two_antithetic_evaluations_are_one_direction_and_its_opposite(x64):
 
 
 def test_antithetic_pairs_do_not_see_even_functions(x64):
-    found = smoothed_gradient(
+    found = gradient_of(
         quadratic, jnp.zeros(K), jax.random.key(3), smoothing_std=0.5, n_directions=10, antithetic=True
     )
     np.testing.assert_allclose(found.gradient, 0.0, atol=1e-14)
@@ -101,7 +107,7 @@ def test_smoothing_bias_and_subgradient_inequality(x64):
     values = jax.vmap(f)(theta + std * u)
     error = 5 * float(jnp.std(values)) / len(values) ** 0.5
     assert -error <= float(jnp.mean(values) - f(theta)) <= bound + error
-    found = smoothed_gradient(f, theta, jax.random.key(8), smoothing_std=std, n_directions=20_000, chunk=500)
+    found = gradient_of(f, theta, jax.random.key(8), smoothing_std=std, n_directions=20_000, chunk=500)
     for other in np.random.default_rng(9).normal(size=(20, K)):
         step = other - THETA
         slack = 5 * np.linalg.norm(found.standard_error * step) + bound
@@ -114,7 +120,7 @@ def test_smoothing_bias_and_subgradient_inequality(x64):
 def test_gradient_error_and_value_are_those_of_their_definition(n_directions, directions, x64):
     """One-sided differences over K directions; the error is the deviation of the mean of independent samples."""
     key, std = jax.random.key(10), 0.3
-    found = smoothed_gradient(
+    found = gradient_of(
         quadratic,
         jnp.asarray(THETA),
         key,
@@ -137,7 +143,7 @@ def test_gradient_error_and_value_are_those_of_their_definition(n_directions, di
 def test_antithetic_parts_are_those_of_their_definition(n_directions, x64):
     """Central differences over K/2 directions; the value is the mean over all evaluations."""
     key, std = jax.random.key(11), 0.3
-    found = smoothed_gradient(
+    found = gradient_of(
         lambda t: jnp.sum(t**3), jnp.asarray(THETA), key,
         smoothing_std=std, n_directions=n_directions, antithetic=True,
     )  # fmt: skip
@@ -152,7 +158,7 @@ def test_antithetic_parts_are_those_of_their_definition(n_directions, x64):
 
 @pytest.mark.parametrize(("n_directions", "antithetic"), [(1, False), (2, True)])
 def test_a_single_direction_has_no_error_to_report(n_directions, antithetic):
-    found = smoothed_gradient(
+    found = gradient_of(
         linear, jnp.asarray(THETA, jnp.float32), jax.random.key(12),
         smoothing_std=0.5, n_directions=n_directions, antithetic=antithetic,
     )  # fmt: skip
