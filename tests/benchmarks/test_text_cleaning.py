@@ -16,6 +16,7 @@ def files():
 @pytest.fixture
 def study(monkeypatch):
     """The study without the fits of the library, which take long to compile."""
+    pytest.importorskip("cleanlab")  # of the extra bench
     import text_cleaning
 
     monkeypatch.setattr(text_cleaning, "flag", lambda pairs: np.zeros(pairs.n_pairs, bool))
