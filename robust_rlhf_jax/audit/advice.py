@@ -22,7 +22,7 @@ class Advice(NamedTuple):
     | `drop` | [M] | pairs to leave out, worst first; none unless the gain's interval lies above 0 |
     | `ask` | [A] | pairs to ask raters about again, the one that tells most first |
     | `flagged` | | pairs that would be dropped if the gain were sure: what `--clean` leaves out |
-    | `gain` | | the cross-fitted `Gain`, None where nothing is flagged, or two rewards stand |
+    | `gain` | | the cross-fitted `Gain`, None where nothing is flagged, two rewards stand, or groups are too few |
     | `sentences` | | the advice in words, with its expected gain |
     | `commands` | | (what for, command) |
     """
@@ -89,7 +89,7 @@ def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None) ->
     if gain is not None:
         found = (
             f"Leave the file as it is: dropping the {_pairs(len(out), 'flagged ')} is expected to gain "
-            f"{gain.all_pairs.percent_points} of accuracy, and the interval includes 0."
+            f"{gain.all_pairs.percent_points} of accuracy, and the interval does not lie above 0."
         )
         said = (found, _meaning(gain))
     elif len(out):

@@ -81,7 +81,7 @@ def robust_linear_regression(
     """argmin_w of Σ_i (y_i − φ_iᵀw)², with an ε-fraction of rows arbitrary.
 
     A degree-2 filter on the covariates, then Huber's residual clipping at 1/√ε standard deviations: the practical
-    stand-in for the regression oracle of R-LSVI (SCRAM; Pensia, Jog & Loh 2020), whose filter-then- robust-loss shape
+    stand-in for the regression oracle of R-LSVI (SCRAM; Pensia, Jog & Loh 2020), whose filter-then-robust-loss shape
     it keeps. Residual clipping is repeated from its own result, so that the size of a lie does not matter. At ε = 0 it
     is least squares with the pseudo-inverse. Use `prepare_design` once and `.fit` many times for several targets.
 
