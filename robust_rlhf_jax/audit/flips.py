@@ -11,12 +11,17 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
+from robust_rlhf_jax.rewards import RobustFit
+
 # The fall of the log-likelihood that a 95 % interval allows, and that one-sided 99 % confidence asks for (χ²₁/2).
 ALLOWED_FALL, CERTAIN_FALL = 1.92, 3.0
 # What no model of choices gets right: added on the upper end of the interval, as `rewards.interval` does.
 NONLINEARITY = 0.025
 # Clean sets of people's choices show so many lapses: below, they are no evidence of corruption.
 LAPSES = 0.01
+# More flips are no admissible explanation, as in `rewards.decision`: a poor reward, right as often whatever its margin,
+# looks like a third of the labels flipped.
+MOST_FLIPS = RobustFit().ceiling * RobustFit().allowance
 # Bounds of log s, spread, taste and q, and where the search starts.
 BOUNDS = ((-3.0, 4.0), (0.0, 1.5), (0.0, 8.0), (0.0, 0.49))
 STARTS = ((0.3, 0.3), (1.0, 0.1), (0.1, 1.0))
@@ -64,8 +69,8 @@ def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, 
     """Maximum likelihood of (q, s, a, b) from held-out margins m_n = o_nθᵀx_n and lengths ‖z_n‖ of whitened rows.
 
     The interval is by profile likelihood, of 95 %, and `upper` .025 more, since no reward is quite right. `share` and
-    `lower` are 0 unless differences alone (q = 0) are less likely by e³. At most 20,000 pairs, drawn at random, are
-    looked at.
+    `lower` are 0 unless differences alone (q = 0) are less likely by e³, and where `lower` would exceed `MOST_FLIPS`.
+    At most 20,000 pairs, drawn at random, are looked at.
     """
     m, v = _clipped(*_sample(np.asarray(margins), np.asarray(lengths)))
     none = min((_fit(m, v, 0.0, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
@@ -79,6 +84,8 @@ def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, 
     if none.fun - some.fun <= CERTAIN_FALL:
         return Flips(0.0, _differences(none.x), 0.0, upper)
     lower = _last(allowed, q, 0.0)
+    if lower > MOST_FLIPS:
+        return Flips(0.0, _differences(none.x), 0.0, upper)
     return Flips(q, _differences(some.x), lower, upper)
 
 
@@ -117,7 +124,7 @@ def _honest(parameters: Float[np.ndarray, "3"], m: Float[np.ndarray, " N"], v: F
         by[0] += slope
         by[1] += slope * node
     by[2] = -by[0] * b * v / variance
-    return chance, by
+    return np.minimum(chance, 1.0), by  # the masses sum to 1 but for rounding
 
 
 def _fit(m: Float[np.ndarray, " N"], v: Float[np.ndarray, " N"], share: Any, start: Sequence[float]):

@@ -30,6 +30,21 @@ def test_people_who_differ_are_no_flips(people):
     assert np.count_nonzero(evident) == 0
 
 
+def test_a_poor_reward_is_no_flips():
+    """A reward that is right three times in five whatever its margin, as a fit to few pairs of many features is."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        margins = rng.lognormal(0.0, 0.7, 300) * np.where(rng.random(300) < 0.61, 1, -1)
+        assert estimate_flips(margins, np.ones(300)).evident == 0
+
+
+def test_chances_and_posteriors_stay_within_0_and_1():
+    certain = Differences(scale=50.0, spread=0.25).agree(np.linspace(-60.0, 60.0, 1001), np.ones(1001))
+    for chances in (certain, posterior(certain, 0.2)):
+        assert chances.min() >= 0
+        assert chances.max() <= 1
+
+
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
 def test_flips_are_found_and_in_the_interval(share):
     found = [estimate_flips(*labelled(10_000, share, PEOPLE["all alike"](10_000), s)) for s in range(4)]
