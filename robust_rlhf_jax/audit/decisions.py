@@ -43,6 +43,8 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist: check the path.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no text in UTF-8: give what the page of an audit saved.") from None
     except IsADirectoryError:

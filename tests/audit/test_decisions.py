@@ -63,6 +63,11 @@ def test_bytes_and_folders_are_refused(tmp_path):
             read_decisions(path, PAIRS)
 
 
+def test_a_missing_file_of_decisions_is_one_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.json does not exist: check the path\.$"):
+        read_decisions(tmp_path / "none.json", PAIRS)
+
+
 def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
     rows = [{"prompt": f"q{i}", "chosen": f"good {i} answer", "rejected": f"bad, {i}"} for i in range(6)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
