@@ -101,6 +101,7 @@ def audit_with(stdout, tmp_path, environment):
         words, cwd=tmp_path, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300
     )
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "ask.csv",
         "audit.html",
         "audit.json",
         "suspects.csv",
