@@ -41,6 +41,23 @@ class _State(NamedTuple):
     step: Int[Array, ""]
 
 
+def curvature_factor(
+    rows: Float[Array, "n r"],
+    weights: Float[Array, " n"],
+    t: Float[Array, " r"],
+    precision: Float[Array, " r"],
+) -> Float[Array, "r r"]:
+    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t, divided by Σ_n w_n or 1 if that is less."""
+    total = jnp.maximum(jnp.sum(weights), 1.0)
+    return _factor(rows, weights / total, t, precision / total)
+
+
+def _factor(rows, weights, t, precision):
+    curvature = weighted_gram(rows, weights * label_variance(matmul(rows, t)))
+    ridge = 16 * jnp.finfo(rows.dtype).eps * (1.0 + jnp.trace(curvature))
+    return cholesky(curvature + jnp.diag(precision + ridge))
+
+
 def maximise(
     rows: Float[Array, "n r"],
     weights: Float[Array, " n"],
@@ -64,16 +81,13 @@ def maximise(
         value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) - 0.5 * jnp.dot(precision, t**2)
         return value, weighted_sum(weights * jax.nn.sigmoid(-margins), rows) - precision * t
 
-    def factor_at(t):
-        curvature = weighted_gram(rows, weights * label_variance(matmul(rows, t)))
-        ridge = 16 * jnp.finfo(dtype).eps * (1.0 + jnp.trace(curvature))
-        return cholesky(curvature + jnp.diag(precision + ridge))
-
     def unfinished(s: _State):
         return ~s.done & (s.step < MAX_STEPS)
 
     def step(s: _State) -> _State:
-        current = jax.lax.cond(s.stale, factor_at, lambda _: s.factor, s.t)
+        current = jax.lax.cond(
+            s.stale, lambda t: _factor(rows, weights, t, precision), lambda _: s.factor, s.t
+        )
         # The first step stays where it is, and looks: one program for it and the others.
         begun = s.step > 0
         move = jnp.where(begun, cholesky_solve(current, s.gradient[:, None])[:, 0], 0.0)

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import lower_solve
 from robust_rlhf_jax.kernels.linalg import weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .newton import maximise
+from .newton import curvature_factor, maximise
 
 # The prior's standard deviation of a margin, at least: nothing.
 LEAST_MARGIN = 1e-3
@@ -27,7 +28,7 @@ LEAST_LEFT = 0.05
 
 class Fit(NamedTuple):
     """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature per unit of weight;
-    `status`.
+    there; `status`.
     """
 
     t: Float[Array, " r"]
@@ -37,32 +38,42 @@ class Fit(NamedTuple):
 
 
 def first_fit(pairs: UnitFreePairs) -> Fit:
-    """Where every fit begins: t = 0, margins of variance 1, and the curvature of labels of which nothing is known."""
+    """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    strength = jnp.maximum(pairs.rank, 1).astype(dtype)
-    return Fit(jnp.zeros(r, dtype), strength, 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
+    return Fit(jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
+
+
+def expected_strength(pairs: UnitFreePairs) -> Float[Array, ""]:
+    """The λ under which margins have variance 1, if every axis has the geometric mean of the penalties: rank over it."""
+    logs = jnp.where(pairs.penalty > 0, jnp.log(positive_or_one(pairs.penalty)), 0.0)
+    rank = jnp.maximum(pairs.rank, 1)
+    return rank * jnp.exp(-jnp.sum(logs) / rank)
 
 
 def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
     """The maximum a posteriori under λ of `last`, and the λ that its evidence asks for.
 
-    λ ← γ/Σ_j p_j t_j², γ = Σ_live 1 − λ p_j (H⁻¹)_jj: the fixed point of the marginal likelihood in Laplace's
-    approximation, H the curvature with the prior. Repeated refits settle. Margins are expected to be no wider than
+    λ ← (γ + c)/(Σ_j p_j t_j² + c/λ₀), γ = Σ_live 1 − λ p_j (H⁻¹)_jj: the fixed point of the marginal likelihood in
+    Laplace's approximation, H the curvature with the prior at t, and of a Gamma prior that counts as c = `prior_axes`
+    axes which show λ₀ = `expected_strength`. Repeated refits settle. Margins are expected to be no wider than
     `widest_margin`, so that labels which a reward separates have a fit.
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
-    found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty, last.factor)
-    half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
+    precision = last.strength * pairs.penalty
+    found = maximise(pairs.rows, weights, last.t, precision, last.factor)
+    # With the curvature that the last Newton step used, which may be of another λ, the refits would not settle.
+    factor = curvature_factor(pairs.rows, weights, found.t, precision)
+    half = lower_solve(factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
     known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
     size = jnp.dot(pairs.penalty, found.t**2)
     rank = jnp.maximum(pairs.rank, 1)
     strength = jnp.clip(
-        jnp.maximum(known, 0.0) / jnp.maximum(size, 1e-12),
+        (jnp.maximum(known, 0.0) + config.prior_axes) / (size + config.prior_axes / expected_strength(pairs)),
         rank / config.widest_margin**2,
         rank / LEAST_MARGIN**2,
     )
-    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
+    return Fit(found.t, strength.astype(last.t.dtype), factor, found.status)
 
 
 def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
