@@ -19,7 +19,7 @@ class RobustFit(eqx.Module):
     | `nonlinearity` | nats per pair by which honest choices depart from a linear reward | clean choices: up to .011 |
     | `plausible` | belief, and share of the pairs, from which another reward counts | one in twenty |
     | `widest_margin` | the prior's standard deviation of a margin, at most | choices of people have 1 to 3 |
-    | `prior_axes` | axes that count as seen, with margins of standard deviation 1, for the prior's strength | few pairs tell little |
+    | `prior_axes` | axes that count as seen, with margins of variance 1, in the prior's strength | few tell little |
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
     | `habit` | share of pairs that honest choices seem to need corrupt, for the interval | clean choices: .01 to .03 |
     | `contradicts` | share of the pairs in which an alternative prefers the other option | three in ten |

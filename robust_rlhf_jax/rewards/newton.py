@@ -47,7 +47,7 @@ def curvature_factor(
     t: Float[Array, " r"],
     precision: Float[Array, " r"],
 ) -> Float[Array, "r r"]:
-    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t, divided by Σ_n w_n or 1 if that is less."""
+    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t, over Σ_n w_n or 1 if that is less."""
     total = jnp.maximum(jnp.sum(weights), 1.0)
     return _factor(rows, weights / total, t, precision / total)
 

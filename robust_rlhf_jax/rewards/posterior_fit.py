@@ -40,11 +40,13 @@ class Fit(NamedTuple):
 def first_fit(pairs: UnitFreePairs) -> Fit:
     """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    return Fit(jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array())
+    return Fit(
+        jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array()
+    )
 
 
 def expected_strength(pairs: UnitFreePairs) -> Float[Array, ""]:
-    """The λ under which margins have variance 1, if every axis has the geometric mean of the penalties: rank over it."""
+    """The λ under which margins have variance 1 if every axis has the geometric mean of the penalties: rank over it."""
     logs = jnp.where(pairs.penalty > 0, jnp.log(positive_or_one(pairs.penalty)), 0.0)
     rank = jnp.maximum(pairs.rank, 1)
     return rank * jnp.exp(-jnp.sum(logs) / rank)
