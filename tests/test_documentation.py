@@ -39,7 +39,7 @@ def test_the_front_page_is_short_and_has_both_commands():
 
 
 def test_the_front_page_prints_what_its_example_prints():
-    code, output = (re.search(rf"```{kind}\n(.*?)```", README, re.DOTALL)[1] for kind in ("python", "text"))
+    code, output = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {})
@@ -48,6 +48,12 @@ def test_the_front_page_prints_what_its_example_prints():
     found, told = (re.findall(numbers, text) for text in (printed.getvalue(), output))
     # Other platforms round the last digit in another way.
     assert [float(n) for n in found] == pytest.approx([float(n) for n in told], abs=0.25)
+
+
+def test_the_advice_on_the_front_page_is_that_of_the_page_on_texts():
+    """Which `test_texts_page.py` compares with what the command prints."""
+    said = re.search(r"```text\n(Advice: .*?)```", README, re.DOTALL)[1]
+    assert said in (ROOT / "docs" / "texts.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
