@@ -1,8 +1,7 @@
 """What each constant of `RobustFit` decides: `python benchmarks/sensitivity.py [--folds 1] [--sets NAME …]`.
 
 Every constant is halved and doubled in turn, and every proposal left out, the others as they are. Attacked choices as
-in `beside_rivals.py`, and the clean sets: means of accuracy and log-loss with ε, rows whose log-loss exceeds plain's by
-more than .05, and clean or randomly flipped sets of which any pair was left out.
+in `beside_rivals.py`, and the clean sets, each with its ε: the columns of `COLUMNS`.
 """
 
 import argparse
@@ -10,6 +9,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from beside_rivals import Case, cases
@@ -18,7 +18,10 @@ from rich.progress import track
 from studies import SHARED
 
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.rewards import RobustFit, fit_differences
+from robust_rlhf_jax.rewards import RewardFit, RobustFit, fit_differences
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.fit import fit_with_alternative
+from robust_rlhf_jax.rewards.scarcity import scarce_directions
 
 HONEST = ("none", "random_flips")
 
@@ -41,18 +44,51 @@ def variants() -> dict[str, RobustFit]:
     return found
 
 
-def measured(every: list[Case], config: RobustFit) -> tuple[float, float, int, int]:
-    """(mean accuracy, mean log-loss, rows whose log-loss is above plain's by .05, honest sets that lost pairs)."""
-    scores, expensive, lost = [], 0, 0
+# What is counted or averaged over the rows.
+COLUMNS = (
+    "accuracy",
+    "log-loss",
+    "rows above plain + .05",
+    "honest sets that lost pairs",
+    "intervals that hold ε",
+    "mean width",
+    "second reward shown",
+    "directions set aside",
+)
+
+
+scarce_of = jax.jit(scarce_directions)
+
+
+def set_aside(x, found: RewardFit, epsilon, config: RobustFit) -> int:
+    """Directions of θ on which `robust_policy` would not rely: scarce, or doubted."""
+    scarce = scarce_of(unit_free(x, jnp.ones(len(x))).rows, epsilon, config)
+    return sum(int(jnp.sum(jnp.any(rows != 0, axis=1))) for rows in (scarce, found.doubted))
+
+
+def measured(every: list[Case], config: RobustFit) -> list[float]:
+    """The values of `COLUMNS`."""
+    rows = []
     for case in every:
-        given = [jnp.asarray(part, jnp.float32) for part in (case.x, case.labels)]
-        plain, found = (
-            fit_differences(*given, jnp.float32(e), None, config) for e in (0.0, case.epsilon or 0.2)
-        )
-        scores.append(case.trial.score(found))
-        expensive += scores[-1].log_loss > case.trial.score(plain).log_loss + 0.05
-        lost += case.attack in HONEST and bool(np.any(np.asarray(found.weights) < 1))
-    return *np.mean([score[:2] for score in scores], axis=0), expensive, lost
+        x, labels = (jnp.asarray(part, jnp.float32) for part in (case.x, case.labels))
+        epsilon = jnp.float32(case.epsilon or 0.2)
+        plain = case.trial.score(fit_differences(x, labels, jnp.float32(0.0), None, config))
+        found, other = fit_with_alternative(x, labels, epsilon, None, config)
+        score = case.trial.score(found)
+        low, high = (float(end) for end in found.interval)
+        rows.append([
+            score.accuracy,
+            score.log_loss,
+            score.log_loss > plain.log_loss + 0.05,
+            case.attack in HONEST and bool(np.any(np.asarray(found.weights) < 1)),
+            low - 1e-6 <= case.epsilon <= high + 1e-6,
+            high - low,
+            bool(other.exists),
+            set_aside(x, found, epsilon, config),
+        ])  # fmt: skip
+    total = np.sum(rows, axis=0)
+    averaged = np.array([True, True, False, False, False, True, False, True])
+    return list(np.where(averaged, total / len(every), total))
 
 
 def main(words=None) -> int:
@@ -69,11 +105,12 @@ def main(words=None) -> int:
         for build in trials(name, given.shared, 1, 0)[: given.folds]:
             trial = build()
             every.append(Case(name, "none", 0.0, trial, trial.x, trial.labels))
-    print("| constant | accuracy | log-loss | rows above plain + .05 | honest sets that lost pairs |")
-    print("|---|---|---|---|---|")
+    print("| constant | " + " | ".join(COLUMNS) + " |")
+    print("|---" * (1 + len(COLUMNS)) + "|")
     for name, config in track(variants().items(), "variants"):
-        accuracy, log_loss, expensive, lost = measured(every, config)
-        print(f"| {name} | {accuracy:.4f} | {log_loss:.4f} | {expensive} | {lost} |", flush=True)
+        accuracy, log_loss, expensive, lost, hold, width, shown, aside = measured(every, config)
+        counts = f"{expensive:.0f} | {lost:.0f} | {hold:.0f} | {width:.3f} | {shown:.0f} | {aside:.2f}"
+        print(f"| {name} | {accuracy:.4f} | {log_loss:.4f} | {counts} |", flush=True)
     print(f"\n{len(every)} fits a row. {environment()}")
     return 0
 
