@@ -40,7 +40,7 @@ def test_solve(benchmark, measure, sized, size):
 
 
 @pytest.mark.parametrize("settings", [{"refresh": 1}, {"robust_means": "spectral"}], ids=str)
-def test_dearer_means(measure, sized, settings):
+def test_expensive_means(measure, sized, settings):
     """Weights renewed at every iteration; gradients filtered every 50."""
     timed(measure, sized(WORLD), rounds=2, **settings)
 
