@@ -23,8 +23,8 @@ class EpsilonEstimate(eqx.Module):
 
     >>> from robust_rlhf_jax import estimate_epsilon, load_rail_choices
     >>> found = estimate_epsilon(load_rail_choices())
-    >>> [round(float(share), 2) for share in (found.lower, found.estimate, found.upper)], bool(found.evidence)
-    ([0.0, 0.0, 0.16], False)
+    >>> [round(float(share), 1) for share in (found.lower, found.estimate, found.upper)], bool(found.evidence)
+    ([0.0, 0.0, 0.2], False)
     """
 
     estimate: Float[Array, ""]
