@@ -17,6 +17,12 @@ class Status(enum.IntEnum):
     """How a computation ended; carried through jit and vmap as an int32 array.
 
     `Status(int(result.status)).name` reads it back.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import Status, fit_reward, load_rail_choices
+    >>> Status(int(fit_reward(load_rail_choices()).status)).name
+    'CONVERGED'
     """
 
     RUNNING = -1

@@ -11,6 +11,12 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
     """⌊εN⌋ in the arithmetic of the decimal that was meant: ε = .29, N = 100 gives 29, not 28.
 
     **Raises:** ValueError for ε outside [0, ½).
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.attacks import corruption_count
+    >>> int(corruption_count(0.29, 100))
+    29
     """
     check_epsilon(epsilon)
     return _corruption_count(epsilon, n_pairs)

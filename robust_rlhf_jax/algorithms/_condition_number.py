@@ -20,6 +20,13 @@ class ConditionNumberConfig(eqx.Module):
     `descent`: how the pessimistic objective is minimised. `reuse_data`: all pairs for both stages instead of the
     two-way split. `radius`: bound on ‖θ‖₂, None for the paper's √(Hd). `ask_table`: leave out the pairs that the
     table contradicts (ours), before all else.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import ConditionNumberConfig, DescentConfig
+    >>> config = ConditionNumberConfig(zeta="calibrated", descent=DescentConfig(gradient="autodiff", steps=50))
+    >>> config.zeta, config.descent.steps, config.ask_table
+    ('calibrated', 50, True)
     """
 
     zeta: str | float | Float[Array, ""] = "explained"
@@ -57,6 +64,17 @@ def condition_number(
     table contradicts), `reward_status`, `descent_status`, `oracle_status`; `history_*` on request.
 
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import algorithms, attacks, sample_preferences, worlds
+    >>> mdp, behaviour = worlds.partial_coverage_mdp(jax.random.key(0))
+    >>> clean = sample_preferences(jax.random.key(1), mdp, 1000, behaviour=behaviour)
+    >>> bad = attacks.praise_rare(jax.random.key(2), clean, 0.1, mdp)
+    >>> found = algorithms.condition_number(jax.random.key(3), bad, 0.1)
+    >>> int(found.diagnostics["oracle_calls"]), float(worlds.normalised_gap(mdp, found.policy)) < 0.1
+    (3301, True)
     """
     data, level = checked(data, epsilon, reference)
     config = ConditionNumberConfig() if config is None else config

@@ -21,6 +21,13 @@ class FirstOrderConfig(eqx.Module):
     (`descent.warm_start`; ours: the paper starts afresh every time); the oracle's own `steps` are for the last plan.
     So short a game may send the descent astray: after it come `polish_steps` more, of `polish_warm_steps` T each, from
     its average (with warm starts; 0: none).
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import DescentConfig, FirstOrderConfig
+    >>> config = FirstOrderConfig(descent=DescentConfig(gradient="oracle", steps=20, warm_start=True), polish_steps=0)
+    >>> config.warm_steps, config.descent.steps
+    (100, 20)
     """
 
     zeta: str | float | Float[Array, ""] = "explained"
@@ -61,6 +68,17 @@ def first_order(
 
     **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs, or an
     oracle without subgradients.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import algorithms, attacks, sample_preferences, worlds
+    >>> mdp, behaviour = worlds.partial_coverage_mdp(jax.random.key(0))
+    >>> clean = sample_preferences(jax.random.key(1), mdp, 1000, behaviour=behaviour)
+    >>> bad = attacks.praise_rare(jax.random.key(2), clean, 0.1, mdp)
+    >>> found = algorithms.first_order(jax.random.key(3), bad, 0.1)
+    >>> int(found.diagnostics["oracle_calls"]), float(worlds.normalised_gap(mdp, found.policy)) < 0.1
+    (71, True)
     """
     data, level = checked(data, epsilon, reference)
     config = FirstOrderConfig() if config is None else config

@@ -21,6 +21,12 @@ class UniformCoverageConfig(eqx.Module):
 
     `radius`: bound on ‖θ‖₂, None for the paper's √(Hd). `robust_start`: also start Algorithm 2 from the
     row-normalised fit. `ask_table`: leave out the pairs that the table contradicts (ours), before all else.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import UniformCoverageConfig
+    >>> UniformCoverageConfig(reuse_data=True, radius=10.0).ask_table
+    True
     """
 
     reuse_data: bool = eqx.field(static=True, default=False)
@@ -50,6 +56,17 @@ def uniform_coverage(
     that the table contradicts), `reward_status`, `oracle_status`.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or too few pairs to split.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import algorithms, attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 2000)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> found = algorithms.uniform_coverage(jax.random.key(2), bad, 0.1)
+    >>> round(float(found.diagnostics["off_table"]), 3), float(worlds.normalised_gap(mdp, found.policy)) < 0.05
+    (0.1, True)
     """
     data, level = checked(data, epsilon)
     config = UniformCoverageConfig() if config is None else config

@@ -37,6 +37,17 @@ def unknown_epsilon(
     the reward: an ε of transitions alone is not seen.
 
     **Raises:** ValueError for malformed or non-finite data, and all that the algorithm refuses.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import algorithms, attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> found = algorithms.unknown_epsilon(jax.random.key(2), bad, algorithm=algorithms.standard)
+    >>> round(float(found.diagnostics["epsilon"]), 3)
+    0.125
     """
     data = with_table(data)
     epsilon = jnp.minimum(MARGIN * estimate_epsilon(data, groups=groups).estimate, MOST)

@@ -92,6 +92,13 @@ class SubgradientDescent(Module):
     then as good as their average (Defazio, Cutkosky, Mehta & Mishchenko 2023). `averaging` p: iterate t counts about tᵖ
     times (Shamir & Zhang 2013), so that the way from the start is forgotten; 0 is the uniform average as printed.
     `history_length` > 0 keeps that many steps.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import SubgradientDescent
+    >>> as_printed = SubgradientDescent(adaptive=False, averaging=0.0, history_length=50)  # `solver` of `descend`
+    >>> as_printed.adaptive, as_printed.history_length
+    (False, 50)
     """
 
     adaptive: bool = eqx.field(static=True, default=True)
@@ -188,6 +195,21 @@ def descend(
     """Run `solver` (default `SubgradientDescent()`) for `steps` steps, which may be traced.
 
     **Raises:** ValueError for `steps` < 1.
+
+    **Example:**
+
+    >>> import equinox as eqx, jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import Status, algorithms, likelihood
+    >>> from robust_rlhf_jax.algorithms.descent import DescentProblem, Evaluation
+    >>> class Distance(eqx.Module):
+    ...     calls: int = 1
+    ...     memory: None = None
+    ...     def evaluate(self, theta, memory, *, key):
+    ...         return Evaluation(jnp.sum((theta - 2.0) ** 2), 2.0 * (theta - 2.0), Status.CONVERGED.array())
+    >>> ball = likelihood.ellipsoid(jnp.eye(2), jnp.zeros(2), 1.0, jnp.asarray(1.0))
+    >>> problem = DescentProblem(Distance(), ball, start=jnp.zeros(2), step_size=jnp.asarray(1.0))
+    >>> [round(float(v), 2) for v in algorithms.descend(problem, key=jax.random.key(0), steps=50).theta]
+    [0.71, 0.71]
     """
     if not is_traced(steps) and steps < 1:
         raise ValueError(f"steps={steps}: give 1 or more.")
@@ -227,7 +249,15 @@ def then(first: Descent, second: Descent) -> Descent:
 
 
 class TheoryParameters(NamedTuple):
-    """K directions, T steps, smoothing μ and step η, as the theorem asks for; floats: they exceed any budget."""
+    """K directions, T steps, smoothing μ and step η, as the theorem asks for; floats: they exceed any budget.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import theory_parameters
+    >>> found = theory_parameters(accuracy=0.1, horizon=5, dim=6)
+    >>> found._fields, round(found.smoothing_std, 2)
+    (('n_directions', 'steps', 'smoothing_std', 'step_size'), 1.98)
+    """
 
     n_directions: float
     steps: float
@@ -245,6 +275,13 @@ def theory_parameters(accuracy: float, horizon: int, dim: int, miss: float = 0.1
     length of u (docs/errata.md).
 
     **Raises:** ValueError unless accuracy > 0 and 0 < miss < 1.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import theory_parameters
+    >>> found = theory_parameters(accuracy=0.1, horizon=5, dim=6)
+    >>> f"{found.n_directions:.0e} directions, {found.steps:.0e} steps"
+    '7e+06 directions, 6e+04 steps'
     """
     if not (accuracy > 0 and 0 < miss < 1):
         raise ValueError(f"accuracy={accuracy}, miss={miss}: needs accuracy > 0 and miss in (0, 1).")
@@ -260,7 +297,15 @@ def theory_parameters(accuracy: float, horizon: int, dim: int, miss: float = 0.1
 
 
 class FirstOrderParameters(NamedTuple):
-    """T steps and step η, as the theorem asks for; floats: they exceed any budget."""
+    """T steps and step η, as the theorem asks for; floats: they exceed any budget.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import first_order_parameters
+    >>> rough, fine = (first_order_parameters(accuracy, horizon=5, dim=6) for accuracy in (0.2, 0.1))
+    >>> round(fine.steps / rough.steps, 3)
+    4.0
+    """
 
     steps: float
     step_size: float
@@ -285,6 +330,13 @@ def first_order_parameters(
     √(Hd).
 
     **Raises:** ValueError unless accuracy, longest and radius are positive.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import first_order_parameters
+    >>> found = first_order_parameters(accuracy=0.1, horizon=5, dim=6)
+    >>> round(found.steps), round(found.step_size, 4)
+    (240000, 0.005)
     """
     oracles = horizon**0.5 if longest is None else longest
     reach = (horizon * dim) ** 0.5 if radius is None else radius

@@ -46,6 +46,13 @@ class DescentConfig(eqx.Module):
     radius; `decay`: whether the steps fall to 0 along a straight line; `averaging`, `keep_history`: see
     `SubgradientDescent`; `warm_start`: each oracle call begins where the last one ended.
     As printed: `adaptive=False, decay=False, averaging=0.0`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import DescentConfig
+    >>> as_printed = DescentConfig(adaptive=False, decay=False, averaging=0.0, step_size=0.01)
+    >>> as_printed.gradient, as_printed.steps
+    ('zero_order', 100)
     """
 
     gradient: str = eqx.field(static=True, default="zero_order")

@@ -21,6 +21,12 @@ GRADIENTS = ("zero_order", "autodiff", "oracle")
 class Smoothing(eqx.Module):
     """How Algorithm 6 samples: K `n_directions` of a kind, with `std` μ, in pairs ±u if `antithetic`, f evaluated
     `chunk` times at once.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.algorithms import DescentConfig, Smoothing
+    >>> DescentConfig(smoothing=Smoothing(n_directions=8, directions="normal", antithetic=True)).smoothing.std
+    0.05
     """
 
     n_directions: int = eqx.field(static=True, default=32)

@@ -25,6 +25,14 @@ class Advice(NamedTuple):
     | `gain` | | the cross-fitted `Gain`, None where nothing is flagged, two rewards stand, or groups are too few |
     | `sentences` | | the advice in words, with its expected gain |
     | `commands` | | (what for, command) |
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> advice = audit.advise(audit.find(pairs, audit.hold_out(pairs, folds=3, repeats=1)))
+    >>> advice.action, advice.flagged, advice.gain
+    ('leave', 0, None)
     """
 
     action: Literal["drop", "ask", "leave"]

@@ -62,6 +62,16 @@ def audit(
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
     needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import preferences
+    >>> from robust_rlhf_jax.audit import audit
+    >>> rail = preferences.rail_pairs().take(range(200))
+    >>> found = audit(jax.random.key(0), rail, 0.1, folds=3, repeats=1, inject=0.1, injection="flip_random")
+    >>> int(found.injected.sum()), int(found.flagged.sum()), found.precision > 0.1, found.robust.accuracy > 0.6
+    (20, 20, True, True)
     """
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)

@@ -14,6 +14,12 @@ def precision(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) ->
     """#(flagged and corrupt) / #flagged; NaN where nothing is flagged. Jit- and vmap-able.
 
     **Raises:** ValueError for masks of different shapes.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit import precision
+    >>> float(precision([True, True, False, False], [True, False, True, False]))
+    0.5
     """
     return _share(flagged, corrupt, of=flagged)
 
@@ -22,6 +28,12 @@ def recall(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Fl
     """#(flagged and corrupt) / #corrupt; NaN where nothing is corrupt. Jit- and vmap-able.
 
     **Raises:** ValueError for masks of different shapes.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit import recall
+    >>> float(recall([True, False, False, False], [True, False, True, False]))
+    0.5
     """
     return _share(flagged, corrupt, of=corrupt)
 
@@ -36,6 +48,13 @@ def precision_recall_curve(
     **Returns:** (precision [N], recall [N], thresholds t [N]); recall never falls along the curve.
 
     **Raises:** ValueError for shapes that differ.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit import precision_recall_curve
+    >>> precision, recall, thresholds = precision_recall_curve([0.9, 0.8, 0.3, 0.1], [True, False, True, False])
+    >>> recall.tolist()
+    [0.5, 0.5, 1.0, 1.0]
     """
     scores, corrupt = jnp.asarray(scores), jnp.asarray(corrupt)
     _check_shapes(scores, corrupt)
@@ -52,6 +71,12 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
     The expected value for scores that know nothing is the share of corrupt pairs. NaN where nothing is corrupt.
 
     **Raises:** ValueError for shapes that differ.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit import average_precision
+    >>> round(float(average_precision([0.9, 0.8, 0.3, 0.1], [True, False, True, False])), 3)
+    0.833
     """
     precisions, recalls, _ = precision_recall_curve(scores, corrupt)
     return jnp.sum(jnp.diff(recalls, prepend=0.0) * precisions)

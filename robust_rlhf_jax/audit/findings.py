@@ -16,7 +16,16 @@ from .verdicts import Verdicts, judge_pairs
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """`batch`: pairs, and what fits say that did not see them; `issues` by name; `verdicts` pair by pair; `summary`."""
+    """`batch`: pairs, and what fits say that did not see them; `issues` by name; `verdicts` pair by pair; `summary`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> found = audit.find(pairs, audit.hold_out(pairs, folds=3, repeats=1))
+    >>> found.worst().tolist(), found.issues["identical"].summary
+    ([], '0 of 200 pairs (0.0%) have identical sides.')
+    """
 
     batch: Batch
     issues: dict[str, Issue]
@@ -51,6 +60,14 @@ def find(
     **Arguments:** `truncate`: words that a trainer keeps of prompt and response; `extra`: issue types of one's own.
 
     **Raises:** ValueError as `find_issues`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import preferences
+    >>> from robust_rlhf_jax.audit import find, hold_out
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> sorted(find(pairs, hold_out(pairs, folds=3, repeats=1)).issues)
+    ['identical', 'label', 'off_manifold', 'rater', 'shortcut', 'tie']
     """
     batch = Batch(pairs, held_out, truncate)
     issues = find_issues(batch, extra)

@@ -10,6 +10,15 @@ def group_folds(rng: np.random.Generator, groups: Int[np.ndarray, " N"], folds: 
     Groups, in random order, each go to the fold that has the fewest rows so far.
 
     **Raises:** ValueError if `folds` < 2 or there are fewer groups than folds.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.audit import group_folds
+    >>> people = np.array([0, 0, 1, 1, 2, 3])
+    >>> fold = group_folds(np.random.default_rng(0), people, folds=2)
+    >>> np.bincount(fold).tolist(), bool(fold[0] == fold[1] and fold[2] == fold[3])
+    ([3, 3], True)
     """
     _, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if not 2 <= folds <= len(sizes):
@@ -41,6 +50,16 @@ def clustered_mean(values: np.ndarray, groups: Int[np.ndarray, " N"]) -> tuple[n
     """Mean of `values` [N, …] over rows and its standard error, rows of one group being dependent.
 
     √(G/(G−1)·Σ_g (Σ_{i∈g}(v_i − v̄))²)/N (Liang & Zeger 1986): for groups of one row, the usual s/√N.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.audit import clustered_mean
+    >>> right = np.array([1.0, 1.0, 0.0, 0.0])
+    >>> [round(float(v), 3) for v in clustered_mean(right, np.array([0, 0, 1, 1]))]
+    [0.5, 0.5]
+    >>> [round(float(v), 3) for v in clustered_mean(right, np.array([0, 1, 2, 3]))]
+    [0.5, 0.289]
     """
     _, of_row = np.unique(groups, return_inverse=True)
     count = of_row.max() + 1

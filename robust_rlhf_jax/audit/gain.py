@@ -48,6 +48,14 @@ class Gain(NamedTuple):
     | `before`, `after` | held-out agreement of the fits to all pairs and to those that are left |
     | `folds`, `groups` | folds; groups of dependent pairs, such as people, none of them in two folds |
     | `dropped` | pairs that were left out of a training fold, mean over folds |
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.audit import Gain
+    >>> from robust_rlhf_jax.audit.gain import Interval
+    >>> gain = Gain(Interval(0.021, 0.004, 0.038), Interval(0.03, 0.01, 0.05), 0.71, 0.731, 5, 235, 190.0)
+    >>> gain.all_pairs.percent_points
+    '+2.1 points (95 % interval +0.4 to +3.8)'
     """
 
     all_pairs: Interval

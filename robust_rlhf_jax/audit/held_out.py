@@ -30,6 +30,14 @@ class HeldOut:
     | `rows` | [M] | the pairs that it is about |
     | `differ` | [N] | whether the sides of the pair differ |
     | `flips` | | of pairs that no fit contradicts: the share that looks flipped, and how honest labels differ |
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> held_out = audit.hold_out(pairs, folds=3, repeats=1)
+    >>> held_out.epsilon, int(held_out.contradicted.sum()), held_out.margins.shape
+    (0.0, 0, (200,))
     """
 
     audit: AuditResult
@@ -97,6 +105,14 @@ def hold_out(
     **Arguments:** as `audit`; `repeats`: None for 5 on small files and 1 on others; folds split no rater.
 
     **Raises:** ValueError as `audit`, and for fewer than two pairs that differ.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import preferences
+    >>> from robust_rlhf_jax.audit import hold_out
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> float((hold_out(pairs, folds=3, repeats=1).margins > 0).mean()) > 0.6  # the share of choices foretold
+    True
     """
     found = audit(
         jax.random.key(seed), enough_pairs(pairs), epsilon, folds=folds,

@@ -33,6 +33,15 @@ class FitScores(eqx.Module):
     | `margins` | [N] | o_nθᵀx_n under the fits that did not see the pair's group, mean over repeats |
     | `status` | [R, F] | `Status` codes of the fits |
     | `at_radius` | [R, F] | whether ‖θ‖ reached the bound: the labels are (nearly) separable |
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> rail = preferences.rail_pairs().take(range(200))
+    >>> plain = audit.audit(jax.random.key(0), rail, folds=3, repeats=1).plain
+    >>> plain.fold_accuracy.shape, plain.theta.shape, plain.accuracy > 0.6, plain.log_loss < 0.69
+    ((1, 3), (4,), True, True)
     """
 
     accuracy: float
@@ -65,6 +74,15 @@ class AuditResult(eqx.Module):
     | `precision`, `recall`, `average_precision` | | of `flagged` and of `suspicion`; NaN without injection |
     | `rank` | | dimension of the span of x: directions of θ that the data speak about |
     | `contention` | | two rewards that both explain the pairs (`Contention`), or None |
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> rail = preferences.rail_pairs().take(range(200))
+    >>> found = audit.audit(jax.random.key(0), rail, folds=3, repeats=1)
+    >>> found.rank, found.epsilon, found.suspicion.shape, found.contention
+    (4, 0.0, (200,), None)
     """
 
     plain: FitScores

@@ -51,6 +51,18 @@ def suspicion_scores(
 
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
     name, or groups of another length.
+
+    **Example:**
+
+    >>> import dataclasses
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import load_rail_choices
+    >>> from robust_rlhf_jax.audit import average_precision, suspicion_scores
+    >>> rail = load_rail_choices()
+    >>> lies = jnp.abs(rail.differences()[:, 0]) > 1.5  # 62 pairs whose prices are far apart
+    >>> bad = dataclasses.replace(rail, labels=jnp.where(lies, -rail.labels, rail.labels))
+    >>> bool(average_precision(suspicion_scores(bad), lies) > 0.5)  # at random 0.02
+    True
     """
     return _examine(data, epsilon, estimator, radius, groups, ask_table, compare=False).scores
 
@@ -74,6 +86,18 @@ def flag(
     Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
 
     **Arguments** and **Raises:** as `suspicion_scores`.
+
+    **Example:**
+
+    >>> import dataclasses
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import load_rail_choices
+    >>> from robust_rlhf_jax.audit import flag, precision
+    >>> rail = load_rail_choices()
+    >>> lies = jnp.abs(rail.differences()[:, 0]) > 1.5  # 62 pairs whose prices are far apart
+    >>> bad = dataclasses.replace(rail, labels=jnp.where(lies, -rail.labels, rail.labels))
+    >>> int(flag(rail).sum()), bool(precision(flag(bad), lies) > 0.5)
+    (0, True)
     """
     found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=epsilon is not None)
     share = jnp.minimum(found.share, 0.499) if epsilon is None else epsilon

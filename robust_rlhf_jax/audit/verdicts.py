@@ -18,6 +18,14 @@ class Verdicts(NamedTuple):
     | `suggested_label` | [N] | "chosen", "rejected" (the label looks flipped), "tie", or "none" for broken features |
     | `weight` | [N] | the file's weight, times a flagged rater's reliability, 0 for pairs that are not kept |
     | `margin` | [N] | −δ: what TRL's and OpenRLHF's reward trainers subtract, 0 but for labels that look flipped |
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> verdicts = audit.find(pairs, audit.hold_out(pairs, folds=3, repeats=1)).verdicts
+    >>> list(verdicts.columns()), bool(verdicts.keep.all()), set(verdicts.suggested_label)
+    (['suspicion', 'keep', 'suggested_label', 'weight', 'margin'], True, {'chosen'})
     """
 
     suspicion: Float[np.ndarray, " N"]
@@ -42,6 +50,15 @@ def judge_pairs(batch: Batch, issues: dict[str, Issue]) -> Verdicts:
 
     The offset δ = max(0, −m), m the held-out margin, of labels that look flipped: that of R³M's perturbed
     Bradley–Terry model σ(r_c − r_r + δ) at λ = ½ (Bukharin et al. 2024), for those pairs alone.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import preferences
+    >>> from robust_rlhf_jax.audit import Batch, find_issues, hold_out, judge_pairs
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> batch = Batch(pairs, hold_out(pairs, folds=3, repeats=1))
+    >>> judge_pairs(batch, find_issues(batch)).weight[:3].tolist()
+    [1.0, 1.0, 1.0]
     """
     kinds, n = list(issues.values()), batch.pairs.n_pairs
     keep = ~np.any([issue.dropped for issue in kinds], axis=0)

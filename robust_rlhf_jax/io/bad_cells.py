@@ -16,7 +16,17 @@ NOT_NUMERIC = "holds no number but "
 
 
 class BadCell(NamedTuple):
-    """`row` counts from 0; `column` may be empty where a whole row is meant; `reason` follows "row 3, column x"."""
+    """`row` counts from 0; `column` may be empty where a whole row is meant; `reason` follows "row 3, column x".
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import load_pairs
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("chosen_price,rejected_price\\n2400,4000\\n,3000\\n")
+    >>> load_pairs(file, skip_bad=1).bad[0].sentence
+    'row 2, column chosen_price is missing'
+    """
 
     row: int
     column: str

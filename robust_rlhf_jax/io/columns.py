@@ -21,6 +21,16 @@ class Columns:
         scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
         tie_is: the label that means a tie, where words do not tell.
         ranking: whether a list called ranking holds the rank of each answer or the answers in order.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import Columns, load_pairs
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
+    >>> _ = file.write_text("left,right,verdict\\nYes.,Maybe so.,L\\nNo!,Never.,R\\n")
+    >>> columns = Columns(chosen="left", rejected="right", label="verdict", first_is="L")
+    >>> load_pairs(file, columns=columns, featuriser="format").labels.tolist()
+    [1, -1]
     """
 
     chosen: str | None = None

@@ -18,7 +18,15 @@ NAMES = {"csv": "CSV", "jsonl": "JSON", "parquet": "Parquet", "arrow": "Arrow", 
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """One pair, the preferred side as chosen; without texts the sides are numbers. `label`: what the file says."""
+    """One pair, the preferred side as chosen; without texts the sides are numbers. `label`: what the file says.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io import describe
+    >>> from robust_rlhf_jax.preferences import arguments_file
+    >>> [(example.row, example.label) for example in describe(arguments_file()).examples]
+    [(0, 'the second side won'), (1, 'a tie'), (2, 'the second side won')]
+    """
 
     row: int
     prompt: str
@@ -33,6 +41,13 @@ class Description:
     """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie,
     weight, id and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three
     pairs.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io import describe
+    >>> from robust_rlhf_jax.preferences import arguments_file
+    >>> print(describe(arguments_file()).lines()[0])
+    JSON, xz, columns: 19,324 pairs of 19,324 rows
     """
 
     path: Path

@@ -54,6 +54,18 @@ def export(
     times the columns votes_first, votes_second and votes_tie say how often each side won.
 
     **Raises:** ValueError for another suffix, the file itself, or a folder that exists.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import export, load_pairs
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "pairs.csv").write_text("chosen_price,rejected_price\\n2400,4000\\n9000,3000\\n")
+    >>> pairs = load_pairs(folder / "pairs.csv")
+    >>> copy = export(pairs, folder / "clean.csv", {"suspicion": [0.1, 0.9]}, keep=[True, False])
+    >>> print(copy.read_text(), end="")
+    chosen_price,rejected_price,suspicion
+    2400,4000,0.1
     """
     path = Path(path)
     check_export(pairs, path, "export")

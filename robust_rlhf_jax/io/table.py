@@ -16,6 +16,16 @@ class Source:
 
     `path`: as given, maybe a pattern; `files`: the files read, in order; `container`: a name in `CONTAINERS`;
     `suffix`: what an export must end in, empty for a folder; `how`: the container's own (encoding, delimiter, …).
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import read_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("prompt;chosen;rejected\\nHi;Hello!;What?\\n")
+    >>> source = read_table(file).source
+    >>> source.container, source.suffix, source.how["delimiter"]
+    ('csv', '.csv', ';')
     """
 
     path: Path
@@ -35,6 +45,16 @@ class Table:
     """Columns of a file by name, each with `n_rows` cells: a list of Python values, an array, or a pyarrow column.
 
     `bad`: rows that could not be read, whose cells are None; `notes`: what a reader should be told about the file.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.io import read_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("prompt,chosen,rejected\\nHi,Hello!,What?\\n")
+    >>> table = read_table(file)
+    >>> table.n_rows, table.names, table.cells("rejected")
+    (1, ('prompt', 'chosen', 'rejected'), ['What?'])
     """
 
     source: Source

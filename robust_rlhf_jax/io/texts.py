@@ -15,7 +15,15 @@ CONTENT = {"content", "tool_calls", "function_call"}
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """`prompt`, `chosen`, `rejected`: a text for each pair; prompts may be empty."""
+    """`prompt`, `chosen`, `rejected`: a text for each pair; prompts may be empty.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io import Texts
+    >>> texts = Texts(prompt=["Hi", "Bye"], chosen=["Hello!", "So long"], rejected=["What?", "No"])
+    >>> texts.take([1]).chosen
+    ['So long']
+    """
 
     prompt: list[str]
     chosen: list[str]

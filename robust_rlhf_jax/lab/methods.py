@@ -28,7 +28,14 @@ __all__ = ["METHODS", "OURS", "Method"]
 
 
 class Method(NamedTuple):
-    """`run(key, data, epsilon)`; `label`, `colour`: in figures and tables; `ours`: of this project or its paper."""
+    """`run(key, data, epsilon)`; `label`, `colour`: in figures and tables; `ours`: of this project or its paper.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.methods import METHODS
+    >>> METHODS["sever"].label, METHODS["sever"].ours, METHODS["robust_policy"].ours
+    ('Sever', False, True)
+    """
 
     run: Callable[..., Solution]
     label: str

@@ -24,7 +24,17 @@ __all__ = ["RIVALS", "RivalConfig", "fit_then_plan", "planner"]
 
 
 class RivalConfig(eqx.Module):
-    """`radius`: bound on ‖θ‖₂, None for √(Hd)."""
+    """`radius`: bound on ‖θ‖₂, None for √(Hd).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import rivals, sample_preferences, worlds
+    >>> data = sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)
+    >>> found = rivals.cdpo(jax.random.key(1), data, 0.1, config=rivals.RivalConfig(radius=1.0))
+    >>> float((found.theta**2).sum()) < 1.001
+    True
+    """
 
     radius: float | Float[Array, ""] | None = None
 
@@ -47,6 +57,16 @@ def fit_then_plan(
     fit), `reward_status`, `oracle_status`.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or an unknown name.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_preferences, worlds
+    >>> from robust_rlhf_jax.lab.rivals import fit_then_plan
+    >>> data = sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)
+    >>> found = fit_then_plan(jax.random.key(1), data, 0.1, estimator="cdpo")
+    >>> found.theta.shape, round(float(found.diagnostics["removed_mass"]), 3)
+    ((10, 10), 0.0)
     """
     check_epsilon(epsilon)
     data = with_table(data)
@@ -77,7 +97,19 @@ def _run(
 
 
 def planner(name: str) -> Callable[..., Solution]:
-    """`fit_then_plan` with the estimator of this name, called like every algorithm."""
+    """`fit_then_plan` with the estimator of this name, called like every algorithm.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_preferences, worlds
+    >>> from robust_rlhf_jax.lab.rivals import planner
+    >>> mdp = worlds.chain_mdp()
+    >>> data = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> found = planner("cdpo")(jax.random.key(1), data, 0.1)
+    >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
+    True
+    """
 
     def plan(
         key: PRNGKeyArray,

@@ -32,6 +32,14 @@ def stationarity(
     bound on ‖θ‖₂, ∞ for none.
 
     **Raises:** ValueError for ε outside [0, ½), labels other than ±1, or shapes that do not fit.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import stationarity
+    >>> x, labels = jnp.array([[1.0], [1.0], [1.0]]), jnp.array([1.0, 1.0, -1.0])
+    >>> [round(float(stationarity(jnp.array([theta]), x, labels, 0.0)), 3) for theta in (0.0, 0.693)]
+    [0.167, 0.0]
     """
     check_epsilon(epsilon)
     check_labels(labels)
@@ -72,6 +80,12 @@ def stationarity_bound(
     """max{2Lε, ε²/‖θ★ − θ̂‖}: the γ that Algorithm 2 reaches at η = ε² (paper: Lemma 3.1, the constant of its proof).
 
     **Arguments:** `longest`: L ≥ ‖x_n‖; `distance`: ‖θ★ − θ̂‖.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.likelihood import stationarity_bound
+    >>> round(float(stationarity_bound(0.1, longest=2.0, distance=1.0)), 3)
+    0.4
     """
     epsilon = jnp.asarray(epsilon)
     return jnp.maximum(2.0 * longest * epsilon, epsilon**2 / distance)

@@ -41,6 +41,15 @@ class ConfidenceSet(Module):
 
     `centre` [k]: θ̂; `floor`: ℓ(θ̂) − ζ; `zeta`: ζ in nats per pair; `eigenvalues`, `eigenvectors` of ℓ's curvature at
     θ̂, for the projection. Build it with `confidence_set`.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import likelihood
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> near = likelihood.confidence_set(x, jnp.sign(x[:, 0]), centre=jnp.array([2.0, 0.0]), zeta=0.05, radius=3.0)
+    >>> bool(near.contains(near.project(jnp.array([0.0, 2.0])).theta))
+    True
     """
 
     x: Float[Array, "n k"]
@@ -81,6 +90,15 @@ def confidence_set(
 
     **Raises:** ValueError for ζ < 0, which leaves θ̂ itself outside. A traced ζ < 0 is reported by the status
     `infeasible` of a projection if the set is empty.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import confidence_set
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> near = confidence_set(x, jnp.sign(x[:, 0]), centre=jnp.array([2.0, 0.0]), zeta=0.05, radius=3.0)
+    >>> bool(near.contains(jnp.array([2.0, 0.1]))), bool(near.contains(jnp.array([0.0, 2.0])))
+    (True, False)
     """
     if not is_traced(zeta) and not float(zeta) >= 0:
         raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
@@ -99,6 +117,14 @@ class Ellipsoid(Module):
     """{‖θ‖₂ ≤ radius, (θ − θ̂)ᵀΣ(θ − θ̂) ≤ γ²}: the set of Zhu, Jordan & Jiao 2023.
 
     `centre` [k]: θ̂; `eigenvalues` [k], `eigenvectors` [k, k] of Σ; `size`: γ.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import likelihood
+    >>> flat = likelihood.ellipsoid(jnp.diag(jnp.array([1.0, 4.0])), jnp.zeros(2), 1.0, jnp.asarray(5.0))
+    >>> [round(float(v), 2) for v in flat.project(jnp.array([0.0, 3.0])).theta]
+    [0.0, 0.5]
     """
 
     centre: Float[Array, " k"]
@@ -139,7 +165,16 @@ def ellipsoid(
     size: float | Float[Array, ""],
     radius: Float[Array, ""],
 ) -> Ellipsoid:
-    """The `Ellipsoid` with ‖θ − θ̂‖_Σ ≤ `size`, Σ positive semi-definite."""
+    """The `Ellipsoid` with ‖θ − θ̂‖_Σ ≤ `size`, Σ positive semi-definite.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import ellipsoid
+    >>> flat = ellipsoid(jnp.diag(jnp.array([1.0, 4.0])), jnp.zeros(2), 1.0, jnp.asarray(5.0))
+    >>> bool(flat.contains(jnp.array([0.9, 0.0]))), bool(flat.contains(jnp.array([0.0, 0.9])))
+    (True, False)
+    """
     values, vectors = eigh(sigma)
     return Ellipsoid(
         centre,
@@ -157,7 +192,14 @@ def theory_zeta(
     n_pairs: int | float | Float[Array, ""],
     miss: float = MISS,
 ) -> Float[Array, ""]:
-    """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3), in nats per pair: vacuous at most sizes."""
+    """ζ = 6εH√d + (2d/N)log(HN/δ) (paper: Algorithm 3), in nats per pair: vacuous at most sizes.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.likelihood import theory_zeta
+    >>> round(float(theory_zeta(0.1, horizon=5, dim=4, n_pairs=1000)), 2)
+    6.09
+    """
     return 6 * epsilon * horizon * dim**0.5 + 2 * dim / n_pairs * jnp.log(horizon * n_pairs / miss)
 
 
@@ -172,5 +214,12 @@ def calibrated_zeta(
     """ζ = χ²_{rank, 1−δ}/(2N) + c·ε: Wilks' likelihood ratio, and what corrupt pairs may add (ours).
 
     **Arguments:** `rank`: identifiable dimensions of θ; `miss`: δ; `epsilon_scale`: c, in nats per pair.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import calibrated_zeta
+    >>> [round(float(calibrated_zeta(jnp.asarray(epsilon), jnp.asarray(4), 1000)), 4) for epsilon in (0.0, 0.1)]
+    [0.0039, 0.0059]
     """
     return chi_square_quantile(1.0 - miss, rank) / (2 * n_pairs) + epsilon_scale * epsilon

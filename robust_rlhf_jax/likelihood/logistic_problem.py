@@ -23,6 +23,15 @@ class LogisticProblem(Module):
     the curvature of a similar problem to begin with, or None. `row_size`: root mean square length of a row, the
     scale of the gradient's rounding; `column_size` [k]: that of a column, None for 1. `start_margins` [n]: o_nθᵀx_n at
     a `start` that lies in the ball and the span already, or None.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import LogisticProblem
+    >>> x, labels = jnp.array([[1.0], [1.0], [1.0]]), jnp.array([1.0, 1.0, -1.0])
+    >>> problem = LogisticProblem(x, labels, jnp.ones(3), jnp.asarray(5.0), projector=None, start=jnp.zeros(1))
+    >>> problem.in_span(problem.start).tolist()
+    [0.0]
     """
 
     x: Float[Array, "n k"]

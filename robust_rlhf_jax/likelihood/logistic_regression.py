@@ -143,6 +143,15 @@ def fit_logistic(
     """Solve a `LogisticProblem`: by `BallNewton` up to k = newton_limit parameters, by `BallLBFGS` above.
 
     `max_steps`: None for `MAX_NEWTON_STEPS` or `MAX_LBFGS_STEPS`.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic
+    >>> x, labels = jnp.array([[1.0], [1.0], [1.0]]), jnp.array([1.0, 1.0, -1.0])
+    >>> problem = LogisticProblem(x, labels, jnp.ones(3), jnp.asarray(5.0), projector=None, start=jnp.zeros(1))
+    >>> round(float(fit_logistic(problem).theta[0]), 3)  # log 2
+    0.693
     """
     newton = problem.x.shape[1] <= newton_limit
     solver, limit = (BallNewton(), MAX_NEWTON_STEPS) if newton else (BallLBFGS(), MAX_LBFGS_STEPS)

@@ -29,7 +29,18 @@ def tolerance(theta: Float[Array, " k"]) -> Float[Array, ""]:
 
 
 class WarmStart(NamedTuple):
-    """Where the last projection ended: its point [k] and the multiplier of the likelihood bound."""
+    """Where the last projection ended: its point [k] and the multiplier of the likelihood bound.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import likelihood
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> near = likelihood.confidence_set(x, jnp.sign(x[:, 0]), centre=jnp.array([2.0, 0.0]), zeta=0.05, radius=3.0)
+    >>> last = near.project(jnp.array([0.0, 2.0])).warm
+    >>> last.theta.shape, float(last.multiplier) > 0  # near.project(y, last) starts there
+    ((2,), True)
+    """
 
     theta: Float[Array, " k"]
     multiplier: Float[Array, ""]
@@ -38,6 +49,16 @@ class WarmStart(NamedTuple):
 class Projection(NamedTuple):
     """`theta` [k]; `multiplier` λ ≥ 0 of the likelihood bound; `solves`: quadratic programs, each with one pass
     over the data; `status`.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import likelihood
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> near = likelihood.confidence_set(x, jnp.sign(x[:, 0]), centre=jnp.array([2.0, 0.0]), zeta=0.05, radius=3.0)
+    >>> inside, outside = near.project(jnp.array([2.0, 0.1])), near.project(jnp.array([0.0, 2.0]))
+    >>> float(inside.multiplier), float(outside.multiplier) > 0
+    (0.0, True)
     """
 
     theta: Float[Array, " k"]

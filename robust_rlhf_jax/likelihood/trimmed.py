@@ -132,6 +132,15 @@ class TrimmedFit(eqx.Module):
     pairs; `gradient_norm`: projected gradient of the last inner problem, in units of the columns; `rank`: dimension of
     the span of x; `rounds`, `newton_steps`: alternations and Newton (or L-BFGS) steps of the start that won, `start`:
     its index; `status`.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import Status, likelihood
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> fit = likelihood.trimmed_mle(x, jnp.sign(x[:, 0]), 0.0, radius=3.0)
+    >>> Status(int(fit.status)).name, round(float(jnp.linalg.norm(fit.theta)), 2)
+    ('CONVERGED', 3.0)
     """
 
     theta: Float[Array, " k"]
@@ -281,6 +290,16 @@ def trimmed_mle(
 
     **Raises:** ValueError for wrong shapes, ε outside [0, ½), labels other than ±1, radius ≤ 0, random starts without
     a key.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import trimmed_mle
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> labels = jnp.sign(x[:, 0] + x[:, 1]).at[:10].multiply(-1.0)
+    >>> fit = trimmed_mle(x, labels, 0.1, radius=3.0)
+    >>> fit.weights[:10].tolist(), int(fit.rank)
+    ([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 2)
     """
     x, labels = as_floats(x), jnp.asarray(labels)
     _check_arguments(x, labels, epsilon, radius, weights, starts, n_random_starts, key)

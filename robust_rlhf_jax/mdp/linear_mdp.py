@@ -18,6 +18,13 @@ class LinearMDP(Module):
     | `theta` | θ_h | [H, p], ‖θ_h‖₂ ≤ √p |
     | `initial_distribution` | ρ | [S] |
     | `reward_features` | | [S, A, p], or None: the reward is linear in `features` (the paper's setting) |
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> mdp.horizon, mdp.n_states, mdp.n_actions, mdp.dim, mdp.rewards().shape
+    (10, 20, 2, 10, (10, 20, 2))
     """
 
     features: Float[Array, "S A d"]
@@ -60,6 +67,17 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
     are checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
 
     **Raises:** ValueError that names the first condition that fails.
+
+    **Example:**
+
+    >>> import dataclasses
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import check_linear_mdp
+    >>> chain = worlds.chain_mdp()
+    >>> check_linear_mdp(chain)
+    >>> check_linear_mdp(dataclasses.replace(chain, features=2 * chain.features))
+    Traceback (most recent call last):
+    ValueError: A feature has norm 2: scale features to norm ≤ 1.
     """
     phi = np.asarray(mdp.features, np.float64).reshape(-1, mdp.dim)
     rho = np.asarray(mdp.initial_distribution, np.float64)
@@ -105,6 +123,14 @@ def _check_transitions(
 
 
 def uniform_policy(mdp: LinearMDP) -> Float[Array, "H S A"]:
-    """π_h(a|s) = 1/A."""
+    """π_h(a|s) = 1/A.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import uniform_policy
+    >>> uniform_policy(worlds.chain_mdp())[0, 0].tolist()
+    [0.5, 0.5]
+    """
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
     return jnp.full(shape, 1.0 / mdp.n_actions, mdp.features.dtype)

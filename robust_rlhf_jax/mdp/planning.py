@@ -19,6 +19,16 @@ class MixturePolicy(Module):
     """Draw k with probability `weights[k]` at the start of an episode, then follow `policies[k]` throughout.
 
     Not the policy that averages action probabilities: its value is Σ_k weights[k]·V^{π_k}, exactly.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import mdp, worlds
+    >>> chain = worlds.chain_mdp()
+    >>> best, worst = mdp.optimal_policy(chain)[0], mdp.optimal_policy(chain, -chain.theta)[0]
+    >>> mixture = mdp.MixturePolicy(jnp.stack([best, worst]), jnp.array([0.75, 0.25]))
+    >>> round(float(mdp.normalised_gap(chain, mixture)), 3)
+    0.25
     """
 
     policies: Float[Array, "K H S A"]
@@ -36,6 +46,15 @@ class SoftmaxMixture(Module):
 
     `table` [S, A, d] of features, `logits` [K, H, d], `weights` [K]. Evaluated exactly, member by member, so that
     thousands of them cost no [K, H, S, A] array.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import mdp, worlds
+    >>> chain = worlds.chain_mdp()
+    >>> mixture = mdp.SoftmaxMixture(chain.features, jnp.zeros((2, chain.horizon, chain.dim)), jnp.array([0.5, 0.5]))
+    >>> bool(jnp.allclose(mixture.member(mixture.logits[0]), mdp.uniform_policy(chain)))
+    True
     """
 
     table: Float[Array, "S A d"]
@@ -70,7 +89,16 @@ def _expected_next(mdp: LinearMDP, measure: Float[Array, "d S"], next_value: Flo
 def optimal_policy(
     mdp: LinearMDP, theta: Float[Array, "H p"] | None = None
 ) -> tuple[Float[Array, "H S A"], Float[Array, ""]]:
-    """Deterministic optimal policy (one-hot, first best action) and V★(θ) = ρᵀV★_1."""
+    """Deterministic optimal policy (one-hot, first best action) and V★(θ) = ρᵀV★_1.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import optimal_policy
+    >>> policy, value = optimal_policy(worlds.chain_mdp())
+    >>> policy.shape, round(float(value), 2)
+    ((10, 20, 2), 4.82)
+    """
 
     def backward(next_value, step):
         measure, reward = step
@@ -84,7 +112,16 @@ def optimal_policy(
 
 
 def optimal_state_values(mdp: LinearMDP, theta: Float[Array, "H p"] | None = None) -> Float[Array, "H+1 S"]:
-    """V★_h(s) for h = 1…H+1 (the last row is zero)."""
+    """V★_h(s) for h = 1…H+1 (the last row is zero).
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import optimal_state_values
+    >>> values = optimal_state_values(worlds.chain_mdp())
+    >>> values.shape, float(values[-1].max())
+    ((11, 20), 0.0)
+    """
 
     def backward(next_value, step):
         measure, reward = step
@@ -101,7 +138,16 @@ def optimal_state_values(mdp: LinearMDP, theta: Float[Array, "H p"] | None = Non
 def policy_value(
     mdp: LinearMDP, policy: Policy, theta: Float[Array, "H p"] | None = None
 ) -> Float[Array, ""]:
-    """V^π(θ) = ρᵀV^π_1, exactly; for a mixture the weighted mean of its members' values."""
+    """V^π(θ) = ρᵀV^π_1, exactly; for a mixture the weighted mean of its members' values.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import optimal_policy, policy_value, uniform_policy
+    >>> chain = worlds.chain_mdp()
+    >>> [round(float(policy_value(chain, policy)), 2) for policy in (optimal_policy(chain)[0], uniform_policy(chain))]
+    [4.82, 0.54]
+    """
     if isinstance(policy, MixturePolicy | SoftmaxMixture):
         return policy.mean_over(lambda p: policy_value(mdp, p, theta))
 
@@ -119,7 +165,17 @@ def policy_value(
 
 @jax.jit
 def occupancy(mdp: LinearMDP, policy: Policy) -> Float[Array, "H S A"]:
-    """q_h(s,a) = Pr(s_h = s, a_h = a | π): q_1 = π_1ρ, q_{h+1}(s',a') = π_{h+1}(a'|s')·μ_h(s')ᵀΦᵀq_h."""
+    """q_h(s,a) = Pr(s_h = s, a_h = a | π): q_1 = π_1ρ, q_{h+1}(s',a') = π_{h+1}(a'|s')·μ_h(s')ᵀΦᵀq_h.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import occupancy, uniform_policy
+    >>> chain = worlds.chain_mdp()
+    >>> visits = occupancy(chain, uniform_policy(chain))
+    >>> visits.shape, round(float(visits[-1].sum()), 3)
+    ((10, 20, 2), 1.0)
+    """
     if isinstance(policy, MixturePolicy | SoftmaxMixture):
         return policy.mean_over(lambda p: occupancy(mdp, p))
 
@@ -133,7 +189,17 @@ def occupancy(mdp: LinearMDP, policy: Policy) -> Float[Array, "H S A"]:
 
 
 def expected_features(mdp: LinearMDP, policy: Policy) -> Float[Array, "H p"]:
-    """E_π[φ_h] = Φᵀq_h over the reward features: the gradient of V^π(θ) in θ."""
+    """E_π[φ_h] = Φᵀq_h over the reward features: the gradient of V^π(θ) in θ.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import expected_features, optimal_policy
+    >>> chain = worlds.chain_mdp()
+    >>> best, value = optimal_policy(chain)
+    >>> bool(abs((expected_features(chain, best) * chain.theta).sum() - value) < 1e-4)
+    True
+    """
     return einsum("hsa,sap->hp", occupancy(mdp, policy), mdp.reward_table)
 
 
@@ -141,6 +207,15 @@ def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
     """(V★ − V^π)/(V★ − V_min) under the true reward: 0 for an optimal policy, 1 for the worst one.
 
     **Raises:** ValueError where all policies have the same value, outside of jit; there it is NaN.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import normalised_gap, optimal_policy
+    >>> chain = worlds.chain_mdp()
+    >>> policies = [optimal_policy(chain, theta)[0] for theta in (chain.theta, -chain.theta)]
+    >>> [round(float(normalised_gap(chain, policy)), 3) for policy in policies]
+    [0.0, 1.0]
     """
     gap, span = _gap_and_span(mdp, policy)
     if not is_traced(span) and jnp.ndim(span) == 0 and span <= 0:

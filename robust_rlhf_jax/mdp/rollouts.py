@@ -70,6 +70,16 @@ def rollout(
     **Returns:** (states [n, H+1], actions [n, H]), int32.
 
     **Raises:** ValueError for n < 1.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import rollout, uniform_policy
+    >>> chain = worlds.chain_mdp()
+    >>> states, actions = rollout(jax.random.key(0), chain, uniform_policy(chain), 5)
+    >>> states.shape, actions.shape, states[:, 0].tolist()
+    ((5, 11), (5, 10), [0, 0, 0, 0, 0])
     """
     if n < 1:
         raise ValueError(f"n={n} trajectories were asked for: give 1 or more.")

@@ -9,7 +9,16 @@ from .linear_mdp import LinearMDP
 
 
 def segment_mdp(mdp: LinearMDP, length: int, start: Float[Array, " S"] | None = None) -> LinearMDP:
-    """`length` steps, all with θ and dynamics of the first one of `mdp`, from `start` [S], by default uniform."""
+    """`length` steps, all with θ and dynamics of the first one of `mdp`, from `start` [S], by default uniform.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> from robust_rlhf_jax.mdp import segment_mdp
+    >>> part = segment_mdp(worlds.chain_mdp(), 3)
+    >>> part.horizon, round(float(part.initial_distribution[0]), 3)
+    (3, 0.05)
+    """
     uniform = jnp.full(mdp.n_states, 1.0 / mdp.n_states, mdp.features.dtype)
     measures, theta = mdp.transition_measures, mdp.theta
     return dataclasses.replace(

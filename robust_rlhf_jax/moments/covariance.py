@@ -57,6 +57,15 @@ class RobustCovariance(eqx.Module):
     it; `rank` of that subspace; `mean` [d] (zero when centred data were assumed); `weights` [n];
     `top_eigenvalue` of the covariance of yyᵀ, y whitened (2 for normal data), from twelve power steps, which are up to
     9 % low; `top_bound`: what it exceeds with probability .01 at most, 2 to 6 % high; `status`; `steps`.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import moments
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2)).at[:, 1].set(0.0)
+    >>> found = moments.robust_covariance(x, 0.1)
+    >>> int(found.rank), found.whitener.shape  # the second column does not vary
+    (1, (2, 2))
     """
 
     covariance: Float[Array, "d d"]
@@ -164,6 +173,14 @@ def robust_covariance(
     Algorithm 1) instead of the covariance about a mean estimated from the same weights; `doubt` as in `filter_mean`.
 
     **Raises:** ValueError for a wrong shape or dtype, or ε outside [0, ½).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax.moments import robust_covariance
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2)).at[:5].set(50.0)
+    >>> bool(robust_covariance(x, 0.1).covariance.max() < 2)
+    True
     """
     x = as_floats(x)
     check_rows(x, epsilon, "robust_covariance")

@@ -39,6 +39,15 @@ class FilteredMean(eqx.Module):
 
     `mean` [d]; `weights` [n] in [0, 1], 0 where a row was removed; `top_eigenvalue` of the weighted covariance;
     `status` a `Status` code; `steps` the number of filter steps.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import Status, moments
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2)).at[:5].set(50.0)
+    >>> found = moments.filter_mean(x, 0.1)
+    >>> found.mean.shape, Status(int(found.status)).name, float(found.weights.sum()) >= 80
+    ((2,), 'CONVERGED', True)
     """
 
     mean: Float[Array, " d"]
@@ -94,6 +103,14 @@ def filter_mean(
 
     `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises. `doubt` ≥ 0: share of
     honest rows that may be lost beyond the budget 2ε before the level is reached.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax.moments import filter_mean
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2)).at[:5].set(50.0)
+    >>> filter_mean(x, 0.1).weights[:5].tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0]
     """
     x = as_floats(x)
     check_rows(x, epsilon, "robust_mean")
@@ -147,6 +164,14 @@ def robust_mean(
 
     **Raises:** ValueError for a wrong shape or dtype, rows that are not finite, ε outside [0, ½), or splits outside
     [1, n]. Traced rows that are not finite give NaN.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax.moments import robust_mean
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2)).at[:5].set(50.0)
+    >>> [round(float(abs(mean).max()), 1) for mean in (x.mean(axis=0), robust_mean(x, 0.1))]
+    [2.5, 0.1]
     """
     x = as_floats(x)
     check_rows(x, epsilon, "robust_mean")

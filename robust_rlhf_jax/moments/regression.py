@@ -24,6 +24,15 @@ class RegressionDesign(Module):
 
     `columns` [d, n]: Φᵀ; `weights` [n]; `gram_root_inverse` [d, d]: R with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁺; `rank`;
     `second_moment` [d, d]: robust E[φφᵀ]; `multiple`: Huber's clip in standard deviations; `status`.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import moments
+    >>> phi = jax.random.normal(jax.random.key(0), (100, 2)).at[:5].set(50.0)
+    >>> design = moments.prepare_design(phi, jnp.float32(0.1))
+    >>> int(design.rank), float(design.weights[:5].max()) < 0.01
+    (2, True)
     """
 
     columns: Float[Array, "d n"]
@@ -56,7 +65,18 @@ def _filter_covariates(phi: Float[Array, "n d"], epsilon: Float[Array, ""]):
 
 
 def prepare_design(phi: Float[Array, "n d"], epsilon: Float[Array, ""]) -> RegressionDesign:
-    """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model)."""
+    """Filter the covariates (weights depend on φ alone, so they cannot bias a correct linear model).
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax.moments import prepare_design
+    >>> phi = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> design = prepare_design(phi, jnp.float32(0.1))
+    >>> first, second = design.fit(phi[:, 0] + phi[:, 1]), design.fit(phi[:, 0] - phi[:, 1])
+    >>> [round(float(w), 1) for w in (*first, *second)]
+    [1.0, 1.0, 1.0, -1.0]
+    """
     phi = bounded_rows(as_floats(phi), epsilon)
     weights, moments = _filter_covariates(phi, epsilon)
     # Directions that only suspect rows cover have variances near SUSPECT_WEIGHT: those stay, rounding does not.
@@ -88,6 +108,15 @@ def robust_linear_regression(
     **Arguments:** `phi` [n, d], `targets` [n], `epsilon` in [0, ½).
 
     **Raises:** ValueError for wrong shapes or ε outside [0, ½).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax.moments import robust_linear_regression
+    >>> phi = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> targets = (phi[:, 0] - 2 * phi[:, 1]).at[:5].set(1000.0)
+    >>> [round(float(w), 1) for w in robust_linear_regression(phi, targets, 0.1)]
+    [1.0, -2.0]
     """
     phi, targets = jnp.asarray(phi), jnp.asarray(targets)
     if phi.ndim != 2 or targets.shape != phi.shape[:1]:

@@ -15,6 +15,17 @@ class OracleResult(eqx.Module):
 
     `value`: estimate of V★(θ); `policy` [H, S, A], or a mixture; `status`: a `Status` code; `subgradient` [H, p]: an
     estimate of a subgradient of V★ at θ, or None; `details`: what else the oracle knows, by name.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import Status, oracles, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> data = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> oracle = oracles.ExactOracle(mdp)
+    >>> found = oracle.solve(oracle.prepare(data, jnp.float32(0.0), key=jax.random.key(1)), mdp.theta)
+    >>> found.policy.shape, found.subgradient.shape, Status(int(found.status)).name
+    ((10, 20, 2), (10, 10), 'CONVERGED')
     """
 
     value: Float[Array, ""]
@@ -33,6 +44,18 @@ def solve_many(
     GPU take a larger chunk.
 
     **Raises:** ValueError for `chunk` < 1.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import oracles, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> data = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> oracle = oracles.ExactOracle(mdp)
+    >>> prepared = oracle.prepare(data, jnp.float32(0.0), key=jax.random.key(1))
+    >>> found = oracles.solve_many(oracle, prepared, jnp.stack([mdp.theta, -mdp.theta]))
+    >>> found.policy.shape, found.value.shape
+    ((2, 10, 20, 2), (2,))
     """
     if chunk < 1:
         raise ValueError(f"chunk={chunk}: give 1 or more.")
@@ -45,6 +68,12 @@ class Oracle(Protocol):
 
     `prepare` does whatever depends on the data alone. `solve` is pure, jit-, vmap- and, where the oracle says
     so, differentiable in `theta` [H, p].
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import oracles, worlds
+    >>> isinstance(oracles.ExactOracle(worlds.chain_mdp()), oracles.Oracle)
+    True
     """
 
     def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> Any: ...
@@ -58,6 +87,12 @@ class WarmOracle(Oracle, Protocol):
 
     `shortened`: the same oracle with fewer iterations a call, which are enough from a warm start; given several
     numbers, an oracle that makes any of them, as `steps` of `solve_from` tells it (None: as many as it can).
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import oracles
+    >>> [isinstance(oracle, oracles.WarmOracle) for oracle in (oracles.PrimalDual(), oracles.LSVI())]
+    [True, False]
     """
 
     def shortened(self, *steps: int) -> "WarmOracle": ...

@@ -47,6 +47,18 @@ class RLSVI(Module):
     constants saturate the clip at practical sizes, hence `bonus_scale`. `ridge` is λ. `fresh_data`: disjoint
     pairs for every step as in the analysis; the default reuses all. `initial` [S]: the known ρ, else the data's
     `planning_start`, else the Huber mean of V̂_1 over the first states in the data, which may be corrupt too.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import attacks, oracles, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.corrupt_transitions(jax.random.key(1), clean, 0.1, mdp)
+    >>> oracle = oracles.RLSVI()
+    >>> found = oracle.solve(oracle.prepare(bad, jnp.float32(0.1), key=jax.random.key(2)), mdp.theta)
+    >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
+    True
     """
 
     bonus: Literal["none", "relative"] = eqx.field(static=True, default="none")

@@ -135,7 +135,17 @@ def _sample(
 def preference_probabilities(
     data: PreferenceData, theta: Float[Array, "H p"], temperature: float | Float[Array, ""] = 1.0
 ) -> Float[Array, " N"]:
-    """P(o_n = +1) = σ(θ·x_n / temperature)."""
+    """P(o_n = +1) = σ(θ·x_n / temperature).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import preferences, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> data = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> preferences.preference_probabilities(data, 0 * mdp.theta)[:3].tolist()
+    [0.5, 0.5, 0.5]
+    """
     return jax.nn.sigmoid(matmul(data.differences(), data.flat(theta)) / temperature)
 
 

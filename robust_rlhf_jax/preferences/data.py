@@ -35,6 +35,14 @@ class PreferenceData(Module):
     E_ref[φ] use the features as they are held, since a plan needs no differences: subtract a constant from a column of
     large numbers (Unix times) beforehand, which moves the returns of all policies alike.
     Continuous data have one row of `state_features` per distinct state. Trajectory 0 comes first along axis 1.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_preferences, worlds
+    >>> data = sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)
+    >>> data.n_pairs, data.horizon, data.reward_dim, data.differences().shape
+    (200, 10, 10, (200, 100))
     """
 
     state_features: Float[Array, "S A d"]

@@ -16,6 +16,14 @@ from .validation import check_preferences
 class Labelled(NamedTuple):
     """`x` [N, k]: P(label o_n) = σ(o_nθᵀx_n); `labels` [N], ±1; `off` [N]: pairs that a table contradicts; `groups`
     [N]: which labels are dependent, as numbers from 0, or None.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs, preferences
+    >>> seen = preferences.as_labelled(Pairs(np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]])))
+    >>> seen.x.tolist(), seen.labels.tolist(), seen.off.tolist()
+    ([[2.0], [-1.0]], [1.0, 1.0], [False, False])
     """
 
     x: Float[Array, "N k"]
@@ -38,6 +46,15 @@ def as_labelled(
     nowhere.
 
     **Raises:** ValueError as `check_preferences`, for ties and pairs of weight 0, and for groups of another length.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.preferences import as_labelled
+    >>> pairs = Pairs(np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]]))
+    >>> as_labelled(pairs, groups=np.array(["Ann", "Ben"])).groups.tolist()
+    [0, 1]
     """
     check_preferences(data)
     if isinstance(data, Pairs):
@@ -60,6 +77,12 @@ def group_numbers(groups: Any, n_pairs: int) -> Int[Array, " N"]:
     """Groups of any values as numbers from 0, which fits take.
 
     **Raises:** ValueError for groups of another length than `n_pairs`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.preferences import group_numbers
+    >>> group_numbers(["Ann", "Ben", "Ann"], n_pairs=3).tolist()
+    [0, 1, 0]
     """
     groups = np.asarray(groups)
     if groups.shape != (n_pairs,):

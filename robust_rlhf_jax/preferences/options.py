@@ -89,6 +89,15 @@ def with_table(data: PreferenceData | Pairs) -> PreferenceData:
     """Checked preference data that a policy can be planned on: pairs of options get their table here.
 
     **Raises:** ValueError as `check_preferences`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.preferences import with_table
+    >>> data = with_table(Pairs(np.array([[3.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])))
+    >>> data.state_features.shape, data.horizon
+    ((4, 1, 2), 1)
     """
     if isinstance(data, Pairs):
         check_pairs(data)

@@ -38,7 +38,15 @@ def load_rail_choices() -> PreferenceData:
 
 
 def rail_pairs() -> Pairs:
-    """The choices of `load_rail_choices` as pairs, B first, with who chose."""
+    """The choices of `load_rail_choices` as pairs, B first, with who chose.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.preferences import rail_pairs
+    >>> pairs = rail_pairs()
+    >>> pairs.n_pairs, pairs.names, len(set(pairs.raters))
+    (2929, ('price', 'time', 'change', 'comfort'), 235)
+    """
     a, b, chose_b = _choices()
     x = (b - a).astype(np.float32)
     labels = np.where(chose_b, 1.0, -1.0)
@@ -54,7 +62,15 @@ def _choices():
 
 
 def rail_people() -> Int[np.ndarray, " N"]:
-    """Who made each choice (1…235), in the order of `load_rail_choices`: folds should not split a person."""
+    """Who made each choice (1…235), in the order of `load_rail_choices`: folds should not split a person.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.preferences import rail_people
+    >>> people = rail_people()
+    >>> people.shape, len(set(people.tolist()))
+    ((2929,), 235)
+    """
     return np.array([int(row["person"]) for row in _rows()])
 
 

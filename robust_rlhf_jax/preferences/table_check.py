@@ -52,7 +52,17 @@ def _differs(
 
 
 def believed(off: Bool[Array, " N"]) -> Bool[Array, " N"]:
-    """`off`, or nothing at all where it is more than half of the pairs."""
+    """`off`, or nothing at all where it is more than half of the pairs.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.preferences import believed
+    >>> believed(jnp.array([True, False, False])).tolist()
+    [True, False, False]
+    >>> believed(jnp.array([True, True, False])).tolist()  # a table that contradicts most pairs is not theirs
+    [False, False, False]
+    """
     return off & (jnp.mean(off) <= MOST)
 
 
@@ -72,6 +82,16 @@ def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
 
     Copies, since the number of pairs is a shape: filters, fits, means and splits then work as they are, and the pairs
     that were copied count twice. Others keep place and bits.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, off_table, preferences, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(off_table(preferences.leave_out(bad, off_table(bad))).sum())
+    0
     """
     return data.take(stand_ins(off))
 

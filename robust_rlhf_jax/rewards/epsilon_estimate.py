@@ -18,6 +18,13 @@ from .front_door import fit_reward
 class EpsilonEstimate(eqx.Module):
     """`lower` ≤ `estimate` ≤ `upper`: shares of corrupt pairs that are certain, likely and possible; `evidence`: that
     something contradicts the rest; without it `estimate` is 0.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import estimate_epsilon, load_rail_choices
+    >>> found = estimate_epsilon(load_rail_choices())
+    >>> [round(float(share), 1) for share in (found.lower, found.estimate, found.upper)], bool(found.evidence)
+    ([0.0, 0.0, 0.2], False)
     """
 
     estimate: Float[Array, ""]

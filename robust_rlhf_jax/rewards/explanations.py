@@ -37,6 +37,14 @@ class Explanations(NamedTuple):
     explains the labels better than any reward does without corruption; `differs` [E]: the share of the pairs in which
     it prefers another option than the likeliest one, or that only one of the two accuses, whichever is more; `noise`:
     the rate of corruption by |margin|, 0 where no corruption is believed.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import fit_reward, load_rail_choices
+    >>> found = fit_reward(load_rail_choices()).explanations
+    >>> found.likeliest, found.contending(), len(found.deciding()), round(float(np.sum(found.probability)), 3)
+    (0, None, 0, 1.0)
     """
 
     theta: Float[Array, "E k"]

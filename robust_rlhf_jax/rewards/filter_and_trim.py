@@ -21,6 +21,15 @@ class FilteredReward(eqx.Module):
 
     `fit`: the trimmed fit (`fit.theta` [k] is the estimate); `survivors` [n]: the filter's weights; `covariance`
     [k, k] and its `rank`; `suspicion` [n]: squared whitened length of each difference over the rank; `status`.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import rewards
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> found = rewards.robust_reward(x, x, jnp.sign(x[:, 0]), jnp.float32(0.1), radius=5.0)
+    >>> found.covariance.shape, int(found.rank), found.suspicion.shape
+    ((2, 2), 2, (100,))
     """
 
     fit: TrimmedFit
@@ -47,6 +56,16 @@ def robust_reward(
     filter's weights as capacities. Filtered rows keep a thousandth of their weight (far ones less, `floored_weights`),
     so that a direction which only they cover stays identified. Only the filter sees whitened rows: the likelihood is in
     terms of x. `doubt`: share of honest rows that the filter may lose beyond its budget 2ε (`filter_mean`).
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax.rewards import robust_reward
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> labels = jnp.sign(x[:, 0]).at[:5].set(-1.0)
+    >>> found = robust_reward(x, x.at[:5].set(jnp.array([50.0, 0.0])), labels, jnp.float32(0.1), radius=5.0)
+    >>> bool(found.fit.theta[0] > 0), float(found.survivors[:5].max())
+    (True, 0.0)
     """
     covariance_rows, x = as_floats(covariance_rows), as_floats(x)
     epsilon = as_epsilon(epsilon, x.dtype)

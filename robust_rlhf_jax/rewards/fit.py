@@ -37,6 +37,14 @@ class RewardFit(NamedTuple):
     `undisputed` [N]: the chance that the most suspicious plausible explanation leaves to a pair; `doubted` [r, k]:
     directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing wherever it stands, 0 where no
     corruption is believed, else the share found, at most ε/2.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import preferences, rewards
+    >>> fit = rewards.fit_data(preferences.rail_pairs(), jnp.float32(0.1))
+    >>> fit.theta.shape, int(fit.rank), float(fit.weights.min())
+    ((4,), 4, 1.0)
     """
 
     theta: Float[Array, " k"]
@@ -74,6 +82,16 @@ def fit_differences(
     pair as a number from 0 to N − 1, or None; `config`: the constants.
 
     **Raises:** ValueError for labels other than ±1.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import load_rail_choices
+    >>> from robust_rlhf_jax.rewards import fit_differences
+    >>> rail = load_rail_choices()
+    >>> fit = fit_differences(rail.differences(), rail.labels, jnp.float32(0.2))
+    >>> [round(float(weight), 1) for weight in fit.theta]
+    [-1.9, -0.8, -0.2, -0.6]
     """
     check_labels(labels)
     return _fit_differences(x, labels, epsilon, groups, config or RobustFit(), False)[0]
@@ -89,6 +107,16 @@ def fit_with_alternative(
     """`fit_differences`, and the explanation that contradicts the believed one most, if any fits the data, too.
 
     **Arguments** and **Raises:** as `fit_differences`.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import load_rail_choices
+    >>> from robust_rlhf_jax.rewards import fit_with_alternative
+    >>> rail = load_rail_choices()
+    >>> fit, other = fit_with_alternative(rail.differences(), rail.labels, jnp.float32(0.2))
+    >>> bool(other.exists)  # no other reward explains these choices as well
+    False
     """
     check_labels(labels)
     found, alternative = _fit_differences(x, labels, epsilon, groups, config or RobustFit(), True)
@@ -102,6 +130,14 @@ def plain_fit(
 ) -> tuple[Float[Array, " k"], Int[Array, ""]]:
     """(θ̂, status) of `fit_differences` at ε = 0, without compiling the rest; rows of weight 0 play no part but in the
     scales of the columns. Jit- and vmap-able.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import load_rail_choices, preferences, rewards
+    >>> rail = load_rail_choices()
+    >>> theta, status = rewards.plain_fit(rail.differences(), rail.labels)
+    >>> [name for name, weight in zip(preferences.RAIL_FEATURES, theta) if weight < 0]
+    ['price', 'time', 'change', 'comfort']
     """
     pairs = unit_free(x, labels)
     weights = jnp.ones_like(labels) if weights is None else weights

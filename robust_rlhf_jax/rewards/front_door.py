@@ -60,7 +60,16 @@ def fit_reward(
 
 
 def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardFit:
-    """`fit_labelled` of a data set. Jit- and vmap-able."""
+    """`fit_labelled` of a data set. Jit- and vmap-able.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import preferences
+    >>> from robust_rlhf_jax.rewards import fit_data
+    >>> float(fit_data(preferences.rail_pairs(), jnp.float32(0.1)).epsilon)  # the share of pairs that is left out
+    0.0
+    """
     return fit_labelled(as_labelled(data), epsilon)
 
 

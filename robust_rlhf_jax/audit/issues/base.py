@@ -19,7 +19,16 @@ TRUNCATED_AT = 512
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """`pairs` as read; `held_out`: what fits say that did not see a pair; `truncate`: words that a trainer keeps."""
+    """`pairs` as read; `held_out`: what fits say that did not see a pair; `truncate`: words that a trainer keeps.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import audit, preferences
+    >>> pairs = preferences.rail_pairs().take(range(200))
+    >>> batch = audit.Batch(pairs, audit.hold_out(pairs, folds=3, repeats=1))
+    >>> batch.shown_names, batch.truncate
+    (('price', 'time', 'change', 'comfort'), 512)
+    """
 
     pairs: Pairs
     held_out: HeldOut
@@ -52,6 +61,15 @@ class Issue:
     | `doubts` | | the pairs whose suspicion is at least 1 − score; "": none, since they merely teach nothing |
     | `suggests` | | what the label of flagged pairs is to be: "rejected" (flipped), "tie", "none"; "": as it is |
     | `weighs` | | whether the exported weight of flagged pairs is multiplied by the score |
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.audit import Issue
+    >>> cheap = np.array([True, False])
+    >>> issue = Issue("cheap", np.where(cheap, 0.2, 1.0), cheap, lambda row: "It costs little.", "1 of 2 is cheap.")
+    >>> issue.dropped.tolist(), issue.explain(0)
+    ([True, False], 'It costs little.')
     """
 
     name: str

@@ -15,6 +15,14 @@ class Featuriser(Protocol):
     `names`: one per feature, known after `fit`; `fit(texts)`: (chosen [N, p], rejected [N, p]), features learnt from
     the pairs without regard to which side is which; `transform(prompts, responses)` [N, p]: the same features of other
     texts; `settings()`: what a file of the reward head has to say about them; `arrays()`: what it has to hold.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io import FEATURISERS, Featuriser, Texts
+    >>> made = FEATURISERS["format"]()
+    >>> chosen, rejected = made.fit(Texts(["Hi"], ["Hello!"], ["What?"]))
+    >>> isinstance(made, Featuriser), chosen.shape, made.names[:2]
+    (True, (1, 10), ('log_words', 'log_lines'))
     """
 
     @property

@@ -86,6 +86,16 @@ def adaptive(
     The victim is a `RewardEstimator` that sees all pairs, which an algorithm that splits its data does not quite.
     Poisoning by gradients through the learner's optimum: Biggio, Nelson & Laskov 2012; Mei & Zhu 2015; few distinct
     points that slip through a defence: Koh, Steinhardt & Liang 2022. Sees everything, changes features and labels.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.adaptive(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum())
+    20
     """
     dtype = data.features.dtype
     chosen = random_pairs(key, epsilon, data.n_pairs)
@@ -137,6 +147,16 @@ def adaptive_filtered(
     """`adaptive` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 
     Copies of one pair stand together in one direction, where a filter finds them: many that differ slip through.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.adaptive_filtered(jax.random.key(1), clean, 0.1, mdp, steps=5, restarts=1)
+    >>> int(changed_pairs(clean, bad).sum())
+    20
     """
     options = {"victim": filtered, "templates": templates, "learning_rate": learning_rate, **options}
     return adaptive(key, data, epsilon, mdp, **options)

@@ -69,6 +69,16 @@ def adaptive_on_table(
     planted ones: the conditional gradient method of Frank & Wolfe 1956 on the planted distribution. Of all iterates the
     one is planted whose greedy policy is worst, so that the victim, a `RewardEstimator` that sees all pairs, fares no
     better than under `push_on_table`. Sees everything, changes whole pairs; exactly ⌊εN⌋ unless one says so already.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.adaptive_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum())
+    20
     """
     dtype = data.features.dtype
     level, radius = jnp.asarray(epsilon, dtype), jnp.asarray(data.theta_dim**0.5, dtype)
@@ -113,6 +123,16 @@ def adaptive_filtered_on_table(
     """`adaptive_on_table` against the filter and trimming of Algorithm 1 (`rewards.registry.filtered`), which it knows.
 
     The farthest pairs stand where a filter finds them: from anywhere, they slip through.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.adaptive_filtered_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum())
+    20
     """
     options = {"victim": filtered, "reach": ANYWHERE, "steps": 20, **options}
     return adaptive_on_table(key, data, epsilon, mdp, **options)

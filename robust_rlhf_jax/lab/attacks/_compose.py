@@ -27,6 +27,17 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     rounded so that they sum to it; attacks may pick the same pair, so at most ⌊εN⌋ pairs change.
 
     **Raises:** ValueError for no attacks, or shares of another number, negative or of another sum.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> both = attacks.compose(attacks.flip_random, attacks.mimicry, shares=[0.25, 0.75])
+    >>> bad = both(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()) <= 20
+    True
     """
     shares = [1.0 / max(len(attacks), 1)] * len(attacks) if shares is None else [float(s) for s in shares]
     if not attacks or len(shares) != len(attacks):
@@ -57,6 +68,16 @@ def joint(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array,
     """`flip_confident`, `push_features` and `corrupt_transitions` with a third of the budget each.
 
     Labels, features and transitions at once, as the paper's adversary may. At most ⌊εN⌋ pairs change.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.joint(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 13)
     """
     return _joint(key, data, epsilon, mdp)
 
@@ -70,5 +91,15 @@ def joint_on_table(
     """`flip_confident`, `push_on_table` and `corrupt_transitions_on_table` with a third of the budget each.
 
     Labels, trajectories and transitions at once, and every recorded feature is the table's. At most ⌊εN⌋ pairs change.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.joint_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     return _joint_on_table(key, data, epsilon, mdp)

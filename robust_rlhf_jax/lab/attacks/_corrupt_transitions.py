@@ -31,6 +31,16 @@ def corrupt_transitions(
     the planted tuples has ±v_hᵀw = V★_{h+1}(worst); the sign is the one that lowers the predicted value of
     optimal play, E_π★[φ_h]ᵀw. Pooled data take the mean over the steps of an episode of all three.
     Sees the MDP and the clean data; changes `features` and `states`, not labels.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.corrupt_transitions(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 20)
     """
     directions = least_covered_directions(data)
     played = mean_step(data, einsum("hsa,sad->hd", occupancy(mdp, optimal_policy(mdp)[0]), mdp.features))

@@ -45,6 +45,16 @@ def corrupt_transitions_on_table(
     table's at the new states: no single step can be refuted, only how often they come. A regression that believes them
     takes every step for worse than it is. Pooled data take the mean of V★ over the steps of an episode. Pairs with such
     luck already stay: at most ⌊εN⌋ change. Sees the MDP, changes `states` and with them both kinds of features.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.corrupt_transitions_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     worst = worst_following(data, mdp)
     worst = jnp.broadcast_to(worst, (data.horizon, *worst.shape[1:]))

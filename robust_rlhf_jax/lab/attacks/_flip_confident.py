@@ -13,6 +13,17 @@ from .base import replace_labels, true_margins
 def flip_confident(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):
-    """Flip the ⌊εN⌋ labels with the largest o·θ★ᵀx. Sees θ★, changes labels only; uses no randomness."""
+    """Flip the ⌊εN⌋ labels with the largest o·θ★ᵀx. Sees θ★, changes labels only; uses no randomness.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.flip_confident(jax.random.key(1), clean, 0.1, mdp)
+    >>> int((bad.labels != clean.labels).sum())
+    20
+    """
     margins = data.labels * true_margins(data, mdp)
     return replace_labels(data, largest(margins, corruption_count(epsilon, data.n_pairs)), -data.labels)

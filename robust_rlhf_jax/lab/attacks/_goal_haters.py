@@ -37,6 +37,16 @@ def goal_haters(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[
     (`decisive_contribution`; by Gumbel's trick: Vieira 2014). Raters of the opposite taste, who agree with each other:
     where few pairs speak of a goal, ε of all pairs outvote them. Labels that they agree with stay, and pairs that
     do not touch it: at most ⌊εN⌋ change. Sees θ★, changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.goal_haters(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int((bad.labels != clean.labels).sum()) <= 20
+    True
     """
     k_pairs, k_label = jax.random.split(key)
     weight = jnp.abs(decisive_contribution(data, mdp))

@@ -16,7 +16,16 @@ HALVINGS = 40
 
 
 def affordable_shrinkage(margins: Float[Array, " N"], epsilon: Float[Array, ""]) -> Float[Array, ""]:
-    """The largest c in [0, 2] with mean_n |σ(m_n) − σ((1−c)m_n)| ≤ ε, m_n = θ★ᵀx_n: by bisection, it grows with c."""
+    """The largest c in [0, 2] with mean_n |σ(m_n) − σ((1−c)m_n)| ≤ ε, m_n = θ★ᵀx_n: by bisection, it grows with c.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.lab.attacks import affordable_shrinkage
+    >>> margins = jnp.array([-2.0, -1.0, 1.0, 2.0])
+    >>> [round(float(affordable_shrinkage(margins, jnp.float32(epsilon))), 2) for epsilon in (0.0, 0.1, 0.45)]
+    [0.0, 0.4, 1.4]
+    """
 
     def cost(c):
         return jnp.mean(jnp.abs(jax.nn.sigmoid(margins) - jax.nn.sigmoid((1.0 - c) * margins)))
@@ -36,6 +45,16 @@ def impersonate(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[
     on, labels carry no information whatever, and beyond it they prefer the opposite of θ★ (the two-point argument
     of Le Cam, for contamination Chen, Gao & Ren 2018). A sample may ask for more than its mean: then random flips
     are left out, and at most ⌊εN⌋ pairs change. Sees θ★ and takes temperature 1; changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.impersonate(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int((bad.labels != clean.labels).sum()) <= 20
+    True
     """
     k_flip, k_cap = jax.random.split(key)
     margins = true_margins(data, mdp)

@@ -20,6 +20,16 @@ def least_covered(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Floa
     pairs show can be told anything at the price of those pairs (the lower bound of Zhang, Chen, Zhu & Sun 2022).
     Should the budget outlast them, labels that say nothing about the action are flipped, and none that lies
     already. Sees θ★ and the actions, changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.least_covered(jax.random.key(1), clean, 0.1, mdp)
+    >>> int((bad.labels != clean.labels).sum())
+    20
     """
     rarest = rarest_action(data, mdp)
     taken = jnp.sum(data.actions == rarest, axis=-1)

@@ -26,6 +26,16 @@ def leverage_on_table(
     v as in `leverage_points`; τ¹ is one of the `variety` trajectories with the largest vᵀz, τ⁰ one of those with the
     smallest, and the label is −sign(θ★ᵀx). Sees θ★, the world and the clean data, changes whole pairs; exactly ⌊εN⌋
     unless one says so already.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.leverage_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     x, pool = data.differences(), trajectory_pool(jax.random.fold_in(key, 1), data, mdp)
     direction = least_eigenvectors(matmul(x.T, x) / data.n_pairs)[0]

@@ -17,6 +17,16 @@ def leverage_points(
     The direction is the eigenvector of the smallest eigenvalue of the clean E[xxᵀ] that is not null; the length
     the largest that keeps every ‖φ_h‖₂ ≤ 1. Honest pairs have least to say there, so a fit believes the lies
     (high-leverage outliers: Rousseeuw & Leroy 1987). Sees θ★ and the clean data, changes features and labels.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.leverage_points(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 20)
     """
     x = data.differences()
     direction = least_eigenvectors(matmul(x.T, x) / data.n_pairs)[0]

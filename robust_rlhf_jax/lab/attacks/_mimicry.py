@@ -17,6 +17,16 @@ def mimicry(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Arra
     no filter of features has anything to remove; only labels tell. (To hide within the honest spread: Baruch,
     Baruch & Goldberg 2019, "A Little Is Enough".) Sees θ★, changes whole pairs; exactly ⌊εN⌋ unless a copy
     equals what it replaces.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.mimicry(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     k_pairs, k_source = jax.random.split(key)
     n = data.n_pairs

@@ -21,6 +21,16 @@ def praise_rare(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[
     the features that it really has, so that no look at a single step shows the lie; o = +1. Sees the actions,
     changes actions, features and labels. The few honest pairs with that action cannot outvote the lies: an
     estimate believes them or knows nothing, pessimism need not care.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.praise_rare(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     states = data.states[:, 1, :-1]
     rarest = jnp.broadcast_to(rarest_action(data, mdp), states.shape)

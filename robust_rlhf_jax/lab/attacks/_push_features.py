@@ -20,6 +20,16 @@ def push_features(
 
     Trajectory 1 shows −½L·θ★/‖θ★‖ and trajectory 0 its negative. `scale` is L; by default the largest that
     keeps every ‖φ_h‖₂ ≤ 1, so that no norm check sees it. Sees θ★, changes features and labels.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.push_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 20)
     """
     theta = comparable_theta(data, mdp)
     half = widen(theta) if scale is None else 0.5 * scale * theta / jnp.linalg.norm(theta)

@@ -33,6 +33,16 @@ def push_on_table(
     `push_features` for whoever writes trajectories and not φ: both come from `trajectory_pool`, with their own states,
     actions and features, and no two planted pairs are alike before all variety² have been told. Sees θ★ and the
     world, changes whole pairs; exactly ⌊εN⌋ unless one says so already.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.push_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     pool = trajectory_pool(jax.random.fold_in(key, 1), data, mdp)
     chosen = random_pairs(key, epsilon, data.n_pairs)

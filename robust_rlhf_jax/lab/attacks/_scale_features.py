@@ -21,6 +21,16 @@ def scale_features(
     Trajectory 1 shows ½L·x/‖x‖ and trajectory 0 its negative, x projected on the identifiable span and L the
     largest that keeps every ‖φ_h‖₂ ≤ 1: the bad leverage points of Rousseeuw & Leroy 1987, in the directions in
     which data lie anyway. Pairs without a difference come last. Sees θ★, changes features and labels.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.scale_features(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 20)
     """
     observed = data.observed_reward_features
     own = matmul(observed[:, 1] - observed[:, 0], identifiable_projector(mdp))

@@ -40,6 +40,16 @@ def scale_on_table(
     `scale_features` on the table: of `candidates` trajectories of `trajectory_pool`, τ¹ has the largest xᵀz and τ⁰
     the smallest. Pairs without a difference come last; of one that says so already nothing changes, so at most ⌊εN⌋
     do. Sees θ★ and the world, changes whole pairs.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.scale_on_table(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int(changed_pairs(clean, bad).sum()) <= 20, int(off_table(bad).sum())
+    (True, 0)
     """
     k_pool, k_some = jax.random.split(jax.random.fold_in(key, 1))
     pool = trajectory_pool(k_pool, data, mdp)

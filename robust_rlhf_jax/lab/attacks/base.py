@@ -20,6 +20,21 @@ class Attack(Protocol):
     """Sees all of the data and the MDP; changes at most ⌊εN⌋ pairs. Jit- and vmap-able, ε traced.
 
     Exactly ⌊εN⌋ unless its docstring says "at most": one that writes labels may find some of them written already.
+
+    **Example:**
+
+    >>> import dataclasses
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax import attacks, changed_pairs, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> def flip_first(key, data, epsilon, mdp):
+    ...     count = attacks.corruption_count(epsilon, data.n_pairs)
+    ...     labels = jnp.where(jnp.arange(data.n_pairs) < count, -data.labels, data.labels)
+    ...     return dataclasses.replace(data, labels=labels)
+    >>> attack: attacks.Attack = flip_first
+    >>> int(changed_pairs(clean, attack(jax.random.key(1), clean, 0.1, mdp)).sum())
+    20
     """
 
     def __call__(
@@ -107,6 +122,14 @@ def identifiable_theta(mdp: LinearMDP) -> Float[Array, "H p"]:
     """θ★_h projected on the span of feature differences.
 
     What is left out adds the same reward to every (s,a): no comparison shows it and no policy depends on it.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import attacks, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> rewards = (mdp.features @ (mdp.theta - attacks.identifiable_theta(mdp)).T).reshape(-1, mdp.horizon)
+    >>> bool((abs(rewards - rewards.mean(axis=0)) < 1e-4).all())  # what is left out pays the same everywhere
+    True
     """
     return matmul(mdp.theta, identifiable_projector(mdp))
 

@@ -29,6 +29,18 @@ def fitted_theta(
     inside the ball. The implicit function theorem gives (C + νI)dθ̂ = dG − θ̂dν with C the curvature, θ̂ᵀdθ̂ = 0 on
     the sphere; directions in which C is null are left alone. Weights move only where pairs enter or leave a
     trimmed set, or a filter's scores change: that part of the derivative is left out.
+
+    **Example:**
+
+    >>> import jax, jax.numpy as jnp
+    >>> from robust_rlhf_jax.lab.attacks import fitted_theta
+    >>> from robust_rlhf_jax.rewards import REWARD_ESTIMATORS
+    >>> victim = REWARD_ESTIMATORS["maximum_likelihood"]
+    >>> x, labels = jnp.array([[1.0], [1.0], [1.0]]), jnp.array([1.0, 1.0, -1.0])
+    >>> def theta_of(x):
+    ...     return fitted_theta(victim, x, labels, jnp.float32(0.0), jnp.float32(5.0))[0]
+    >>> jax.grad(theta_of)(x).shape
+    (3, 1)
     """
     return victim(x, labels, epsilon, radius=radius).theta
 

@@ -33,6 +33,16 @@ def teacher_stochastic(
     """⌊εN⌋ random pairs are labelled anew with P(o=+1) = σ(rationality·θ★ᵀx); 1 would be honest, 0 tosses a coin.
 
     Many new labels coincide with the old ones: at most ⌊εN⌋ pairs change. Sees θ★, changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.teacher_stochastic(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int((bad.labels != clean.labels).sum()) <= 20
+    True
     """
     k_pairs, k_label = jax.random.split(key)
     chance = jax.nn.sigmoid(rationality * true_margins(data, mdp))
@@ -52,6 +62,16 @@ def teacher_myopic(
 
     B-Pref discounts by .9 over segments of 50 steps; episodes here are shorter. At most ⌊εN⌋ pairs change.
     Sees θ★, changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.teacher_myopic(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int((bad.labels != clean.labels).sum()) <= 20
+    True
     """
     recalled = discount ** jnp.arange(data.horizon - 1, -1, -1)
     returns = einsum("njh,h->nj", observed_rewards(data, mdp), recalled.astype(data.features.dtype))
@@ -65,6 +85,16 @@ def teacher_mistake(
     """⌊εN⌋ random pairs go to the worse trajectory: a rational teacher whose answer is noted the wrong way round.
 
     Labels that chance had made wrong already stay: at most ⌊εN⌋ pairs change. Sees θ★, changes labels only.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.teacher_mistake(jax.random.key(1), clean, 0.1, mdp)
+    >>> 0 < int((bad.labels != clean.labels).sum()) <= 20
+    True
     """
     chosen = random_pairs(key, epsilon, data.n_pairs)
     return replace_labels(data, chosen, contrary(true_margins(data, mdp)))
@@ -75,6 +105,16 @@ def teacher_skip(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float
 
     A data set has a fixed size, so each gives way to a copy of a random pair that was answered. Sees θ★, changes
     whole pairs; exactly ⌊εN⌋ unless a copy equals what it replaces.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import attacks, changed_pairs, off_table, sample_preferences, worlds
+    >>> mdp = worlds.chain_mdp()
+    >>> clean = sample_preferences(jax.random.key(0), mdp, 200)
+    >>> bad = attacks.teacher_skip(jax.random.key(1), clean, 0.1, mdp)
+    >>> int(changed_pairs(clean, bad).sum()), int(off_table(bad).sum())
+    (20, 0)
     """
     better = jnp.max(jnp.sum(observed_rewards(data, mdp), axis=-1), axis=1)
     count = corruption_count(epsilon, data.n_pairs)

@@ -32,6 +32,15 @@ class Coverage(eqx.Module):
 
     α or ν is ∞ where the target leaves the span of what the behaviour shows. The proofs of Theorems 4.3 and 5.1 apply κ
     to every reward of Θ(D₁), not to θ★ alone: `kappa_over` bounds it for a given set.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import diagnostics, worlds
+    >>> chain = worlds.chain_mdp(n_states=6, dim=4, horizon=3)
+    >>> both = (worlds.uniform_policy(chain), worlds.uniform_policy(chain))
+    >>> found = diagnostics.coverage(chain, both)
+    >>> bool(4 <= found.kappa <= found.kappa_ball)  # at θ = 0 it is 4
+    True
     """
 
     xi: Float[Array, ""]
@@ -62,6 +71,15 @@ def coverage(
     **Arguments:** `behaviour` (μ₀, μ₁), each [H, S, A]; `target` [H, S, A] or a mixture; `tolerance`: eigenvalues
     below this share of the largest count as null, by default what the precision resolves. A world made in float32
     has null directions of float32's size in float64 too: give its tolerance.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import diagnostics, worlds
+    >>> chain = worlds.chain_mdp(n_states=6, dim=4, horizon=3)
+    >>> both = (worlds.uniform_policy(chain), worlds.uniform_policy(chain))
+    >>> found = diagnostics.coverage(chain, both)
+    >>> int(found.rank), bool(found.alpha > 1), bool(found.xi > 0)
+    (7, True, True)
     """
     mu0, mu1 = behaviour
     target = optimal_policy(mdp)[0] if target is None else target

@@ -11,6 +11,15 @@ from robust_rlhf_jax.preferences import PreferenceData
 class HiddenActions(eqx.Module):
     """`pairs` [A]: in how many pairs an action occurs at all; `hidden` [A]: whether ⌊εN⌋ covers them all;
     `pairs_at_step` [H, A], `hidden_at_step` [H, A]: the same step by step, for θ that differs from step to step.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import diagnostics, sample_preferences, worlds
+    >>> data = sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)
+    >>> found = diagnostics.hidden_actions(data, 0.1)
+    >>> found.pairs.tolist(), bool(found.hidden.any()), found.pairs_at_step.shape
+    ([200, 200], False, (10, 2))
     """
 
     pairs: Int[Array, " A"]
@@ -26,6 +35,16 @@ def hidden_actions(data: PreferenceData, epsilon: float | Float[Array, ""]) -> H
     every ε, by the data themselves. Jit- and vmap-able in ε.
 
     **Raises:** ValueError for ε outside [0, ½).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import sample_preferences, worlds
+    >>> from robust_rlhf_jax.lab.diagnostics import hidden_actions
+    >>> mdp, behaviour = worlds.hard_instance(jax.random.key(0), n_actions=4, horizon=3, rare_probability=0.01)
+    >>> data = sample_preferences(jax.random.key(1), mdp, 200, behaviour=behaviour)
+    >>> hidden_actions(data, 0.1).hidden.tolist()
+    [False, False, False, True]
     """
     budget = corruption_count(epsilon, data.n_pairs)
     n_actions = data.state_features.shape[1]

@@ -26,6 +26,15 @@ class Stability(eqx.Module):
 
     `shift`, `spread`: the largest |mean − μ| and |second moment − 1| of a (1−ε)-part that were found;
     `shift_bound`, `spread_bound`: what none exceeds; `direction` [d]: the unit v that `lower` was found along.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import diagnostics
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> found = diagnostics.stability(x, 0.1)
+    >>> bool(found.shift <= found.shift_bound), round(float((found.direction**2).sum()), 3)
+    (True, 1.0)
     """
 
     lower: Float[Array, ""]
@@ -57,6 +66,15 @@ def stability(
     mean; `covariance` [d, d]: rows are whitened by it on its span, None where they are white.
 
     **Raises:** ValueError for a wrong shape, or ε outside (0, ½).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax.lab.diagnostics import stability
+    >>> x = jax.random.normal(jax.random.key(0), (100, 2))
+    >>> found, worse = stability(x, 0.1), stability(x.at[:5].set(10.0), 0.1)
+    >>> bool(found.lower <= found.upper), bool(found.upper < worse.lower)
+    (True, True)
     """
     x = as_floats(x)
     check_epsilon(epsilon)

@@ -19,7 +19,17 @@ ROUNDS, REACH = 8, 4.0
 
 
 class KappaBounds(NamedTuple):
-    """κ over a set lies in [`lower`, `upper`]; `margin`, `margin_bound`: the largest |θᵀx| likewise; `status`."""
+    """κ over a set lies in [`lower`, `upper`]; `margin`, `margin_bound`: the largest |θᵀx| likewise; `status`.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax import diagnostics, likelihood
+    >>> near = likelihood.ellipsoid(jnp.eye(2), jnp.array([1.0, 0.0]), 0.5, jnp.asarray(3.0))
+    >>> found = diagnostics.kappa_over(near, jnp.array([[1.0, 0.0]]))
+    >>> bool(found.lower <= found.upper), found._fields
+    (True, ('lower', 'upper', 'margin', 'margin_bound', 'status'))
+    """
 
     lower: Float[Array, ""]
     upper: Float[Array, ""]
@@ -37,6 +47,16 @@ def kappa_over(allowed: RewardSet, x: Float[Array, "m k"]) -> KappaBounds:
 
     **Arguments:** `allowed`: a `ConfidenceSet` or an `Ellipsoid`; `x` [m, k]: the differences that can occur, one
     ascent for each sign of each.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.lab.diagnostics import kappa_over
+    >>> from robust_rlhf_jax.likelihood import ellipsoid
+    >>> near = ellipsoid(jnp.eye(2), jnp.array([1.0, 0.0]), 0.5, jnp.asarray(3.0))
+    >>> found = kappa_over(near, jnp.array([[1.0, 0.0]]))
+    >>> round(float(found.margin), 2), round(float(found.lower), 1)
+    (1.5, 6.7)
     """
     lower, upper, statuses = jax.lax.map(lambda row: _support(allowed, row), jnp.concatenate([x, -x]))
     margin, bound = jnp.max(lower), jnp.max(upper)

@@ -13,6 +13,18 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
     **Raises:** ValueError in one sentence for a folder without results or a bad file, and if `out` cannot be
     written; ImportError without the extra `cli`.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from robust_rlhf_jax.lab.report import write_report
+    >>> cell = {"family": "chain", "attack": "flip_random", "epsilon": 0.1, "seed": 0, "algorithm": "standard"}
+    >>> table = pa.Table.from_pylist([{**cell, "normalised_gap": 0.03, "status": "converged", "oracle_calls": 1}])
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pq.write_table(table, folder / "results.parquet")
+    >>> write_report(folder).name
+    'report.html'
     """
     folder = Path(folder)
     out = folder / "report.html" if out is None else Path(out)

@@ -25,6 +25,14 @@ KEY = ("family", "attack", "epsilon", "seed", "algorithm")
 class Result(NamedTuple):
     """`rows`: one dict per cell that has a normalised gap; `unscaled`: those that have a suboptimality alone;
     `facts`: settings and versions, empty if unknown; `parts`: files read of an unfinished sweep, None if finished.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.report import Result
+    >>> cell = {"family": "chain", "attack": "flip_random", "epsilon": 0.1, "seed": 0, "algorithm": "standard"}
+    >>> rows = [{**cell, "normalised_gap": 0.03, "status": "converged", "oracle_calls": 1}]
+    >>> Result("Sweep", rows, unscaled=[], facts={}, parts=None).rows[0]["normalised_gap"]
+    0.03
     """
 
     title: str
@@ -39,6 +47,18 @@ def load_results(folder: Path) -> list[Result]:
 
     **Raises:** ValueError in one sentence for a folder without results, a file that is no parquet, lacks a column
     or holds no cells, and parts that are damaged or contradict each other.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from robust_rlhf_jax.lab.report import load_results
+    >>> cell = {"family": "chain", "attack": "flip_random", "epsilon": 0.1, "seed": 0, "algorithm": "standard"}
+    >>> table = pa.Table.from_pylist([{**cell, "normalised_gap": 0.03, "status": "converged", "oracle_calls": 1}])
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pq.write_table(table, folder / "results.parquet")
+    >>> [(result.title, len(result.rows)) for result in load_results(folder)]
+    [('Sweep', 1)]
     """
     folder = Path(folder)
     if not folder.is_dir():

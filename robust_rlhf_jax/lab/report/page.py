@@ -18,6 +18,15 @@ def render_page(results: list[Result], title: str) -> str:
     """One self-contained HTML page; every text from the data is escaped.
 
     **Raises:** ImportError without the extra `cli`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.report import Result, render_page
+    >>> cell = {"family": "chain", "attack": "flip_random", "epsilon": 0.1, "seed": 0, "algorithm": "standard"}
+    >>> rows = [{**cell, "normalised_gap": 0.03, "status": "converged", "oracle_calls": 1}]
+    >>> page = render_page([Result("Sweep", rows, unscaled=[], facts={}, parts=None)], title="A & B")
+    >>> "A &amp; B" in page, "flip_random" in page
+    (True, True)
     """
     import jinja2
 

@@ -25,6 +25,12 @@ def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
     Finished batches are kept in `out`/parts: the same command resumes where it stopped.
 
     **Raises:** ValueError if `out` cannot be written.
+
+    **Example:** minutes of work, after which out/table1 holds the table.
+
+    >>> from pathlib import Path
+    >>> from robust_rlhf_jax.lab.reproduce import reproduce_table1
+    >>> reproduce_table1(quick=True, out=Path("out/table1"))  # doctest: +SKIP
     """
     config = table1.QUICK if quick else table1.FULL
 
@@ -41,6 +47,12 @@ def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
     """Run every algorithm under the attacks; write robustness.md, .png, .parquet and .json to `out`. Resumable.
 
     **Raises:** ValueError if `out` cannot be written.
+
+    **Example:** minutes of work, after which out/robustness holds the table.
+
+    >>> from pathlib import Path
+    >>> from robust_rlhf_jax.lab.reproduce import reproduce_robustness
+    >>> reproduce_robustness(quick=True, out=Path("out/robustness"))  # doctest: +SKIP
     """
     config = robustness.QUICK if quick else robustness.FULL
 

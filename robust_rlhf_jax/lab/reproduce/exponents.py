@@ -11,7 +11,16 @@ SMALLEST = 1e-6
 
 
 class Exponent(NamedTuple):
-    """Slope of log gap against log ε, and the ends of its bootstrap interval."""
+    """Slope of log gap against log ε, and the ends of its bootstrap interval.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.lab.reproduce import fit_exponent
+    >>> found = fit_exponent(np.array([0.1, 0.2]), np.array([[0.1, 0.1], [0.2, 0.3]]), resamples=100)
+    >>> found.lower <= found.slope <= found.upper
+    True
+    """
 
     slope: float
     lower: float
@@ -35,6 +44,14 @@ def fit_exponent(
     **Arguments:** `epsilons` [E], positive and distinct, E ≥ 2; `gaps` [E, S]; `statistic`: np.median or np.mean.
 
     **Raises:** ValueError for other shapes, fewer than two ε, an ε that is not positive, or gaps that are not finite.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.lab.reproduce import fit_exponent
+    >>> epsilons = np.array([0.05, 0.1, 0.2])
+    >>> round(fit_exponent(epsilons, 3 * epsilons[:, None] ** 0.5 * np.ones(4), resamples=10).slope, 3)
+    0.5
     """
     epsilons, gaps = np.asarray(epsilons, float), np.asarray(gaps, float)
     if gaps.ndim != 2 or gaps.shape[:1] != epsilons.shape or len(np.unique(epsilons)) < 2:

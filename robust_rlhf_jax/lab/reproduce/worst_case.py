@@ -6,7 +6,15 @@ import numpy as np
 
 
 class WorstCase(NamedTuple):
-    """`returns` [S]: per seed, the lowest normalised return over the attacks; `attack`: that of the median return."""
+    """`returns` [S]: per seed, the lowest normalised return over the attacks; `attack`: that of the median return.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.lab.reproduce import WorstCase
+    >>> WorstCase(np.array([0.2, 0.3, 0.6]), "mimicry").text
+    '0.300 (0.25–0.45)'
+    """
 
     returns: np.ndarray
     attack: str
@@ -37,6 +45,14 @@ def worst_cases(
     The normalised return is 1 − normalised gap: 1 for optimal play, 0 for the worst. The worst attack is chosen for
     each seed by itself: the adversary sees the data. `without`: attacks that do not count. A gap that is NaN
     counts as 1.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.reproduce import worst_cases
+    >>> cell = {"family": "chain", "algorithm": "standard", "epsilon": 0.1, "seed": 0}
+    >>> rows = [{**cell, "attack": a, "normalised_gap": gap} for a, gap in (("flip_random", 0.1), ("mimicry", 0.7))]
+    >>> worst_cases(rows)["chain", "standard", 0.1].attack
+    'mimicry'
     """
     groups: dict[tuple[str, str, float], dict[int, list[tuple[float, str]]]] = {}
     for row in rows:
@@ -54,5 +70,13 @@ def _worst(seeds: dict[int, list[tuple[float, str]]]) -> WorstCase:
 
 
 def area(epsilons: np.ndarray, returns: np.ndarray) -> float:
-    """Mean of `returns` over ε by the trapezoidal rule: 1 if nothing is ever lost."""
+    """Mean of `returns` over ε by the trapezoidal rule: 1 if nothing is ever lost.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.lab.reproduce import area
+    >>> round(area(np.array([0.0, 0.1, 0.2]), np.array([1.0, 0.8, 0.4])), 3)
+    0.75
+    """
     return float(np.trapezoid(returns, epsilons) / (epsilons[-1] - epsilons[0]))

@@ -28,6 +28,17 @@ def sweep_command(
 
     **Raises:** ValueError for a wrong configuration, before anything is computed or written; KeyboardInterrupt after
     Ctrl-C, with one sentence on what is saved.
+
+    **Example:**
+
+    >>> import contextlib, io, pathlib, tempfile
+    >>> from robust_rlhf_jax.lab.sweeps import SweepConfig, sweep_command
+    >>> config = SweepConfig("tiny", ("chain",), ("flip_random",), (0.1,), seeds=1, algorithms=("standard",))
+    >>> out = pathlib.Path(tempfile.mkdtemp())
+    >>> with contextlib.redirect_stdout(io.StringIO()):  # the table
+    ...     sweep_command(config, out, quiet=True)
+    >>> sorted(path.name for path in out.iterdir())
+    ['gap_vs_epsilon.png', 'parts', 'results.parquet', 'summary.json']
     """
     from rich.console import Console
 

@@ -54,6 +54,14 @@ class SweepConfig:
         temperature: of the Bradley-Terry labels.
         seed: of everything.
         lanes: cells per batch, the unit that is stored; as memory allows if not given.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.sweeps import SweepConfig
+    >>> config = SweepConfig(preset="tiny", families=("chain",), attacks=("flip_random",), epsilons=(0.0, 0.1), seeds=2)
+    >>> config.check()
+    >>> config.n_cells, config.pairs
+    (12, 300)
     """
 
     preset: str = "quick"

@@ -23,6 +23,16 @@ def read_config(path: Path) -> SweepConfig:
 
     **Raises:** ValueError for a file that is missing or no TOML, an unknown key or a value of the wrong type; what
     the values may be is for `SweepConfig.check`.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.lab.sweeps import read_config
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "sweep.toml")
+    >>> _ = file.write_text('preset = "tiny"\\nattacks = ["flip_random"]\\nseeds = 2\\n')
+    >>> config = read_config(file)
+    >>> config.preset, config.attacks, config.n_cells
+    ('tiny', ('flip_random',), 90)
     """
     try:
         if Path(path).exists() and not Path(path).is_file():  # a FIFO would be waited for
@@ -44,7 +54,14 @@ def read_config(path: Path) -> SweepConfig:
 
 
 def config_toml(config: SweepConfig) -> str:
-    """The TOML that `read_config` reads back; settings that are None are left out."""
+    """The TOML that `read_config` reads back; settings that are None are left out.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.sweeps import SweepConfig, config_toml
+    >>> print(config_toml(SweepConfig(preset="tiny", seeds=2)).splitlines()[0])
+    preset = "tiny"
+    """
     import tomli_w
 
     return tomli_w.dumps({key: x for key, x in dataclasses.asdict(config).items() if x is not None})

@@ -29,7 +29,16 @@ LABEL_ENTROPY = "label entropy"
 
 
 class SweepResult(NamedTuple):
-    """`rows`: one dict per cell; `label_entropy`: bits per family."""
+    """`rows`: one dict per cell; `label_entropy`: bits per family.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
+    >>> config = SweepConfig("tiny", ("chain",), ("flip_random",), (0.1,), seeds=1, algorithms=("standard",))
+    >>> found = run_sweep(config)
+    >>> len(found.rows), 0 < found.label_entropy["chain"] < 1
+    (1, True)
+    """
 
     rows: Rows
     label_entropy: dict[str, float]
@@ -73,6 +82,14 @@ def run_sweep(
     `execute` computes what is missing, in this process if None; only this process reads and writes `store`.
 
     **Raises:** ValueError for a wrong configuration.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
+    >>> config = SweepConfig("tiny", ("chain",), ("flip_random",), (0.1,), seeds=1, algorithms=("standard",))
+    >>> found = run_sweep(config)
+    >>> [(row["algorithm"], row["epsilon"], row["status"]) for row in found.rows]
+    [('standard', 0.1, 'converged')]
     """
     config.check()
     store = MemoryStore() if store is None else store

@@ -34,6 +34,13 @@ def chain_mdp(
 
     **Raises:** ValueError if `dim` is not a multiple of `n_actions` with at least 2 cells, for fewer than two
     actions, fewer states than cells, for `success` outside (0, 0.95], or `contrast` outside (0, ½].
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import worlds
+    >>> chain = worlds.chain_mdp(n_states=6, dim=4, horizon=3)
+    >>> chain.features.shape, chain.horizon, float(chain.initial_distribution[0])
+    ((6, 2, 4), 3, 1.0)
     """
     if n_actions < 2 or dim % n_actions or dim // n_actions < 2:
         raise ValueError(f"dim={dim} must be n_actions={n_actions} (≥ 2) times the number of cells (≥ 2).")

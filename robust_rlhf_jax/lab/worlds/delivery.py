@@ -34,6 +34,14 @@ def delivery_grid(
     θ is small beside the labels' temperature that makes pairs telling: label at about .18 (`sample_segments`).
 
     **Raises:** ValueError for `size` < 4, `slip` outside [0, 1), `horizon` < 2·`size`, or ‖θ‖₂ > √6.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> grid = worlds.delivery_grid(jax.random.key(1), size=4, horizon=10)
+    >>> grid.n_actions, dict(zip(worlds.DELIVERY_FEATURES, grid.theta[0].round(2).tolist()))["goal"] > 2
+    (4, True)
     """
     if not 0 <= slip < 1:
         raise ValueError(f"slip={slip} must lie in [0, 1).")
@@ -61,6 +69,14 @@ def delivery_map(key: PRNGKeyArray, *, size: int = 6, horizon: int = 20) -> np.n
     `horizon` − 4 steps and every cell from the start.
 
     **Raises:** ValueError for `size` < 4 or `horizon` < 2·`size`.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> kinds = worlds.delivery_map(jax.random.key(1), size=4, horizon=10)
+    >>> kinds.shape, worlds.DELIVERY_FEATURES[kinds[0, -1]]
+    ((4, 4), 'goal')
     """
     if size < 4 or horizon < 2 * size:
         raise ValueError(f"size={size}, horizon={horizon}: give 4 or more, and a horizon of 2·size or more.")

@@ -28,6 +28,14 @@ def gridworld(
     moves up to half a macro-cell, stops at walls, and with probability `slip` goes one of the other three ways.
 
     **Raises:** ValueError for `size` < 4, `cells` outside [2, 4], or probabilities outside [0, 1).
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> grid = worlds.gridworld(jax.random.key(0), size=6, cells=2, horizon=4)
+    >>> grid.n_actions, grid.dim, grid.horizon
+    (4, 16, 4)
     """
     if size < 4:
         raise ValueError(f"size={size}: the grid needs at least 4×4 cells.")
@@ -52,7 +60,16 @@ def gridworld(
 
 
 def grid_walls(key: PRNGKeyArray, size: int, wall_density: float = 0.08) -> np.ndarray:
-    """Boolean map [size, size] of the walls that `gridworld` builds from the same key."""
+    """Boolean map [size, size] of the walls that `gridworld` builds from the same key.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> walls = worlds.grid_walls(jax.random.key(0), 6, wall_density=0.0)
+    >>> walls.shape, int(walls.sum())  # the wall between start and goal alone
+    ((6, 6), 5)
+    """
     walls = np.array(jax.random.uniform(key, (size, size)) < wall_density)
     walls[size // 4 :, size // 2] = True
     corner = max(1, size // 8)

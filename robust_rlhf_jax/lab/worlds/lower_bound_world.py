@@ -24,6 +24,14 @@ def hard_instance(
     **Returns:** (mdp, (policy0, policy1)).
 
     **Raises:** ValueError for fewer than two actions, or `rare_probability` or `advantage` outside (0, 1].
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> mdp, (policy, _) = worlds.hard_instance(jax.random.key(0), n_actions=4, horizon=3)
+    >>> mdp.dim, [round(float(p), 2) for p in policy[0, 0]]
+    (4, [0.3, 0.3, 0.3, 0.1])
     """
     if n_actions < 2 or not (0 < rare_probability <= 1 and 0 < advantage <= 1):
         raise ValueError(

@@ -28,6 +28,14 @@ def partial_coverage_mdp(
     **Returns:** (mdp, (policy0, policy1)).
 
     **Raises:** ValueError unless 1 ≤ n_rare < n_actions, dim − n_rare ≥ 2 and 0 < rare_probability < 1.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> mdp, (behaviour, _) = worlds.partial_coverage_mdp(jax.random.key(0), n_states=8, n_actions=3, dim=3, n_rare=1)
+    >>> mdp.dim, [round(float(p), 3) for p in behaviour[0, 0]]
+    (3, [0.498, 0.498, 0.004])
     """
     if not (1 <= n_rare < n_actions and dim - n_rare >= 2 and 0 < rare_probability < 1):
         raise ValueError(

@@ -23,6 +23,15 @@ def random_linear_mdp(
     Traceable, so that one program can build a batch of worlds.
 
     **Raises:** ValueError for a size below 1.
+
+    **Example:**
+
+    >>> import jax
+    >>> from robust_rlhf_jax import worlds
+    >>> mdp = worlds.random_linear_mdp(jax.random.key(0), n_states=8, n_actions=2, dim=3, horizon=2)
+    >>> worlds.check_linear_mdp(mdp)
+    >>> mdp.features.shape, round(float((mdp.theta[0] ** 2).sum()), 3)
+    ((8, 2, 3), 3.0)
     """
     sizes = {"n_states": n_states, "n_actions": n_actions, "dim": dim, "horizon": horizon}
     for name, size in sizes.items():

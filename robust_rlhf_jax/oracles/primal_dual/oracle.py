@@ -46,6 +46,13 @@ class PrimalDual(Module):
     each filtered on its own.
 
     Published settings: `optimistic=False, whiten=False, averaging=0.0, sample_splitting=True, step_size="theory"`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.oracles import PrimalDual
+    >>> published = PrimalDual(optimistic=False, whiten=False, averaging=0.0, sample_splitting=True, step_size="theory")
+    >>> published.steps, published.shortened(100).steps
+    (1000, 100)
     """
 
     steps: int = eqx.field(static=True, default=1000)
@@ -215,6 +222,12 @@ def theory_steps(
     """(η_w, η_β, α) of the analysis: H/(ν√(dT)), ν/(d^{3/2}√(2(H²+1)T)), √(2 log A/(dT))/H (paper: Theorem 5.3).
 
     `PrimalDual(step_size="theory")` takes them; its default has one η for both players.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.oracles import theory_steps
+    >>> [round(step, 5) for step in theory_steps(horizon=5, dim=6, n_actions=4, steps=1000, coverage=10.0)]
+    [0.00645, 0.00298, 0.0043]
     """
     log_actions = math.log(n_actions)
     return (
