@@ -66,7 +66,7 @@ for name, style, colour in (("plain", "-o", PLAIN), ("robust", "-s", ROBUST)):
 axes.axhline(0.5, color="black", linestyle=":", linewidth=1, label="coin flips")
 axes.set(
     xlabel="fraction of labels flipped, the most confident first",
-    ylabel="held-out accuracy on clean labels",
+    ylabel="held-out accuracy on the labels before the flips",
     title="Rail choices: plain against robust reward (± one standard error over people)",
 )
 axes.grid(alpha=0.3)
