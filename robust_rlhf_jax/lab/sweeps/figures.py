@@ -33,6 +33,6 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncols=len(labels), frameon=False)
     if bad:
-        note = f"Hollow points are {did_not_converge(bad.total(), len(rows))}"
+        note = f"Hollow: {did_not_converge(bad.total(), len(rows))}"
         figure.text(0.01, 0.01, note, fontsize=8, color="#555555")
     save(figure, path, (0, 0.2 / size[1] if bad else 0, 1, 1 - 0.35 / size[1]))

@@ -61,7 +61,7 @@ def print_table(rows: list[dict[str, Any]], console: Any) -> None:
 
 def did_not_converge(bad: int, of: int) -> str:
     """The sentence under tables and figures that mark such cells."""
-    return f"marked: {bad:,} of {of:,} cells did not converge; their gap counts as it is."
+    return f"{bad:,} of {of:,} cells did not converge; their gap counts as it is."
 
 
 def _cell(quarter, bad: bool):
