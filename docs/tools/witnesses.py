@@ -15,8 +15,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 # Numbers are kept to three digits, and may move by this much: platforms round the last digit in another way.
 DIGITS, TOLERANCE = 3, 0.004
-# Hundreds of steps of a game: more than a digit is lost.
-LOOSE = {"primal_dual": 0.05}
+# Hundreds of steps of a game lose more than a digit; a pair or two at the edge of a flagged set falls either way.
+LOOSE = {"primal_dual": 0.05, "audit": 0.008}
 
 
 def fit_reward() -> list[float]:
