@@ -1,7 +1,8 @@
 """Every robust fit of the audit on the rail choices: `python benchmarks/audit_estimators.py [--repeats 5]`.
 
-Held-out accuracy / log-loss on clean labels (5 folds of people × repeats), by the fraction of labels flipped, and
-what share of the flipped pairs the first of them flags. The tables of docs/audit.md. `--estimators` names some of them.
+Held-out accuracy / log-loss on the labels before the flips (5 folds of people × repeats), by the fraction of labels
+flipped, and what share of the flipped pairs the first of them flags. The tables of docs/audit.md. `--estimators` names
+some of them.
 """
 
 import argparse

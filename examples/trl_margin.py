@@ -1,11 +1,12 @@
 """From an audit's export to TRL's RewardTrainer: the `margin` column arrives in the loss.
 
     pip install 'robust-rlhf-jax[cli,trl]'
-    python examples/trl_margin.py cleaned.jsonl
+    python examples/trl_margin.py scored.jsonl
 
-The file is what `robust-rlhf audit FILE --export cleaned.jsonl` wrote. A tiny model with random weights is trained for
-a few steps on a CPU; nothing is downloaded. All rows are taken, since those that the audit doubts have a margin. The
-script prints the margins that the trainer's batches carried, and the loss with and without them.
+The file is what `robust-rlhf audit FILE --export scored.jsonl` wrote, as in docs/tutorials/audit.md. A tiny model with
+random weights is trained for a few steps on a CPU; nothing is downloaded. All rows are taken, since those that the
+audit doubts have a margin. The script prints the margins that the trainer's batches carried, and the loss with and
+without them.
 """
 
 import argparse
@@ -20,7 +21,7 @@ def as_trl_set(path: Path, everything: bool = False):
     import datasets
 
     rows = datasets.Dataset.from_json(str(path))
-    rows = rows if everything else rows.filter(lambda row: row["keep"])
+    rows = rows if everything or "keep" not in rows.column_names else rows.filter(lambda row: row["keep"])
     return rows.remove_columns([name for name in rows.column_names if name not in KEPT])
 
 
@@ -77,6 +78,10 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     given = parser.parse_args()
     rows = as_trl_set(given.path, everything=True)
+    if "margin" not in rows.column_names:
+        parser.error(
+            f"{given.path} has no column margin: give the file that --export wrote, not that of --clean."
+        )
     with_margin = train(rows)
     carried = [round(float(m), 3) for batch in with_margin["margins"] if batch is not None for m in batch]
     print(f"{len(rows)} pairs; margins in the batches: {carried}")

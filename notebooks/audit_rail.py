@@ -66,7 +66,7 @@ for name, style, colour in (("plain", "-o", PLAIN), ("robust", "-s", ROBUST)):
 axes.axhline(0.5, color="black", linestyle=":", linewidth=1, label="coin flips")
 axes.set(
     xlabel="fraction of labels flipped, the most confident first",
-    ylabel="held-out accuracy on clean labels",
+    ylabel="held-out accuracy on the labels before the flips",
     title="Rail choices: plain against robust reward (± one standard error over people)",
 )
 axes.grid(alpha=0.3)
@@ -155,6 +155,6 @@ for i in order[::-1][:10]:
     print(f"{i + 1:>5}{result.suspicion[i]:>11.2f}{cells}   {'yes' if result.injected[i] else 'no'}")
 
 # %% [markdown]
-# The robust fit predicts clean labels as well as ever up to 15 % of confident flips, where the plain one does worse
-# than a coin; at 20 % it breaks down too. Flips that hurt can be found: they contradict what the model is sure of.
+# The robust fit predicts the labels before the flips as well as ever up to 20 % of confident flips, where the plain one
+# does worse than a coin from 10 % on. Flips that hurt can be found: they contradict what the model is sure of.
 # Random ones mostly cannot. And an honest answer may look as odd as a lie: a flag is a reason to look, not a verdict.

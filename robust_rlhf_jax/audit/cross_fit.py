@@ -47,7 +47,7 @@ def audit(
     """Cross-validate a plain and a robust reward model, and rank the pairs by how little they fit the rest.
 
     Labels are corrupted first if `inject` > 0. Both models are fitted to the audited labels of the training folds and
-    scored on the clean labels of the held-out fold. x is put into coordinates without units over all pairs
+    scored on the labels of the held-out fold as they were given. x is put into coordinates without units over all pairs
     (`unit_free`: absurdly long rows are shortened; labels play no part) and every pair is turned round at random:
     Bradley–Terry has no place for "the first is preferred", and a filter of x must not read labels off the order in
     which a file lists its options.
@@ -56,8 +56,8 @@ def audit(
     from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
     fold, and "fit_reward" allows for their labels hanging together; by default those that `Pairs` know, else each pair
     is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
-    largest margins under the plain fit to clean labels (the worst for it), "flip_random" any. `estimator`: a name in
-    `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
+    largest margins under the plain fit to the labels as given (the worst for it), "flip_random" any. `estimator`: a
+    name in `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
     `progress(done, total)` is called before the first fold and after each.
 
     **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is

@@ -26,8 +26,8 @@ class FitScores(eqx.Module):
 
     | field | shape | meaning |
     |---|---|---|
-    | `accuracy`, `accuracy_error` | | held-out accuracy on clean labels (ties ½), its standard error over groups |
-    | `log_loss`, `log_loss_error` | | held-out −log P on clean labels, in nats |
+    | `accuracy`, `accuracy_error` | | held-out accuracy on the labels before `inject` (ties ½), and its error |
+    | `log_loss`, `log_loss_error` | | held-out −log P of the same labels, in nats |
     | `fold_accuracy` | [R, F] | per repeat and fold |
     | `theta` | [k] | mean over the R·F fits, per unit of x |
     | `margins` | [N] | o_nθᵀx_n under the fits that did not see the pair's group, mean over repeats |
@@ -115,7 +115,7 @@ def score_fits(
     to_x: Float[np.ndarray, "k r"],
     radius: float,
 ) -> FitScores:
-    """How well the fits of all folds predict the clean labels of pairs that they did not see.
+    """How well the fits of all folds predict the labels, as given, of pairs that they did not see.
 
     **Raises:** FitOverflow.
     """

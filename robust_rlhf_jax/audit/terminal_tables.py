@@ -146,7 +146,8 @@ def evidence(result: AuditResult) -> str:
 def _accuracy_table(result: AuditResult, config: AuditConfig):
     from rich.table import Table
 
-    title = f"Held-out labels as in the file ({config.folds} folds × {config.repeats}; ± one standard error)"
+    labels = "before the flips" if config.inject else "as in the file"
+    title = f"Held-out labels {labels} ({config.folds} folds × {config.repeats}; ± one standard error)"
     table = Table("fit", "accuracy", "log-loss", title=title, title_justify="left")
     told = "ε from evidence" if config.epsilon is None else f"ε = {config.epsilon:g}"
     for name, fit in (("plain", result.plain), (f"robust ({config.estimator}, {told})", result.robust)):

@@ -9,7 +9,7 @@ from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.reproduce.worst_case import WorstCase, worst_cases
 from robust_rlhf_jax.lab.sweeps.curves import LABELS
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
-from robust_rlhf_jax.lab.sweeps.summary import quartiles
+from robust_rlhf_jax.lab.sweeps.summary import quartiles, unconverged
 
 Row = dict[str, Any]
 PLAIN = "standard"
@@ -43,7 +43,7 @@ def axes_of(rows: list[Row]) -> Axes:
 
 
 class GapLine(NamedTuple):
-    """Quartiles of the normalised gap over `n` seeds."""
+    """Quartiles of the normalised gap over `n` seeds, of which `bad` did not converge."""
 
     family: str
     attack: str
@@ -53,18 +53,19 @@ class GapLine(NamedTuple):
     median: float
     high: float
     n: int
+    bad: int
 
 
 def gap_lines(rows: list[Row]) -> list[GapLine]:
     """One line per family, attack, algorithm and ε; a NaN counts as 1."""
     counts = Counter((row["family"], row["attack"], row["algorithm"], row["epsilon"]) for row in rows)
-    found = quartiles(rows)
+    found, bad = quartiles(rows), unconverged(rows)
     axes = axes_of(rows)
     places = [
         {name: i for i, name in enumerate(names)} for names in (axes.families, axes.attacks, axes.algorithms)
     ]
     order = sorted(counts, key=lambda key: (*(p[name] for p, name in zip(places, key, strict=False)), key[3]))
-    return [GapLine(*key, *found[key], counts[key]) for key in order]
+    return [GapLine(*key, *found[key], counts[key], bad[key]) for key in order]
 
 
 def comparable(rows: list[Row]) -> list[Row]:
@@ -84,8 +85,9 @@ def _draw(row: Row) -> tuple:
 
 
 class WorstLine(NamedTuple):
-    """Quartiles over seeds of the return under the attack that hurts most; `attack`: that of the median seed;
-    `attacks`: how many the worst was taken over.
+    """Quartiles over seeds of the return under the attack that hurts most; `attack`: the one that costs most on average
+    over seeds, empty where all cost the same; `attacks`: how many the worst was taken over; `bad` of `cells` under all
+    those attacks did not converge.
     """
 
     family: str
@@ -96,6 +98,8 @@ class WorstLine(NamedTuple):
     high: float
     attack: str
     attacks: int
+    bad: int
+    cells: int
 
 
 def worst_lines(rows: list[Row]) -> list[WorstLine]:
@@ -105,14 +109,20 @@ def worst_lines(rows: list[Row]) -> list[WorstLine]:
         tried.setdefault((row["family"], row["algorithm"], row["epsilon"]), set()).add(row["attack"])
     axes = axes_of(rows)
     cases = worst_cases(rows)
+    cells = Counter((row["family"], row["algorithm"], row["epsilon"]) for row in rows)
+    bad: Counter[tuple[str, str, float]] = Counter()
+    for (family, _, algorithm, epsilon), n in unconverged(rows).items():
+        bad[family, algorithm, epsilon] += n
     keys = ((f, a, e) for f in axes.families for a in axes.algorithms for e in axes.epsilons)
-    return [_worst_line(key, cases[key], len(tried[key])) for key in keys if key in cases]
+    return [
+        WorstLine(*key, *cases[key].quartiles, _named(key, cases[key]), len(tried[key]), bad[key], cells[key])
+        for key in keys
+        if key in cases
+    ]
 
 
-def _worst_line(key: tuple[str, str, float], case: WorstCase, attacks: int) -> WorstLine:
-    family, algorithm, epsilon = key
-    attack = case.attack if epsilon > 0 else NO_ATTACK  # at ε = 0 all attacks are the same
-    return WorstLine(family, algorithm, epsilon, *case.quartiles, attack, attacks)
+def _named(key: tuple[str, str, float], case: WorstCase) -> str:
+    return case.attack if key[2] > 0 else NO_ATTACK  # at ε = 0 all attacks are the same
 
 
 class Glance(NamedTuple):

@@ -29,9 +29,12 @@ LARGE = Frame(420, 300)
 
 
 class Point(NamedTuple):
+    """`bad`: a seed of it did not converge."""
+
     x: float
     y: float
     text: str
+    bad: bool
 
 
 class Line(NamedTuple):
@@ -54,8 +57,8 @@ class Panel(NamedTuple):
     lines: list[Line]
 
 
-# (ε, lower quartile, median, upper quartile)
-Quartiles = tuple[float, float, float, float]
+# (ε, lower quartile, median, upper quartile, "2 of 4 cells did not converge" or "")
+Quartiles = tuple[float, float, float, float, str]
 
 
 def gap_panels(lines: list[GapLine], styles: dict[str, Style]) -> list[Panel]:
@@ -63,7 +66,7 @@ def gap_panels(lines: list[GapLine], styles: dict[str, Style]) -> list[Panel]:
     curves: dict[tuple[str, str], dict[str, list[Quartiles]]] = {}
     clean: dict[tuple[str, str], Quartiles] = {}
     for line in lines:
-        point = line.epsilon, line.low, line.median, line.high
+        point = line.epsilon, line.low, line.median, line.high, unfinished_cells(line.bad, line.n)
         if line.epsilon == 0:
             clean.setdefault((line.family, line.algorithm), point)
         curves.setdefault((line.family, line.attack), {}).setdefault(line.algorithm, []).append(point)
@@ -73,6 +76,10 @@ def gap_panels(lines: list[GapLine], styles: dict[str, Style]) -> list[Panel]:
         _panel(family, attack.replace("_", " "), SMALL, _begun(curves[family, attack], clean, family), styles)
         for family, attack in attacked
     ]
+
+
+def unfinished_cells(bad: int, of: int) -> str:
+    return f"{bad} of {of} cells did not converge" if bad else ""
 
 
 def _begun(curves: dict[str, list[Quartiles]], clean, family: str) -> dict[str, list[Quartiles]]:
@@ -86,7 +93,7 @@ def worst_panels(lines: list[WorstLine], styles: dict[str, Style]) -> list[Panel
     """A panel per family: return under the worst attack."""
     curves: dict[str, dict[str, list[Quartiles]]] = {}
     for line in lines:
-        point = line.epsilon, line.low, line.median, line.high
+        point = line.epsilon, line.low, line.median, line.high, unfinished_cells(line.bad, line.cells)
         curves.setdefault(line.family, {}).setdefault(line.algorithm, []).append(point)
     return [_panel(name, name.replace("_", " "), LARGE, found, styles) for name, found in curves.items()]
 
@@ -131,14 +138,19 @@ def _ticks(ticks: Iterable[tuple[float, str]]) -> Iterable[tuple[float, str]]:
 
 
 def _line(style: Style, points: list[Quartiles], x, y) -> Line:
-    upper = [f"{x(e)},{y(high)}" for e, _, _, high in points]
-    lower = [f"{x(e)},{y(low)}" for e, low, _, _ in points]
+    upper = [f"{x(e)},{y(high)}" for e, _, _, high, _ in points]
+    lower = [f"{x(e)},{y(low)}" for e, low, _, _, _ in points]
     return Line(
         style=style,
         band="M" + "L".join(upper + lower[::-1]) + "Z" if len(points) > 1 else "",
-        path="M" + "L".join(f"{x(e)},{y(median)}" for e, _, median, _ in points),
+        path="M" + "L".join(f"{x(e)},{y(median)}" for e, _, median, _, _ in points),
         points=[
-            Point(x(e), y(median), f"{style.label}, ε = {e:g}: {median:.3f} ({low:.3f}–{high:.3f})")
-            for e, low, median, high in points
+            Point(
+                x(e),
+                y(median),
+                f"{style.label}, ε = {e:g}: {median:.3f} ({low:.3f}–{high:.3f}){'; ' if bad else ''}{bad}",
+                bool(bad),
+            )
+            for e, low, median, high, bad in points
         ],
     )

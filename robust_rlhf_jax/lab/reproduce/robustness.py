@@ -18,7 +18,7 @@ from robust_rlhf_jax.lab.sweeps.store import Store
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.rewards.registry import ESTIMATORS
 
-from .worst_case import area, worst_cases
+from .worst_case import NO_CULPRIT, area, worst_cases
 
 # Variants that others stand for, or that take too long to be run under every attack.
 LEFT_OUT = (
@@ -156,5 +156,5 @@ def _limit_line(limit: Limit, epsilons: Sequence[float]) -> str:
 
 
 def _cell(case) -> str:
-    by = "" if case.attack == "none" else f" {case.attack}"
+    by = "" if case.attack in ("none", NO_CULPRIT) else f" {case.attack}"
     return f"{case.text}{by}"

@@ -4,9 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# Attacks whose mean returns differ by less than this are equally harmful: tables show three digits.
+SAME_HARM = 5e-4
+# In place of an attack's name where several were tried and none hurt more than the others.
+NO_CULPRIT = ""
+
 
 class WorstCase(NamedTuple):
-    """`returns` [S]: per seed, the lowest normalised return over the attacks; `attack`: that of the median return.
+    """`returns` [S]: per seed, the lowest normalised return over the attacks; `attack`: the one that leaves least on
+    average over the seeds, `NO_CULPRIT` where all leave the same.
 
     **Example:**
 
@@ -61,12 +67,22 @@ def worst_cases(
         key = (row["family"], row["algorithm"], row["epsilon"])
         left = 1.0 - np.nan_to_num(row["normalised_gap"], nan=1.0)
         groups.setdefault(key, {}).setdefault(row["seed"], []).append((float(left), row["attack"]))
-    return {key: _worst(seeds) for key, seeds in groups.items()}
+    return {key: WorstCase(_lowest(seeds), _culprit(seeds)) for key, seeds in groups.items()}
 
 
-def _worst(seeds: dict[int, list[tuple[float, str]]]) -> WorstCase:
-    worst = sorted(min(found) for found in seeds.values())
-    return WorstCase(np.asarray([left for left, _ in worst]), worst[len(worst) // 2][1])
+def _lowest(seeds: dict[int, list[tuple[float, str]]]) -> np.ndarray:
+    return np.sort([min(left for left, _ in found) for found in seeds.values()])
+
+
+def _culprit(seeds: dict[int, list[tuple[float, str]]]) -> str:
+    """By harm over all seeds: within one seed attacks often tie, and then the alphabet would name one."""
+    returns: dict[str, list[float]] = {}
+    for found in seeds.values():
+        for left, attack in found:
+            returns.setdefault(attack, []).append(left)
+    means = {attack: float(np.mean(left)) for attack, left in returns.items()}
+    tied = len(means) > 1 and max(means.values()) - min(means.values()) < SAME_HARM
+    return NO_CULPRIT if tied else min(means, key=means.__getitem__)
 
 
 def area(epsilons: np.ndarray, returns: np.ndarray) -> float:

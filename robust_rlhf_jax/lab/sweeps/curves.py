@@ -1,5 +1,6 @@
 """A method's curve against ε, as every figure draws it, without a display; its colour and label are `methods.py`'s."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,17 @@ def panels(rows: int, columns: int, size: tuple[float, float], sharex: bool = Fa
     return figure, axes
 
 
-def draw_curve(axis: Any, quartiles: dict[float, tuple[float, float, float]], name: str, ours: bool = True):
-    """The median by ε and, for `ours`, the band between the quartiles; rivals are dotted and thinner."""
+def draw_curve(
+    axis: Any,
+    quartiles: dict[float, tuple[float, float, float]],
+    name: str,
+    ours: bool = True,
+    marked: Iterable[float] = (),
+):
+    """The median by ε and, for `ours`, the band between the quartiles; rivals are dotted and thinner.
+
+    `marked`: the ε whose point is hollow, since a seed did not converge.
+    """
     if not quartiles:
         return
     epsilons = sorted(quartiles)
@@ -35,6 +45,9 @@ def draw_curve(axis: Any, quartiles: dict[float, tuple[float, float, float]], na
     style = "--" if name == REFERENCE else "-" if ours else ":"
     look = {"marker": "o", "ms": 3.5, "lw": 2.0 if ours else 1.3, "color": COLOURS.get(name)}
     axis.plot(epsilons, median, style, label=LABELS.get(name, name), **look)
+    hollow = [(epsilon, quartiles[epsilon][1]) for epsilon in epsilons if epsilon in set(marked)]
+    if hollow:
+        axis.plot(*zip(*hollow, strict=True), "o", ms=6, mfc="white", mec=COLOURS.get(name), mew=1.3)
     if ours:
         axis.fill_between(epsilons, low, high, color=COLOURS.get(name), alpha=0.18, lw=0)
 

@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from .curves import EPSILON_LABEL, draw_curve, panels, save
-from .summary import quartiles
+from .summary import did_not_converge, quartiles, unconverged
 
 
 def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
-    """One panel per family and attack: median gap against ε with the band between the quartiles."""
-    table = quartiles(rows)
+    """One panel per family and attack: median gap against ε with the band between the quartiles.
+
+    Points of which a seed did not converge are hollow, and a line below the panels says so.
+    """
+    table, bad = quartiles(rows), unconverged(rows)
     families = list(dict.fromkeys(key[0] for key in table))
     attacks = list(dict.fromkeys(key[1] for key in table))
     names = list(dict.fromkeys(key[2] for key in table))
@@ -19,7 +22,8 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
         for j, attack in enumerate(attacks):
             for name in names:
                 points = {key[3]: q for key, q in table.items() if key[:3] == (family, attack, name)}
-                draw_curve(axes[i, j], points, name)
+                marked = {key[3] for key in bad if key[:3] == (family, attack, name)}
+                draw_curve(axes[i, j], points, name, marked=marked)
             axes[i, j].set_title(f"{family} · {attack.replace('_', ' ')}", fontsize=10)
             axes[i, j].set_ylim(-0.03, 1.03)
     for axis in axes[-1]:
@@ -28,4 +32,7 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
         axis.set_ylabel("normalised gap")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncols=len(labels), frameon=False)
-    save(figure, path, (0, 0, 1, 1 - 0.35 / size[1]))
+    if bad:
+        note = f"Hollow: {did_not_converge(bad.total(), len(rows))}"
+        figure.text(0.01, 0.01, note, fontsize=8, color="#555555")
+    save(figure, path, (0, 0.2 / size[1] if bad else 0, 1, 1 - 0.35 / size[1]))

@@ -1,5 +1,6 @@
-"""Medians and quartiles of the normalised gap over seeds."""
+"""Medians and quartiles of the normalised gap over seeds, and which of them did not converge."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,24 @@ def quartiles(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, float], t
     }
 
 
+def unconverged(rows: list[dict[str, Any]]) -> Counter[tuple[str, str, str, float]]:
+    """(family, attack, algorithm, ε) → how many seeds ended with a status other than `converged`."""
+    return Counter(
+        (row["family"], row["attack"], row["algorithm"], row["epsilon"])
+        for row in rows
+        if row.get("status") not in ("converged", None)
+    )
+
+
 def print_table(rows: list[dict[str, Any]], console: Any) -> None:
-    """One rich table per family: attack × algorithm down, ε across, cells "median (lower–upper)" in %; 80 columns."""
+    """One rich table per family: attack × algorithm down, ε across, cells "median (lower–upper)" in %; 80 columns.
+
+    A star marks cells of which a seed did not converge; a line below says so.
+    """
     from rich import box
     from rich.table import Table
 
-    table = quartiles(rows)
+    table, bad = quartiles(rows), unconverged(rows)
     epsilons = sorted({key[3] for key in table})
     for family in dict.fromkeys(key[0] for key in table):
         title = f"[bold]{family}[/bold]: normalised gap in %, median (quartiles) over seeds"
@@ -39,12 +52,20 @@ def print_table(rows: list[dict[str, Any]], console: Any) -> None:
             grid.add_row(f"[bold]{attack}[/bold]")
             names = dict.fromkeys(key[2] for key in table if key[:2] == (family, attack))
             for name in sorted(names):
-                grid.add_row(" " + name, *[_cell(table.get((family, attack, name, e))) for e in epsilons])
+                keys = [(family, attack, name, e) for e in epsilons]
+                grid.add_row(" " + name, *[_cell(table.get(key), key in bad) for key in keys])
         console.print(grid)
+    if bad:
+        console.print(f"* {did_not_converge(bad.total(), len(rows))}")
 
 
-def _cell(quarter):
+def did_not_converge(bad: int, of: int) -> str:
+    """The sentence under tables and figures that mark such cells."""
+    return f"{bad:,} of {of:,} cells did not converge; their gap counts as it is."
+
+
+def _cell(quarter, bad: bool):
     if quarter is None:
         return "–"
     low, median, high = (f"{100 * max(0.0, q):.0f}" for q in quarter)
-    return f"[bold]{median}[/bold] [dim]({low}–{high})[/dim]"
+    return f"[bold]{median}[/bold]{'*' * bad} [dim]({low}–{high})[/dim]"

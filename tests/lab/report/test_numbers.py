@@ -27,8 +27,7 @@ def test_worst_case_of_every_line(cells):
         gaps = np.stack([gaps_of(cells, attack=a, **where) for a in ("flip_confident", "push_features")])
         expected = np.quantile(1 - gaps.max(axis=0), (0.25, 0.5, 0.75))
         np.testing.assert_allclose([line.low, line.median, line.high], expected)
-        median_seed = np.argsort(-gaps.max(axis=0))[2]
-        attack = ("flip_confident", "push_features")[gaps[:, median_seed].argmax()]
+        attack = ("flip_confident", "push_features")[gaps.mean(axis=1).argmax()]
         assert (line.attack, line.attacks) == (attack if line.epsilon else "none", 2)
 
 

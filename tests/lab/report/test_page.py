@@ -78,7 +78,9 @@ def test_the_numbers_stand_in_it(html, cells):
     text = "\n".join(Page(html).texts)
     for line in gap_lines(cells):
         row = "\n".join([line.family, line.attack, line.algorithm, f"{line.epsilon:g}"])
-        assert f"{row}\n{line.low:.3f}\n{line.median:.3f}\n{line.high:.3f}\n5\n" in text.replace("\n\n", "\n")
+        assert f"{row}\n{line.low:.3f}\n{line.median:.3f}\n{line.high:.3f}\n5\n{line.bad}\n" in text.replace(
+            "\n\n", "\n"
+        )
     for glance in glances(worst_lines(cells)).values():
         assert f"{glance.best.median:.3f}\n" in text
     bad = sum(row["status"] != "converged" for row in cells)
@@ -114,6 +116,25 @@ def test_without_any_attack_that_all_met_there_are_no_worst_cases(tmp_path):
     assert "No attack has been run against all algorithms yet" in text
     assert "Best under its worst attack" not in text
     assert "joint" in text
+
+
+def test_cells_that_did_not_converge_are_marked_where_they_are_drawn(tmp_path, cells):
+    put(tmp_path / "some" / "results.parquet", cells)
+    put(tmp_path / "none" / "results.parquet", [row | {"status": "converged"} for row in cells])
+    some, none = (Page(render(tmp_path / name)) for name in ("some", "none"))
+    assert some.count("circle", **{"class": "bad"}) > 0 == none.count("circle", **{"class": "bad"})
+    assert "A dashed ring marks" in " ".join(some.texts)
+    assert "A dashed ring marks" not in " ".join(none.texts)
+    card = next(g.best for g in glances(worst_lines(cells)).values() if g.best.bad)
+    assert f"{card.bad} of 10 cells did not converge" in some.texts
+
+
+def test_no_attack_is_blamed_where_all_cost_the_same(tmp_path):
+    rows = make_cells(attacks=("flip_random", "joint"), epsilons=(0.1,), seeds=1, algorithms=("standard",))
+    put(tmp_path / "results.parquet", [row | {"normalised_gap": 0.3} for row in rows])
+    text = " ".join(Page(render(tmp_path)).texts)
+    assert "hurt alike by all 2 attacks" in text
+    assert "hurt most by" not in text
 
 
 def test_hostile_names_are_text(tmp_path):

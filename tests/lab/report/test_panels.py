@@ -91,3 +91,16 @@ def test_colours_stand_out_from_a_dark_ground(colour):
         return linear @ (0.2126, 0.7152, 0.0722)
 
     assert (luminance(on_dark(colour)) + 0.05) / (luminance("#161618") + 0.05) > 3
+
+
+def test_points_that_did_not_converge_are_marked(cells):
+    lines = {(q.family, q.attack, q.algorithm, q.epsilon): q for q in gap_lines(cells)}
+    marked = 0
+    for panel in drawn(cells):
+        for line in panel.lines:
+            for point, epsilon in zip(line.points, (0.0, 0.1, 0.2), strict=True):
+                bad = lines[panel.family, panel.title.replace(" ", "_"), line.style.name, epsilon].bad
+                assert point.bad == (bad > 0)
+                assert (f"{bad} of 5 cells did not converge" in point.text) == (bad > 0)
+                marked += point.bad
+    assert marked

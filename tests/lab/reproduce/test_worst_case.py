@@ -5,6 +5,7 @@ import pytest
 
 from robust_rlhf_jax.lab.reproduce import area, worst_cases
 from robust_rlhf_jax.lab.reproduce.robustness import areas, best_of, robustness_table
+from robust_rlhf_jax.lab.reproduce.worst_case import NO_CULPRIT
 
 
 def row(gap, attack="a", seed=0, epsilon=0.1, algorithm="standard", family="f"):
@@ -24,7 +25,27 @@ def test_every_seed_meets_its_own_worst_attack():
     np.testing.assert_allclose(np.sort(case.returns), [0.5, 0.6, 0.7])
     np.testing.assert_allclose(case.quartiles, [0.55, 0.6, 0.65])
     np.testing.assert_allclose(case.spread, 0.1)
-    assert case.attack == "b"
+
+
+def test_the_culprit_is_the_attack_that_costs_most_not_the_first_by_name():
+    """In the median seed both attacks tie, and `a` comes first; `b` costs more in another seed."""
+    rows = [
+        row(0.1, "a", 0),
+        row(0.1, "b", 0),
+        row(0.2, "a", 1),
+        row(0.2, "b", 1),
+        row(0.2, "a", 2),
+        row(0.6, "b", 2),
+    ]
+    assert worst_cases(rows)["f", "standard", 0.1].attack == "b"
+
+
+def test_where_no_attack_costs_more_than_another_none_is_named():
+    rows = [row(gap, attack, seed) for seed, gap in enumerate((0.1, 0.2)) for attack in ("a", "b")]
+    assert worst_cases(rows)["f", "standard", 0.1].attack == NO_CULPRIT
+    two = rows + [r | {"epsilon": 0.2} for r in rows]
+    assert robustness_table(two).splitlines()[-1].endswith("| 0.850 (0.83–0.88) | 0.850 (0.83–0.88) |")
+    assert worst_cases([row(0.1, "a")])["f", "standard", 0.1].attack == "a"
 
 
 def test_more_attacks_never_help():

@@ -45,3 +45,13 @@ def test_a_breakdown_is_drawn_at_the_worst(rows, tmp_path):
     worst = pixels([row | {"normalised_gap": 1.0} for row in few], tmp_path / "one.png")
     np.testing.assert_array_equal(broken, worst)
     assert shows(broken, "standard")
+
+
+def test_a_cell_that_did_not_converge_is_drawn_hollow_with_a_line_below(rows, tmp_path):
+    few = [row | {"status": "converged"} for row in rows if row["family"] == "chain"]
+    clean = pixels(few, tmp_path / "clean.png")
+    failed = pixels([row | {"status": "max_steps"} for row in few], tmp_path / "failed.png")
+    assert (clean != failed).any()
+    foot = slice(int(0.98 * len(failed)), None)
+    assert clean[foot].min() == 1
+    assert failed[foot].min() < 0.6

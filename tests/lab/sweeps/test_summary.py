@@ -4,7 +4,7 @@ import math
 import pytest
 from rich.console import Console
 
-from robust_rlhf_jax.lab.sweeps.summary import print_table, quartiles
+from robust_rlhf_jax.lab.sweeps.summary import print_table, quartiles, unconverged
 
 
 def make_rows(gaps, family="random", attack="push_features", algorithm="standard", epsilon=0.1):
@@ -92,3 +92,14 @@ def test_no_number_is_cut_off_at_80_columns():
     assert text.count("(55–100)") == 5
     assert "condition_number_autodiff" in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+
+
+def test_cells_that_did_not_converge_have_a_star_and_a_line_counts_them():
+    rows = [row | {"status": "converged"} for row in make_rows([0.1, 0.2])]
+    assert "*" not in printed(rows)
+    rows += [row | {"status": "max_steps"} for row in make_rows([0.3, 0.3], epsilon=0.2)]
+    assert unconverged(rows) == {("random", "push_features", "standard", 0.2): 2}
+    text = printed(rows)
+    assert "30* (30–30)" in text
+    assert "15 (12–18)" in text
+    assert "2 of 4 cells did not converge" in text

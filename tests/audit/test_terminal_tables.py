@@ -1,0 +1,17 @@
+"""What is printed says which labels the scores are of."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from robust_rlhf_jax.audit.config import AuditConfig
+from robust_rlhf_jax.audit.terminal_tables import _accuracy_table
+
+FIT = SimpleNamespace(accuracy=0.7, accuracy_error=0.01, log_loss=0.6, log_loss_error=0.01)
+RESULT = SimpleNamespace(plain=FIT, robust=FIT)
+
+
+@pytest.mark.parametrize(("inject", "labels"), [(0.0, "as in the file"), (0.1, "before the flips")])
+def test_the_heading_claims_of_the_labels_what_is_known(inject, labels):
+    title = _accuracy_table(RESULT, AuditConfig(inject=inject)).title
+    assert title.startswith(f"Held-out labels {labels} (")
