@@ -58,11 +58,12 @@ def executed(name: str):
     import nbformat
 
     source = (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
-    kept = CACHE / f"{name}-{digest(source)}.ipynb"
+    size = "smoke" if os.environ.get("NOTEBOOK_SMOKE") else "full"
+    kept = CACHE / size / f"{name}-{digest(source)}.ipynb"
     if not kept.exists():
         notebook = run(source, name)
-        CACHE.mkdir(parents=True, exist_ok=True)
-        for old in CACHE.glob(f"{name}-*.ipynb"):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        for old in kept.parent.glob(f"{name}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, kept)
     return nbformat.read(kept, as_version=4)
