@@ -57,7 +57,7 @@ for level, result in results.items():
     plain, robust = result.plain, result.robust
     print(f"{level:4.0%} flipped: held-out accuracy plain {plain.accuracy:.3f}, robust {robust.accuracy:.3f}")
 
-# %%
+# %% alt="Held-out accuracy against the share of flipped labels: the robust fit stays level where the plain one falls"
 figure, axes = plt.subplots(figsize=(7, 4.3), layout="constrained")
 for name, style, colour in (("plain", "-o", PLAIN), ("robust", "-s", ROBUST)):
     fits = [getattr(result, name) for result in results.values()]
@@ -79,7 +79,7 @@ plt.show()
 # suspicious pair, precision is the share of flipped labels among those named so far, recall the share of all flipped
 # ones that were named.
 
-# %%
+# %% alt="Precision against recall of flipped labels, for the most confident labels flipped and for random ones"
 found = {"most confident labels flipped": results[0.1], "random labels flipped": audited(0.1, "flip_random")}
 figure, axes = plt.subplots(figsize=(7, 4.3), layout="constrained")
 for (name, result), colour in zip(found.items(), (ROBUST, "#d98e04"), strict=True):
@@ -104,7 +104,7 @@ plt.show()
 # Each dot is a choice, placed by how much more expensive and slower the journey is that the label prefers.
 # Bottom left: cheaper and faster, as one would choose. Top right: more expensive and slower.
 
-# %%
+# %% alt="Two scatters of choices by price and time: how suspicious each is, and which were flipped and flagged"
 result = results[0.1]
 preferred = result.labels[:, None] * result.differences
 price, time = preferred[:, RAIL_FEATURES.index("price")], preferred[:, RAIL_FEATURES.index("time")]

@@ -59,7 +59,7 @@ print(
     f"{config.n_cells} cells of {config.pairs:,} pairs; label entropy {result.label_entropy['random']:.2f} bits"
 )
 
-# %%
+# %% alt="Normalised gap against ε under each attack, median and quartiles of each algorithm"
 figure, panels = plt.subplots(
     1,
     len(config.attacks),
@@ -113,7 +113,7 @@ keys = jax.random.split(jax.random.key(1), 2 if SMOKE else 5)
 gaps = over_told(keys, GRID, GRID)  # [told, true, key]
 print("one call:", " × ".join(str(size) for size in gaps.shape), "trials")
 
-# %%
+# %% alt="Table of colours: median gap for each true ε and each ε that the fit was given"
 median = np.median(np.asarray(gaps), axis=-1)
 figure, axes = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
 image = axes.imshow(median, origin="lower", cmap="magma_r", vmin=0, vmax=max(0.1, float(median.max())))

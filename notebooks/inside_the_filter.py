@@ -102,7 +102,7 @@ for name, (x, planted, _) in SETS.items():
 # far. Both at two standard deviations.
 
 
-# %%
+# %% alt="Rows far out in the plane at four steps of the filter, shaded by weight: the farthest lose theirs first"
 def ellipse(axes, sigma, label, **style):
     angle = np.linspace(0, 2 * np.pi, 200)
     line = 2.0 * np.linalg.cholesky(np.asarray(sigma, float)) @ np.stack([np.cos(angle), np.sin(angle)])
@@ -146,7 +146,7 @@ plt.show()
 # %% [markdown]
 # ## Where it does nothing, and where it takes the wrong rows
 
-# %%
+# %% alt="Copies of honest rows keep their weight, and rare honest rows lose it"
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
 for axes, name in zip(panels, ("mimicry", "rare"), strict=True):
     image = scatter(axes, name, len(runs[name][1]) - 1)
@@ -157,7 +157,7 @@ figure.colorbar(image, ax=panels, label="weight of the row")
 figure.suptitle("At the end: copies look like what they copy, and rare looks like corrupt")
 plt.show()
 
-# %%
+# %% alt="The largest variance of the squares by step, and whose weight is gone"
 figure, panels = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 COLOURS = {"far": "#c1432e", "mimicry": "#1f6f8b", "rare": "#d98e04"}
 for name, (_, states, _) in runs.items():

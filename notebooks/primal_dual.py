@@ -92,7 +92,7 @@ for name, oracle in ORACLES.items():
 # The duality gap bounds what either player could still win. The flow residual says how far the average occupancy is
 # from one that some policy has.
 
-# %%
+# %% alt="Duality gap and flow residual by iteration: the optimistic update falls, the published one levels off"
 steps = np.arange(1, STEPS + 1)
 figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 for name, colour in COLOURS.items():
@@ -111,7 +111,7 @@ plt.show()
 # One entry of $w$ against the same entry of $\beta$: the one whose $\beta$ moves most under the published update in
 # the second half. Light is early, dark is late.
 
-# %%
+# %% alt="Paths of two coordinates: the published update circles, the optimistic one spirals inwards"
 late = paths["published"][STEPS // 2 :, 1]
 step, entry = np.unravel_index(late.std(axis=0).argmax(), late.shape[1:])
 figure, panels = plt.subplots(1, 2, figsize=(11.5, 5), layout="constrained")
@@ -135,7 +135,7 @@ panels[1].set_title("optimistic, enlarged")
 figure.colorbar(image, ax=panels, label="iteration")
 plt.show()
 
-# %%
+# %% alt="One coordinate of β by iteration under both updates"
 figure, axes = plt.subplots(figsize=(9, 3.6), layout="constrained")
 for name, colour in COLOURS.items():
     axes.plot(steps, paths[name][:, 1, step, entry], color=colour, linewidth=1.2, label=name)

@@ -69,7 +69,7 @@ for name, found in solutions.items():
 # $(V^\star - V^\pi)/(V^\star - V_{\min})$: 0 is the best policy, 1 the worst.
 
 
-# %%
+# %% alt="Three maps of one grid with arrows: policies from clean labels, corrupted labels, and those robustly"
 def state_values(policy):
     """V^π_1(s) under the true reward, by backward induction."""
     value = jnp.zeros(mdp.n_states)
@@ -131,7 +131,7 @@ for epsilon in EPSILONS:
     for curve, solution in zip(curves.values(), found, strict=True):
         curve.append(float(normalised_gap(mdp, solution.policy)))
 
-# %%
+# %% alt="Normalised gap against the share of flipped labels for standard and robust_policy"
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 styles = zip(curves.items(), ("-o", "-s", "--^"), ("#c1432e", "#1f6f8b", "#6aa84f"), strict=True)
 for (name, curve), style, colour in styles:

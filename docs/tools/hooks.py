@@ -11,7 +11,8 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
-from commonmark import spaced, unicode_formulas
+from commonmark import spaced
+from notebook_pages import notebook_page
 from public_names import CONSTANTS, PACKAGE, ROOT, PublicName, is_constant, packages, public_names, signature
 
 TITLES = {
@@ -54,17 +55,17 @@ LINKS = {
     "](RESULTS.md": "](timings.md",
     "# Results\n\nRun time": "# All timings\n\nRun time",
 }
-HIDDEN = {
-    "index.md": ["navigation"],
-    "robustness.md": ["toc"],
-    "timings.md": ["navigation", "toc"],
-    "do_no_harm.md": ["toc"],
-    "errata.md": ["toc"],
-}
+HIDDEN = {"index.md": ["navigation"]}
+# Last columns that a reader looks for first.
+JUDGEMENTS = ("verdict", "bars")
 NOTEBOOKS = (
+    "own_file",
+    "epsilon_sweep",
+    "own_attack",
+    "own_estimator",
+    "attacks_side_by_side",
     "quickstart",
     "audit_rail",
-    "epsilon_sweep",
     "inside_the_filter",
     "primal_dual",
     "smoothing_variance",
@@ -86,21 +87,40 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **kwargs):
-    """Lists as GitHub reads them; room for wide tables, and no empty sidebar beside the front page."""
+    """Lists as GitHub reads them; no empty sidebar beside the front page."""
     hidden = HIDDEN.get(page.file.src_uri)
     if hidden:
         page.meta["hide"] = hidden
     return spaced(markdown)
 
 
-def made_pages() -> dict[str, str]:
+def on_page_content(html, **kwargs):
+    """Tables that end with a judgement say so, for docs/style.css to keep that column in view."""
+    return re.sub(
+        rf"<table>(?=\s*<thead>\s*<tr>(?:(?!</tr>).)*<th[^>]*>(?:{'|'.join(JUDGEMENTS)})</th>\s*</tr>)",
+        "<table data-verdict>",
+        html,
+        flags=re.DOTALL,
+    )
+
+
+def made_pages() -> dict[str, str | bytes]:
     try:
-        reference = reference_pages()
+        reference, notebooks = reference_pages(), notebook_files()
     except ValueError as error:
         raise PluginError(str(error)) from error
     copies = {page: relinked((ROOT / source).read_text(encoding="utf-8")) for page, source in COPIES.items()}
-    notebooks = {f"notebooks/{name}.md": notebook_page(name) for name in NOTEBOOKS}
     return {**copies, **notebooks, **reference}
+
+
+def notebook_files() -> dict[str, str | bytes]:
+    """Pages of the notebooks, and their pictures beside them."""
+    made: dict[str, str | bytes] = {}
+    for name in NOTEBOOKS:
+        text, pictures = notebook_page(name)
+        made[f"notebooks/{name}.md"] = text
+        made.update({f"notebooks/{file}": content for file, content in pictures.items()})
+    return made
 
 
 def relinked(text: str) -> str:
@@ -181,29 +201,3 @@ def index_page(top: list[PublicName], placed: dict[str, str]) -> str:
 
 def cell(line: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", line)
-
-
-# --- notebooks -----------------------------------------------------------------------------------------------------
-
-
-def notebook_page(name: str) -> str:
-    """A notebook in jupytext's percent format as Markdown: its text, and its code in fences."""
-    source = (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
-    cells = re.split(r"^# %%", source, flags=re.MULTILINE)[1:]
-    shown = [cell_text(part) for part in cells]
-    title, rest = shown[0].split("\n", 1)
-    how = (
-        f'!!! note "Not executed here"\n    This page shows the source of `notebooks/{name}.py`. To run it: '
-        f"`.venv/bin/jupytext --to ipynb notebooks/{name}.py`, then open the `.ipynb` with any Jupyter client."
-    )
-    picture = f"![Its picture](../{name}.png)" if (ROOT / "docs" / f"{name}.png").exists() else ""
-    return "\n\n".join(part for part in (title, how, rest.strip(), picture, *shown[1:]) if part) + "\n"
-
-
-def cell_text(part: str) -> str:
-    head, _, body = part.partition("\n")
-    if "[markdown]" not in head:
-        return f"```python\n{body.strip()}\n```"
-    return unicode_formulas(
-        "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines())
-    )
