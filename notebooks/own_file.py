@@ -148,7 +148,7 @@ plt.show()
 # flagged rows out gains anything on held-out answers, and asks for a second look where two rewards explain the file.
 
 # %%
-findings = find(pairs, hold_out(pairs, folds=2 if SMOKE else 3, repeats=1))
+findings = find(pairs, hold_out(pairs, folds=2 if SMOKE else 5, repeats=1))
 advice = advise(findings)
 print(*(textwrap.fill(sentence, 100) for sentence in advice.sentences), sep="\n")
 print(

@@ -33,7 +33,7 @@ from robust_rlhf_jax.oracles import RLSVI
 
 SMOKE = bool(os.environ.get("NOTEBOOK_SMOKE"))
 COUNTS = (16,) if SMOKE else (16, 32, 64, 128, 256)
-REPEATS = 4 if SMOKE else 16
+REPEATS = 4 if SMOKE else 64
 STD = 0.05
 
 # %%
