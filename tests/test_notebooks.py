@@ -1,62 +1,30 @@
-"""Every notebook runs from top to bottom in a kernel of its own, at smoke size."""
+"""Every notebook runs from top to bottom in a kernel of its own, at smoke size: `docs/tools/notebook_pages.py`.
+
+What they print is kept, so that a build of the site at smoke size after these tests runs none of them again.
+"""
 
 from pathlib import Path
 
 import pytest
 
 WHY = "the notebooks need jupytext, nbclient and ipykernel: pip install 'robust-rlhf-jax[test]'"
-jupytext = pytest.importorskip("jupytext", reason=WHY)
-nbclient = pytest.importorskip("nbclient", reason=WHY)
+pytest.importorskip("jupytext", reason=WHY)
+pytest.importorskip("nbclient", reason=WHY)
 pytest.importorskip("ipykernel", reason=WHY)
 
-FOLDER = Path(__file__).parents[1] / "notebooks"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
-# Runs in the kernel before the notebook: a look-up or a connection beyond this machine is an error.
-OFFLINE = """
-import socket
-def _refuse(connect):
-    def connect_locally(self, address):
-        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
-            raise RuntimeError(f"a notebook tried to reach {address}")
-        return connect(self, address)
-    return connect_locally
-for _name in ("connect", "connect_ex"):
-    setattr(socket.socket, _name, _refuse(getattr(socket.socket, _name)))
-"""
 
 
 @pytest.fixture
-def offline_kernel(monkeypatch, tmp_path):
-    """Settings of the kernel, its files all below `tmp_path`."""
+def pages(monkeypatch):
     monkeypatch.setenv("NOTEBOOK_SMOKE", "1")
-    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # nearly all the time is compilation
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel's own draws into the notebook
-    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    here = tmp_path / "here"
-    here.mkdir()
-    return here
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "tools"))
+    import notebook_pages
 
-
-def execute(cells, folder):
-    """The notebook after its cells have run in `folder`, without internet."""
-    notebook = jupytext.reads(cells, fmt="py:percent")
-    notebook.cells.insert(0, jupytext.reads(OFFLINE, fmt="py:percent").cells[0])
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=300,
-        startup_timeout=300,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
-    )
-    return client.execute()
-
-
-def pictures(notebook):
-    """PNG pictures among the outputs."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    return [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    return notebook_pages
 
 
 def test_there_are_notebooks():
@@ -65,17 +33,18 @@ def test_there_are_notebooks():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs(path, offline_kernel):
+def test_runs(path, pages):
     before = sorted(FOLDER.rglob("*"))
-    notebook = execute(path.read_text("utf-8"), offline_kernel)
-    assert pictures(notebook), "a notebook without a picture"
+    text, pictures = pages.notebook_page(path.stem)
+    assert pictures, "a notebook without a picture"
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert "_refuse" not in text
     assert sorted(FOLDER.rglob("*")) == before
-    assert not list(offline_kernel.iterdir())
 
 
-def test_the_internet_is_out_of_reach(offline_kernel):
-    with pytest.raises(nbclient.exceptions.CellExecutionError, match=r"tried to reach .{0,3}192\.0\.2\.1"):
-        execute(
+def test_the_internet_is_out_of_reach(pages):
+    with pytest.raises(ValueError, match=r"tried to reach .{0,3}192\.0\.2\.1"):
+        pages.run(
             "# %%\nimport socket\nsocket.create_connection(('192.0.2.1', 80))  # beyond this machine\n",
-            offline_kernel,
+            "reach",
         )

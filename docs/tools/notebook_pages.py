@@ -18,6 +18,18 @@ CACHE = ROOT / "build" / "notebooks"
 NEEDED = ("jupytext", "nbclient", "nbformat", "ipykernel", "matplotlib")
 # Longest run of a cell, in seconds, on a machine that other jobs share.
 TIMEOUT = 900
+# Runs in the kernel before the notebook, and is not shown: a look-up or a connection beyond this machine is an error.
+OFFLINE = """
+import socket
+def _refuse(connect):
+    def connect_locally(self, address):
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise RuntimeError(f"a notebook tried to reach {address}")
+        return connect(self, address)
+    return connect_locally
+for _name in ("connect", "connect_ex"):
+    setattr(socket.socket, _name, _refuse(getattr(socket.socket, _name)))
+"""
 
 
 def notebook_page(name: str) -> tuple[str, dict[str, bytes]]:
@@ -89,7 +101,7 @@ def compiler_settings() -> dict[str, str]:
 
 
 def run(source: str, name: str):
-    """The notebook after its cells have run in an empty folder.
+    """The notebook after its cells have run in an empty folder, without internet.
 
     **Raises:** ValueError if a cell fails.
     """
@@ -97,12 +109,16 @@ def run(source: str, name: str):
     import nbclient
 
     notebook = jupytext.reads(source, fmt="py:percent")
+    notebook.cells.insert(0, jupytext.reads(OFFLINE, fmt="py:percent").cells[0])
     folder = tempfile.mkdtemp()
     try:
         client = nbclient.NotebookClient(
-            notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": folder}}
-        )
-        return client.execute(env=environment(folder))
+            notebook, timeout=TIMEOUT, startup_timeout=300, kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        )  # fmt: skip
+        client.execute(env=environment(folder))
+        del notebook.cells[0]
+        return notebook
     except nbclient.exceptions.CellExecutionError as error:
         raise ValueError(f"notebooks/{name}.py fails: {error}") from error
     finally:
