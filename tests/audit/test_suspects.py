@@ -125,11 +125,11 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
 
 @pytest.mark.slow
 def test_two_explanations_share_the_flags():
-    """The surest quarter of the labels flipped: what is believed names the corrupted pairs no better than chance."""
-    data, corrupt = surest_flipped(0.25)
-    scores = np.asarray(suspicion_scores(data, 0.3))
-    flagged = np.asarray(flag(data, 0.3))
-    count = int(0.3 * data.n_pairs)
+    """The surest third of the labels flipped: what is believed names honest pairs, the other reward the corrupted ones."""
+    data, corrupt = surest_flipped(0.33)
+    scores = np.asarray(suspicion_scores(data, 0.35))
+    flagged = np.asarray(flag(data, 0.35))
+    count = int(0.35 * data.n_pairs)
     believed = np.argsort(-scores, kind="stable")[:count]
     assert corrupt[believed].mean() < 0.25
     assert flagged.sum() == count
