@@ -115,7 +115,7 @@ print(
     f"{flagged.sum():,} rows flagged, {(flagged & swapped).sum():,} of the {swapped.sum():,} swapped ones among them"
 )
 
-# %% alt="All rows by price and time: the flagged ones lie far to the right, where the more expensive journey is called chosen"
+# %% alt="All rows by price and time: the flagged ones lie far to the right, where the costlier one is called chosen"
 difference = pairs.chosen - pairs.rejected
 groups = {
     "left alone": (~flagged & ~swapped, "#c4ccd4"),

@@ -125,7 +125,7 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
 
 @pytest.mark.slow
 def test_two_explanations_share_the_flags():
-    """The surest third of the labels flipped: what is believed names honest pairs, the other reward the corrupted ones."""
+    """The surest third of the labels flipped: what is believed names honest pairs, the other reward corrupt ones."""
     data, corrupt = surest_flipped(0.33)
     scores = np.asarray(suspicion_scores(data, 0.35))
     flagged = np.asarray(flag(data, 0.35))
