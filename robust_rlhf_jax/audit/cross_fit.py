@@ -54,7 +54,7 @@ def audit(
 
     **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged; None: decided
     from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
-    fold, and "fit_reward" allows for their labels hanging together; by default those that `Pairs` know, else each pair
+    fold, and "fit_reward" allows for the dependence of their labels; by default those that `Pairs` know, else each pair
     is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
     largest margins under the plain fit to the labels as given (the worst for it), "flip_random" any. `estimator`: a
     name in `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.

@@ -27,8 +27,8 @@ LEAST_LEFT = 0.05
 
 
 class Fit(NamedTuple):
-    """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature per unit of weight;
-    there; `status`.
+    """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature there, per unit of
+    weight; `status`.
     """
 
     t: Float[Array, " r"]
