@@ -12,6 +12,12 @@ from .findings import Findings
 from .gain import Gain, cross_fitted_gain
 from .held_out import MOST_ROWS
 
+# Why the gain of dropping flagged pairs is not known.
+TOO_FEW = "there are too few groups of pairs to say whether dropping them gains anything."
+NONE_IN_PARTS = (
+    "training folds by themselves show too little evidence to flag any, so that the gain is not known."
+)
+
 
 class Advice(NamedTuple):
     """One advice for a file.
@@ -22,7 +28,7 @@ class Advice(NamedTuple):
     | `drop` | [M] | pairs to leave out, worst first; none unless the gain's interval lies above 0 |
     | `ask` | [A] | pairs to ask raters about again, the one that tells most first |
     | `flagged` | | pairs that would be dropped if the gain were sure: what `--clean` leaves out |
-    | `gain` | | the cross-fitted `Gain`, None where nothing is flagged, two rewards stand, or groups are too few |
+    | `gain` | | the cross-fitted `Gain`, None where none is known, for the reason in `sentences` |
     | `sentences` | | the advice in words, with its expected gain |
     | `commands` | | (what for, command) |
 
@@ -77,8 +83,10 @@ def advise(
         advice = _ask(findings, len(out))
     else:
         gain = cross_fitted_gain(findings, config, most=most, progress=progress)
+        why = TOO_FEW if gain is None else NONE_IN_PARTS
+        gain = gain if gain is not None and gain.dropped else None
         sure = gain is not None and gain.all_pairs.low > 0
-        advice = _drop(findings, out, gain) if gain is not None and sure else _leave(findings, out, gain)
+        advice = _drop(findings, out, gain) if gain is not None and sure else _leave(findings, out, gain, why)
     return advice if commands is None else advice._replace(commands=tuple(commands.of(advice)))
 
 
@@ -92,7 +100,8 @@ def _drop(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain) -> Advice:
     return Advice("drop", out, ask, len(out), gain, (rest, _meaning(gain)))
 
 
-def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None) -> Advice:
+def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None, why: str) -> Advice:
+    """`why`: nothing is known of the gain where pairs are flagged and `gain` is None."""
     ask = _doubtful(findings, np.ones(findings.pairs.n_pairs, bool))
     if gain is not None:
         found = (
@@ -101,8 +110,7 @@ def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None) ->
         )
         said = (found, _meaning(gain))
     elif len(out):
-        few = "there are too few groups of pairs to say whether dropping them gains anything."
-        said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {few}",)
+        said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {why}",)
     else:
         said = ("Leave the file as it is: no pair is flagged, and no gain is expected.",)
     more = f"Raters can settle it: ask them again about {_pairs(len(ask))}, likelier corrupted than honest."

@@ -135,7 +135,7 @@ def _print(
         print_advice(console, findings, advice, top)
     print_fits(console, source, pairs, result, config, top, seconds)
     if config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
-        console.print(evidence(result))
+        console.print(evidence(result, findings is not None and len(findings.worst()) > 0))
     if findings is not None:
         print_findings(console, findings, top)
 
