@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from .advice_commands import Commands
 from .config import ASK_FROM, GAIN_CONFIDENCE, MOST_DECIDING, AuditConfig
 from .findings import Findings
-from .gain import Gain, cross_fitted_gain
+from .gain import Gain, broken_features, cross_fitted_gain
 from .held_out import MOST_ROWS
 
 # Why the gain of dropping flagged pairs is not known.
@@ -60,9 +60,9 @@ def advise(
 ) -> Advice:
     """Advice on the file of `findings`, which does no harm where it can be told.
 
-    Pairs are advised out only where the interval of the cross-fitted gain on all held-out labels
-    (`cross_fitted_gain`) lies above 0. Where two rewards explain the labels, held-out labels cannot decide between
-    them, and the advice is to ask raters about the pairs on which the two differ most.
+    Pairs are advised out only where the interval of the cross-fitted gain on held-out labels, of pairs whose
+    features are not broken (`cross_fitted_gain`), lies above 0. Where two rewards explain the labels, held-out labels
+    cannot decide between them, and the advice is to ask raters about the pairs on which the two differ most.
 
     **Arguments:** `config`: as the audit had it; `commands`: how the command was called, to name those that follow the
     advice; `most`, `progress`: as `cross_fitted_gain`.
@@ -97,7 +97,7 @@ def _drop(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain) -> Advice:
     rest = (
         f"{', '.join(words)}, and leave the rest. Expected gain: {gain.all_pairs.percent_points} of accuracy."
     )
-    return Advice("drop", out, ask, len(out), gain, (rest, _meaning(gain)))
+    return Advice("drop", out, ask, len(out), gain, (rest, _meaning(findings, gain)))
 
 
 def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None, why: str) -> Advice:
@@ -108,7 +108,7 @@ def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None, wh
             f"Leave the file as it is: dropping the {_pairs(len(out), 'flagged ')} is expected to gain "
             f"{gain.all_pairs.percent_points} of accuracy, and the interval does not lie above 0."
         )
-        said = (found, _meaning(gain))
+        said = (found, _meaning(findings, gain))
     elif len(out):
         said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {why}",)
     else:
@@ -133,13 +133,15 @@ def _doubtful(findings: Findings, among: Bool[np.ndarray, " N"]) -> Int[np.ndarr
     return order[(among & findings.pairs.fitted & (suspicion > ASK_FROM))[order]]
 
 
-def _meaning(gain: Gain) -> str:
+def _meaning(findings: Findings, gain: Gain) -> str:
     """The estimand, and what it is on pairs that are not flagged."""
+    broken = int((broken_features(findings) & findings.pairs.fitted).sum())
+    aside = f" The {_pairs(broken)} whose features look broken {_are(broken)} not asked." if broken else ""
     return (
         f"Accuracy is agreement with the held-out labels as the file has them, {gain.before:.1%} with the pairs and "
         f"{gain.after:.1%} without ({gain.folds} folds, {gain.groups:,} independent groups; in each, the other "
         f"folds were flagged by themselves, and {gain.dropped:,.0f} pairs left out on average). On held-out pairs that "
-        f"are not flagged: {gain.unflagged.percent_points}."
+        f"are not flagged: {gain.unflagged.percent_points}.{aside}"
     )
 
 
@@ -164,7 +166,8 @@ def advice_record(advice: Advice, rows: Int[np.ndarray, " N"]) -> dict:
         "gain": None
         if gain is None
         else {
-            "estimand": "held-out agreement with the labels of the file, without − with the flagged pairs",
+            "estimand": "held-out agreement with the labels of the file, without − with the flagged pairs, on pairs "
+            "whose features are not broken",
             "confidence": GAIN_CONFIDENCE,
             "all_pairs": gain.all_pairs._asdict(),
             "unflagged": gain.unflagged._asdict(),
