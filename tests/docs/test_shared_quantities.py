@@ -115,7 +115,7 @@ QUANTITIES = {
         r"(?:face|runs) (\d+)(?: of the \d+)? attacks", lambda: len(robustness().FULL.attacks)
     ),
     "attacks in the table of duels": Quantity(
-        r"\| \d+ of (\d+) \| \d+ \| ", lambda: len(robustness().FULL.attacks), 1
+        r"\| \d+ of (\d\d) \| \d+ \| ", lambda: len(robustness().FULL.attacks), 1
     ),
     "rivals of reproduce robustness": Quantity(r"and (\w+) rivals face", rivals_run, 1),
     "cells of reproduce robustness": Quantity(
