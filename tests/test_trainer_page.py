@@ -22,5 +22,5 @@ def test_the_file_is_generated_and_described_as_the_page_says(folder):
 @pytest.mark.slow
 def test_the_whole_way_prints_what_the_page_says(folder):
     for step in STEPS:
-        same(run(step, folder), step.told, points=0.3)  # of percentages, too
+        same(run(step, folder), step.told, points=0.5)  # the SVD of texts depends on the threads of BLAS
     assert [step.language for step in STEPS] == ["bash", "bash", "bash", "python", "bash", "python"]
