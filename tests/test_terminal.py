@@ -146,3 +146,16 @@ def test_ctrl_c_while_everything_is_imported(environment):
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=60)
     assert (process.returncode, printed, errors) == (130, "", "robust-rlhf: stopped.\n")
+
+
+def test_a_description_may_be_read_in_part(tmp_path, environment):
+    """As by `robust-rlhf describe FILE | head`, which is no fault."""
+    (tmp_path / "good.csv").write_text("chosen_a,rejected_a\n1,2\n3,4\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        ended = subprocess.run(
+            [*COMMAND, "describe", "good.csv"], cwd=tmp_path, env=environment, stdout=closed,
+            stderr=subprocess.PIPE, text=True, timeout=120,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")

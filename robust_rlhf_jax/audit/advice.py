@@ -9,8 +9,14 @@ from jaxtyping import Bool, Int
 from .advice_commands import Commands
 from .config import ASK_FROM, GAIN_CONFIDENCE, MOST_DECIDING, AuditConfig
 from .findings import Findings
-from .gain import Gain, cross_fitted_gain
+from .gain import Gain, broken_features, cross_fitted_gain
 from .held_out import MOST_ROWS
+
+# Why the gain of dropping flagged pairs is not known.
+TOO_FEW = "there are too few groups of pairs to say whether dropping them gains anything."
+NONE_IN_PARTS = (
+    "training folds by themselves show too little evidence to flag any, so that the gain is not known."
+)
 
 
 class Advice(NamedTuple):
@@ -22,7 +28,7 @@ class Advice(NamedTuple):
     | `drop` | [M] | pairs to leave out, worst first; none unless the gain's interval lies above 0 |
     | `ask` | [A] | pairs to ask raters about again, the one that tells most first |
     | `flagged` | | pairs that would be dropped if the gain were sure: what `--clean` leaves out |
-    | `gain` | | the cross-fitted `Gain`, None where nothing is flagged, two rewards stand, or groups are too few |
+    | `gain` | | the cross-fitted `Gain`, None where none is known, for the reason in `sentences` |
     | `sentences` | | the advice in words, with its expected gain |
     | `commands` | | (what for, command) |
 
@@ -54,9 +60,9 @@ def advise(
 ) -> Advice:
     """Advice on the file of `findings`, which does no harm where it can be told.
 
-    Pairs are advised out only where the interval of the cross-fitted gain on all held-out labels
-    (`cross_fitted_gain`) lies above 0. Where two rewards explain the labels, held-out labels cannot decide between
-    them, and the advice is to ask raters about the pairs on which the two differ most.
+    Pairs are advised out only where the interval of the cross-fitted gain on held-out labels, of pairs whose
+    features are not broken (`cross_fitted_gain`), lies above 0. Where two rewards explain the labels, held-out labels
+    cannot decide between them, and the advice is to ask raters about the pairs on which the two differ most.
 
     **Arguments:** `config`: as the audit had it; `commands`: how the command was called, to name those that follow the
     advice; `most`, `progress`: as `cross_fitted_gain`.
@@ -77,8 +83,10 @@ def advise(
         advice = _ask(findings, len(out))
     else:
         gain = cross_fitted_gain(findings, config, most=most, progress=progress)
+        why = TOO_FEW if gain is None else NONE_IN_PARTS
+        gain = gain if gain is not None and gain.dropped else None
         sure = gain is not None and gain.all_pairs.low > 0
-        advice = _drop(findings, out, gain) if gain is not None and sure else _leave(findings, out, gain)
+        advice = _drop(findings, out, gain) if gain is not None and sure else _leave(findings, out, gain, why)
     return advice if commands is None else advice._replace(commands=tuple(commands.of(advice)))
 
 
@@ -89,20 +97,20 @@ def _drop(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain) -> Advice:
     rest = (
         f"{', '.join(words)}, and leave the rest. Expected gain: {gain.all_pairs.percent_points} of accuracy."
     )
-    return Advice("drop", out, ask, len(out), gain, (rest, _meaning(gain)))
+    return Advice("drop", out, ask, len(out), gain, (rest, _meaning(findings, gain)))
 
 
-def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None) -> Advice:
+def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None, why: str) -> Advice:
+    """`why`: nothing is known of the gain where pairs are flagged and `gain` is None."""
     ask = _doubtful(findings, np.ones(findings.pairs.n_pairs, bool))
     if gain is not None:
         found = (
             f"Leave the file as it is: dropping the {_pairs(len(out), 'flagged ')} is expected to gain "
             f"{gain.all_pairs.percent_points} of accuracy, and the interval does not lie above 0."
         )
-        said = (found, _meaning(gain))
+        said = (found, _meaning(findings, gain))
     elif len(out):
-        few = "there are too few groups of pairs to say whether dropping them gains anything."
-        said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {few}",)
+        said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {why}",)
     else:
         said = ("Leave the file as it is: no pair is flagged, and no gain is expected.",)
     more = f"Raters can settle it: ask them again about {_pairs(len(ask))}, likelier corrupted than honest."
@@ -125,13 +133,15 @@ def _doubtful(findings: Findings, among: Bool[np.ndarray, " N"]) -> Int[np.ndarr
     return order[(among & findings.pairs.fitted & (suspicion > ASK_FROM))[order]]
 
 
-def _meaning(gain: Gain) -> str:
+def _meaning(findings: Findings, gain: Gain) -> str:
     """The estimand, and what it is on pairs that are not flagged."""
+    broken = int((broken_features(findings) & findings.pairs.fitted).sum())
+    aside = f" The {_pairs(broken)} whose features look broken {_are(broken)} not asked." if broken else ""
     return (
         f"Accuracy is agreement with the held-out labels as the file has them, {gain.before:.1%} with the pairs and "
         f"{gain.after:.1%} without ({gain.folds} folds, {gain.groups:,} independent groups; in each, the other "
         f"folds were flagged by themselves, and {gain.dropped:,.0f} pairs left out on average). On held-out pairs that "
-        f"are not flagged: {gain.unflagged.percent_points}."
+        f"are not flagged: {gain.unflagged.percent_points}.{aside}"
     )
 
 
@@ -156,7 +166,8 @@ def advice_record(advice: Advice, rows: Int[np.ndarray, " N"]) -> dict:
         "gain": None
         if gain is None
         else {
-            "estimand": "held-out agreement with the labels of the file, without − with the flagged pairs",
+            "estimand": "held-out agreement with the labels of the file, without − with the flagged pairs, on pairs "
+            "whose features are not broken",
             "confidence": GAIN_CONFIDENCE,
             "all_pairs": gain.all_pairs._asdict(),
             "unflagged": gain.unflagged._asdict(),

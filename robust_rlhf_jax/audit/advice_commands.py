@@ -40,9 +40,9 @@ class Commands:
         found = []
         if advice.action == "drop" and self.suffix is not None:
             found.append(("the file without the pairs to drop", self.audit(f"--clean {self._cleaned()}")))
-        if len(advice.ask) or (len(advice.drop) and self.suffix is None):
-            out = shlex.quote(str(self.writing.out or "audit"))
-            found.append(("the pairs to ask about, in ask.csv and on the page", self.audit(f"--out {out}")))
+        # With --out they are there already.
+        if self.writing.out is None and (len(advice.ask) or (len(advice.drop) and self.suffix is None)):
+            found.append(("the pairs to ask about, in ask.csv and on the page", self.audit("--out audit")))
         if (advice.flagged or len(advice.ask)) and self.suffix is not None:
             told = f"{shlex.quote(self.source)} decisions.json --out {self._cleaned()}{self._flags(self.reading)}"
             found.append(("the file as you decide on the page", f"robust-rlhf clean {told}"))

@@ -1,6 +1,7 @@
 """`audit` as a command: read, fit, find, print, write."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs, RewardHead
 from robust_rlhf_jax.io.exports import whole_export, write_rows
 from robust_rlhf_jax.outputs import whole_folder
-from robust_rlhf_jax.terminal import harmless
+from robust_rlhf_jax.terminal import flush_or_drop, harmless
 from robust_rlhf_jax.unfinished import whole_path
 
 from .advice import Advice, advise
@@ -94,11 +95,15 @@ def audit_file(
 
 
 def print_description(source: str, reading: Reading) -> None:
-    """Print what would be read, with three pairs.
+    """Print what would be read, with three pairs; a reader who has seen enough, such as `head`, may go.
 
     **Raises:** as `describe_source`.
     """
-    print("\n".join(map(harmless, str(describe_source(source, **reading.options())).split("\n"))))
+    text = "\n".join(map(harmless, str(describe_source(source, **reading.options())).split("\n")))
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        flush_or_drop(sys.stdout)
 
 
 def _print_understood(pairs: Pairs) -> None:
@@ -135,7 +140,7 @@ def _print(
         print_advice(console, findings, advice, top)
     print_fits(console, source, pairs, result, config, top, seconds)
     if config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
-        console.print(evidence(result))
+        console.print(evidence(result, findings is not None and len(findings.worst()) > 0))
     if findings is not None:
         print_findings(console, findings, top)
 

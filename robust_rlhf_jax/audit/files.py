@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Bool
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import write_json
@@ -38,7 +39,7 @@ def write_files(
 
     corrupted = f", {config.inject:.0%} of labels flipped" if config.inject else ""
     name = harmless(Path(source).name)
-    _write_suspects(folder / SUSPECTS, pairs, result, findings)
+    _write_suspects(folder / SUSPECTS, pairs, result, findings, advice)
     write_ask(folder / ASK, findings, advice)
     record = audit_record(source, pairs, result, findings, config, seconds, advice)
     write_json(folder / RECORD, record)
@@ -47,27 +48,44 @@ def write_files(
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
-def _write_suspects(path: Path, pairs: Pairs, result: AuditResult, findings: Findings | None):
-    """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other."""
-    header = ["row", "suspicion", "margin", "label", "flagged", "injected"]
+def _write_suspects(
+    path: Path, pairs: Pairs, result: AuditResult, findings: Findings | None, advice: Advice | None
+):
+    """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other.
+
+    With an `advice` the file is one of decisions (`decisions.py`), which follow the advice until someone edits them.
+    """
+    header = [] if advice is None else ["pair", "decision"]
+    header += ["row", "suspicion", "margin", "label", "flagged", "injected"]
     header += [] if findings is None else ["reason"]
     header += [without_formula(f"preferred_minus_other_{n}") for n in pairs.names]
-    places = np.flatnonzero(pairs.fitted)
+    places, flagged = np.flatnonzero(pairs.fitted), _flagged(pairs, result, findings)
+    dropped = set() if advice is None else set(advice.drop.tolist())
     with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         for i in worst_first(result):
-            turn = -1 if pairs.swapped[places[i]] else 1
-            why = [] if findings is None else [without_formula(findings.reason(int(places[i])))]
+            place = int(places[i])
+            turn = -1 if pairs.swapped[place] else 1
+            decision = [] if advice is None else [place + 1, "drop" if place in dropped else "keep"]
+            why = [] if findings is None else [without_formula(findings.reason(place))]
             writer.writerow(
                 [
-                    pairs.rows[places[i]] + 1,
+                    *decision,
+                    pairs.rows[place] + 1,
                     f"{result.suspicion[i]:.6g}",
                     f"{result.robust.margins[i]:.6g}",
                     turn * int(result.labels[i]),
-                    int(result.flagged[i]),
+                    int(flagged[i]),
                     int(result.injected[i]),
                     *why,
                     *(f"{v:.6g}" for v in result.labels[i] * result.differences[i] + 0.0),
                 ]
             )
+
+
+def _flagged(pairs: Pairs, result: AuditResult, findings: Findings | None) -> Bool[np.ndarray, " M"]:
+    """Of the pairs that were fitted: the ⌊εN⌋ most suspicious where ε is told, else those that have an issue."""
+    if findings is None or result.epsilon != result.evidence:
+        return result.flagged
+    return np.any([issue.flag for issue in findings.issues.values()], axis=0)[pairs.fitted]

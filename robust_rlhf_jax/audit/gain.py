@@ -43,7 +43,7 @@ class Gain(NamedTuple):
 
     | field | meaning |
     |---|---|
-    | `all_pairs` | `Interval` of the gain on all held-out pairs, in shares; it decides |
+    | `all_pairs` | `Interval` of the gain on all held-out pairs but those of broken features, in shares; it decides |
     | `unflagged` | the same on held-out pairs that no issue drops: the flags favour it, so it decides nothing |
     | `before`, `after` | held-out agreement of the fits to all pairs and to those that are left |
     | `folds`, `groups` | folds; groups of dependent pairs, such as people, none of them in two folds |
@@ -101,7 +101,9 @@ def cross_fitted_gain(
     E[1{θ₋ᵀx > 0} − 1{θᵀx > 0}],  x = φ(chosen) − φ(rejected),
 
     over labels *as the file has them*: held-out labels may be corrupt themselves, and corrupted ones that follow the
-    corruption speak for the fit that follows it. Ties of a fit count ½. The interval is Student's over groups
+    corruption speak for the fit that follows it. Pairs whose features look broken (`off_manifold`) say nothing here:
+    planted ones would speak for the fit that follows them, and as that issue looks at no label, leaving its pairs out
+    favours neither fit. Ties of a fit count ½. The interval is Student's over groups
     (`clustered_mean`), for these fits: how other training pairs would change them is not in it.
 
     **Arguments:** `config`: estimator, ε, folds (three at least) and seed, as the audit had them; `most`: rows that a
@@ -141,7 +143,14 @@ def cross_fitted_gain(
         dropped += int(np.sum(~keep & (work.fold_of != fold)))
         right[:, work.fold_of == fold] = _agreement(work, fold, keep)
         tell(done + fold + 1, total)
-    return _gain(right, work.groups, findings.verdicts.keep[decided], folds, dropped / folds)
+    kept, whole = findings.verdicts.keep[decided], ~broken_features(findings)[decided]
+    return _gain(right, work.groups, kept, whole, folds, dropped / folds)
+
+
+def broken_features(findings: Findings) -> Bool[np.ndarray, " N"]:
+    """Pairs that an issue drops for their features, whatever their labels."""
+    found = [issue.dropped for issue in findings.issues.values() if issue.suggests == "none"]
+    return np.any([np.zeros(findings.pairs.n_pairs, bool), *found], axis=0)
 
 
 def _work(rng: np.random.Generator, findings: Findings, folds: int) -> _Work | None:
@@ -219,14 +228,15 @@ def _gain(
     right: Float[np.ndarray, "2 N"],
     groups: np.ndarray,
     kept: Bool[np.ndarray, " N"],
+    whole: Bool[np.ndarray, " N"],
     folds: int,
     dropped: float,
 ) -> Gain:
     gained = right[1] - right[0]
-    before, after = (float(row.mean()) for row in right)
-    some = kept if kept.any() else np.ones_like(kept)
-    intervals = interval_of(gained, groups), interval_of(gained[some], groups[some])
-    return Gain(*intervals, before, after, folds, len(np.unique(groups)), dropped)
+    whole, kept = (some if some.any() else np.ones_like(some) for some in (whole, kept))
+    before, after = (float(row[whole].mean()) for row in right)
+    intervals = [interval_of(gained[some], groups[some]) for some in (whole, kept)]
+    return Gain(intervals[0], intervals[1], before, after, folds, len(np.unique(groups[whole])), dropped)
 
 
 def interval_of(values: Float[np.ndarray, " N"], groups: np.ndarray) -> Interval:

@@ -12,7 +12,7 @@ from robust_rlhf_jax.audit.advice_commands import Commands
 from robust_rlhf_jax.audit.ask_pairs import ask_sides, write_ask
 from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
 from robust_rlhf_jax.audit.contention import Contention
-from robust_rlhf_jax.audit.gain import Interval, interval_of
+from robust_rlhf_jax.audit.gain import Gain, Interval, broken_features, interval_of
 from robust_rlhf_jax.audit.source import read_source
 
 CONFIG = AuditConfig(folds=3, repeats=1)
@@ -85,6 +85,33 @@ def test_flags_that_teach_nothing_gain_nothing(tmp_path):
     assert len(advice.drop) == 0
 
 
+def test_a_gain_is_not_known_where_no_training_fold_flags_a_pair(corrupted, monkeypatch):
+    """All fits of a fold are then the same, and an interval of no width would claim to know."""
+    nothing = Gain(Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0), 0.7, 0.7, 3, 235, 0.0)
+    monkeypatch.setattr("robust_rlhf_jax.audit.advice.cross_fitted_gain", lambda *args, **kwargs: nothing)
+    advice = advise(corrupted, CONFIG)
+    assert (advice.action, advice.gain) == ("leave", None)
+    assert advice.flagged > 0
+    assert "too little evidence to flag any" in advice.sentences[0]
+
+
+def test_planted_pairs_do_not_speak_for_themselves(clean):
+    """A twentieth of the pairs are planted far off, against the reward: held out, they agree with the fit to them."""
+    pairs, rng = clean.pairs, np.random.default_rng(0)
+    at = rng.permutation(pairs.n_pairs)[: pairs.n_pairs // 20]
+    chosen, rejected = np.array(pairs.chosen, float), np.array(pairs.rejected, float)
+    theta = clean.held_out.audit.robust.theta.reshape(-1, chosen.shape[1]).mean(axis=0)
+    size = np.sqrt(np.mean((chosen - rejected) ** 2, axis=0))
+    away = -theta * size / np.linalg.norm(theta * size)
+    chosen[at] = rejected[at] + 30 * size * away
+    planted = findings_of(dataclasses.replace(pairs, chosen=chosen, rejected=rejected))
+    assert broken_features(planted)[at].mean() > 0.9
+    gain = cross_fitted_gain(planted, CONFIG)
+    assert gain is not None
+    assert gain.all_pairs.low > 0.05
+    assert advise(planted, CONFIG).action in ("drop", "ask")
+
+
 def test_the_interval_is_that_of_student():
     values = np.random.default_rng(0).normal(0.1, 1.0, 50)
     told = ttest_1samp(values, 0.0).confidence_interval(0.95)
@@ -142,3 +169,9 @@ def test_each_advice_names_its_command(tmp_path):
     assert commands == [
         "robust-rlhf audit p.jsonl --out audit", "robust-rlhf clean p.jsonl decisions.json --out cleaned.jsonl"
     ]  # fmt: skip
+
+
+def test_a_folder_that_was_asked_for_needs_no_second_audit(tmp_path):
+    called = Commands("p.jsonl", writing=Writing(out=tmp_path), suffix=".jsonl")
+    (command,) = [command for _, command in advise(contended(tmp_path), commands=called).commands]
+    assert command.startswith("robust-rlhf clean")

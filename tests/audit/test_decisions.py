@@ -5,9 +5,13 @@ import json
 
 import numpy as np
 import pytest
+from text_pairs import faulty_file, made_up_fit, read
 
 from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.audit import Advice, find
+from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.decisions import SCHEMA, read_decisions
+from robust_rlhf_jax.audit.files import write_files
 
 PAIRS = Pairs(np.ones((4, 1)), np.zeros((4, 1)), rows=np.array([0, 0, 1, 3]), n_rows=4)
 
@@ -81,3 +85,23 @@ def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
     assert printed.startswith("Kept 4 of 6 pairs.\nWrote ")
     back = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
     assert back == [rows[i] for i in (0, 2, 3, 5)]
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
+    """It follows the advice until someone edits the column; what issues flag is marked even if it is kept."""
+    path, faulty, _ = faulty_file(tmp_path, "identical", 0.1, n=40)
+    pairs = read(path)
+    findings = find(pairs, made_up_fit(pairs))
+    out = np.flatnonzero(faulty)
+    advice = Advice(
+        "drop" if dropped else "leave", out[: dropped * len(out)], out[:0], len(out), None, ("Said.",)
+    )
+    write_files(
+        tmp_path, "pairs.jsonl", pairs, findings.held_out.audit, findings, AuditConfig(repeats=1), 1.0, advice
+    )
+    suspects = tmp_path / "suspects.csv"
+    assert read_decisions(suspects, pairs).tolist() == (~faulty if dropped else np.ones(40, bool)).tolist()
+    with open(suspects, newline="", encoding="utf-8") as file:
+        marked = {int(row["row"]) for row in csv.DictReader(file) if row["flagged"] == "1"}
+    assert marked == set(out + 1)

@@ -103,10 +103,10 @@ def ways_of_doubt():
 QUANTITIES = {
     "votes on arguments": Quantity(r"([\d,]+) (?:real )?votes (?:of|on) ", lambda: votes().n_pairs, 4),
     "raters of the votes": Quantity(
-        r"(\d[\d,]*) raters (?:on which|on pairs|\(rater\))", lambda: len(set(votes().raters))
+        r"(\d[\d,]*) raters (?:on which|on pairs|\(rater\); 4)", lambda: len(set(votes().raters))
     ),
     "ties of the votes": Quantity(
-        r"(\d[\d,]*) (?:of them )?ties(?: and|; id|, by 2,115)", lambda: int(votes().ties.sum()), 1
+        r"([1-9][\d,]*) (?:of them )?ties(?: and|; id|, by 2,115)", lambda: int(votes().ties.sum()), 1
     ),
     "rail choices": Quantity(r"([\d,]+) (?:real )?choices (?:of|between)", lambda: rail().n_pairs),
     "rail travellers": Quantity(r"(\d+) (?:Dutch )?(?:travellers|people \(`arguments)", people),
@@ -115,7 +115,7 @@ QUANTITIES = {
         r"(?:face|runs) (\d+)(?: of the \d+)? attacks", lambda: len(robustness().FULL.attacks)
     ),
     "attacks in the table of duels": Quantity(
-        r"\| \d+ of (\d+) \| \d+ \| ", lambda: len(robustness().FULL.attacks), 1
+        r"\| \d+ of (\d\d) \| \d+ \| ", lambda: len(robustness().FULL.attacks), 1
     ),
     "rivals of reproduce robustness": Quantity(r"and (\w+) rivals face", rivals_run, 1),
     "cells of reproduce robustness": Quantity(

@@ -1,0 +1,26 @@
+"""From a preference file to a trainer: the commands of `docs/from_file_to_trainer.md` print what it says."""
+
+import pytest
+from page_steps import ROOT, run, same, steps
+
+PAGE = ROOT / "docs" / "from_file_to_trainer.md"
+STEPS = steps(PAGE)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder in which the generator of the page lies as in a checkout."""
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    return tmp_path
+
+
+def test_the_file_is_generated_and_described_as_the_page_says(folder):
+    for step in STEPS[:2]:
+        same(run(step, folder), step.told)
+
+
+@pytest.mark.slow
+def test_the_whole_way_prints_what_the_page_says(folder):
+    for step in STEPS:
+        same(run(step, folder), step.told, points=0.5)  # the SVD of texts depends on the threads of BLAS
+    assert [step.language for step in STEPS] == ["bash", "bash", "bash", "python", "bash", "python"]
