@@ -14,6 +14,9 @@ from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
+# Refits for whoever doubts the pairs of which a fit is sure: it leaves a fit that corrupt pairs have brought to zero as
+# slowly as expectation–maximisation does. Where coordinates are many, a refit is too expensive for that.
+PATIENCE = 40
 
 
 class Candidates(NamedTuple):
@@ -70,6 +73,7 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 
 def _settled(pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit):
     """(fit, weights) as proposed, and once settled: one loop, so that a refit is compiled once."""
+    patience = rounds if pairs.wide else PATIENCE
 
     def _reweighted(pairs, t):
         margins = pairs.margins(t)
@@ -88,7 +92,8 @@ def _settled(pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, ro
         fit = refit(pairs, weights, state.fit, config)
         still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
-        over = (still & ~blank) | (state.round >= rounds - 1)
+        most = jnp.where((given.kind == UNSURE) & ~state.settling, patience, rounds)
+        over = (still & ~blank) | (state.round >= most - 1)
         lies, value = jax.lax.cond(
             state.settling | over, _lies, lambda *_: (state.lies, state.value), pairs, cells.of_length, fit
         )
