@@ -13,7 +13,7 @@ from .taste import Crowd, Tastes, tastes
 
 # Rounds of EM. The crowd's spread begins as this share of the squared length of its taste; a tenth of that counts as
 # seen, by as many raters as there are axes and two more.
-ROUNDS, FIRST_SPREAD, PRIOR_SPREAD = 12, 0.25, 0.025
+ROUNDS, FIRST_SPREAD, PRIOR_SPREAD = 24, 0.25, 0.025
 # Raters that count as seen: of the crowd, of all other tastes together, and of each kind that does not read the pair.
 SEEN_CROWD, SEEN_OTHER, SEEN_BAD = 10.0, 1.0, 0.5
 # A rater with a habit follows it as if it had been seen to do so in all but half a pair of ten.
@@ -66,7 +66,6 @@ def fit_mixture(
     ).astype(rows.dtype)
     size = jnp.dot(t, t) / r
     unit = jnp.eye(r, dtype=rows.dtype)
-    parts = jax.lax.map if n_raters * r * r > 2**16 else jax.vmap
 
     def crowds(crowd):
         mean, covariance = crowd
@@ -79,7 +78,8 @@ def fit_mixture(
 
     def look(crowd, shares):
         each = lambda one: tastes(rows, raters, n_raters, one)  # noqa: E731
-        found = jax.lax.map(each, crowds(crowd)) if parts is jax.lax.map else jax.vmap(each)(crowds(crowd))
+        # One after another where all at once would take much memory.
+        found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, crowds(crowd))
         evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
@@ -105,6 +105,10 @@ def fit_mixture(
     k = jnp.arange(n_raters)
     taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])
     return Mixture(log_chance, shares, evidence, crowd, taste)
+
+
+def _at_once(function, crowds):
+    return jax.vmap(function)(crowds)
 
 
 def _habit_evidence(habits, raters, n_raters, n):
