@@ -1,0 +1,66 @@
+"""Reliability of raters: against SciPy's integrals, shrinkage, coverage of the intervals."""
+
+import numpy as np
+from scipy import integrate
+
+from robust_rlhf_jax.raters import reliability
+
+K, EACH = 60, 25
+
+
+def margins_of(seed, w):
+    """Margins of labels that raters of weights w [K] gave."""
+    rng = np.random.default_rng(seed)
+    m, who = rng.normal(scale=2.0, size=K * EACH), np.repeat(np.arange(K), EACH)
+    return (m * np.where(rng.logistic(size=len(m)) < w[who] * m, 1, -1)).astype(np.float32), who
+
+
+def test_the_posterior_is_the_integral():
+    m, who = margins_of(0, np.random.default_rng(1).normal(1.0, 0.5, K))
+    found = reliability(m, who, K)
+    pairs_mean = float(np.mean(found.mean))
+    np.testing.assert_allclose(pairs_mean, 1.0, atol=1e-4)
+    # In the scale of the margins, of which 1 is `scale`.
+    sums = lambda k, w: -np.sum(np.logaddexp(0, -w * m[who == k].astype(float)))  # noqa: E731
+    scale = next(s for s in np.linspace(0.5, 1.5, 10001) if abs(_mean(found, sums, s, 0) / s - found.mean[0]) < 2e-3)
+    for k in (3, 17):
+        np.testing.assert_allclose(_mean(found, sums, scale, k) / scale, found.mean[k], atol=0.02)
+
+
+def _mean(found, sums, scale, k):
+    middle, spread = np.asarray(found.crowd, float) * scale
+    top = sums(k, 1.0)
+    density = lambda w: np.exp(sums(k, w) - top - 0.5 * ((w - middle) / spread) ** 2)  # noqa: E731
+    grid = np.linspace(-4, 6, 801)
+    values = np.array([density(w) for w in grid])
+    return integrate.trapezoid(grid * values, grid) / integrate.trapezoid(values, grid)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    w = np.random.default_rng(2).normal(1.0, 0.5, K)
+    held = []
+    for seed in range(10):
+        found = reliability(*margins_of(seed, w), K)
+        held.append((np.asarray(found.low) <= w / w.mean()) & (w / w.mean() <= np.asarray(found.high)))
+    # Intervals begin and end on a grid, and the scale is estimated, too.
+    assert abs(np.mean(held) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / np.size(held))
+
+
+def test_three_answers_condemn_nobody_and_twenty_five_do():
+    m, who = margins_of(3, np.ones(K))
+    few = m.copy()
+    few[who == 4] = 1.0
+    few[np.flatnonzero(who == 4)[:3]] = -1.0
+    few[np.flatnonzero(who == 4)[3:]] = 0.0
+    assert reliability(few, who, K).high[4] > 0.5
+    m[who == 4] = -np.abs(m[who == 4])
+    found = reliability(m, who, K)
+    assert found.high[4] < 0
+    assert found.low[5] > 0
+
+
+def test_the_order_of_raters_and_pairs_does_not_matter():
+    m, who = margins_of(5, np.ones(K))
+    order, names = np.random.default_rng(0).permutation(len(m)), np.random.default_rng(1).permutation(K)
+    one, other = reliability(m, who, K), reliability(m[order], names[who][order], K)
+    np.testing.assert_allclose(one.mean, np.asarray(other.mean)[names], atol=1e-3)
