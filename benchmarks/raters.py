@@ -1,6 +1,6 @@
 """Which raters are bad, what does leaving them out give back, and is an honest minority left alone?
 
-    python benchmarks/raters.py [--sets rail ...] [--seeds 1] [--quick]
+    python benchmarks/raters.py [--sets rail ...] [--kinds random ...] [--seeds 1] [--quick]
 
 A fifth of the people of each set is held out. Among the others 5, 10 or 20 % are replaced by bots (`BOTS`), or a tenth
 by an honest minority whose strongest feature is reversed. Who was shown first and which option is longer is random and
@@ -47,7 +47,7 @@ def scores(theta, z):
     return np.mean(margins > 0) + 0.5 * np.mean(margins == 0), np.mean(np.logaddexp(0, -margins))
 
 
-def cells(name, shared, seed, quick):
+def cells(name, shared, seed, quick, kinds):
     """A row of numbers for each kind and share of bad raters."""
     z, who = pairs_of(name, shared, seed)
     out = group_folds(np.random.default_rng(seed), who, 5) == 0
@@ -58,6 +58,7 @@ def cells(name, shared, seed, quick):
     theta[strongest] *= -1
     levels = (0.1,) if quick else LEVELS
     cases = [("none", 0.0), *((kind, share) for kind in BOTS for share in levels), ("minority", 0.1)]
+    cases = [case for case in cases if case[0] in ("none", *kinds)]
     base = None
     for kind, share in cases:
         rated = replace_raters(np.random.default_rng(seed + 1), train, of, kind, share, theta)
@@ -89,21 +90,28 @@ def _shares(counts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", nargs="+", default=[*WORLDS, *CHOICES])
+    parser.add_argument("--kinds", nargs="+", default=[*BOTS, "minority"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--shared", type=Path, default=SHARED)
     parser.add_argument("--quick", action="store_true", help="a tenth of the raters alone")
     args = parser.parse_args()
-    print("| data | bad raters | share | plain | weighed | loss back | precision / recall, ≥ 15 pairs (bad) | of all |")
+    print(
+        "| data | bad raters | share | plain | weighed | loss back | precision / recall, ≥ 15 pairs (bad) | of all |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     minorities = []
     for name in args.sets:
         if name in CHOICES and name != "rail" and not (args.shared / f"{name}.csv.gz").exists():
             continue
-        runs = [list(cells(name, args.shared, seed, args.quick)) for seed in range(args.seeds)]
+        runs = [list(cells(name, args.shared, seed, args.quick, args.kinds)) for seed in range(args.seeds)]
         for same in zip(*runs, strict=True):
-            plain, weighed = (" / ".join(map(short, np.mean([c[w] for c in same], axis=0))) for w in ("plain", "weighed"))
+            plain, weighed = (
+                " / ".join(map(short, np.mean([c[w] for c in same], axis=0))) for w in ("plain", "weighed")
+            )
             back = np.mean([c["back"] for c in same])
             judged, every = (sum(c[w] for c in same) for w in ("judged", "all"))
             if same[0]["kind"] == "minority":

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weighted_sum
+from robust_rlhf_jax.kernels.linalg import einsum, weighted_gram, weighted_sum
 
 from .taste import Crowd, Tastes, tastes
 
@@ -55,7 +55,9 @@ def fit_mixture(
     """
     n = jax.ops.segment_sum(jnp.ones_like(rows[:, 0]), raters, n_raters)
     r = rows.shape[1]
-    fixed = jnp.concatenate([-jnp.log(2.0) * n[:, None], _habit_evidence(habits, raters, n_raters, n)], axis=1)
+    fixed = jnp.concatenate(
+        [-jnp.log(2.0) * n[:, None], _habit_evidence(habits, raters, n_raters, n)], axis=1
+    )
     n_others = others.shape[0] + 1
     seen = jnp.concatenate(
         [
@@ -117,13 +119,15 @@ def _habit_evidence(habits, raters, n_raters, n):
     leaves = jax.ops.segment_sum((habits < 0).astype(habits.dtype), raters, n_raters)
     silent = n[:, None] - follows - leaves
     log_beta = jax.scipy.special.betaln
-    return (
-        log_beta(FOLLOWED + follows, LEFT + leaves) - log_beta(FOLLOWED, LEFT) - silent * jnp.log(2.0)
-    )
+    return log_beta(FOLLOWED + follows, LEFT + leaves) - log_beta(FOLLOWED, LEFT) - silent * jnp.log(2.0)
 
 
 def reversals(
-    theta: Float[Array, " k"], sizes: Float[Array, " k"], to_t: Float[Array, "r k"], to_theta: Float[Array, "k r"], most: int
+    theta: Float[Array, " k"],
+    sizes: Float[Array, " k"],
+    to_t: Float[Array, "r k"],
+    to_theta: Float[Array, "k r"],
+    most: int,
 ) -> Float[Array, "o r r"]:
     """A_j [r, r] = M⁻¹(I − 2e_je_jᵀ)M for the `most` features j that move margins most: each reverses one feature."""
     top = jnp.argsort(-jnp.abs(theta) * sizes)[:most]

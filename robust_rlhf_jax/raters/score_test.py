@@ -100,7 +100,9 @@ def tested(scores: Scores, t: Float[Array, " r"]) -> ScoreTest:
     score = score - matmul(known, cholesky_solve(factor, jnp.sum(score, axis=0)[:, None])[:, 0])
     own = jax.vmap(lambda f: f - matmul(f, cholesky_solve(factor, f)))(known)
     variance = jnp.maximum(einsum("i,kij,j->k", t, own, t), 0.0)
-    agreement = jnp.where(variance > 0, matmul(score, t) / jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0)
+    agreement = jnp.where(
+        variance > 0, matmul(score, t) / jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0
+    )
     statistic, degrees = jax.vmap(_chi_square)(score, own)
     p_taste = jax.scipy.special.gammaincc(0.5 * jnp.maximum(degrees, 1), 0.5 * statistic)
     return ScoreTest(

@@ -25,13 +25,13 @@ BAD = ("random", "always first", "always longer", "contrary")
 
 
 class Rater(NamedTuple):
-    """One row of a `RaterTable`.
+    """One row of a `RaterTable`; `low` and `high` are the ends of 95 % intervals.
 
     | field | meaning |
     |---|---|
     | `name`, `pairs` | who, and how many pairs they judged |
-    | `agreement`, `agreement_low`, `agreement_high` | share of labels that a fit to the others predicts, 95 % interval |
-    | `reliability`, `reliability_low`, `reliability_high` | w: 1 as the crowd, 0 a coin, below 0 the opposite; 95 % interval |
+    | `agreement`, `agreement_low`, `agreement_high` | share of labels that a fit to the others predicts |
+    | `reliability`, `reliability_low`, `reliability_high` | w: 1 as the crowd, 0 a coin, below 0 the opposite |
     | `p_agreement`, `p_taste` | of the score tests along θ̂ and in all directions, corrected by Holm |
     | `kind`, `probability` | one of `KINDS`, and how likely it is that the rater is bad (`BAD`) |
     | `differs_in` | features whose weight is reversed for a rater of other taste |
@@ -93,4 +93,8 @@ def _cell(value: object) -> object:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = ", ".join(value) if isinstance(value, tuple) else str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and isinstance(value, str | tuple) else text
+    return (
+        f"'{text}"
+        if text[:1] in ("=", "+", "-", "@", "\t", "\r") and isinstance(value, str | tuple)
+        else text
+    )

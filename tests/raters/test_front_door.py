@@ -24,7 +24,9 @@ def rated(kind, share=0.1, seed=0):
     """(Pairs, habits, which raters are bad) of a file with bots; names of raters in the order of their numbers."""
     turned = THETA * [-1, 1, 1, 1]
     made = replace_raters(np.random.default_rng(seed), honest(seed), WHO, kind, share, turned)
-    pairs = Pairs.of_differences(made.z.astype(np.float32), np.ones(len(WHO)), raters=np.array([f"r{k:02}" for k in WHO]))
+    pairs = Pairs.of_differences(
+        made.z.astype(np.float32), np.ones(len(WHO)), raters=np.array([f"r{k:02}" for k in WHO])
+    )
     return pairs, {"chose_first": made.chose_first, "chose_longer": made.chose_longer}, made.bad
 
 
@@ -90,7 +92,9 @@ def test_bad_input_is_one_sentence():
     bare = Pairs.of_differences(np.asarray(pairs.preferred_differences()), np.ones(len(WHO)))
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         rate_raters(bare)
-    with pytest.raises(ValueError, match=r"raters has shape \(3,\): give one rater for each of the 1500 pairs"):
+    with pytest.raises(
+        ValueError, match=r"raters has shape \(3,\): give one rater for each of the 1500 pairs"
+    ):
         rate_raters(bare, [1, 2, 3])
     with pytest.raises(ValueError, match="all pairs have one rater"):
         rate_raters(bare, np.zeros(len(WHO)))

@@ -22,7 +22,9 @@ def test_the_posterior_is_the_integral():
     np.testing.assert_allclose(pairs_mean, 1.0, atol=1e-4)
     # In the scale of the margins, of which 1 is `scale`.
     sums = lambda k, w: -np.sum(np.logaddexp(0, -w * m[who == k].astype(float)))  # noqa: E731
-    scale = next(s for s in np.linspace(0.5, 1.5, 10001) if abs(_mean(found, sums, s, 0) / s - found.mean[0]) < 2e-3)
+    scale = next(
+        s for s in np.linspace(0.5, 1.5, 10001) if abs(_mean(found, sums, s, 0) / s - found.mean[0]) < 2e-3
+    )
     for k in (3, 17):
         np.testing.assert_allclose(_mean(found, sums, scale, k) / scale, found.mean[k], atol=0.02)
 

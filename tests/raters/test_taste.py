@@ -17,7 +17,9 @@ def test_the_evidence_is_the_integral():
     def joint(b, a, k):
         t = np.array([a, b])
         fit = -np.sum(np.logaddexp(0, -rows[who == k].astype(float) @ t))
-        return np.exp(fit - 0.5 * (t - mean) @ inverse @ (t - mean)) / (2 * np.pi * np.sqrt(np.linalg.det(covariance)))
+        return np.exp(fit - 0.5 * (t - mean) @ inverse @ (t - mean)) / (
+            2 * np.pi * np.sqrt(np.linalg.det(covariance))
+        )
 
     for k in range(3):
         value, _ = integrate.dblquad(joint, -4, 5, -4, 4, args=(k,), epsrel=1e-5)
