@@ -87,7 +87,7 @@ def fit_mixture(
 
     def step(_, state):
         crowd, shares = state
-        found, evidence, log_chance = look(crowd, shares)
+        found, _, log_chance = look(crowd, shares)
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
         weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])

@@ -15,8 +15,9 @@ class Rated(NamedTuple):
 
     >>> import numpy as np
     >>> from robust_rlhf_jax.lab.attacks.rater_bots import replace_raters
-    >>> replace_raters(np.random.default_rng(0), np.ones((20, 1)), np.repeat(np.arange(10), 2), "contrary", 0.1).bad.sum()
-    np.int64(1)
+    >>> rng, who = np.random.default_rng(0), np.repeat(np.arange(10), 2)
+    >>> int(replace_raters(rng, np.ones((20, 1)), who, "contrary", 0.1).bad.sum())
+    1
     """
 
     z: Float[np.ndarray, "N k"]
