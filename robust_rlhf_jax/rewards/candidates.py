@@ -14,8 +14,8 @@ from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
-# Refits for whoever doubts the pairs of which a fit is sure: it leaves a fit that corrupt pairs have brought to zero as
-# slowly as expectation–maximisation does. Where coordinates are many, a refit is too expensive for that.
+# Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
+# fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
 PATIENCE = 40
 
 
@@ -92,7 +92,8 @@ def _settled(pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, ro
         fit = refit(pairs, weights, state.fit, config)
         still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
-        most = jnp.where((given.kind == UNSURE) & ~state.settling, patience, rounds)
+        from_plain = (given.kind == UNSURE) & (given.of_plain > 0)
+        most = jnp.where(from_plain & ~state.settling, patience, rounds)
         over = (still & ~blank) | (state.round >= most - 1)
         lies, value = jax.lax.cond(
             state.settling | over, _lies, lambda *_: (state.lies, state.value), pairs, cells.of_length, fit
