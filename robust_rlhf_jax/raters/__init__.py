@@ -1,9 +1,9 @@
 """Who judged how: tests, reliabilities, tastes and kinds of raters, and rewards that weigh them."""
 
+from ._holm import holm
+from ._reliability import Reliability, reliability
+from ._score_test import ScoreTest, score_test
 from .front_door import WeighedReward, fit_weighed, rate_raters
-from .holm import holm
-from .reliability import Reliability, reliability
-from .score_test import ScoreTest, score_test
 from .table import Rater, RaterTable
 
 __all__ = [

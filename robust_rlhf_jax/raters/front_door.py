@@ -12,10 +12,10 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
 from robust_rlhf_jax.rewards import plain_fit
 
-from .holm import holm
+from ._holm import holm
+from ._reliability import Reliability, reliability
+from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
 from .mixture import Mixture, fit_mixture, reversals
-from .reliability import Reliability, reliability
-from .score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
 from .table import Rater, RaterTable
 
 # Pairs below which nothing is said of a rater; nats by which a bad kind must explain all labels better to be believed.
