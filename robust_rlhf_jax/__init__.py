@@ -7,7 +7,7 @@ else lives under the namespaces below; those of the laboratory, `lab/`, are impo
 import importlib
 import typing
 
-from . import algorithms, audit, io, likelihood, moments, oracles, rewards
+from . import algorithms, audit, io, likelihood, moments, oracles, raters, rewards
 from ._iterate import Status
 from .algorithms import Solution, robust_policy
 from .io import Pairs
@@ -61,6 +61,7 @@ __all__ = [
     "preferences_from_features",
     "preferences_from_options",
     "random_split",
+    "raters",
     "rewards",
     "rivals",
     "robust_policy",

@@ -39,6 +39,8 @@ SLOW = {
     "lab.sweeps.engine",
     "moments.regression",
     "oracles.rlsvi",
+    "raters.front_door",
+    "raters.table",
     "rewards.fit",
 }
 

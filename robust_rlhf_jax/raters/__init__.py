@@ -1,0 +1,20 @@
+"""Who judged how: tests, reliabilities, tastes and kinds of raters, and rewards that weigh them."""
+
+from ._holm import holm
+from ._reliability import Reliability, reliability
+from ._score_test import ScoreTest, score_test
+from .front_door import WeighedReward, fit_weighed, rate_raters
+from .table import Rater, RaterTable
+
+__all__ = [
+    "Rater",
+    "RaterTable",
+    "Reliability",
+    "ScoreTest",
+    "WeighedReward",
+    "fit_weighed",
+    "holm",
+    "rate_raters",
+    "reliability",
+    "score_test",
+]

@@ -1,0 +1,233 @@
+"""`rate_raters` and `fit_weighed`: from labels and who gave them to a table of raters, and to a reward."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled
+from robust_rlhf_jax.rewards import plain_fit
+
+from ._holm import holm
+from ._reliability import Reliability, reliability
+from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
+from .mixture import Mixture, fit_mixture, reversals
+from .table import Rater, RaterTable
+
+# Pairs below which nothing is said of a rater; nats by which a bad kind must explain all labels better to be believed.
+FEWEST, CERTAINTY = 5, 3.0
+# Features whose reversal is looked for: those that move margins most.
+REVERSED = 6
+# Beyond so many axes a taste of each rater would need r² numbers for every one.
+MOST_AXES = 64
+# Reliability below which, with all of its interval below 1, a rater of the crowd is noisy; deviations of a reversal.
+NOISY, REVERSED_BY = 0.6, 1.645
+
+
+class WeighedReward(NamedTuple):
+    """`theta` [k] of maximum likelihood with raters weighed by evidence; its `status` code; the `table` of raters.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import preferences, raters
+    >>> [round(float(weight), 1) for weight in raters.fit_weighed(preferences.rail_pairs()).theta]
+    [-1.9, -0.8, -0.2, -0.6]
+    """
+
+    theta: Float[Array, " k"]
+    status: Int[Array, ""]
+    table: RaterTable
+
+
+class _Found(NamedTuple):
+    test: ScoreTest
+    reliable: Reliability
+    mixture: Mixture
+    right: np.ndarray
+    own: np.ndarray
+    error: np.ndarray
+    theta: np.ndarray
+    habits: tuple[str, ...]
+
+
+def rate_raters(
+    data: Pairs | PreferenceData,
+    raters: ArrayLike | None = None,
+    *,
+    chose_first: ArrayLike | None = None,
+    chose_longer: ArrayLike | None = None,
+) -> RaterTable:
+    """What each rater is: attentive, noisy, random, contrary, of another taste, or someone who follows a habit.
+
+    Every rater has a taste of their own, t_k ~ N(t̄, Σ) around the crowd's. A bad rater explains their labels better by
+    a coin, by a habit, or by the opposite of a taste of the crowd; a rater of another taste by one with a feature
+    reversed, or by any other. Shares, t̄ and Σ maximise the likelihood of all labels, so that few answers condemn
+    nobody, and a bad kind counts only where it explains the labels of all better by 3 nats.
+
+    **Arguments:**
+
+    - `data`: N `Pairs` or `PreferenceData`; which option stands first in them plays no part.
+    - `raters` [N]: who labelled each pair (any values); None: those of the `Pairs`.
+    - `chose_first` [N]: +1 where the option that was shown first was preferred, −1 where the other, 0 where nobody
+      knows; None: position is not known, and nobody can be "always first".
+    - `chose_longer` [N]: the same of the longer option.
+
+    **Returns:** `RaterTable`, with weights of pairs for a fit: 1 − P(the rater is bad), 1 without evidence.
+
+    **Raises:** ValueError for malformed data, no raters or fewer than 2, arrays of another length, habits other than
+    −1, 0 and 1, or differences that span more than 64 dimensions.
+
+    **Source:** mixtures of raters after Dawid & Skene 1979; tastes as in mixed logit (McFadden & Train 2000).
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs, raters
+    >>> rng = np.random.default_rng(0)
+    >>> x, who = rng.normal(size=(600, 3)), np.repeat(np.arange(30), 20)
+    >>> labels = np.where(rng.logistic(size=600) < x @ [2.0, -1.0, 1.0], 1, -1)
+    >>> labels[who == 4] *= -1  # a rater who means the opposite
+    >>> table = raters.rate_raters(Pairs.of_differences(x, labels), who)
+    >>> [row.name for row in table.rows if row.kind == "contrary"], bool(table.weights[who == 4].max() < 0.1)
+    (['4'], True)
+    """
+    x, labels, names, of, habits = _checked(data, raters, chose_first, chose_longer)
+    found = _find(x, labels, of, len(names), habits)
+    columns = data.names if isinstance(data, Pairs) else tuple(f"f{i}" for i in range(x.shape[1]))
+    return _table(found, names, of, columns)
+
+
+def fit_weighed(
+    data: Pairs | PreferenceData,
+    raters: ArrayLike | None = None,
+    *,
+    chose_first: ArrayLike | None = None,
+    chose_longer: ArrayLike | None = None,
+) -> WeighedReward:
+    """Maximum likelihood in which raters count as far as they are believed (`rate_raters`).
+
+    θ maximises Σ_n w_n log σ(o_nθᵀx_n) with the prior of `fit_reward` at ε = 0; without evidence w = 1, and θ is that.
+
+    **Arguments** and **Raises:** as `rate_raters`.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import fit_reward, preferences, raters
+    >>> rail = preferences.rail_pairs()
+    >>> bool(abs(raters.fit_weighed(rail).theta - fit_reward(rail, 0).theta).max() < 1e-3)
+    True
+    """
+    table = rate_raters(data, raters, chose_first=chose_first, chose_longer=chose_longer)
+    seen = as_labelled(data)
+    theta, status = plain_fit(seen.x, seen.labels, jnp.asarray(table.weights, seen.x.dtype))
+    return WeighedReward(theta, status, table)
+
+
+def _checked(data, raters, chose_first, chose_longer):
+    seen = as_labelled(data)
+    raters = data.raters if raters is None and isinstance(data, Pairs) else raters
+    if raters is None:
+        raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
+    n = len(seen.labels)
+    raters = np.asarray(raters)
+    if raters.shape != (n,):
+        raise ValueError(f"raters has shape {raters.shape}: give one rater for each of the {n} pairs.")
+    names, of = np.unique(raters, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("all pairs have one rater: give the labels of at least 2 raters.")
+    habits = {}
+    for name, given in (("chose_first", chose_first), ("chose_longer", chose_longer)):
+        if given is not None:
+            given = np.asarray(given)
+            if given.shape != (n,) or not np.isin(given, (-1, 0, 1)).all():
+                raise ValueError(f"{name} must be -1, 0 or 1 for each of the {n} pairs.")
+            habits[name.replace("chose_", "always ")] = given
+    return seen.x, seen.labels, names, jnp.asarray(of.astype(np.int32)), habits
+
+
+def _find(x, labels, of, n_raters, habits) -> _Found:
+    pairs, t = unit_free_fit(x, labels)
+    if pairs.rows.shape[1] > MOST_AXES:
+        raise ValueError(
+            f"the differences have {pairs.rows.shape[1]} features, and the taste of a rater is told in at most "
+            f"{MOST_AXES}: give fewer, such as principal components."
+        )
+    theta = matmul(pairs.to_theta, t)
+    scores = scores_of(pairs.rows, t, of, n_raters)
+    margins = jnp.sum(pairs.rows * without_each(scores, t)[of], axis=1)
+    columns = np.stack([*habits.values()], axis=1) if habits else np.zeros((len(labels), 0))
+    sizes = jnp.sqrt(jnp.mean(x**2, axis=0))
+    others = reversals(theta, sizes, pairs.from_theta, pairs.to_theta, min(REVERSED, x.shape[1]))
+    mixture = fit_mixture(pairs.rows, t, of, n_raters, others, jnp.asarray(columns, x.dtype))
+    to = np.asarray(pairs.to_theta)
+    own = np.asarray(mixture.taste.t) @ to.T
+    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance), to)
+    return _Found(
+        tested(scores, t), reliability(margins, of, n_raters), mixture, np.asarray(margins > 0), own,
+        np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean), tuple(habits),
+    )  # fmt: skip
+
+
+def _table(found: _Found, names, of, columns) -> RaterTable:
+    of, chance = np.asarray(of), _admitted(found.mixture, len(found.habits))
+    n = np.bincount(of, minlength=len(names))
+    first_bad = chance.shape[1] - 2 - len(found.habits)
+    bad_kinds = ("contrary", "random", *found.habits)
+    bad, other = chance[:, first_bad:].sum(axis=1), chance[:, 1:first_bad].sum(axis=1)
+    bad = np.where(n < FEWEST, 0.0, bad)
+    reliable = [np.asarray(part, float) for part in found.reliable[:4]]
+    agreement = np.bincount(of, found.right, minlength=len(names)) / n
+    low, high = _wilson(agreement, n)
+    p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
+    rows = []
+    for k, name in enumerate(names):
+        differs: tuple[str, ...] = ()
+        if n[k] < FEWEST:
+            kind = "too few pairs to say"
+        elif bad[k] > 0.5:
+            kind = bad_kinds[int(np.argmax(chance[k, first_bad:]))]
+        elif other[k] > 0.5:
+            kind = "other taste"
+            differs = _reversed(found.own[k], found.error[k], found.theta, columns)
+        elif max(bad[k], other[k], chance[k, 0]) <= 0.5:
+            kind = "too few pairs to say"
+        else:
+            kind = "noisy" if reliable[0][k] < NOISY and reliable[3][k] < 1 else "attentive"
+        rows.append(
+            Rater(
+                str(name), int(n[k]), float(agreement[k]), float(low[k]), float(high[k]),
+                float(reliable[0][k]), float(reliable[2][k]), float(reliable[3][k]),
+                float(p_agreement[k]), float(p_taste[k]), kind, float(bad[k]), differs, float(1.0 - bad[k]),
+            )
+        )  # fmt: skip
+    return RaterTable(tuple(rows), (1.0 - bad)[of])
+
+
+def _admitted(mixture: Mixture, n_habits: int) -> np.ndarray:
+    """P(kind) [K, J] without the bad kinds that do not explain the labels of all raters better than the others do."""
+    evidence, shares = np.asarray(mixture.evidence, float), np.asarray(mixture.shares, float)
+    joint = evidence + np.log(shares)
+    for j in range(len(shares) - 2 - n_habits, len(shares)):
+        rest = np.delete(np.arange(len(shares)), j)
+        without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
+        if np.sum(np.logaddexp.reduce(evidence + np.log(shares), axis=1) - without) < CERTAINTY:
+            joint[:, j] = -1e6
+    return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+
+
+def _wilson(share, n):
+    """The 95 % interval of a share by Wilson 1927."""
+    z = 1.96
+    middle, half = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+
+
+def _reversed(own, error, crowd, columns) -> tuple[str, ...]:
+    """Features that a rater weighs the other way, surely; else the one that comes nearest to it."""
+    deviations = -np.sign(crowd) * own / np.where(error > 0, error, np.inf)
+    sure = np.flatnonzero(deviations > REVERSED_BY)
+    return tuple(columns[j] for j in (sure if len(sure) else [int(np.argmax(deviations))]))

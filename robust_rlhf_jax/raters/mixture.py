@@ -1,0 +1,135 @@
+"""What a rater may be: a mixture of tastes, habits and coin tosses, fitted to all raters' labels."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.kernels.linalg import einsum, weighted_gram, weighted_sum
+
+from .taste import Crowd, Tastes, tastes
+
+# Rounds of EM. The crowd's spread begins as this share of the squared length of its taste; a tenth of that counts as
+# seen, by as many raters as there are axes and two more.
+ROUNDS, FIRST_SPREAD, PRIOR_SPREAD = 24, 0.25, 0.025
+# Raters that count as seen: of the crowd, of all other tastes together, and of each kind that does not read the pair.
+SEEN_CROWD, SEEN_OTHER, SEEN_BAD = 10.0, 1.0, 0.5
+# A rater with a habit follows it as if it had been seen to do so in all but half a pair of ten.
+FOLLOWED, LEFT = 10.0, 0.5
+
+
+class Mixture(NamedTuple):
+    """`log_chance` [K, J]: of each of J kinds given a rater's labels; `shares` [J] of the kinds; `evidence` [K, J];
+    `crowd`; `taste`: of each rater as one of the crowd or of the likeliest other taste.
+
+    Kinds, in order: the crowd, o other tastes, contrary, random, then the habits.
+    """
+
+    log_chance: Float[Array, "K J"]
+    shares: Float[Array, " J"]
+    evidence: Float[Array, "K J"]
+    crowd: Crowd
+    taste: Tastes
+
+
+@partial(jax.jit, static_argnames="n_raters")
+def fit_mixture(
+    rows: Float[Array, "N r"],
+    t: Float[Array, " r"],
+    raters: Int[Array, " N"],
+    n_raters: int,
+    others: Float[Array, "o r r"],
+    habits: Float[Array, "N h"],
+) -> Mixture:
+    """The mixture of kinds by EM, from a fit t to all pairs.
+
+    - the crowd: t_k ~ N(t̄, Σ);
+    - other tastes: N(A_j t̄, Σ) for each `others` A_j, which reverses a feature, and N(0, Σ + ‖t̄‖²/r·I): any;
+    - contrary: N(−t̄, Σ): a member of the crowd whose labels are turned;
+    - random: each label with chance ½;
+    - a habit: `habits` [N, h] is +1 where the label follows it, −1 where not, 0 where it says nothing.
+
+    t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors.
+    """
+    n = jax.ops.segment_sum(jnp.ones_like(rows[:, 0]), raters, n_raters)
+    r = rows.shape[1]
+    fixed = jnp.concatenate(
+        [-jnp.log(2.0) * n[:, None], _habit_evidence(habits, raters, n_raters, n)], axis=1
+    )
+    n_others = others.shape[0] + 1
+    seen = jnp.concatenate(
+        [
+            jnp.asarray([SEEN_CROWD]),
+            jnp.full(n_others, SEEN_OTHER / n_others),
+            jnp.full(1 + fixed.shape[1], SEEN_BAD),
+        ]
+    ).astype(rows.dtype)
+    size = jnp.dot(t, t) / r
+    unit = jnp.eye(r, dtype=rows.dtype)
+
+    def crowds(crowd):
+        mean, covariance = crowd
+        broad = covariance + jnp.dot(mean, mean) / r * unit
+        means = jnp.concatenate(
+            [mean[None], einsum("oij,j->oi", others, mean), jnp.zeros_like(mean)[None], -mean[None]]
+        )
+        spreads = jnp.broadcast_to(covariance, (len(means), r, r)).at[-2].set(broad)
+        return Crowd(means, spreads)
+
+    def look(crowd, shares):
+        each = lambda one: tastes(rows, raters, n_raters, one)  # noqa: E731
+        # One after another where all at once would take much memory.
+        found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, crowds(crowd))
+        evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)
+        return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
+
+    def step(_, state):
+        crowd, shares = state
+        found, _, log_chance = look(crowd, shares)
+        chance = jnp.exp(log_chance)
+        shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
+        weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])
+        own = jnp.concatenate([found.t[0], -found.t[-1]])
+        spread = jnp.concatenate([found.covariance[0], found.covariance[-1]])
+        total = jnp.sum(weight) + 1e-3
+        mean = weighted_sum(weight, own) / total
+        prior = r + 2.0
+        square = weighted_gram(own - mean, weight) + einsum("k,kij->ij", weight, spread)
+        covariance = (square + prior * PRIOR_SPREAD * size * unit) / (total + prior)
+        return Crowd(mean, covariance), shares
+
+    start = Crowd(t, FIRST_SPREAD * size * unit), seen / jnp.sum(seen)
+    crowd, shares = jax.lax.fori_loop(0, ROUNDS, step, start)
+    found, evidence, log_chance = look(crowd, shares)
+    likeliest = jnp.argmax(log_chance[:, : n_others + 1], axis=1)
+    k = jnp.arange(n_raters)
+    taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])
+    return Mixture(log_chance, shares, evidence, crowd, taste)
+
+
+def _at_once(function, crowds):
+    return jax.vmap(function)(crowds)
+
+
+def _habit_evidence(habits, raters, n_raters, n):
+    """log ∫ ρ^a (1 − ρ)^b Beta(ρ) dρ, and log ½ for each pair of which a habit says nothing."""
+    follows = jax.ops.segment_sum((habits > 0).astype(habits.dtype), raters, n_raters)
+    leaves = jax.ops.segment_sum((habits < 0).astype(habits.dtype), raters, n_raters)
+    silent = n[:, None] - follows - leaves
+    log_beta = jax.scipy.special.betaln
+    return log_beta(FOLLOWED + follows, LEFT + leaves) - log_beta(FOLLOWED, LEFT) - silent * jnp.log(2.0)
+
+
+def reversals(
+    theta: Float[Array, " k"],
+    sizes: Float[Array, " k"],
+    to_t: Float[Array, "r k"],
+    to_theta: Float[Array, "k r"],
+    most: int,
+) -> Float[Array, "o r r"]:
+    """A_j [r, r] = M⁻¹(I − 2e_je_jᵀ)M for the `most` features j that move margins most: each reverses one feature."""
+    top = jnp.argsort(-jnp.abs(theta) * sizes)[:most]
+    unit = jnp.eye(to_t.shape[0], dtype=to_t.dtype)
+    return jax.vmap(lambda j: unit - 2.0 * to_t[:, j][:, None] * to_theta[j][None])(top)

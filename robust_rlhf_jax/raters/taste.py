@@ -1,0 +1,87 @@
+"""The taste of each rater: θ_k = θ + u_k, shrunk towards a crowd whose spread the data show."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, lower_solve
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
+from robust_rlhf_jax.kernels.logistic import label_variance
+
+# Steps towards each maximum: by a bound of the likelihood, which cannot overshoot, then by the curvature itself.
+BOUND_STEPS, NEWTON_STEPS = 6, 2
+
+
+class Crowd(NamedTuple):
+    """A normal prior of tastes: `mean` [r] and `covariance` [r, r]."""
+
+    mean: Float[Array, " r"]
+    covariance: Float[Array, "r r"]
+
+
+class Tastes(NamedTuple):
+    """Of each of K raters: the likeliest `t` [K, r], its `covariance` [K, r, r], and the log `evidence` [K] of the
+    rater's labels under the crowd.
+    """
+
+    t: Float[Array, "K r"]
+    covariance: Float[Array, "K r r"]
+    evidence: Float[Array, " K"]
+
+
+def tastes(
+    rows: Float[Array, "N r"],
+    raters: Int[Array, " N"],
+    n_raters: int,
+    crowd: Crowd,
+) -> Tastes:
+    """Maximum a posteriori and Laplace's evidence ∫ Π_{i∈k} σ(tᵀy_i) N(t; μ, Σ) dt of every rater. Jit- and vmap-able.
+
+    With T the maximum and H the curvature there: Σ log σ(Tᵀy) − ½(T − μ)ᵀΣ⁻¹(T − μ) − ½ log|Σ| − ½ log|H|.
+
+    **Source:** MacKay 1992 for the evidence; the bound of Jaakkola & Jordan 2000 for the first steps.
+    """
+    prior = cholesky(crowd.covariance)
+    precision = cholesky_solve(prior, jnp.eye(rows.shape[1], dtype=rows.dtype))
+    at_mean = matmul(precision, crowd.mean)
+
+    def curvature(weights):
+        outer = (weights[:, None] * rows)[:, :, None] * rows[:, None, :]
+        return precision + jax.ops.segment_sum(outer, raters, n_raters)
+
+    def margins_of(t):
+        return jnp.sum(rows * t[raters], axis=1)
+
+    def by_bound(_, t):
+        margins = margins_of(t)
+        size = jnp.maximum(jnp.abs(margins), 1e-3)
+        factor = jax.vmap(cholesky)(curvature(jnp.tanh(0.5 * size) / (2.0 * size)))
+        pull = at_mean + 0.5 * jax.ops.segment_sum(rows, raters, n_raters)
+        return _solve(factor, pull)
+
+    def by_newton(_, t):
+        margins = margins_of(t)
+        factor = jax.vmap(cholesky)(curvature(label_variance(margins)))
+        pull = jax.ops.segment_sum(jax.nn.sigmoid(-margins)[:, None] * rows, raters, n_raters)
+        return t + _solve(factor, pull - matmul(t - crowd.mean, precision))
+
+    t = jnp.broadcast_to(crowd.mean, (n_raters, rows.shape[1]))
+    t = jax.lax.fori_loop(0, BOUND_STEPS, by_bound, t)
+    t = jax.lax.fori_loop(0, NEWTON_STEPS, by_newton, t)
+    margins = margins_of(t)
+    factor = jax.vmap(cholesky)(curvature(label_variance(margins)))
+    half = jax.vmap(lambda f: lower_solve(f, jnp.eye(len(f), dtype=f.dtype)))(factor)
+    off = t - crowd.mean
+    evidence = (
+        jax.ops.segment_sum(jax.nn.log_sigmoid(margins), raters, n_raters)
+        - 0.5 * einsum("ki,ij,kj->k", off, precision, off)
+        - jnp.sum(jnp.log(jnp.diagonal(prior)))
+        - jnp.sum(jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)), axis=1)
+    )
+    return Tastes(t, einsum("kji,kjl->kil", half, half), evidence)
+
+
+def _solve(factor: Float[Array, "K r r"], rhs: Float[Array, "K r"]) -> Float[Array, "K r"]:
+    return jax.vmap(lambda f, b: cholesky_solve(f, b[:, None])[:, 0])(factor, rhs)

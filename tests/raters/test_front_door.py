@@ -1,0 +1,102 @@
+"""`rate_raters` and `fit_weighed`: bots are named, honest raters are not, and sides and order do not matter."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
+from robust_rlhf_jax.raters import fit_weighed, rate_raters
+
+K, EACH, P = 60, 25, 4
+THETA = np.array([2.0, -1.5, 1.0, 0.5])
+WHO = np.repeat(np.arange(K), EACH)
+
+
+def honest(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(len(WHO), P))
+    return x * np.where(rng.logistic(size=len(x)) < x @ THETA, 1, -1)[:, None]
+
+
+def rated(kind, share=0.1, seed=0):
+    """(Pairs, habits, which raters are bad) of a file with bots; names of raters in the order of their numbers."""
+    turned = THETA * [-1, 1, 1, 1]
+    made = replace_raters(np.random.default_rng(seed), honest(seed), WHO, kind, share, turned)
+    pairs = Pairs.of_differences(
+        made.z.astype(np.float32), np.ones(len(WHO)), raters=np.array([f"r{k:02}" for k in WHO])
+    )
+    return pairs, {"chose_first": made.chose_first, "chose_longer": made.chose_longer}, made.bad
+
+
+def test_honest_raters_count_in_full_and_the_fit_is_the_plain_one():
+    pairs, habits, _ = rated("none")
+    model = fit_weighed(pairs, **habits)
+    assert (model.table.weights == 1).all()
+    np.testing.assert_allclose(model.theta, fit_reward(pairs, 0).theta, atol=1e-3)
+    assert {row.kind for row in model.table.rows} <= {"attentive", "noisy", "other taste"}
+    assert model.table.counts()["attentive"] >= 57
+
+
+@pytest.mark.parametrize("kind", BOTS)
+def test_bots_are_named(kind):
+    pairs, habits, bad = rated(kind)
+    model = fit_weighed(pairs, **habits)
+    named = np.array([row.kind == kind for row in model.table.rows])
+    assert named[bad].mean() >= 0.8
+    assert named[~bad].mean() <= 0.04
+    assert model.table.weights[np.repeat(bad, EACH)].mean() < 0.2
+    away = lambda theta: np.linalg.norm(np.asarray(theta)[:P] - THETA)  # noqa: E731
+    assert away(model.theta) < away(fit_reward(pairs, 0).theta)
+
+
+def test_an_honest_minority_has_another_taste_and_keeps_its_weight():
+    pairs, habits, minority = rated("minority")
+    table = rate_raters(pairs, **habits)
+    found = [row for row, other in zip(table.rows, minority, strict=True) if other]
+    assert sum(row.kind == "other taste" for row in found) >= 3
+    assert all(row.weight > 0.5 for row in found)
+    assert all("f0" in row.differs_in for row in found if row.kind == "other taste")
+
+
+def test_neither_sides_nor_order_nor_names_matter():
+    pairs, habits, _ = rated("contrary")
+    table = rate_raters(pairs, **habits)
+    rng = np.random.default_rng(1)
+    turn, order = rng.choice([-1, 1], len(WHO)), rng.permutation(len(WHO))
+    x = np.asarray(pairs.preferred_differences())
+    other = Pairs.of_differences((x * turn[:, None])[order], turn[order], raters=pairs.raters[order])
+    same = rate_raters(other, **{name: habit[order] for name, habit in habits.items()})
+    assert [row.kind for row in table.rows] == [row.kind for row in same.rows]
+    np.testing.assert_allclose(table.weights[order], same.weights, atol=1e-2)
+    renamed = rate_raters(other, K - WHO[order], **{name: habit[order] for name, habit in habits.items()})
+    np.testing.assert_allclose(same.weights, renamed.weights, atol=1e-2)
+
+
+def test_the_table_is_written_whole(tmp_path):
+    pairs, habits, _ = rated("contrary")
+    table = rate_raters(pairs, **habits)
+    table.save(tmp_path / "raters.csv")
+    with open(tmp_path / "raters.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["kind"] for row in rows] == [row.kind for row in table.rows]
+    assert rows[0]["name"] == "r00"
+    odd = table._replace(rows=(table.rows[0]._replace(name="=1+1"),))
+    odd.save(tmp_path / "odd.csv")
+    assert "'=1+1" in (tmp_path / "odd.csv").read_text()
+
+
+def test_bad_input_is_one_sentence():
+    pairs, _, _ = rated("none")
+    bare = Pairs.of_differences(np.asarray(pairs.preferred_differences()), np.ones(len(WHO)))
+    with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
+        rate_raters(bare)
+    with pytest.raises(
+        ValueError, match=r"raters has shape \(3,\): give one rater for each of the 1500 pairs"
+    ):
+        rate_raters(bare, [1, 2, 3])
+    with pytest.raises(ValueError, match="all pairs have one rater"):
+        rate_raters(bare, np.zeros(len(WHO)))
+    with pytest.raises(ValueError, match="chose_first must be -1, 0 or 1 for each of the 1500 pairs"):
+        rate_raters(pairs, chose_first=np.full(len(WHO), 2))

@@ -1,0 +1,9 @@
+"""The page on raters prints what it says: `docs/raters.md`."""
+
+from page_steps import ROOT, run, same, steps
+
+
+def test_the_page_prints_what_it_says(tmp_path):
+    (step,) = steps(ROOT / "docs" / "raters.md")
+    same(run(step, tmp_path), step.told)
+    assert (tmp_path / "raters.csv").read_text(encoding="utf-8").startswith("name,pairs,agreement")
