@@ -144,22 +144,26 @@ def available(shared: Path) -> tuple[list[str], list[str]]:
 def trials(name: str, shared: Path, repeats: int, seeds: int) -> "list[Callable[[], Trial]]":
     """The trials of a set, built when called: `FOLDS` × `repeats` folds of real choices, or worlds by `seeds` keys."""
     if name in CHOICES:
-        return list(_folds(_real(name, shared), repeats))
+        return list(_folds(real_choices(name, shared), repeats))
     build = _delivery if name == "delivery" else lambda seed: _family(name, seed)
     return [lambda seed=seed: build(seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
 
 
-class _Real(NamedTuple):
+class RealChoices(NamedTuple):
+    """Options [N, 2, k], labels and the number of who chose."""
+
     options: Float[np.ndarray, "N 2 k"]
     labels: Float[np.ndarray, " N"]
     people: Int[np.ndarray, " N"]
 
 
 @cache
-def _real(name, shared) -> _Real:
+def real_choices(name, shared) -> RealChoices:
     if name == "rail":
         data = load_rail_choices()
-        return _Real(np.asarray(data.features[:, :, 0], float), np.asarray(data.labels, float), rail_people())
+        return RealChoices(
+            np.asarray(data.features[:, :, 0], float), np.asarray(data.labels, float), rail_people()
+        )
     with gzip.open(shared / f"{name}.csv.gz", "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names = [column.removeprefix("chosen_") for column in rows[0] if column.startswith("chosen_")]
@@ -169,10 +173,10 @@ def _real(name, shared) -> _Real:
     labels = np.random.default_rng(1).choice([-1.0, 1.0], len(rows))
     first = (labels == 1)[:, None]
     options = np.stack([np.where(first, left, taken), np.where(first, taken, left)], axis=1)
-    return _Real(options, labels, np.unique([r["rater"] for r in rows], return_inverse=True)[1])
+    return RealChoices(options, labels, np.unique([r["rater"] for r in rows], return_inverse=True)[1])
 
 
-def _folds(real: _Real, repeats: int) -> Iterator[Callable[[], Trial]]:
+def _folds(real: RealChoices, repeats: int) -> Iterator[Callable[[], Trial]]:
     x = real.options[:, 1] - real.options[:, 0]
     of_row = np.array([group_folds(np.random.default_rng(r), real.people, FOLDS) for r in range(repeats)])
     rows = training_rows(np.random.default_rng(0), of_row, FOLDS)

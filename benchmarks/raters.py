@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from pair_sets import CHOICES, _real
+from pair_sets import CHOICES, real_choices
 from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax import Pairs
@@ -30,7 +30,7 @@ JUDGED, LOSS = 15, 0.002
 def pairs_of(name, shared, seed):
     """(preferred less other [N, k], raters [N])."""
     if name in CHOICES:
-        real = _real(name, shared)
+        real = real_choices(name, shared)
         return (real.options[:, 1] - real.options[:, 0]) * real.labels[:, None], real.people
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(125), 25)

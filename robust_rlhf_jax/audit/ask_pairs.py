@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from robust_rlhf_jax.spreadsheets import without_formula
+
 from .advice import Advice
 from .findings import Findings
-from .spreadsheets import without_formula
 
 
 class AskPair(NamedTuple):

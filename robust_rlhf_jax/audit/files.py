@@ -8,6 +8,7 @@ from jaxtyping import Bool
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import write_json
+from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import harmless
 
 from . import plot
@@ -17,7 +18,6 @@ from .config import AuditConfig
 from .findings import Findings
 from .record import audit_record
 from .result import AuditResult
-from .spreadsheets import without_formula
 from .terminal_tables import worst_first
 
 SUSPECTS, ASK, RECORD, PICTURE, PAGE = "suspects.csv", "ask.csv", "audit.json", "suspicion.png", "audit.html"

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.stats
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
@@ -52,6 +53,11 @@ class _Found(NamedTuple):
     error: np.ndarray
     theta: np.ndarray
     habits: tuple[str, ...]
+
+    @property
+    def first_bad(self) -> int:
+        """The number of the first bad kind: contrary, random and the habits come last."""
+        return self.mixture.shares.shape[0] - 2 - len(self.habits)
 
 
 def rate_raters(
@@ -173,15 +179,16 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
 
 
 def _table(found: _Found, names, of, columns) -> RaterTable:
-    of, chance = np.asarray(of), _admitted(found.mixture, len(found.habits))
+    of, chance = np.asarray(of), _admitted(found)
     n = np.bincount(of, minlength=len(names))
-    first_bad = chance.shape[1] - 2 - len(found.habits)
+    first_bad = found.first_bad
     bad_kinds = ("contrary", "random", *found.habits)
     bad, other = chance[:, first_bad:].sum(axis=1), chance[:, 1:first_bad].sum(axis=1)
     bad = np.where(n < FEWEST, 0.0, bad)
     reliable = [np.asarray(part, float) for part in found.reliable[:4]]
-    agreement = np.bincount(of, found.right, minlength=len(names)) / n
-    low, high = _wilson(agreement, n)
+    right = np.bincount(of[found.right], minlength=len(names))
+    agreement = right / n
+    low, high = np.transpose([_wilson(int(a), int(b)) for a, b in zip(right, n, strict=True)])
     p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
     rows = []
     for k, name in enumerate(names):
@@ -207,11 +214,11 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     return RaterTable(tuple(rows), (1.0 - bad)[of])
 
 
-def _admitted(mixture: Mixture, n_habits: int) -> np.ndarray:
+def _admitted(found: _Found) -> np.ndarray:
     """P(kind) [K, J] without the bad kinds that do not explain the labels of all raters better than the others do."""
-    evidence, shares = np.asarray(mixture.evidence, float), np.asarray(mixture.shares, float)
+    evidence, shares = (np.asarray(part, float) for part in (found.mixture.evidence, found.mixture.shares))
     joint = evidence + np.log(shares)
-    for j in range(len(shares) - 2 - n_habits, len(shares)):
+    for j in range(found.first_bad, len(shares)):
         rest = np.delete(np.arange(len(shares)), j)
         without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
         if np.sum(np.logaddexp.reduce(evidence + np.log(shares), axis=1) - without) < CERTAINTY:
@@ -219,11 +226,10 @@ def _admitted(mixture: Mixture, n_habits: int) -> np.ndarray:
     return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
 
-def _wilson(share, n):
+def _wilson(right: int, n: int) -> tuple[float, float]:
     """The 95 % interval of a share by Wilson 1927."""
-    z = 1.96
-    middle, half = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+    found = scipy.stats.binomtest(right, n).proportion_ci(method="wilson")
+    return found.low, found.high
 
 
 def _reversed(own, error, crowd, columns) -> tuple[str, ...]:

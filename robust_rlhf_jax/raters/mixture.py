@@ -79,7 +79,7 @@ def fit_mixture(
         return Crowd(means, spreads)
 
     def look(crowd, shares):
-        each = lambda one: tastes(rows, raters, n_raters, one)  # noqa: E731
+        each = partial(tastes, rows, raters, n_raters)
         # One after another where all at once would take much memory.
         found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, crowds(crowd))
         evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.unfinished import whole_path
 
 KINDS = (
@@ -89,12 +90,7 @@ class RaterTable(NamedTuple):
             writer.writerows([_cell(value) for value in row] for row in self.rows)
 
 
-def _cell(value: object) -> object:
+def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = ", ".join(value) if isinstance(value, tuple) else str(value)
-    return (
-        f"'{text}"
-        if text[:1] in ("=", "+", "-", "@", "\t", "\r") and isinstance(value, str | tuple)
-        else text
-    )
+    return without_formula(", ".join(value) if isinstance(value, tuple) else str(value))

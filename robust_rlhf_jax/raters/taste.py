@@ -8,7 +8,9 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, lower_solve
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
-from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
+
+from ._by_rater import gram_by_rater
 
 # Steps towards each maximum: by a bound of the likelihood, which cannot overshoot, then by the curvature itself.
 BOUND_STEPS, NEWTON_STEPS = 6, 2
@@ -48,16 +50,13 @@ def tastes(
     at_mean = matmul(precision, crowd.mean)
 
     def curvature(weights):
-        outer = (weights[:, None] * rows)[:, :, None] * rows[:, None, :]
-        return precision + jax.ops.segment_sum(outer, raters, n_raters)
+        return precision + gram_by_rater(rows, weights, raters, n_raters)
 
     def margins_of(t):
         return jnp.sum(rows * t[raters], axis=1)
 
     def by_bound(_, t):
-        margins = margins_of(t)
-        size = jnp.maximum(jnp.abs(margins), 1e-3)
-        factor = jax.vmap(cholesky)(curvature(jnp.tanh(0.5 * size) / (2.0 * size)))
+        factor = jax.vmap(cholesky)(curvature(secant_curvature(margins_of(t))))
         pull = at_mean + 0.5 * jax.ops.segment_sum(rows, raters, n_raters)
         return _solve(factor, pull)
 

@@ -10,7 +10,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import lower_solve
 from robust_rlhf_jax.kernels.linalg import weighted_gram
-from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
@@ -130,5 +130,4 @@ def secant_information(
     P(1 − P), its curvature at m_n, says that labels of which the fit is sure know nothing: they know that m_n is large.
     Source: the quadratic bound of Jaakkola & Jordan 2000.
     """
-    size = jnp.maximum(jnp.abs(margins), 1e-3)
-    return weighted_gram(pairs.rows, weights * jnp.tanh(0.5 * size) / (2.0 * size))
+    return weighted_gram(pairs.rows, weights * secant_curvature(margins))

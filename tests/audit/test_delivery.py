@@ -10,8 +10,8 @@ from robust_rlhf_jax.audit.command import Writing, _deliver, reward_head
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
-from robust_rlhf_jax.audit.spreadsheets import without_formula
 from robust_rlhf_jax.io import RewardHead, load_pairs
+from robust_rlhf_jax.spreadsheets import without_formula
 
 pd = pytest.importorskip("pandas")
 datasets = pytest.importorskip("datasets")
