@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
@@ -228,7 +227,10 @@ def _admitted(found: _Found) -> np.ndarray:
 
 def _wilson(right: int, n: int) -> tuple[float, float]:
     """The 95 % interval of a share by Wilson 1927."""
-    found = scipy.stats.binomtest(right, n).proportion_ci(method="wilson")
+    # Imported where it is needed: it takes as long as the rest of the package.
+    from scipy.stats import binomtest
+
+    found = binomtest(right, n).proportion_ci(method="wilson")
     return found.low, found.high
 
 
