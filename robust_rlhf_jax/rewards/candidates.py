@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from .config import RobustFit
-from .contamination import Cells, contaminated_at_best_length
+from .contamination import AtBestLength, Cells, contaminated_at_best_length, unjudged
 from .coordinates import UnitFreePairs
 from .posterior_fit import ROUNDS, Fit, first_fit, refit
 from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
@@ -19,28 +19,29 @@ SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
 PATIENCE = 40
 
 
+class Explanation(NamedTuple):
+    """A `fit`, the `weights` [N] of the pairs in it, and how well it explains all labels."""
+
+    fit: Fit
+    weights: Float[Array, " N"]
+    judged: AtBestLength
+
+
 class Candidates(NamedTuple):
-    """`fits` and `weights` [E, N] of the pairs in each, row 0 the plain fit to all pairs, the others what the proposals
-    settled on; `unsuspected` [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else those
-    that it settled on.
+    """`explanations` [E]: row 0 the plain fit to all pairs, the others what the proposals settled on; `unsuspected`
+    [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else those that it settled on.
     """
 
-    fits: Fit
-    weights: Float[Array, "E N"]
+    explanations: Explanation
     unsuspected: Float[Array, "E-1 N"]
 
 
 class _State(NamedTuple):
-    """`lies` [N]: who is corrupt if `fit` is right; `best`: the settled fit and its weights that explain the labels
-    best so far, by `value` in nats; `proposed`: the fit and its weights that the proposal ended with.
-    """
+    """`now`, judged where anyone asks; the `best` judged so far; what the proposal ended with, as `proposed`."""
 
-    fit: Fit
-    weights: Float[Array, " N"]
-    lies: Float[Array, " N"]
-    best: tuple[Fit, Array]
-    value: Float[Array, ""]
-    proposed: tuple[Fit, Array]
+    now: Explanation
+    best: Explanation
+    proposed: Explanation
     settling: Array
     round: Int[Array, ""]
     done: Array
@@ -54,70 +55,67 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 
     def settle(known, given):
         plain, short, honest, index = known
-        start = zero._replace(t=given.of_plain * plain.t + given.of_short * short.t)
-        start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.strength))
+        start = zero._replace(t=given.of_plain * plain.fit.t + given.of_short * short.t)
+        start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.fit.strength))
         given = given._replace(
             weights=jnp.where(given.contrary < 0, given.weights, 1.0 - honest[given.contrary])
         )
-        (fit, proposed), end = _settled(pairs, cells, given, start, rounds, config)
-        plain = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), fit, plain)
-        short = jax.tree.map(lambda a, b: jnp.where(index == 1, a, b), fit, short)
-        return (plain, short, honest.at[index].set(end[1]), index + 1), (proposed, end)
+        proposed, end = _settled(pairs, cells, given, start, rounds, config)
+        plain = _where(index == 0, proposed, plain)
+        short = _where(index == 1, proposed.fit, short)
+        return (plain, short, honest.at[index].set(end.weights), index + 1), (proposed.weights, end)
 
-    first = (zero, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
+    nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
+    first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
     (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
-    fits, weights = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (plain, ones), settled)
+    explanations = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), plain, settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
-    return Candidates(fits, weights, jnp.where(by_place[:, None], proposed, settled[1]))
+    return Candidates(explanations, jnp.where(by_place[:, None], proposed, settled.weights))
 
 
-def _settled(pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit):
-    """(fit, weights) as proposed, and once settled: one loop, so that a refit is compiled once."""
+def _settled(
+    pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit
+) -> tuple[Explanation, Explanation]:
+    """As proposed, and once settled: one loop, so that a refit is compiled once."""
+    # With hard weights the doubt of sure pairs wanders: it settles from the best place that it came by.
+    wanders = (given.kind == UNSURE) & (given.of_plain > 0)
     patience = rounds if pairs.wide else PATIENCE
 
     def _reweighted(pairs, t):
         margins = pairs.margins(t)
         return best_share(jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
 
-    def _lies(pairs, of_length, fit):
-        found = contaminated_at_best_length(pairs.margins(fit.t), Cells(of_length, cells.bins)).found
-        return found.lies, jnp.sum(found.log_likelihoods)
+    def _judged(pairs, of_length, t):
+        return contaminated_at_best_length(pairs.margins(t), Cells(of_length, cells.bins))
 
     def turn(state: _State) -> _State:
+        last = state.now
         # A fit from zero comes before anyone is doubted for its margins.
-        blank = (state.round == 0) & jnp.all(state.fit.t == 0)
+        blank = (state.round == 0) & jnp.all(last.fit.t == 0)
         hold = blank | state.settling | (given.kind == HOLD)
-        weights = jax.lax.cond(hold, lambda *_: state.weights, _reweighted, pairs, state.fit.t)
-        weights = jnp.where(state.settling & ~blank, 1.0 - state.lies, weights)
-        fit = refit(pairs, weights, state.fit, config)
-        still = jnp.mean(jnp.abs(weights - state.weights)) < SETTLED_WEIGHTS
-        still &= jnp.abs(jnp.log(fit.strength / state.fit.strength)) < SETTLED_STRENGTH
-        from_plain = (given.kind == UNSURE) & (given.of_plain > 0)
-        most = jnp.where(from_plain & ~state.settling, patience, rounds)
+        weights = jax.lax.cond(hold, lambda *_: last.weights, _reweighted, pairs, last.fit.t)
+        weights = jnp.where(state.settling & ~blank, 1.0 - last.judged.found.lies, weights)
+        fit = refit(pairs, weights, last.fit, config)
+        still = jnp.mean(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS
+        still &= jnp.abs(jnp.log(fit.strength / last.fit.strength)) < SETTLED_STRENGTH
+        most = jnp.where(wanders & ~state.settling, patience, rounds)
         over = (still & ~blank) | (state.round >= most - 1)
-        lies, value = jax.lax.cond(
-            state.settling | over, _lies, lambda *_: (state.lies, state.value), pairs, cells.of_length, fit
-        )
-        better = state.settling & (value > state.value)
-        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), (fit, weights), state.best)
-        return _State(
-            fit,
-            weights,
-            lies,
-            best,
-            jnp.where(better, value, state.value),
-            jax.tree.map(
-                lambda new, old: jnp.where(state.settling, old, new), (fit, weights), state.proposed
-            ),
-            state.settling | over,
-            jnp.where(over, 0, state.round + 1),
-            over & state.settling,
-        )
+        seen = state.settling | wanders
+        judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, pairs, cells.of_length, fit.t)
+        now = Explanation(fit, weights, judged)
+        best = _where(seen & (judged.value > state.best.judged.value), now, state.best)
+        proposed = _where(state.settling, state.proposed, now)
+        now = _where(over & wanders & ~state.settling, best, now)
+        again = jnp.where(over, 0, state.round + 1)
+        return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
-    no, value = jnp.asarray(False), jnp.asarray(-jnp.inf, pairs.rows.dtype)
-    begun = (start, given.weights)
-    first = _State(
-        *begun, jnp.zeros_like(given.weights), begun, value, begun, no, jnp.zeros((), jnp.int32), no
-    )
+    nobody = Explanation(start, given.weights, unjudged(cells, given.weights.dtype))
+    no = jnp.asarray(False)
+    first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
     end = jax.lax.while_loop(lambda s: ~s.done, turn, first)
     return end.proposed, end.best
+
+
+def _where(condition, new, old):
+    """`new` if the condition holds, else `old`, leaf by leaf."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

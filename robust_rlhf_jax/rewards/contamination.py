@@ -128,28 +128,45 @@ def noise_by_margin(
 
 
 class AtBestLength(NamedTuple):
-    """`scale`: how long the margins are best taken, at most as they are; `found` there; `honest`: the log-likelihood in
-    nats without corruption, at the length that is best for that; `noise` of `found` by |margin|.
+    """`scale`: how long the margins are best taken, at most as they are; `found` there, and its `value` in nats;
+    `honest`: the log-likelihood in nats without corruption, at the length that is best for that; `noise` of `found` by
+    |margin|.
     """
 
     scale: Float[Array, ""]
     found: Contaminated
+    value: Float[Array, ""]
     honest: Float[Array, ""]
     noise: NoiseByMargin
+
+
+def unjudged(cells: Cells, dtype) -> AtBestLength:
+    """What anything is better than."""
+    none, one = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
+    rates = jnp.zeros(cells.bins, dtype)
+    return AtBestLength(
+        none,
+        Contaminated(one, one, one, none, none),
+        none - jnp.inf,
+        none - jnp.inf,
+        NoiseByMargin(rates, rates),
+    )
 
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
     bin_of = quantile_bins(jnp.abs(margins), cells.bins)
     cell = bin_of * (cells.bins + 1) + cells.of_length
-    scales = jnp.asarray(SCALES, margins.dtype)
 
-    def values(scale):
+    def longer(best: AtBestLength, scale):
         found = contaminated(scale * margins, cell, cells.count)
-        return jnp.sum(found.log_likelihoods), jnp.sum(jax.nn.log_sigmoid(scale * margins))
+        value = jnp.sum(found.log_likelihoods)
+        honest = jnp.maximum(best.honest, jnp.sum(jax.nn.log_sigmoid(scale * margins)))
+        this = best._replace(scale=scale, found=found, value=value)
+        better = value > best.value
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), this, best)._replace(
+            honest=honest
+        ), None
 
-    mixed, honest = jax.lax.map(values, scales)
-    scale = scales[jnp.argmax(mixed)]
-    found = contaminated(scale * margins, cell, cells.count)
-    noise = noise_by_margin(scale * margins, found.rates, bin_of, cells.bins)
-    return AtBestLength(scale, found, jnp.max(honest), noise)
+    best, _ = jax.lax.scan(longer, unjudged(cells, margins.dtype), jnp.asarray(SCALES, margins.dtype))
+    return best._replace(noise=noise_by_margin(best.scale * margins, best.found.rates, bin_of, cells.bins))

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from .candidates import Candidates
+from .candidates import Explanation
 from .config import RobustFit
-from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
+from .contamination import NoiseByMargin
 from .coordinates import UnitFreePairs
 from .posterior_fit import optimism
 
@@ -55,19 +55,22 @@ class Decision(NamedTuple):
     apart: Float[Array, "E E"]
 
 
-def judge(pairs: UnitFreePairs, found: Candidates, cells: Cells) -> Judged:
-    """Every candidate's `contaminated` likelihood, as of pairs that it has not seen, at its best length."""
-
-    def one(given):
-        fit, weights = given
-        margins = pairs.margins(fit.t)
-        best = contaminated_at_best_length(margins, cells)
-        return best.scale * fit.t, best.scale * margins, best, optimism(pairs, weights, fit)
-
-    t, margins, best, seen = jax.lax.map(one, (found.fits, found.weights))
-    unseen = best.found.log_likelihoods - seen[:, None] / pairs.n_pairs
-    parts = (best.found.rates, best.found.lies, best.found.needed, best.found.convicted)
-    return Judged(t, margins, unseen, best.honest - seen, *parts, best.noise, found.fits.status)
+def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
+    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
+    seen = jax.lax.map(lambda given: optimism(pairs, given[1], given[0]), (found.fit, found.weights))
+    best, scale = found.judged.found, found.judged.scale[:, None]
+    return Judged(
+        scale * found.fit.t,
+        scale * matmul(found.fit.t, pairs.rows.T),
+        best.log_likelihoods - seen[:, None] / pairs.n_pairs,
+        found.judged.honest - seen,
+        best.rates,
+        best.lies,
+        best.needed,
+        best.convicted,
+        found.judged.noise,
+        found.fit.status,
+    )
 
 
 def decide(

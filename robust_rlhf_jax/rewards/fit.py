@@ -161,11 +161,10 @@ def _fit_differences(
 ):
     """(RewardFit, Alternative or None where nobody asks to `compare`)."""
     pairs = unit_free(x, labels)
-    cells = cells_of(pairs)
-    found = candidates(pairs, cells, config)
-    plain = jax.tree.map(lambda leaf: leaf[0], found.fits)
+    found = candidates(pairs, cells_of(pairs), config)
+    plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
-    judged = judge(pairs, found, cells)
+    judged = judge(pairs, found.explanations)
     decision = decide(judged, epsilon, spread, config)
     # Labels that the plain fit predicts one and all contradict nothing.
     predicted = jnp.min(pairs.margins(plain.t)) > 0

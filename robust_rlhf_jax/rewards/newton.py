@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.logistic import label_variance
 
 MAX_STEPS = 61
 # A step that shrinks the gradient to less than this share earns its curvature another step.
-REUSE_BELOW = 0.3
+REUSE_BELOW = 0.5
 
 
 class Optimum(NamedTuple):
@@ -28,31 +28,20 @@ class Optimum(NamedTuple):
 
 
 class _State(NamedTuple):
-    """`own`: the factor is of this problem, not of a similar one; `stale`: the next step needs a new one."""
+    """`stale`: the next step needs a new factor."""
 
     t: Float[Array, " r"]
     value: Float[Array, ""]
     gradient: Float[Array, " r"]
     factor: Float[Array, "r r"]
-    own: Array
     stale: Array
     scale: Float[Array, ""]
     done: Array
     step: Int[Array, ""]
 
 
-def curvature_factor(
-    rows: Float[Array, "n r"],
-    weights: Float[Array, " n"],
-    t: Float[Array, " r"],
-    precision: Float[Array, " r"],
-) -> Float[Array, "r r"]:
-    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t, over Σ_n w_n or 1 if that is less."""
-    total = jnp.maximum(jnp.sum(weights), 1.0)
-    return _factor(rows, weights / total, t, precision / total)
-
-
-def _factor(rows, weights, t, precision):
+def _curvature_factor(rows, weights, t, precision):
+    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t."""
     curvature = weighted_gram(rows, weights * label_variance(matmul(rows, t)))
     ridge = 16 * jnp.finfo(rows.dtype).eps * (1.0 + jnp.trace(curvature))
     return cholesky(curvature + jnp.diag(precision + ridge))
@@ -63,13 +52,11 @@ def maximise(
     weights: Float[Array, " n"],
     start: Float[Array, " r"],
     precision: Float[Array, " r"],
-    factor: Float[Array, "r r"],
 ) -> Optimum:
     """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j², for rows y whose second moment is about I.
 
     A step that does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii
-    1967), that of `factor` from the start: what a similar problem ended with. It ends where Newton's decrement, or the
-    gain of a step with fresh curvature, is what rounding hides.
+    1967). It ends where Newton's decrement, or the gain of a slow step, is what rounding hides.
     """
     dtype = rows.dtype
     total = jnp.maximum(jnp.sum(weights), 1.0)
@@ -86,7 +73,7 @@ def maximise(
 
     def step(s: _State) -> _State:
         current = jax.lax.cond(
-            s.stale, lambda t: _factor(rows, weights, t, precision), lambda _: s.factor, s.t
+            s.stale, lambda t: _curvature_factor(rows, weights, t, precision), lambda _: s.factor, s.t
         )
         # The first step stays where it is, and looks: one program for it and the others.
         begun = s.step > 0
@@ -96,27 +83,24 @@ def maximise(
         rounding = hidden * (1.0 + jnp.abs(s.value))
         better = ~begun | (value >= s.value - rounding)
         fast = jnp.linalg.norm(gradient) <= REUSE_BELOW * jnp.linalg.norm(s.gradient)
-        own = s.own | s.stale
-        resolved = (jnp.abs(jnp.dot(s.gradient, move)) <= 0.1 * rounding) & (own | fast)
-        stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0) & own
+        resolved = jnp.abs(jnp.dot(s.gradient, move)) <= 0.1 * rounding
+        stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0)
         lost = ~better & (s.scale < 1e-3)
         return _State(
             jnp.where(better, t, s.t),
             jnp.where(better, value, s.value),
             jnp.where(better, gradient, s.gradient),
             current,
-            own,
-            # Where another problem's curvature gives a bad step, this problem's is computed before a step is shortened.
-            begun & jnp.where(better, ~fast, ~own),
-            jnp.where(better | ~own, 1.0, 0.5 * s.scale).astype(dtype),
+            begun & better & ~fast,
+            jnp.where(better, 1.0, 0.5 * s.scale).astype(dtype),
             begun & (resolved | stalled | lost),
             s.step + 1,
         )
 
-    no = jnp.asarray(False)
+    r = len(start)
     first = _State(
-        start, jnp.zeros((), dtype), jnp.zeros_like(start), factor, no, no, jnp.ones((), dtype), no,
-        jnp.zeros((), jnp.int32),
+        start, jnp.zeros((), dtype), jnp.zeros_like(start), jnp.zeros((r, r), dtype), jnp.asarray(True),
+        jnp.ones((), dtype), jnp.asarray(False), jnp.zeros((), jnp.int32),
     )  # fmt: skip
     end = jax.lax.while_loop(unfinished, step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))

@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .newton import curvature_factor, maximise
+from .newton import maximise
 
 # The prior's standard deviation of a margin, at least: nothing.
 LEAST_MARGIN = 1e-3
@@ -63,10 +63,9 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
     precision = last.strength * pairs.penalty
-    found = maximise(pairs.rows, weights, last.t, precision, last.factor)
-    # With the curvature that the last Newton step used, which may be of another λ, the refits would not settle.
-    factor = curvature_factor(pairs.rows, weights, found.t, precision)
-    half = lower_solve(factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
+    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
+    found = maximise(pairs.rows, weights, last.t, precision)
+    half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
     known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
     size = jnp.dot(pairs.penalty, found.t**2)
     rank = jnp.maximum(pairs.rank, 1)
@@ -75,7 +74,7 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
         rank / config.widest_margin**2,
         rank / LEAST_MARGIN**2,
     )
-    return Fit(found.t, strength.astype(last.t.dtype), factor, found.status)
+    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
 def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
