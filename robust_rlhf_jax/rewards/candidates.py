@@ -29,7 +29,7 @@ class Explanation(NamedTuple):
 
 class Candidates(NamedTuple):
     """`explanations` [E]: row 0 the plain fit to all pairs, the others what the proposals settled on; `unsuspected`
-    [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else those that it settled on.
+    [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else the chance that each is honest.
     """
 
     explanations: Explanation
@@ -63,14 +63,17 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         proposed, end = _settled(pairs, cells, given, start, rounds, config)
         plain = _where(index == 0, proposed, plain)
         short = _where(index == 1, proposed.fit, short)
-        return (plain, short, honest.at[index].set(end.weights), index + 1), (proposed.weights, end)
+        return (plain, short, honest.at[index].set(end.weights), index + 1), (
+            proposed.weights,
+            end,
+        )
 
     nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
     (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
     explanations = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), plain, settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
-    return Candidates(explanations, jnp.where(by_place[:, None], proposed, settled.weights))
+    return Candidates(explanations, jnp.where(by_place[:, None], proposed, 1.0 - settled.judged.found.lies))
 
 
 def _settled(
@@ -118,4 +121,4 @@ def _settled(
 
 def _where(condition, new, old):
     """`new` if the condition holds, else `old`, leaf by leaf."""
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
+    return jax.lax.cond(condition, lambda a, b: a, lambda a, b: b, new, old)

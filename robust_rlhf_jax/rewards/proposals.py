@@ -46,11 +46,11 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
     | plain | nobody | |
     | short | the longer half of the rows | Mallows |
     | flat | all but a share (1 − 2ε)/2 about which the fit to short rows is least certain: flips gain little there | |
-    | unsure | the 2ε about which the plain fit is most certain | |
+    | unsure | the 2ε about which the plain fit, and then its own, is most certain; it settles from its best round | |
     | opposite | the 2ε least likely, from minus the plain fit | the paper's Algorithm 2 |
     | crowd | the ε in the largest crowds of equal rows | |
     | filtered | what the covariance filter removes; up to 64 dimensions | Diakonikolas et al. 2017 |
-    | contrary_short, contrary_unsure | all but those that the settled fit of that name accuses | |
+    | contrary_short, contrary_unsure | all but those that the settled fit of that name leaves out | |
 
     ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later. The contrary ones
     find the honest majority where a fit that the corrupt pairs won accuses it in crowds.
