@@ -29,7 +29,7 @@ class Explanation(NamedTuple):
 
 class Candidates(NamedTuple):
     """`explanations` [E]: row 0 the plain fit to all pairs, the others what the proposals settled on; `unsuspected`
-    [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else the chance that each is honest.
+    [E − 1, N]: the weights of a proposal that doubts pairs for their place alone, else those that it settled on.
     """
 
     explanations: Explanation
@@ -73,14 +73,14 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
     (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
     explanations = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), plain, settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
-    return Candidates(explanations, jnp.where(by_place[:, None], proposed, 1.0 - settled.judged.found.lies))
+    return Candidates(explanations, jnp.where(by_place[:, None], proposed, settled.weights))
 
 
 def _settled(
     pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit
 ) -> tuple[Explanation, Explanation]:
     """As proposed, and once settled: one loop, so that a refit is compiled once."""
-    # With hard weights the doubt of sure pairs wanders: it settles from the best place that it came by.
+    # Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by.
     wanders = (given.kind == UNSURE) & (given.of_plain > 0)
     patience = rounds if pairs.wide else PATIENCE
 
@@ -108,7 +108,11 @@ def _settled(
         now = Explanation(fit, weights, judged)
         best = _where(seen & (judged.value > state.best.judged.value), now, state.best)
         proposed = _where(state.settling, state.proposed, now)
-        now = _where(over & wanders & ~state.settling, best, now)
+        begins = over & ~state.settling
+        now = _where(begins & wanders, best, now)
+        # What it came by counts the pairs of which it is unsure alone: a fit to all honest ones is to take its place.
+        value = jnp.where(begins, -jnp.inf, best.judged.value)
+        best = best._replace(judged=best.judged._replace(value=value))
         again = jnp.where(over, 0, state.round + 1)
         return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
