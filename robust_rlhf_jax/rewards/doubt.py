@@ -47,11 +47,17 @@ def doubted_directions(
     Suspects alone cover a direction if the other pairs know less than the share `covered` of what all know of it; it is
     doubted if those that are contradicted know at least that share.
     """
-    margins = pairs.margins(t)
-    found = coverage(pairs, proposal, margins)
-    gone = secant_information(pairs, 1.0 - weights, margins)
-    contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
-    return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
+
+    def directions():
+        margins = pairs.margins(t)
+        found = coverage(pairs, proposal, margins)
+        gone = secant_information(pairs, 1.0 - weights, margins)
+        contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
+        return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
+
+    # Where nobody is contradicted there are none, and their eigenvectors need not be computed.
+    r = len(t)
+    return jax.lax.cond(jnp.any(weights < 1), directions, lambda: jnp.zeros((r, r), t.dtype))
 
 
 def unit_rows(directions: Float[Array, "r r"], mask: Bool[Array, " r"]) -> Float[Array, "r r"]:
