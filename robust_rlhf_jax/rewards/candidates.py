@@ -63,10 +63,8 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         proposed, end = _settled(pairs, cells, given, start, rounds, config)
         plain = _where(index == 0, proposed, plain)
         short = _where(index == 1, proposed.fit, short)
-        return (plain, short, honest.at[index].set(end.weights), index + 1), (
-            proposed.weights,
-            end,
-        )
+        honest = honest.at[index].set(end.weights)
+        return (plain, short, honest, index + 1), (proposed.weights, end)
 
     nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))

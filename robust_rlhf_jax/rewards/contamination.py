@@ -141,16 +141,11 @@ class AtBestLength(NamedTuple):
 
 
 def unjudged(cells: Cells, dtype) -> AtBestLength:
-    """What anything is better than."""
-    none, one = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
+    """What every finite explanation is better than."""
+    zero, zeros = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
     rates = jnp.zeros(cells.bins, dtype)
-    return AtBestLength(
-        none,
-        Contaminated(one, one, one, none, none),
-        none - jnp.inf,
-        none - jnp.inf,
-        NoiseByMargin(rates, rates),
-    )
+    nothing = Contaminated(zeros - jnp.inf, zeros, zeros, zero, zero)
+    return AtBestLength(zero, nothing, zero - jnp.inf, zero - jnp.inf, NoiseByMargin(rates, rates))
 
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
@@ -158,15 +153,14 @@ def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> At
     bin_of = quantile_bins(jnp.abs(margins), cells.bins)
     cell = bin_of * (cells.bins + 1) + cells.of_length
 
-    def longer(best: AtBestLength, scale):
+    def shortened(best: AtBestLength, scale):
         found = contaminated(scale * margins, cell, cells.count)
         value = jnp.sum(found.log_likelihoods)
         honest = jnp.maximum(best.honest, jnp.sum(jax.nn.log_sigmoid(scale * margins)))
         this = best._replace(scale=scale, found=found, value=value)
         better = value > best.value
-        return jax.tree.map(lambda new, old: jnp.where(better, new, old), this, best)._replace(
-            honest=honest
-        ), None
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), this, best)
+        return best._replace(honest=honest), None
 
-    best, _ = jax.lax.scan(longer, unjudged(cells, margins.dtype), jnp.asarray(SCALES, margins.dtype))
+    best, _ = jax.lax.scan(shortened, unjudged(cells, margins.dtype), jnp.asarray(SCALES, margins.dtype))
     return best._replace(noise=noise_by_margin(best.scale * margins, best.found.rates, bin_of, cells.bins))

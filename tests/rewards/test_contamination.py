@@ -100,6 +100,13 @@ def test_equal_values_fall_in_one_bin(bins):
     np.testing.assert_array_equal(np.bincount(distinct), 100 // bins)
 
 
+def test_margins_that_are_not_finite_explain_nothing():
+    """No likelihood of theirs may look better than an honest one."""
+    found = contaminated_at_best_length(jnp.full(50, jnp.nan), Cells(jnp.zeros(50, jnp.int32), 2))
+    assert np.all(np.asarray(found.found.log_likelihoods) == -np.inf)
+    assert found.value == -jnp.inf
+
+
 def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
     rng = np.random.default_rng(0)
     margins, rates = rng.normal(size=900) * 3, rng.uniform(size=900)
