@@ -125,6 +125,7 @@ def _run_covariance_filter(
     # Units beyond the precision's range: all directions are resolved, and yet their covariance is 0 or infinite.
     lost = ~jnp.isfinite(covariance) | ((covariance == 0) & (sigma != 0) & jnp.eye(d, dtype=bool))
     mean = centre if assume_centered else centre + weighted_mean(rows, weights) * size
+    bound = quadratic_top_bound(solver.whitened(rows, weights), weights, jax.random.key(0))
     return RobustCovariance(
         covariance,
         *_symmetric_roots(span, size),
@@ -132,7 +133,8 @@ def _run_covariance_filter(
         mean,
         weights,
         end.state.top,
-        quadratic_top_bound(solver.whitened(rows, weights), weights, jax.random.key(0)),
+        # In few dimensions both are the eigenvalue itself, and rounding puts either first.
+        jnp.maximum(bound, end.state.top),
         jnp.where(jnp.any(lost), Status.NONFINITE.array(), end.status),
         end.step,
     )
