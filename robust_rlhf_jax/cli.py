@@ -20,7 +20,6 @@ SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 
 def _sweep(arguments: Any) -> None:
-    from robust_rlhf_jax.lab.processor_devices import use_all_cores
     from robust_rlhf_jax.lab.sweeps import config_toml, sweep_command
     from robust_rlhf_jax.lab.sweeps.arguments import with_file
 
@@ -29,21 +28,36 @@ def _sweep(arguments: Any) -> None:
     if arguments.print_config:
         print(config_toml(arguments.settings), end="")
         return
-    if arguments.engine == "local":
-        use_all_cores()
     with _engine(arguments) as execute:
         sweep_command(arguments.settings, arguments.out, arguments.quiet, execute)
 
 
 def _engine(arguments: Any):
     """A block that gets who computes the sweep's batches; None for this process."""
-    if arguments.engine == "local":
-        if arguments.ray_address is not None:
-            raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
-        return contextlib.nullcontext()
-    from robust_rlhf_jax.lab.sweeps.ray_engine import ray_cluster
+    engine = arguments.engine
+    if engine != "ray" and arguments.ray_address is not None:
+        raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
+    if engine == "ray":
+        from robust_rlhf_jax.lab.sweeps.ray_engine import ray_cluster
 
-    return ray_cluster(arguments.ray_address)
+        return ray_cluster(arguments.ray_address)
+    if engine == "processes" or (engine == "auto" and _processes_pay()):
+        from robust_rlhf_jax.lab.sweeps.process_engine import worker_processes
+
+        return worker_processes(arguments.settings)
+    from robust_rlhf_jax.lab.processor_devices import use_all_cores
+
+    use_all_cores()
+    return contextlib.nullcontext()
+
+
+def _processes_pay() -> bool:
+    """On a CPU of several cores, unless the environment says how many devices one process has."""
+    import jax
+
+    from robust_rlhf_jax.lab.processor_devices import cores, devices_are_chosen
+
+    return not devices_are_chosen() and cores() > 1 and jax.default_backend() == "cpu"
 
 
 def reproduce(

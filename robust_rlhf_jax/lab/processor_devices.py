@@ -14,7 +14,7 @@ def use_all_cores() -> None:
     (`benchmarks/sweep_cells.py`). Whoever set JAX_NUM_CPU_DEVICES or the older XLA flag keeps that number, as does a
     process that has already computed something. Accelerators are none of its business.
     """
-    if "JAX_NUM_CPU_DEVICES" in os.environ or FLAG in os.environ.get("XLA_FLAGS", ""):
+    if devices_are_chosen():
         return
     try:
         jax.config.update("jax_num_cpu_devices", cores())
@@ -22,6 +22,26 @@ def use_all_cores() -> None:
         return
 
 
+def devices_are_chosen() -> bool:
+    """Whether the environment says how many devices the processor is."""
+    return "JAX_NUM_CPU_DEVICES" in os.environ or FLAG in os.environ.get("XLA_FLAGS", "")
+
+
+def check_on_cpu(engine: str) -> None:
+    """**Raises:** ValueError where JAX runs on something else, which processes cannot share."""
+    if jax.default_backend() != "cpu":
+        raise ValueError(
+            f"--engine {engine} computes on CPU and JAX is set to {jax.default_backend()}: set JAX_PLATFORMS=cpu."
+        )
+
+
 def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many this process may use."""
+    return len(usable_cores())
+
+
+def usable_cores() -> list[int]:
+    """The numbers of those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

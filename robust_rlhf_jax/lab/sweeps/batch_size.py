@@ -16,6 +16,8 @@ MOST_ELSEWHERE = 256
 # An algorithm's working arrays in units of its data set, with room to spare: `benchmarks/lane_memory.py` measured
 # 2.1 to 3.1 for eight algorithms on CPU.
 WORKING_SETS = 8
+# Of a process that has compiled `robust_policy`: PROGRAM
+PROGRAM_BYTES = 1 << 30
 # The rest is for programs, for XLA's own room and for other processes.
 SHARE = 0.5
 # Data sets are linear in their pairs: shapes of more than this many are not asked for.
@@ -56,6 +58,14 @@ def check_memory(config: SweepConfig, worlds: World, memory: int | None = None) 
     size = data_bytes(config, worlds) * (datasets + 2 * width) + ROW_BYTES * config.n_cells
     remedy = "give fewer pairs, seeds or lanes"
     check_room("the sweep", size, remedy, memory_bytes() if memory is None else memory)
+
+
+def process_bytes(config: SweepConfig, worlds: World, width: int) -> int:
+    """What a process takes that computes batches of `width` lanes: clean and attacked data sets, room to work on one
+    cell at a time, and JAX with its programs.
+    """
+    datasets = len(config.families) * config.seeds
+    return data_bytes(config, worlds) * (datasets + width + WORKING_SETS) + PROGRAM_BYTES
 
 
 def data_bytes(config: SweepConfig, worlds: World) -> int:

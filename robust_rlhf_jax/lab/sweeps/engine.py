@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from jaxtyping import Array
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .batch_size import check_memory, lanes_that_fit
+from .batch_size import check_memory, lanes_that_fit, process_bytes
 from .batches import NO_ATTACK, Group, Lanes, cells_per_attack, copies, filled, groups, standing
 from .config import EPSILON_DIGITS, SweepConfig
 from .families import PRESETS, World, alike, build_worlds, stack_worlds
@@ -60,10 +59,56 @@ class Job(NamedTuple):
     parts: dict[str, str]
 
 
-# Name of a part → its attack and its algorithm.
-Origins = dict[str, tuple[str, str]]
+class Task(NamedTuple):
+    """A job of the sweep `config`; `size`: bytes that a process of its own needs for it."""
+
+    config: SweepConfig
+    job: Job
+    size: int
+
+
+class Origin(NamedTuple):
+    """Where the rows of a part come from."""
+
+    config: SweepConfig
+    attack: str
+    algorithm: str
+
+
+# Name of a part → where its rows come from.
+Origins = dict[str, Origin]
 # Yields name of a part → its rows, some parts at a time and in any order; is closed where the sweep stops early.
-Execute = Callable[[SweepConfig, list[Job]], Generator[dict[str, Rows], None, None]]
+Execute = Callable[[list[Task]], Generator[dict[str, Rows], None, None]]
+
+
+class _Planned(NamedTuple):
+    """A sweep whose families share their programs: its worlds, its jobs and their parts."""
+
+    config: SweepConfig
+    worlds: World
+    jobs: list[Job]
+    origins: Origins
+
+
+class _DataSets:
+    """The data sets of the sweep that was asked for last, drawn when somebody asks, and the label entropies of all."""
+
+    def __init__(self, sweeps: list[_Planned]):
+        self._worlds = {sweep.config: sweep.worlds for sweep in sweeps}
+        self._last: tuple[SweepConfig | None, Material | None] = None, None
+        self._entropies: dict[SweepConfig, np.ndarray] = {}
+
+    def material(self, config: SweepConfig) -> Material:
+        kept, material = self._last
+        if material is None or kept != config:
+            self._last = None, None  # before the next is drawn: memory may hold one alone
+            material = sample_material(config, self._worlds[config])
+            self._last = config, material
+            self._entropies[config] = material.entropies
+        return material
+
+    def entropies(self, config: SweepConfig) -> np.ndarray:
+        return self._entropies[config] if config in self._entropies else self.material(config).entropies
 
 
 def run_sweep(
@@ -93,42 +138,37 @@ def run_sweep(
     """
     config.check()
     store = MemoryStore() if store is None else store
-    built = dict(zip(config.families, _built(config), strict=True))
-    sweeps = [dataclasses.replace(config, families=families) for families in alike(built)]
-    worlds = [stack_worlds([built[name] for name in sweep.families]) for sweep in sweeps]
-    for sweep, stacked in zip(sweeps, worlds, strict=True):
-        check_memory(sweep, stacked)
-    found = [
-        _of_alike(sweep, stacked, on_batch, store, execute)
-        for sweep, stacked in zip(sweeps, worlds, strict=True)
-    ]
-    bits = {name: value for result in found for name, value in result.label_entropy.items()}
-    rows = [row for result in found for row in result.rows]
-    return SweepResult(rows, {name: bits[name] for name in config.families})
-
-
-def _of_alike(
-    config: SweepConfig,
-    worlds: World,
-    on_batch: Callable[[int, int], None],
-    store: Store,
-    execute: Execute | None,
-) -> SweepResult:
-    """A sweep whose families share their programs."""
-    material = functools.cache(lambda: sample_material(config, worlds))
-    plan = _plan(config, worlds)
-    origins = {part: (job.group.attack, name) for job in plan for name, part in job.parts.items()}
+    sweeps = [_planned(config, worlds) for config, worlds in _alike_sweeps(config)]
+    origins = {part: origin for sweep in sweeps for part, origin in sweep.origins.items()}
     done = {part: rows for part in origins if (rows := store.read(part)) is not None}
-    _report_resumed(config, done, origins, on_batch)
-    jobs = _missing(plan, done)
-    parts = _one_by_one(config, jobs, material) if execute is None else execute(config, jobs)
+    _report_resumed(done, origins, on_batch)
+    tasks = [task for sweep in sweeps for task in _missing(sweep, done)]
+    datasets = _DataSets(sweeps)
+    parts = _one_by_one(tasks, datasets) if execute is None else execute(tasks)
     with contextlib.closing(parts):
         for found in parts:
             for part, rows in found.items():
                 store.write(part, rows)
             done |= found
-            on_batch(*_cells(config, found, origins))
-    return SweepResult(_in_order(config, done, origins), _label_entropy(config, worlds, material, store))
+            on_batch(*_cells(found, origins))
+    rows = [row for sweep in sweeps for row in _in_order(done, sweep.origins)]
+    bits = {name: value for sweep in sweeps for name, value in _label_entropy(sweep, datasets, store).items()}
+    return SweepResult(rows, {name: bits[name] for name in config.families})
+
+
+def _alike_sweeps(config: SweepConfig) -> list[tuple[SweepConfig, World]]:
+    """A sweep for each set of families that share their programs, and its worlds stacked.
+
+    **Raises:** ValueError for one that memory cannot hold.
+    """
+    built = dict(zip(config.families, _built(config), strict=True))
+    found = []
+    for families in alike(built):
+        sweep = dataclasses.replace(config, families=families)
+        worlds = stack_worlds([built[name] for name in families])
+        check_memory(sweep, worlds)
+        found.append((sweep, worlds))
+    return found
 
 
 def _built(config: SweepConfig) -> list[World]:
@@ -138,6 +178,14 @@ def _built(config: SweepConfig) -> list[World]:
 def sweep_worlds(config: SweepConfig) -> World:
     """The worlds of all families, which are alike, stacked."""
     return stack_worlds(_built(config))
+
+
+def _planned(config: SweepConfig, worlds: World) -> _Planned:
+    jobs = _plan(config, worlds)
+    origins = {
+        part: Origin(config, job.group.attack, name) for job in jobs for name, part in job.parts.items()
+    }
+    return _Planned(config, worlds, jobs, origins)
 
 
 def _plan(config: SweepConfig, worlds: World) -> list[Job]:
@@ -156,18 +204,22 @@ def part_names(config: SweepConfig, digests: list[str], group: Group, width: int
     return {name: batch_name(config, digests, group.attack, name, group.lanes, width) for name in algorithms}
 
 
-def _missing(plan: list[Job], done: dict[str, Rows]) -> list[Job]:
+def _missing(sweep: _Planned, done: dict[str, Rows]) -> list[Task]:
     jobs = [
         job._replace(parts={name: part for name, part in job.parts.items() if part not in done})
-        for job in plan
+        for job in sweep.jobs
     ]
-    return [job for job in jobs if job.parts]
+    return [
+        Task(sweep.config, job, process_bytes(sweep.config, sweep.worlds, job.width))
+        for job in jobs
+        if job.parts
+    ]
 
 
-def _one_by_one(config: SweepConfig, jobs: list[Job], material: Callable[[], Material]):
+def _one_by_one(tasks: list[Task], datasets: _DataSets):
     """The `execute` of this process."""
-    for job in jobs:
-        yield from solve_job(config, job, material())
+    for task in tasks:
+        yield from solve_job(task.config, task.job, datasets.material(task.config))
 
 
 def solve_job(config: SweepConfig, job: Job, material: Material) -> Generator[dict[str, Rows], None, None]:
@@ -204,20 +256,15 @@ def _up_to_devices(width: int) -> int:
     return -(-width // jax.device_count()) * jax.device_count()
 
 
-def _report_resumed(
-    config: SweepConfig,
-    done: dict[str, Rows],
-    origins: Origins,
-    on_batch: Callable[[int, int], None],
-) -> None:
-    resumed, _ = _cells(config, done, origins)
+def _report_resumed(done: dict[str, Rows], origins: Origins, on_batch: Callable[[int, int], None]) -> None:
+    resumed, _ = _cells(done, origins)
     if resumed:
         on_batch(resumed, resumed)
 
 
-def _cells(config: SweepConfig, parts: dict[str, Rows], origins: Origins) -> tuple[int, int]:
+def _cells(parts: dict[str, Rows], origins: Origins) -> tuple[int, int]:
     """(cells in which these rows stand, how many more those are than the rows)."""
-    cells = sum(len(rows) * copies(config, *origins[part]) for part, rows in parts.items())
+    cells = sum(len(rows) * copies(*origins[part]) for part, rows in parts.items())
     return cells, cells - sum(map(len, parts.values()))
 
 
@@ -231,9 +278,11 @@ def _corrupt(config: SweepConfig, material: Material, group: Group, width: int):
     keys, dataset, family, epsilons, counts = place(
         (keys, lanes.dataset, lanes.family, lanes.epsilons, counts), split=True
     )
-    return corrupt_batch(
+    found = corrupt_batch(
         keys, material.datasets, material.worlds, dataset, family, epsilons, group.attack, counts=counts
     )
+    # Placed as data without attack are, or the cache of compiled programs would hold two for the same work.
+    return place(found, split=True)
 
 
 def _solve(
@@ -281,30 +330,30 @@ def _as_given(epsilon: float) -> float:
     return round(float(np.float32(epsilon)), EPSILON_DIGITS)
 
 
-def _in_order(config: SweepConfig, done: dict[str, Rows], origins: Origins) -> Rows:
+def _in_order(done: dict[str, Rows], origins: Origins) -> Rows:
     """Rows without attack in every cell where they stand, then the others as planned."""
-    untouched: dict[str, Rows] = {}
-    for part, (attack, algorithm) in origins.items():
-        if attack == NO_ATTACK:
-            untouched.setdefault(algorithm, []).extend(done[part])
+    untouched: dict[Origin, Rows] = {}
+    for part, origin in origins.items():
+        if origin.attack == NO_ATTACK:
+            untouched.setdefault(origin, []).extend(done[part])
     rows = [
         {**row, "attack": attack, "epsilon": _as_given(epsilon)}
-        for algorithm, once in untouched.items()
-        for attack, epsilon in standing(config, algorithm)
+        for origin, once in untouched.items()
+        for attack, epsilon in standing(origin.config, origin.algorithm)
         for row in once
     ]
-    return rows + [row for part, (attack, _) in origins.items() if attack != NO_ATTACK for row in done[part]]
+    return rows + [
+        row for part, origin in origins.items() if origin.attack != NO_ATTACK for row in done[part]
+    ]
 
 
-def _label_entropy(
-    config: SweepConfig, worlds: World, material: Callable[[], Material], store: Store
-) -> dict[str, float]:
+def _label_entropy(sweep: _Planned, datasets: _DataSets, store: Store) -> dict[str, float]:
     """Mean bits per family; a part of their own, so that a sweep with all its parts draws nothing."""
-    lanes = _dataset_lanes(config)
-    part = batch_name(config, world_digests(config, worlds), NO_ATTACK, LABEL_ENTROPY, lanes)
+    config, lanes = sweep.config, _dataset_lanes(sweep.config)
+    part = batch_name(config, world_digests(config, sweep.worlds), NO_ATTACK, LABEL_ENTROPY, lanes)
     rows = store.read(part)
     if rows is None:
-        by_family = material().entropies.reshape(len(config.families), -1).mean(axis=1).tolist()
+        by_family = datasets.entropies(config).reshape(len(config.families), -1).mean(axis=1).tolist()
         rows = [{"family": f, "bits": bits} for f, bits in zip(config.families, by_family, strict=True)]
         store.write(part, rows, LABEL_ENTROPY)
     return {row["family"]: row["bits"] for row in rows}

@@ -4,7 +4,6 @@ Rows come back to this process, which alone writes them.
 """
 
 import contextlib
-import functools
 import importlib
 import itertools
 import os
@@ -15,11 +14,11 @@ from typing import Any
 
 import jax
 
-from robust_rlhf_jax.compilation_cache import VARIABLE, keep_compiled_programs
+from robust_rlhf_jax.compilation_cache import VARIABLE
+from robust_rlhf_jax.lab.processor_devices import check_on_cpu
 
-from .config import SweepConfig
-from .engine import Execute, Job, Material, Rows, part_names, sample_material, solve_job, sweep_worlds
-from .store import world_digests
+from .engine import Execute, Rows, Task
+from .worker import parts_of
 
 MISSING = "--engine ray needs the package ray: pip install 'robust-rlhf-jax[ray]'."
 # Of a batch whose worker or node was lost. An error of ours would come again, and is not tried again.
@@ -55,14 +54,14 @@ def ray_cluster(address: str | None = None) -> Iterator[Execute]:
     else:
         _connect(ray, address)
     try:
-        _check_cpu()  # not before: Ray forks, which nothing should once JAX has its threads
+        check_on_cpu("ray")  # not before: Ray forks, which nothing should once JAX has its threads
         yield ray_execute
     finally:
         ray.shutdown()
 
 
-def ray_execute(config: SweepConfig, jobs: list[Job]) -> Generator[dict[str, Rows], None, None]:
-    """`run_sweep`'s `execute` on the cluster that Ray is connected to, one task per job.
+def ray_execute(tasks: list[Task]) -> Generator[dict[str, Rows], None, None]:
+    """`run_sweep`'s `execute` on the cluster that Ray is connected to.
 
     Tasks that are lost with their worker or node are tried again by Ray. Closed early, it cancels what runs.
 
@@ -70,12 +69,12 @@ def ray_execute(config: SweepConfig, jobs: list[Job]) -> Generator[dict[str, Row
     """
     ray = _ray()
     options = {"num_cpus": 1, "max_retries": RETRIES, "retry_exceptions": False}
-    task = ray.remote(**options, runtime_env={"env_vars": _variables()})(compute)
-    waiting, running = iter(jobs), []
+    remote = ray.remote(**options, runtime_env={"env_vars": _variables()})(compute)
+    waiting, running = iter(tasks), []
     try:
         while True:
             room = max(1, TASKS_PER_CPU * int(ray.cluster_resources().get("CPU", 0))) - len(running)
-            running += [task.remote(config, job) for job in itertools.islice(waiting, max(0, room))]
+            running += [remote.remote(task) for task in itertools.islice(waiting, max(0, room))]
             if not running:
                 return
             if ray.wait(running, timeout=1.0)[0]:
@@ -86,23 +85,9 @@ def ray_execute(config: SweepConfig, jobs: list[Job]) -> Generator[dict[str, Row
             ray.cancel(reference, force=True)
 
 
-def compute(config: SweepConfig, job: Job) -> dict[str, Rows]:
-    """What a task does on its worker: all parts of `job`."""
-    keep_compiled_programs()
-    digests, material = _kept(config)
-    if part_names(config, digests, job.group, job.width, job.parts) != job.parts:
-        raise ValueError(
-            f"the worker {socket.gethostname()} would compute other numbers than this machine: its versions of "
-            "robust-rlhf-jax and JAX, its platform, JAX's settings and the worlds it builds must be the same."
-        )
-    return {part: rows for found in solve_job(config, job, material) for part, rows in found.items()}
-
-
-@functools.lru_cache(maxsize=1)
-def _kept(config: SweepConfig) -> tuple[list[str], Material]:
-    """For the next task of the same sweep; on a new worker it is drawn anew, to the same bits."""
-    worlds = sweep_worlds(config)
-    return world_digests(config, worlds), sample_material(config, worlds)
+def compute(task: Task) -> dict[str, Rows]:
+    """What a Ray task does on its worker: all parts of `task`."""
+    return {part: rows for found in parts_of(task) for part, rows in found.items()}
 
 
 def _ray():
@@ -110,13 +95,6 @@ def _ray():
         return importlib.import_module("ray")
     except ImportError:
         raise ValueError(MISSING) from None
-
-
-def _check_cpu() -> None:
-    if jax.default_backend() != "cpu":
-        raise ValueError(
-            f"--engine ray computes on CPU and JAX is set to {jax.default_backend()}: set JAX_PLATFORMS=cpu."
-        )
 
 
 def _silent() -> dict:

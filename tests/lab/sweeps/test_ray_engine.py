@@ -102,11 +102,11 @@ def hanging(log: Path, second: str):
     """`compute` that notes where it ended. No node goes on before each has ended a task; then the second hangs."""
     from robust_rlhf_jax.lab.sweeps.ray_engine import compute
 
-    def noted(config, job):
+    def noted(task):
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        name = f"{next(iter(job.parts.values()))}.{node}"
+        name = f"{next(iter(task.job.parts.values()))}.{node}"
         if list(log.glob(f"*.{node}.ended")):
             if node == second:
                 (log / f"{name}.lost").touch()
@@ -115,7 +115,7 @@ def hanging(log: Path, second: str):
                 log.glob("*.lost")
             ):  # else the first node may be so quick that none is left to hang
                 time.sleep(0.01)
-        found = compute(config, job)
+        found = compute(task)
         (log / f"{name}.ended").touch()
         while len({path.name.split(".")[1] for path in log.glob("*.ended")}) < 2:
             time.sleep(0.01)
@@ -269,7 +269,7 @@ def test_an_address_is_for_ray(command):
 
 def test_a_worker_of_another_version_refuses(monkeypatch):
     """Its numbers could be others under the same part's name."""
-    job = engine._plan(CONFIG, engine.sweep_worlds(CONFIG))[0]
+    task = engine.Task(CONFIG, engine._plan(CONFIG, engine.sweep_worlds(CONFIG))[0], 0)
     monkeypatch.setattr("robust_rlhf_jax.lab.sweeps.store.metadata.version", lambda package: "0.0")
     with pytest.raises(ValueError, match="would compute other numbers than this machine"):
-        ray_engine.compute(CONFIG, job)
+        ray_engine.compute(task)

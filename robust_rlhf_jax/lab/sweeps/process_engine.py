@@ -1,0 +1,198 @@
+"""A sweep's batches in processes of this machine, each pinned to a core of its own.
+
+XLA hands the small operations of a cell from thread to thread: on two cores one process of two devices spends almost
+twice the processor time of two pinned ones (docs/sweeps.md). Rows come back to this process, which alone writes them.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Generator, Iterator
+from multiprocessing.connection import Connection, wait
+
+from robust_rlhf_jax.lab.processor_devices import check_on_cpu, usable_cores
+from robust_rlhf_jax.memory import host_bytes
+
+from .config import SweepConfig
+from .engine import Execute, Rows, Task
+from .worker import parts_of
+
+# Of the memory, for all of them together; the rest is for this process and for others.
+SHARE = 0.8
+# How many threads OpenBLAS, which NumPy and LAPACK use, and XLA's client may have.
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PJRT_NPROC")
+# The answer that ends a task.
+FINISHED = "finished"
+
+
+class WorkerLost(ChildProcessError):
+    """A process that computed a task has ended by itself."""
+
+
+@contextlib.contextmanager
+def worker_processes(config: SweepConfig) -> Iterator[Execute]:
+    """The block gets `run_sweep`'s `execute` on a process per core, or fewer where `config` has less for them to do.
+
+    They start at once, so that they have imported JAX when the first task is planned, and end with the block.
+
+    **Raises:** ValueError where JAX does not run on CPU.
+    """
+    check_on_cpu("processes")
+    most = len(config.families) * (1 + len(config.attacks))
+    workers = [_Worker(core) for core in usable_cores()[:most]]
+    try:
+        yield lambda tasks: _execute(workers, tasks)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process, the `task` at which it is, and the configuration of its last one, whose programs it has."""
+
+    def __init__(self, core: int):
+        # JAX has threads, which a fork would lose.
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _deaf_to_ctrl_c(), _inherited(core):
+            self._process.start()
+        theirs.close()
+        self.task: Task | None = None
+        self.knows: SweepConfig | None = None
+
+    def begin(self, task: Task) -> None:
+        self.task, self.knows = task, task.config
+        try:
+            self.connection.send(task)
+        except OSError:
+            raise self._lost() from None
+
+    def receive(self) -> dict[str, Rows] | str:
+        """A part, or `FINISHED`.
+
+        **Raises:** what the task raised; WorkerLost.
+        """
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            raise self._lost() from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.join()
+        self.connection.close()
+
+    def _lost(self) -> WorkerLost:
+        self._process.join()
+        return WorkerLost(
+            f"a worker process ended by itself (exit code {self._process.exitcode}), perhaps for want of memory: "
+            "finished batches are kept, and the same command resumes there; --engine local needs less."
+        )
+
+
+def _execute(workers: list[_Worker], tasks: list[Task]) -> Generator[dict[str, Rows], None, None]:
+    waiting = dict(enumerate(tasks))
+    workers = workers[: _that_fit(tasks)]
+    compiled: set[SweepConfig] = set()
+    while True:
+        for worker in workers:
+            number = None if worker.task else _next(waiting, worker, workers, compiled)
+            if number is not None:
+                worker.begin(waiting.pop(number))
+        busy = {worker.connection: worker for worker in workers if worker.task}
+        if not busy:
+            return
+        for connection in wait(list(busy)):
+            worker = busy[connection]
+            answer = worker.receive()
+            if isinstance(answer, dict):
+                yield answer
+            else:
+                compiled.add(worker.knows)
+                worker.task = None
+
+
+def _that_fit(tasks: list[Task]) -> int:
+    """Workers whose largest tasks memory holds together; one at least."""
+    largest = max((task.size for task in tasks), default=1)
+    return max(1, int(SHARE * host_bytes() / largest))
+
+
+def _next(
+    waiting: dict[int, Task], worker: _Worker, workers: list[_Worker], compiled: set[SweepConfig]
+) -> int | None:
+    """The first task of the worker's own sweep, then of one that nobody works on, then of one whose programs somebody
+    has compiled: they are in the cache. None where the worker would only compile what another one is compiling.
+    """
+    taken = {other.knows for other in workers if other.task}
+    own = [number for number, task in waiting.items() if task.config == worker.knows]
+    free = [number for number, task in waiting.items() if task.config not in taken]
+    known = [number for number, task in waiting.items() if task.config in compiled]
+    return next(iter(own or free or known), None)
+
+
+def _serve(connection: Connection) -> None:
+    """What a worker process does: tasks, until nobody asks for any."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task = connection.recv()
+            for answer in _answers(task):
+                connection.send(answer)
+
+
+def _answers(task: Task) -> Iterator[dict[str, Rows] | Exception | str]:
+    try:
+        yield from parts_of(task)
+        yield FINISHED
+    except (ValueError, MemoryError, RuntimeError) as error:
+        # As text: not every exception can be sent.
+        kind = type(error) if type(error) in (ValueError, MemoryError) else RuntimeError
+        yield kind(str(error))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Ctrl-C is ignored, also by a process that starts meanwhile: a terminal sends it to all, and the first decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _inherited(core: int) -> Iterator[None]:
+    """A process that starts meanwhile has this core alone. Libraries count cores and start threads when they are
+    imported: two threads of OpenBLAS that wait for each other on one core are five times as slow as one.
+    """
+    before = {name: os.environ.get(name) for name in THREADS}
+    mask = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    os.environ |= dict.fromkeys(THREADS, "1")
+    if mask is not None:
+        os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        if mask is not None:
+            os.sched_setaffinity(0, mask)
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
