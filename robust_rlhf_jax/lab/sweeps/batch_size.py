@@ -16,7 +16,7 @@ MOST_ELSEWHERE = 256
 # An algorithm's working arrays in units of its data set, with room to spare: `benchmarks/lane_memory.py` measured
 # 2.1 to 3.1 for eight algorithms on CPU.
 WORKING_SETS = 8
-# Of a process that has compiled `robust_policy`: PROGRAM
+# A process of the default sweep with all its programs: .93 GB at most, of which its data are a small part.
 PROGRAM_BYTES = 1 << 30
 # The rest is for programs, for XLA's own room and for other processes.
 SHARE = 0.5

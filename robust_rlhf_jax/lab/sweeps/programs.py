@@ -1,9 +1,7 @@
 """The compiled programs of a sweep: sample, corrupt, and one per algorithm, each batched over cells."""
 
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -14,6 +12,7 @@ from robust_rlhf_jax.preferences import PreferenceData, label_entropy, sample_pr
 
 from .families import World
 from .over_devices import gather, over_lanes
+from .quick_compilation import quickly_compiled
 
 # Plain RLHF on the data before the attack: what a clean file would have given.
 REFERENCE = "clean_reference"
@@ -34,7 +33,7 @@ def sample_world(
     return sample_segments(key, mdp, n_pairs, segment, behaviour=both, temperature=temperature)
 
 
-@partial(jax.jit, static_argnames=("n_pairs", "segment"))
+@quickly_compiled(static_argnames=("n_pairs", "segment"))
 def sample_batch(
     keys: PRNGKeyArray,
     worlds: World,
@@ -55,13 +54,13 @@ def sample_batch(
     return over_lanes(lane, (worlds, temperature), (keys, world), counts)
 
 
-@jax.jit
+@quickly_compiled()
 def clean_batch(datasets: PreferenceData, dataset: Int[Array, " L"]):
     """The data of every lane before any attack."""
     return gather(datasets, dataset)
 
 
-@partial(jax.jit, static_argnames="attack")
+@quickly_compiled(static_argnames="attack")
 def corrupt_batch(
     keys: PRNGKeyArray,
     datasets: PreferenceData,
@@ -87,7 +86,7 @@ def corrupt_batch(
     return over_lanes(lane, (datasets, worlds), (keys, dataset, world, epsilons), counts)
 
 
-@partial(jax.jit, static_argnames="algorithm")
+@quickly_compiled(static_argnames="algorithm")
 def solve_batch(
     keys: PRNGKeyArray,
     data: PreferenceData,
