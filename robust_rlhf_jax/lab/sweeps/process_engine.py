@@ -105,16 +105,18 @@ def _execute(workers: list[_Worker], tasks: list[Task]) -> Generator[dict[str, R
             number = None if worker.task else _next(waiting, worker, workers, compiled)
             if number is not None:
                 worker.begin(waiting.pop(number))
-        busy = {worker.connection: worker for worker in workers if worker.task}
+        busy = [worker for worker in workers if worker.task]
         if not busy:
             return
-        for connection in wait(list(busy)):
-            worker = busy[connection]
+        ready = wait([worker.connection for worker in busy])
+        for worker in busy:
+            if worker.connection not in ready:
+                continue
             answer = worker.receive()
             if isinstance(answer, dict):
                 yield answer
-            else:
-                compiled.add(worker.knows)
+            elif worker.task:
+                compiled.add(worker.task.config)
                 worker.task = None
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
@@ -55,7 +56,7 @@ def sample_batch(
 
 
 @quickly_compiled()
-def clean_batch(datasets: PreferenceData, dataset: Int[Array, " L"]):
+def clean_batch(datasets: PreferenceData, dataset: Int[Array, " L"] | Int[np.ndarray, " L"]):
     """The data of every lane before any attack."""
     return gather(datasets, dataset)
 
