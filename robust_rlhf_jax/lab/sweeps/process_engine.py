@@ -57,7 +57,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _deaf_to_ctrl_c(), _inherited(core):
+        with _ignoring_ctrl_c(), _inherited(core):
             self._process.start()
         theirs.close()
         self.task: Task | None = None
@@ -91,7 +91,7 @@ class _Worker:
     def _lost(self) -> WorkerLost:
         self._process.join()
         return WorkerLost(
-            f"a worker process ended by itself (exit code {self._process.exitcode}), perhaps for want of memory: "
+            f"a worker process ended by itself (exit code {self._process.exitcode}), perhaps because memory ran out: "
             "finished batches are kept, and the same command resumes there; --engine local needs less."
         )
 
@@ -167,8 +167,8 @@ def _end_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Ctrl-C is ignored, also by a process that starts meanwhile: a terminal sends it to all, and the first decides."""
+def _ignoring_ctrl_c() -> Iterator[None]:
+    """This process ignores Ctrl-C, and so does one that starts in the block: a terminal sends it to all of them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -181,15 +181,15 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _inherited(core: int) -> Iterator[None]:
-    """A process that starts meanwhile has this core alone. Libraries count cores and start threads when they are
-    imported: two threads of OpenBLAS that wait for each other on one core are five times as slow as one.
+    """A process that starts in the block has this core alone, from its first import on: libraries count the cores when
+    they are imported, and two threads of OpenBLAS on one core are five times as slow as one.
     """
     before = {name: os.environ.get(name) for name in THREADS}
     mask = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    os.environ |= dict.fromkeys(THREADS, "1")
-    if mask is not None:
-        os.sched_setaffinity(0, {core})
     try:
+        os.environ |= dict.fromkeys(THREADS, "1")
+        if mask is not None:
+            os.sched_setaffinity(0, {core})
         yield
     finally:
         if mask is not None:

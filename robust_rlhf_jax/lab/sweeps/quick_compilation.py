@@ -1,4 +1,4 @@
-"""Programs that run for seconds and would be compiled for half a minute: compiled by what XLA has that is quicker."""
+"""Compile the programs of a sweep with XLA's older CPU code generator, which takes less time than its newer one."""
 
 import functools
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from robust_rlhf_jax.checks import is_traced
 
-# XLA's older code generator for the CPU compiles the programs of a sweep in three quarters of the time of its newer
-# one, and they run as fast to 3 % (docs/sweeps.md). Other platforms ignore it.
+# It takes three quarters of the newer one's time, and the programs run 3 % slower (docs/sweeps.md). Other platforms
+# ignore the option.
 OLDER_GENERATOR = {"xla_cpu_use_fusion_emitters": False}
 
 

@@ -5,31 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from small_sweep import COMMAND, small_sweep, wait_for
 
 from robust_rlhf_jax import cli
-from robust_rlhf_jax.lab.sweeps import SweepConfig, config_toml, process_engine, run_sweep
+from robust_rlhf_jax.lab.sweeps import config_toml, process_engine, run_sweep
 from robust_rlhf_jax.lab.sweeps.engine import Task
 from robust_rlhf_jax.lab.sweeps.store import MemoryStore, PartStore
 
-CONFIG = SweepConfig(
-    preset="tiny",
-    families=("chain",),
-    attacks=("flip_confident",),
-    epsilons=(0.0, 0.2),
-    seeds=6,
-    algorithms=("standard",),
-    n_pairs=600,
-    lanes=1,
-)
+CONFIG = small_sweep(seeds=6)
 CELLS = 12
 linux = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux: affinities and /proc")
-COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -187,13 +177,6 @@ def alive(pid):
 
 def children(pid):
     return [int(line) for line in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def wait_for(what, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @linux

@@ -14,24 +14,15 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from small_sweep import COMMAND, small_sweep, wait_for
 
 from robust_rlhf_jax import cli
-from robust_rlhf_jax.lab.sweeps import SweepConfig, config_toml, engine, ray_engine, run_sweep
+from robust_rlhf_jax.lab.sweeps import config_toml, engine, ray_engine, run_sweep
 from robust_rlhf_jax.lab.sweeps.store import PartStore
 
-CONFIG = SweepConfig(
-    preset="tiny",
-    families=("chain",),
-    attacks=("flip_confident",),
-    epsilons=(0.0, 0.2),
-    seeds=12,
-    algorithms=("standard",),
-    n_pairs=600,
-    lanes=1,
-)
+CONFIG = small_sweep(seeds=12)
 CELLS = 24
 VARIABLES = ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_NUM_REDIS_GET_RETRIES")
-COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 
 
 needs_ray = pytest.mark.skipif(
@@ -67,13 +58,6 @@ def rows(out: Path):
 
 def parts(out: Path):
     return sorted(path.name for path in (out / "parts").glob("*.parquet"))
-
-
-def wait_for(what, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager
