@@ -36,8 +36,12 @@ def lowered(function, *arguments, platform):
 
 
 def check(platform, function, *arguments):
-    calls = re.findall(r"custom_call @(\w+)", lowered(function, *arguments, platform=platform))
+    """Besides foreign calls, no product may be left at a GPU's default precision: TF32, three digits."""
+    module = lowered(function, *arguments, platform=platform)
+    calls = re.findall(r"custom_call @(\w+)", module)
     assert not [call for call in calls if re.search(FOREIGN[platform], call)]
+    products = [line for line in module.splitlines() if "stablehlo.dot_general" in line]
+    assert not [line for line in products if "precision = [HIGHEST, HIGHEST]" not in line and "f32" in line]
 
 
 @platforms

@@ -12,6 +12,7 @@ from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.likelihood.confidence import (
     MISS,
     RewardSet,
@@ -228,7 +229,7 @@ def minimise_pessimistically(
     found = _descend(objective, allowed, config, k_descend, phases or (Phase(config.steps),))
     planner = oracle if planner is None else planner
     answer = planner.solve(prepared, data.per_step(found.theta))
-    value = answer.value - jnp.dot(reference, found.theta)
+    value = answer.value - matmul(reference, found.theta)
     return Pessimum(found, answer.policy, answer.value, value, answer.status)
 
 

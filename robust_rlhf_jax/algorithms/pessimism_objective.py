@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, smoothed_gradient
 from robust_rlhf_jax.moments import robust_mean
 from robust_rlhf_jax.oracles import Oracle, WarmOracle
@@ -90,7 +91,7 @@ class PessimismObjective(eqx.Module):
         else:
             estimate = self._smoothed if self.gradient == "zero_order" else self._differentiated
             value, slope, status = estimate(theta, key)
-        return Evaluation(value - jnp.dot(self.reference, theta), slope - self.reference, status, memory)
+        return Evaluation(value - matmul(self.reference, theta), slope - self.reference, status, memory)
 
     def _smoothed(self, theta: Float[Array, " k"], key: PRNGKeyArray):
         s = self.smoothing

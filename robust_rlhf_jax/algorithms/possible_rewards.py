@@ -50,7 +50,7 @@ class PossibleRewards(NamedTuple):
 
     def promised(self, features: Float[Array, " k"]) -> Float[Array, ""]:
         """θ̂·features, as far as the data know."""
-        return jnp.dot(self.set.centre, features / self.sizes)
+        return matmul(self.set.centre, features / self.sizes)
 
     def guaranteed(self, features: Float[Array, " k"]) -> Float[Array, ""]:
         """min over Θ and the rewards that are believed of θ·features, at least."""

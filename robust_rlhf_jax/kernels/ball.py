@@ -66,9 +66,9 @@ def ball_residual(
 
     Unlike `ball_stationarity` it adds nothing to g that has other units.
     """
-    size2 = jnp.dot(theta, theta)
+    size2 = matmul(theta, theta)
     held = jnp.sqrt(size2) >= radius * (1 - 32 * jnp.finfo(theta.dtype).eps)
-    outward = jnp.maximum(jnp.dot(gradient, theta), 0.0) / positive_or_one(size2)
+    outward = jnp.maximum(matmul(gradient, theta), 0.0) / positive_or_one(size2)
     return gradient - jnp.where(held, outward, 0.0) * theta
 
 

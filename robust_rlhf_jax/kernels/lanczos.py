@@ -44,7 +44,7 @@ def top_by_lanczos(
         length = jnp.linalg.norm(rest)
         length = jnp.where(length > tiny * jnp.linalg.norm(image), length, 0.0)
         following = rest / positive_or_one(length) * (length > 0)
-        return basis, following, own.at[i].set(jnp.dot(q, image)), next_to.at[i].set(length)
+        return basis, following, own.at[i].set(matmul(q, image)), next_to.at[i].set(length)
 
     basis, nothing = jnp.zeros((steps, len(start)), start.dtype), jnp.zeros(steps, start.dtype)
     size = jnp.linalg.norm(start)

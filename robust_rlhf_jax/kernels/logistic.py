@@ -19,7 +19,7 @@ def mean_log_likelihood(
     theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"]
 ) -> Float[Array, ""]:
     """Σ_n w_n log σ(o_n θᵀx_n) / Σ_n w_n."""
-    return jnp.dot(weights, log_likelihoods(theta, x, labels)) / jnp.sum(weights)
+    return matmul(weights, log_likelihoods(theta, x, labels)) / jnp.sum(weights)
 
 
 def margins_of(
@@ -55,7 +55,7 @@ def value_gradient_at(
     """`value_gradient` where the margins are known."""
     chex.assert_equal_shape([margins, labels, weights])
     total = jnp.sum(weights)
-    value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) / total
+    value = matmul(weights, jax.nn.log_sigmoid(margins)) / total
     gradient = weighted_sum(weights * labels * jax.nn.sigmoid(-margins), x) / total
     return value, gradient
 

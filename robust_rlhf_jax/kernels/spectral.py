@@ -55,7 +55,7 @@ def top_by_power(apply: Callable[[Array], Array], start: Array):
         return image / positive_or_one(norm)
 
     direction = jax.lax.fori_loop(0, POWER_STEPS, step, start)
-    return jnp.dot(direction, apply(direction)), direction
+    return matmul(direction, apply(direction)), direction
 
 
 def linear_scores(
@@ -83,7 +83,7 @@ def scores_from_moments(
     value, direction = top_eigenpair(moments.covariance)
     along = direction if whitener is None else matmul(whitener, direction)
     # No centred copy of all rows: rows far from the origin are rounded by as much already.
-    middle = jnp.dot(moments.centre, along) + jnp.dot(moments.shift, direction)
+    middle = matmul(moments.centre, along) + matmul(moments.shift, direction)
     return (matmul(x, along) - middle) ** 2, value
 
 
@@ -108,7 +108,7 @@ def quadratic_scores(
 
     def polynomial(m):
         form = _quadratic_form(y, m)
-        return form - jnp.dot(weights, form) / total
+        return form - matmul(weights, form) / total
 
     def normalise(m):
         norm = jnp.linalg.norm(m)
@@ -121,7 +121,7 @@ def quadratic_scores(
     farthest = y[jnp.argmax(weights * jnp.sum(y**2, axis=1))]
     top = jax.lax.fori_loop(0, steps, power, normalise(jnp.outer(farthest, farthest)))
     scores = polynomial(top) ** 2
-    return scores, jnp.dot(weights, scores) / total
+    return scores, matmul(weights, scores) / total
 
 
 def quadratic_top_bound(
@@ -136,7 +136,7 @@ def quadratic_top_bound(
 
     def apply(flat):
         form = _quadratic_form(y, flat.reshape(d, d))
-        centred = form - jnp.dot(weights, form) / total
+        centred = form - matmul(weights, form) / total
         return matmul(y.T * (weights * centred / total), y).reshape(-1)
 
     # Of the distribution that no rotation of the space of symmetric matrices changes.
@@ -170,6 +170,6 @@ def remove_softly(
     threshold = jnp.maximum(chopped, highest / TOP_RANGE)
     share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
     share = jnp.where(scores >= lowest, share, 0.0)
-    removed = jnp.dot(weights, share)
+    removed = matmul(weights, share)
     scale = jnp.minimum(1.0, budget / positive_or_one(removed))
     return weights * (1.0 - scale * share)

@@ -38,7 +38,10 @@ def typical_powers(x: Float[Array, "n k"]) -> Float[Array, " k"]:
 
 
 def _power(exponent: Int[Array, " d"], dtype: Any):
-    return jnp.ldexp(jnp.ones((), dtype), exponent)
+    """2^exponent of a normal number, written as its bits: a GPU rounds the power of 2, and with it `jnp.ldexp`."""
+    info = jnp.finfo(dtype)
+    biased = exponent.astype(f"int{info.bits}") - int(info.minexp) + 1
+    return jax.lax.bitcast_convert_type(biased << info.nmant, dtype)
 
 
 def in_units(x: Float[Array, "n k"], size: Float[Array, " k"]) -> Float[Array, "n k"]:

@@ -68,7 +68,7 @@ def _stationarity(
         return jnp.linalg.norm(ball_residual(theta, slope, radius))
     away = jnp.asarray(target, x.dtype) - theta
     length = jnp.linalg.norm(away)
-    return jnp.dot(slope, away) / positive_or_one(length)
+    return matmul(slope, away) / positive_or_one(length)
 
 
 def stationarity_bound(

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.linalg import weighted_second_moment
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_second_moment
 from robust_rlhf_jax.moments.scaled_span import scaled_span, typical_share
 from robust_rlhf_jax.moments.span import row_span
 
@@ -52,7 +52,7 @@ def wide_geometry(
     """The starts moved into the span, where L-BFGS stays. Dear is one `eigh` of size min(n, k)."""
     weights = weights * typical_share(x, epsilon)
     span = row_span(x, weights)
-    row_size = jnp.sqrt(jnp.dot(weights, jnp.sum(x**2, axis=1)) / jnp.sum(weights))
+    row_size = jnp.sqrt(matmul(weights, jnp.sum(x**2, axis=1)) / jnp.sum(weights))
     lengths = span.lengths(x) if whiten else None
     return RowGeometry(None, None, row_size, None, span.rank, lengths, span.project(starts))
 

@@ -105,14 +105,14 @@ def _is_saturated(problem: LogisticProblem, state: LBFGSState):
     separated = jnp.all((state.margins > 0) | (problem.weights == 0))
     size = jnp.linalg.norm(state.theta)
     inside = (size < 0.999 * problem.radius) & (size > 0) & jnp.isfinite(problem.radius)
-    return separated & inside & (jnp.dot(state.gradient, state.gradient) == 0)
+    return separated & inside & (matmul(state.gradient, state.gradient) == 0)
 
 
 def _steepest_curvature(problem: LogisticProblem, gradient: Float[Array, " k"]):
     """Bound on the curvature along the gradient anywhere, ¼Σ_n w_n(x_nᵀg)²/Σ_n w_n‖g‖²: 1/σ is a safe first step."""
     size = jnp.linalg.norm(gradient)
     across = margins_of(gradient / positive_or_one(size), problem.x, problem.labels)
-    bound = 0.25 * jnp.dot(problem.weights, across**2) / jnp.sum(problem.weights)
+    bound = 0.25 * matmul(problem.weights, across**2) / jnp.sum(problem.weights)
     return positive_or_one(bound)
 
 
@@ -139,28 +139,28 @@ def _remember(
     the model that made it cannot be mended by standing still.
     """
     move, change = at[0] - state.theta, state.gradient - at[3]
-    product = jnp.dot(move, change)
+    product = matmul(move, change)
     resolved = product > 4 * _gradient_rounding(problem, state.margins) * jnp.linalg.norm(move)
-    good = resolved & (jnp.dot(change, change) > 0)  # which may underflow before the product does
+    good = resolved & (matmul(change, change) > 0)  # which may underflow before the product does
     keep = jnp.where(scale > 0, 1.0, 0.0).astype(move.dtype)
 
     def put(memory, row):
         return jnp.where(good, jnp.concatenate([memory[1:], row[None]]), keep * memory)
 
-    sigma = jnp.dot(change, change) / jnp.where(good, product, 1.0)
+    sigma = matmul(change, change) / jnp.where(good, product, 1.0)
     return put(state.moves, move), put(state.changes, change), jnp.where(good, sigma, state.scale)
 
 
 def _gradient_rounding(problem: LogisticProblem, margins: Float[Array, " n"]):
     """One rounding error of Σ_n w_n σ(−m_n) o_n x_n/Σ_n w_n; relative, since separable data shrink it without end."""
-    missed = jnp.dot(problem.weights, jax.nn.sigmoid(-margins)) / jnp.sum(problem.weights)
+    missed = matmul(problem.weights, jax.nn.sigmoid(-margins)) / jnp.sum(problem.weights)
     return jnp.finfo(margins.dtype).eps * problem.row_size * missed
 
 
 def _value_rounding(problem: LogisticProblem, margins: Float[Array, " n"]):
     """Four rounding errors of Σ_n w_n log σ(m_n)/Σ_n w_n: of the terms, and of the margins in them."""
     size = jnp.abs(margins) * jax.nn.sigmoid(-margins) - jax.nn.log_sigmoid(margins)
-    return 4 * jnp.finfo(margins.dtype).eps * jnp.dot(problem.weights, size) / jnp.sum(problem.weights)
+    return 4 * jnp.finfo(margins.dtype).eps * matmul(problem.weights, size) / jnp.sum(problem.weights)
 
 
 def orthonormal_rows(rows: Float[Array, "m k"]) -> Float[Array, "m k"]:
@@ -188,9 +188,9 @@ def bfgs_matrix(
 
     def update(b, pair):
         s, y = pair
-        bs, product = matmul(b, s), jnp.dot(s, y)
+        bs, product = matmul(b, s), matmul(s, y)
         curved = product > 0
-        old = jnp.outer(bs, bs) / jnp.where(curved, jnp.dot(s, bs), 1.0)
+        old = jnp.outer(bs, bs) / jnp.where(curved, matmul(s, bs), 1.0)
         new = jnp.outer(y, y) / jnp.where(curved, product, 1.0)
         return jnp.where(curved, b - old + new, b), None
 

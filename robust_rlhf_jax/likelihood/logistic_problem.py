@@ -69,7 +69,7 @@ def backtrack(problem: LogisticProblem, state: Any, move: Float[Array, " k"], sl
     0 and the old point if it never does. `slack`: what the value cannot resolve. The gradient comes with every
     trial, since the first trial is almost always the last.
     """
-    slope = jnp.dot(state.gradient, move)
+    slope = matmul(state.gradient, move)
 
     def at(scale):
         theta = state.theta + scale * move

@@ -42,7 +42,7 @@ class MarginProblem(eqx.Module):
         margins = margins_of(theta, self.x, self.labels)
         share = self.weights / jnp.sum(self.weights)
         gradient = weighted_sum(share * self.labels * self.loss.slope(margins), self.x)
-        return theta, margins, jnp.dot(share, self.loss.value(margins)), matmul(self.projector, gradient)
+        return theta, margins, matmul(share, self.loss.value(margins)), matmul(self.projector, gradient)
 
     def curvature(self, margins: Float[Array, " n"]) -> Float[Array, "k k"]:
         return weighted_gram(self.x, self.weights * self.loss.curvature(margins) / jnp.sum(self.weights))
@@ -109,7 +109,7 @@ def _rounding(value: Float[Array, ""]):
 
 def _backtrack(problem: MarginProblem, state: MarginState, move: Float[Array, " k"]):
     """`problem.at` the longest of θ + move, θ + move/2, … that falls as the slope promises; θ if none does."""
-    slope, slack = jnp.dot(state.gradient, move), _rounding(state.value)
+    slope, slack = matmul(state.gradient, move), _rounding(state.value)
 
     def falls(scale, at):
         return at[2] <= state.value + 1e-4 * scale * slope + slack

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels, is_traced
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.moments.influence import bounded_rows
@@ -67,7 +68,7 @@ class TrimmedProblem(eqx.Module):
         )
 
     def objective(self, margins: Float[Array, " n"], weights: Float[Array, " n"]) -> Float[Array, ""]:
-        return jnp.dot(weights, jax.nn.log_sigmoid(margins)) / jnp.sum(weights)
+        return matmul(weights, jax.nn.log_sigmoid(margins)) / jnp.sum(weights)
 
 
 class TrimmedState(eqx.Module):

@@ -38,7 +38,7 @@ class MixturePolicy(Module):
         self, function: Callable[[Float[Array, "H S A"]], Float[Array, "*n"]]
     ) -> Float[Array, "*n"]:
         """Σ_k weights[k]·function(π_k)."""
-        return jnp.tensordot(self.weights, jax.vmap(function)(self.policies), axes=1)
+        return jnp.tensordot(self.weights, jax.vmap(function)(self.policies), axes=1, precision="highest")
 
 
 class SoftmaxMixture(Module):
@@ -108,7 +108,7 @@ def optimal_policy(
     first = jnp.zeros(mdp.n_states, mdp.features.dtype)
     steps = (mdp.transition_measures, mdp.rewards(theta))
     value, policy = jax.lax.scan(backward, first, steps, reverse=True)
-    return policy, jnp.dot(mdp.initial_distribution, value)
+    return policy, matmul(mdp.initial_distribution, value)
 
 
 def optimal_state_values(mdp: LinearMDP, theta: Float[Array, "H p"] | None = None) -> Float[Array, "H+1 S"]:
@@ -160,7 +160,7 @@ def policy_value(
     value, _ = jax.lax.scan(
         backward, first, (mdp.transition_measures, mdp.rewards(theta), policy), reverse=True
     )
-    return jnp.dot(mdp.initial_distribution, value)
+    return matmul(mdp.initial_distribution, value)
 
 
 @jax.jit

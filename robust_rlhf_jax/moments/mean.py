@@ -133,7 +133,7 @@ def refilter_mean(
     n, d = x.shape
     lengths = jnp.sum((x - weighted_mean(x, weights)) ** 2, axis=1)
     clipped = jnp.minimum(lengths, upper_threshold(lengths, weights, epsilon * n))
-    level = EXCESS * jnp.dot(weights, clipped) / jnp.sum(weights) / d
+    level = EXCESS * matmul(weights, clipped) / jnp.sum(weights) / d
     problem = FilterProblem(x, epsilon, level, 2.0 * epsilon * n, weights)
     return MeanFilter().run(problem, max_steps).state.weights
 

@@ -62,6 +62,6 @@ class LSVI(Module):
         value, policy = backward_induction(
             prepared.measures, matmul, prepared.table, rewards, jnp.zeros_like(rewards)
         )
-        total = jnp.dot(prepared.initial, value)
+        total = matmul(prepared.initial, value)
         status = jnp.where(jnp.isfinite(total), Status.CONVERGED.array(), Status.NONFINITE.array())
         return OracleResult(total, policy, status)

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.linalg import matmul
+
 # The weights w that are tried, before they are divided by their mean: −1 reverses what the crowd says twice as surely
 # as the crowd itself, and beyond 6 a label is as good as certain.
 GRID = np.linspace(-4.0, 6.0, 201)
@@ -86,5 +88,5 @@ def reliability(margins: Float[Array, " N"], raters: Int[Array, " N"], n_raters:
     low, high = (grid[jnp.argmax(below >= q, axis=1)] for q in (0.025, 0.975))
     pairs = jax.ops.segment_sum(jnp.ones_like(margins), raters, n_raters)
     # Where most raters contradict the margins, no scale makes their mean 1.
-    scale = jnp.maximum(jnp.dot(pairs, mean) / jnp.sum(pairs), 0.1)
+    scale = jnp.maximum(matmul(pairs, mean) / jnp.sum(pairs), 0.1)
     return Reliability(mean / scale, error / scale, low / scale, high / scale, crowd / scale)

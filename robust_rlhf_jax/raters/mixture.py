@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.linalg import einsum, weighted_gram, weighted_sum
+from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weighted_sum
 
 from .taste import Crowd, Tastes, tastes
 
@@ -66,12 +66,12 @@ def fit_mixture(
             jnp.full(1 + fixed.shape[1], SEEN_BAD),
         ]
     ).astype(rows.dtype)
-    size = jnp.dot(t, t) / r
+    size = matmul(t, t) / r
     unit = jnp.eye(r, dtype=rows.dtype)
 
     def crowds(crowd):
         mean, covariance = crowd
-        broad = covariance + jnp.dot(mean, mean) / r * unit
+        broad = covariance + matmul(mean, mean) / r * unit
         means = jnp.concatenate(
             [mean[None], einsum("oij,j->oi", others, mean), jnp.zeros_like(mean)[None], -mean[None]]
         )

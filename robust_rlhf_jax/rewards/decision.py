@@ -105,7 +105,7 @@ def decide(
     evidence = scores - honest
     at_stake = _at_stake(judged.margins)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
-    matters = (jnp.dot(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
+    matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
     )
     return Decision(

@@ -233,7 +233,7 @@ def _believed(
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
     mean = matmul(probability, judged.t)
     # As many corrupt pairs as were found may be there unseen, up to ε in all.
-    noise = jnp.minimum(0.5 * epsilon, jnp.dot(probability, judged.needed))
+    noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
     lengths = pairs.lengths()
@@ -259,7 +259,7 @@ def _nearest_length(
     def halve(_, bounds):
         low, high = bounds
         middle = 0.5 * (low + high)
-        longer = jnp.dot(weights, margins * (chance - jax.nn.sigmoid(middle * margins))) > 0
+        longer = matmul(weights, margins * (chance - jax.nn.sigmoid(middle * margins))) > 0
         return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
 
     zero = jnp.zeros((), margins.dtype)

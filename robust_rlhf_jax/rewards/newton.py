@@ -65,7 +65,7 @@ def maximise(
 
     def look(t):
         margins = matmul(rows, t)
-        value = jnp.dot(weights, jax.nn.log_sigmoid(margins)) - 0.5 * jnp.dot(precision, t**2)
+        value = matmul(weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(precision, t**2)
         return value, weighted_sum(weights * jax.nn.sigmoid(-margins), rows) - precision * t
 
     def unfinished(s: _State):
@@ -83,7 +83,7 @@ def maximise(
         rounding = hidden * (1.0 + jnp.abs(s.value))
         better = ~begun | (value >= s.value - rounding)
         fast = jnp.linalg.norm(gradient) <= REUSE_BELOW * jnp.linalg.norm(s.gradient)
-        resolved = jnp.abs(jnp.dot(s.gradient, move)) <= 0.1 * rounding
+        resolved = jnp.abs(matmul(s.gradient, move)) <= 0.1 * rounding
         stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0)
         lost = ~better & (s.scale < 1e-3)
         return _State(

@@ -31,8 +31,8 @@ def removal_is_telling(excess: Float[Array, " n"], survivors: Float[Array, " n"]
 
     def moments(weights):
         total = jnp.maximum(jnp.sum(weights), 1.0)
-        mean = jnp.dot(weights, excess) / total
-        return mean, jnp.dot(weights, (excess - mean) ** 2) / total**2
+        mean = matmul(weights, excess) / total
+        return mean, matmul(weights, (excess - mean) ** 2) / total**2
 
     (out, out_variance), (rest, rest_variance) = moments(removed), moments(survivors)
     apart = jnp.abs(out - rest) > CERTAIN * jnp.sqrt(out_variance + rest_variance)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import lower_solve
-from robust_rlhf_jax.kernels.linalg import weighted_gram
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
@@ -67,7 +67,7 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
     found = maximise(pairs.rows, weights, last.t, precision)
     half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
     known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
-    size = jnp.dot(pairs.penalty, found.t**2)
+    size = matmul(pairs.penalty, found.t**2)
     rank = jnp.maximum(pairs.rank, 1)
     strength = jnp.clip(
         (jnp.maximum(known, 0.0) + config.prior_axes) / (size + config.prior_axes / expected_strength(pairs)),
@@ -106,7 +106,7 @@ def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Flo
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
     left = jnp.maximum(1.0 - leverage * label_variance(margins), LEAST_LEFT)
     unseen = margins - leverage * missed(margins) / left
-    return jnp.dot(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
+    return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:

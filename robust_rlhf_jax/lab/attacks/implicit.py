@@ -90,19 +90,19 @@ def _adjoint(
     cotangent: Float[Array, " k"],
 ):
     """The u with uᵀdG = cotangentᵀdθ̂."""
-    size = jnp.dot(theta, theta)
+    size = matmul(theta, theta)
     bound = size >= (ON_SPHERE * radius) ** 2
     multiplier = jnp.where(
-        bound, jnp.maximum(jnp.dot(theta, gradient) / jnp.where(bound, size, 1.0), 0.0), 0.0
+        bound, jnp.maximum(matmul(theta, gradient) / jnp.where(bound, size, 1.0), 0.0), 0.0
     )
     values, vectors = eigh(curvature)
     keep = values > relative_tolerance(values.dtype, values.shape[0]) * values[-1]
     inverse = jnp.where(keep, 1.0 / jnp.where(keep, values + multiplier, 1.0), 0.0)
     solve = lambda b: matmul(vectors, inverse * matmul(vectors.T, b))  # noqa: E731
     free, inward = solve(cotangent), solve(theta)
-    along = jnp.dot(theta, inward)
+    along = matmul(theta, inward)
     tangent = bound & (along > 0)
-    return free - jnp.where(tangent, jnp.dot(theta, free) / jnp.where(tangent, along, 1.0), 0.0) * inward
+    return free - jnp.where(tangent, matmul(theta, free) / jnp.where(tangent, along, 1.0), 0.0) * inward
 
 
 fitted_theta.defvjp(_forward, _backward)

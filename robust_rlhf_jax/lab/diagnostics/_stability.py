@@ -160,8 +160,8 @@ def _ascend(
     def value(v):
         y = matmul(rows, v)
         if kind in ("ahead", "behind"):
-            return jnp.abs(jnp.dot(part(v), y))
-        widest = jnp.dot(part(v), y**2) + jnp.dot(v, matmul(null, v))
+            return jnp.abs(matmul(part(v), y))
+        widest = matmul(part(v), y**2) + matmul(v, matmul(null, v))
         return widest - 1.0 if kind == "wide" else 1.0 - widest
 
     def turn(_, v):
@@ -191,8 +191,8 @@ def _bounds(
     values = eigh(second)[0]
     least, most = values[0], values[-1]
     fourth = eigh(weighted_second_moment(rows * jnp.sqrt(squares)[:, None], share))[0][-1]
-    carried = jnp.minimum(jnp.sqrt(epsilon * most), jnp.dot(longest, jnp.sqrt(squares)))
-    lost = jnp.minimum(jnp.dot(longest, squares), jnp.sqrt(epsilon * fourth))
+    carried = jnp.minimum(jnp.sqrt(epsilon * most), matmul(longest, jnp.sqrt(squares)))
+    lost = jnp.minimum(matmul(longest, squares), jnp.sqrt(epsilon * fourth))
     shift = (jnp.linalg.norm(matmul(share, rows)) + carried) / (1.0 - epsilon)
     narrow = 1.0 - jnp.maximum(least - lost, 0.0)
     return shift, jnp.maximum(jnp.maximum(most / (1.0 - epsilon) - 1.0, narrow), 0.0)

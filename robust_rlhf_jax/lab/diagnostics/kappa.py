@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.likelihood.confidence import RewardSet
 from robust_rlhf_jax.likelihood.projection import tolerance
 
@@ -73,11 +74,11 @@ def _support(allowed: RewardSet, x: Float[Array, " k"]):
         found = allowed.project(warm.theta + reach * unit, warm)
         inexact = tolerance(found.theta)
         moved = jnp.linalg.norm(found.theta - warm.theta) + inexact
-        reached = jnp.dot(unit, found.theta)
+        reached = matmul(unit, found.theta)
         certified = reached + inexact + 2.0 * allowed.radius * moved / reach
         return found.warm, reached, jnp.minimum(upper, certified), found.status
 
     first = allowed.project(allowed.centre)
-    start = (first.warm, jnp.dot(unit, first.theta), jnp.asarray(allowed.radius), first.status)
+    start = (first.warm, matmul(unit, first.theta), jnp.asarray(allowed.radius), first.status)
     _, reached, upper, status = jax.lax.fori_loop(0, ROUNDS, climb, start)
     return length * reached, length * upper, status

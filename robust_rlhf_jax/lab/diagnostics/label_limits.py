@@ -239,7 +239,7 @@ def _furthest(
     radius: Float[Array, ""],
 ):
     """θ + c·ray with the largest c ≥ 0 such that `label_distance` ≤ 2ε (it grows with c) and ‖·‖ ≤ radius."""
-    slope, square = jnp.dot(theta, ray), jnp.maximum(jnp.sum(ray**2), jnp.finfo(ray.dtype).tiny)
+    slope, square = matmul(theta, ray), jnp.maximum(jnp.sum(ray**2), jnp.finfo(ray.dtype).tiny)
     room = jnp.maximum(radius**2 - jnp.sum(theta**2), 0.0)
     limit = jnp.maximum((-slope + jnp.sqrt(slope**2 + square * room)) / square, 0.0)
     here, along = matmul(x, theta), matmul(x, ray)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.ball import project_ball
-from robust_rlhf_jax.kernels.linalg import einsum
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.primal_dual import (
     GameMoments,
     ascent_gradient,
@@ -222,7 +222,7 @@ def convergence(problem: SaddleProblem, moments: GameMoments, means: SaddlePoint
     game, (w, beta) = problem.game, means.at
     worth = einsum("sad,hd->hsa", game.table, w)
     value = jnp.max(worth, axis=-1)
-    upper = jnp.dot(moments.initial, value[0])
+    upper = matmul(moments.initial, value[0])
     upper += problem.radius_beta * jnp.linalg.norm(ascent_gradient(moments, problem.theta, w, value))
     earned = einsum("hd,hdp,hp->", beta, moments.reward, problem.theta)
     lower = earned - problem.radius_w * jnp.sum(jnp.linalg.norm(means.slope[0], axis=-1))
