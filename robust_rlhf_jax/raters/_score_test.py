@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.logistic import label_variance
 from robust_rlhf_jax.rewards import plain_fit
 from robust_rlhf_jax.rewards.coordinates import UnitFreePairs, unit_free
 
-from ._by_rater import gram_by_rater
+from ._by_rater import RowsByRater
 
 # Directions of which a rater's pairs know less than this share of what they know of the best one: none.
 UNKNOWN = 1e-3
@@ -52,9 +52,9 @@ def scores_of(
     rows: Float[Array, "N r"], t: Float[Array, " r"], raters: Int[Array, " N"], n_raters: int
 ) -> Scores:
     """S_k = Σ_{i∈k} r_i y_i and F_k = Σ_{i∈k} P(1 − P) y_i y_iᵀ of oriented differences y at t, by segment sums."""
-    margins = matmul(rows, t)
-    score = jax.ops.segment_sum(jax.nn.sigmoid(-margins)[:, None] * rows, raters, n_raters)
-    return Scores(score, gram_by_rater(rows, label_variance(margins), raters, n_raters))
+    pairs, margins = RowsByRater.of(rows, raters, n_raters), matmul(rows, t)
+    score = pairs.sums(jax.nn.sigmoid(-margins)[:, None] * rows)
+    return Scores(score, pairs.gram(label_variance(margins)))
 
 
 @partial(jax.jit, static_argnames="n_raters")

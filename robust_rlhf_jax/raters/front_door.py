@@ -46,6 +46,9 @@ class WeighedReward(NamedTuple):
 class _Found(NamedTuple):
     test: ScoreTest
     reliable: Reliability
+    told: (
+        np.ndarray
+    )  # numbers of the raters with enough pairs to say anything: those of the mixture, own and error
     mixture: Mixture
     right: np.ndarray
     own: np.ndarray
@@ -167,21 +170,37 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     columns = np.stack([*habits.values()], axis=1) if habits else np.zeros((len(labels), 0))
     sizes = jnp.sqrt(jnp.mean(x**2, axis=0))
     others = reversals(theta, sizes, pairs.from_theta, pairs.to_theta, min(REVERSED, x.shape[1]))
-    mixture = fit_mixture(pairs.rows, t, of, n_raters, others, jnp.asarray(columns, x.dtype))
+    told, mixture = _mixture_of_told(pairs.rows, t, np.asarray(of), n_raters, others, columns)
     to = np.asarray(pairs.to_theta)
     own = np.asarray(mixture.taste.t) @ to.T
     variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance), to)
     return _Found(
-        tested(scores, t), reliability(margins, of, n_raters), mixture, np.asarray(margins > 0), own,
+        tested(scores, t), reliability(margins, of, n_raters), told, mixture, np.asarray(margins > 0), own,
         np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean), tuple(habits),
     )  # fmt: skip
 
 
+def _mixture_of_told(rows, t, of, n_raters, others, columns) -> tuple[np.ndarray, Mixture]:
+    """(numbers of the raters with enough pairs, the mixture of those raters); of all raters where none has enough.
+
+    The others would be called "too few pairs to say" whatever it found, and in a file of votes they are the most.
+    """
+    enough = np.bincount(of, minlength=n_raters) >= FEWEST
+    told = np.flatnonzero(enough) if enough.any() else np.arange(n_raters)
+    mine = np.isin(of, told)
+    renumbered = jnp.asarray(np.searchsorted(told, of[mine]), jnp.int32)
+    habits = jnp.asarray(columns[mine], rows.dtype)
+    return told, fit_mixture(rows[mine], t, renumbered, len(told), others, habits)
+
+
 def _table(found: _Found, names, of, columns) -> RaterTable:
-    of, chance = np.asarray(of), _admitted(found)
-    n = np.bincount(of, minlength=len(names))
+    of = np.asarray(of)
+    n, place = np.bincount(of, minlength=len(names)), np.full(len(names), -1)
+    place[found.told] = np.arange(len(found.told))
     first_bad = found.first_bad
     bad_kinds = ("contrary", "random", *found.habits)
+    chance = np.zeros((len(names), len(found.mixture.shares)))
+    chance[found.told] = _admitted(found)
     bad, other = chance[:, first_bad:].sum(axis=1), chance[:, 1:first_bad].sum(axis=1)
     bad = np.where(n < FEWEST, 0.0, bad)
     reliable = [np.asarray(part, float) for part in found.reliable[:4]]
@@ -198,7 +217,7 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
             kind = bad_kinds[int(np.argmax(chance[k, first_bad:]))]
         elif other[k] > 0.5:
             kind = "other taste"
-            differs = _reversed(found.own[k], found.error[k], found.theta, columns)
+            differs = _reversed(found.own[place[k]], found.error[place[k]], found.theta, columns)
         elif max(bad[k], other[k], chance[k, 0]) <= 0.5:
             kind = "too few pairs to say"
         else:

@@ -9,7 +9,8 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weighted_sum
 
-from .taste import Crowd, Tastes, tastes
+from ._by_rater import RowsByRater
+from .taste import COLD, WARM, Crowd, Steps, Tastes, tastes
 
 # Rounds of EM. The crowd's spread begins as this share of the squared length of its taste; a tenth of that counts as
 # seen, by as many raters as there are axes and two more.
@@ -53,8 +54,8 @@ def fit_mixture(
 
     t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors.
     """
-    n = jax.ops.segment_sum(jnp.ones_like(rows[:, 0]), raters, n_raters)
-    r = rows.shape[1]
+    pairs, r = RowsByRater.of(rows, raters, n_raters), rows.shape[1]
+    n = pairs.sums(jnp.ones_like(rows[:, 0]))
     fixed = jnp.concatenate(
         [-jnp.log(2.0) * n[:, None], _habit_evidence(habits, raters, n_raters, n)], axis=1
     )
@@ -78,16 +79,16 @@ def fit_mixture(
         spreads = jnp.broadcast_to(covariance, (len(means), r, r)).at[-2].set(broad)
         return Crowd(means, spreads)
 
-    def look(crowd, shares):
-        each = partial(tastes, rows, raters, n_raters)
+    def look(crowd, shares, start, steps: Steps):
+        each = lambda given: tastes(pairs, given[0], given[1], steps)  # noqa: E731
         # One after another where all at once would take much memory.
-        found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, crowds(crowd))
+        found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, (crowds(crowd), start))
         evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
-    def step(_, state):
-        crowd, shares = state
-        found, _, log_chance = look(crowd, shares)
+    def step(state, steps: Steps):
+        crowd, shares, start = state
+        found, _, log_chance = look(crowd, shares, start, steps)
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
         weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])
@@ -98,11 +99,14 @@ def fit_mixture(
         prior = r + 2.0
         square = weighted_gram(own - mean, weight) + einsum("k,kij->ij", weight, spread)
         covariance = (square + prior * PRIOR_SPREAD * size * unit) / (total + prior)
-        return Crowd(mean, covariance), shares
+        return Crowd(mean, covariance), shares, found.t
 
-    start = Crowd(t, FIRST_SPREAD * size * unit), seen / jnp.sum(seen)
-    crowd, shares = jax.lax.fori_loop(0, ROUNDS, step, start)
-    found, evidence, log_chance = look(crowd, shares)
+    crowd = Crowd(t, FIRST_SPREAD * size * unit)
+    means = crowds(crowd).mean[:, None]
+    start = jnp.broadcast_to(means, (len(means), n_raters, r))
+    state = step((crowd, seen / jnp.sum(seen), start), COLD)
+    crowd, shares, start = jax.lax.fori_loop(1, ROUNDS, lambda _, state: step(state, WARM), state)
+    found, evidence, log_chance = look(crowd, shares, start, COLD)
     likeliest = jnp.argmax(log_chance[:, : n_others + 1], axis=1)
     k = jnp.arange(n_raters)
     taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])

@@ -4,16 +4,24 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, lower_solve
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
-from ._by_rater import gram_by_rater
+from ._by_rater import RowsByRater
 
-# Steps towards each maximum: by a bound of the likelihood, which cannot overshoot, then by the curvature itself.
-BOUND_STEPS, NEWTON_STEPS = 6, 2
+
+class Steps(NamedTuple):
+    """Steps to each maximum: by a `bound` of the likelihood, which cannot overshoot, then by the curvature itself."""
+
+    bound: int
+    newton: int
+
+
+# From the mean of the crowd, and from the tastes that were found with nearly the same crowd.
+COLD, WARM = Steps(6, 2), Steps(1, 1)
 
 
 class Crowd(NamedTuple):
@@ -34,47 +42,44 @@ class Tastes(NamedTuple):
 
 
 def tastes(
-    rows: Float[Array, "N r"],
-    raters: Int[Array, " N"],
-    n_raters: int,
+    pairs: RowsByRater,
     crowd: Crowd,
+    start: Float[Array, "K r"],
+    steps: Steps = COLD,
 ) -> Tastes:
     """Maximum a posteriori and Laplace's evidence ∫ Π_{i∈k} σ(tᵀy_i) N(t; μ, Σ) dt of every rater. Jit- and vmap-able.
 
+    The search for the maxima begins at `start`.
     With T the maximum and H the curvature there: Σ log σ(Tᵀy) − ½(T − μ)ᵀΣ⁻¹(T − μ) − ½ log|Σ| − ½ log|H|.
 
     **Source:** MacKay 1992 for the evidence; the bound of Jaakkola & Jordan 2000 for the first steps.
     """
     prior = cholesky(crowd.covariance)
-    precision = cholesky_solve(prior, jnp.eye(rows.shape[1], dtype=rows.dtype))
+    precision = cholesky_solve(prior, jnp.eye(len(crowd.mean), dtype=crowd.mean.dtype))
     at_mean = matmul(precision, crowd.mean)
 
     def curvature(weights):
-        return precision + gram_by_rater(rows, weights, raters, n_raters)
-
-    def margins_of(t):
-        return jnp.sum(rows * t[raters], axis=1)
+        return precision + pairs.gram(weights)
 
     def by_bound(_, t):
-        factor = jax.vmap(cholesky)(curvature(secant_curvature(margins_of(t))))
-        pull = at_mean + 0.5 * jax.ops.segment_sum(rows, raters, n_raters)
+        factor = jax.vmap(cholesky)(curvature(secant_curvature(pairs.margins(t))))
+        pull = at_mean + 0.5 * pairs.sums(pairs.rows)
         return _solve(factor, pull)
 
     def by_newton(_, t):
-        margins = margins_of(t)
+        margins = pairs.margins(t)
         factor = jax.vmap(cholesky)(curvature(label_variance(margins)))
-        pull = jax.ops.segment_sum(jax.nn.sigmoid(-margins)[:, None] * rows, raters, n_raters)
+        pull = pairs.sums(jax.nn.sigmoid(-margins)[:, None] * pairs.rows)
         return t + _solve(factor, pull - matmul(t - crowd.mean, precision))
 
-    t = jnp.broadcast_to(crowd.mean, (n_raters, rows.shape[1]))
-    t = jax.lax.fori_loop(0, BOUND_STEPS, by_bound, t)
-    t = jax.lax.fori_loop(0, NEWTON_STEPS, by_newton, t)
-    margins = margins_of(t)
+    t = jax.lax.fori_loop(0, steps.bound, by_bound, start)
+    t = jax.lax.fori_loop(0, steps.newton, by_newton, t)
+    margins = pairs.margins(t)
     factor = jax.vmap(cholesky)(curvature(label_variance(margins)))
     half = jax.vmap(lambda f: lower_solve(f, jnp.eye(len(f), dtype=f.dtype)))(factor)
     off = t - crowd.mean
     evidence = (
-        jax.ops.segment_sum(jax.nn.log_sigmoid(margins), raters, n_raters)
+        pairs.sums(jax.nn.log_sigmoid(margins))
         - 0.5 * einsum("ki,ij,kj->k", off, precision, off)
         - jnp.sum(jnp.log(jnp.diagonal(prior)))
         - jnp.sum(jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)), axis=1)
