@@ -41,9 +41,10 @@ class Judged(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
-    `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of the best reward without corruption;
-    `at_stake` [E]: accuracy that the plain fit loses if the explanation is right; `apart` [E, E].
+    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε,
+    `gathered` where they hardly differ; `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead
+    of the best reward without corruption; `at_stake` [E]: accuracy that the plain fit loses if the explanation is
+    right; `apart` [E, E].
     """
 
     corrupt: Bool[Array, ""]
@@ -82,7 +83,7 @@ def decide(
     """Whether pairs are corrupt, and how far each explanation is believed.
 
     - An explanation is admissible if it convicts at most `allowance`·ε of the pairs; the plain fit always.
-    - Admissible ones are weighed by `bootstrap_weights`.
+    - Admissible ones are weighed by `bootstrap_weights`, and those that hardly differ are one.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
@@ -95,10 +96,9 @@ def decide(
     first = jnp.arange(len(scores)) == 0
     admissible = (finite & (judged.convicted <= config.allowance * epsilon)) | first
     differ = apart(judged)
+    same = differ < config.plausible
     weights, free = jax.lax.map(
-        lambda eligible: bootstrap_weights(
-            judged.log_likelihoods, eligible, overdispersion, differ < config.plausible
-        ),
+        lambda eligible: bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, same),
         jnp.stack([admissible, finite]),
     )
     honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
@@ -109,8 +109,19 @@ def decide(
         lead > config.nonlinearity * n
     )
     return Decision(
-        (lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake, differ
-    )
+        (lead > config.certainty) & matters, gathered(weights, same), gathered(free, same),
+        admissible, evidence, at_stake, differ,
+    )  # fmt: skip
+
+
+def gathered(weights: Float[Array, " E"], same: Bool[Array, "E E"]) -> Float[Array, " E"]:
+    """The weight of each row moved to the heaviest of those that are the `same`, and with that one's on to the heaviest
+    of its own: what several candidates find is one explanation, whose belief must not be split.
+    """
+    heaviest = jnp.argmax(jnp.where(same, weights, -1.0), axis=1)
+    for _ in range(int(np.ceil(np.log2(max(len(weights), 2))))):
+        heaviest = heaviest[heaviest]
+    return jax.ops.segment_sum(weights, heaviest, len(weights))
 
 
 def apart(judged: Judged) -> Float[Array, "E E"]:

@@ -227,28 +227,49 @@ def _believed(
     epsilon: Float[Array, ""],
     config: RobustFit,
 ) -> _Beliefs:
-    """The plain fit on all pairs, or the mean of the explanations on those that they leave honest."""
+    """The plain fit on all pairs; or of the explanations and their mean the reward that is nearest to what is believed.
+
+    Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
+    two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
+    """
     only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
     probability = jnp.where(decision.corrupt, decision.weights, only_plain)
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
-    mean = matmul(probability, judged.t)
+    mixed = jnp.concatenate([probability[None], jnp.diag(jnp.where(probability > 0, 1.0, 0.0))])
     # As many corrupt pairs as were found may be there unseen, up to ε in all.
     noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
     lengths = pairs.lengths()
     bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
-    length = _nearest_length(pairs.margins(mean), chance, (1.0 - lies) * bounded)
+    t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
     disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
     return _Beliefs(
-        jnp.where(decision.corrupt, length * mean, plain),
+        jnp.where(decision.corrupt, t, plain),
         probability,
         1.0 - lies,
         1.0 - disputed,
         jnp.mean(lies),
         noise,
     )
+
+
+def _nearest(
+    mixed: Float[Array, "M E"], judged: Judged, chance: Float[Array, " N"], weights: Float[Array, " N"]
+) -> Float[Array, " r"]:
+    """Of M mixtures of explanations, rows of zeros left out, the nearest to the chances of the labels at its length."""
+
+    def at_best_length(mix):
+        margins = matmul(mix, judged.margins)
+        length = _nearest_length(margins, chance, weights)
+        # KL but for what does not depend on θ.
+        apart = -matmul(weights, jax.nn.log_sigmoid(length * margins) - (1.0 - chance) * length * margins)
+        return length, jnp.where(jnp.any(mix > 0), apart, jnp.inf)
+
+    lengths, apart = jax.lax.map(at_best_length, mixed)
+    best = jnp.argmin(apart)
+    return lengths[best] * matmul(mixed[best], judged.t)
 
 
 def _nearest_length(

@@ -8,7 +8,7 @@ import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
-from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement
+from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement, gathered
 
 N = 400
 weigh = jax.jit(bootstrap_weights)
@@ -79,6 +79,26 @@ def test_disagreement_is_the_share_of_opposite_signs():
     rows[1] = rows[0]
     expected = [[np.mean(one * other < 0) for other in rows] for one in rows]
     np.testing.assert_allclose(disagreement(jnp.asarray(rows)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([], [0.3, 0.1, 0.4, 0.2]),
+        ([(0, 3), (1, 3)], [0.6, 0.0, 0.4, 0.0]),  # 1 is like 3, and 3 like 0: all three are one
+        ([(0, 1), (2, 3)], [0.4, 0.0, 0.6, 0.0]),
+        ([(0, 2), (2, 3), (1, 3)], [0.0, 0.0, 1.0, 0.0]),
+    ],
+)
+def test_belief_in_copies_of_one_explanation_is_not_split(pairs, expected):
+    same = np.eye(4, dtype=bool)
+    for i, j in pairs:
+        same[i, j] = same[j, i] = True
+    found = gathered(jnp.asarray([0.3, 0.1, 0.4, 0.2]), jnp.asarray(same))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    order = np.asarray([2, 0, 3, 1])
+    again = gathered(jnp.asarray([0.3, 0.1, 0.4, 0.2])[order], jnp.asarray(same[np.ix_(order, order)]))
+    np.testing.assert_allclose(again, np.asarray(expected)[order], atol=1e-6)
 
 
 def test_what_is_not_eligible_or_not_finite_has_no_weight():
