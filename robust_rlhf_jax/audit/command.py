@@ -22,10 +22,11 @@ from .advice_commands import Commands
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
 from .fail_if import ThresholdCrossed, check_thresholds
-from .files import FILES, write_files
+from .files import FILES, RATERS, files_of, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, enough_pairs, held_out_pairs, usual_repeats
 from .progress import Tell, shown_steps
+from .raters_of_file import RatersOfFile, rate_file
 from .result import AuditResult, FitOverflow
 from .source import describe_source, read_source
 from .terminal_tables import (
@@ -73,7 +74,7 @@ def audit_file(
     fitted = enough_pairs(pairs)
     commands = Commands.called(source, pairs, config, reading, writing)
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, FILES)
+    opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, (*FILES, RATERS))
     with opened as folder, shown_steps() as step:
         try:
             result = _fit(fitted, config, step("fits of held-out folds"))
@@ -81,16 +82,19 @@ def audit_file(
         except FitOverflow as error:
             raise ValueError(f"{source}: {error}") from None
         findings, advice = found or (None, None)
+        raters = _rate(pairs, config, writing, step)
         seconds = time.perf_counter() - began
         if folder is not None:
             step("writing")
-            write_files(folder, source, pairs, result, findings, config, seconds, advice)
+            write_files(folder, source, pairs, result, findings, config, seconds, advice, raters)
     _print(source, pairs, result, findings, config, top, seconds, advice)
+    for sentence in [] if raters is None else raters.sentences():
+        print(sentence)
     if advice is not None and advice.action != "drop" and advice.flagged and writing.clean is not None:
         print(
             f"Warning: --clean leaves out {advice.flagged:,} flagged pairs, and the advice is to leave them in."
         )
-    _deliver(findings, writing)
+    _deliver(findings, writing, raters)
     return findings
 
 
@@ -123,6 +127,16 @@ def _find(
     return findings, advise(findings, config, commands=commands, progress=step("expected gain"))
 
 
+def _rate(
+    pairs: Pairs, config: AuditConfig, writing: Writing, step: Callable[[str], Tell]
+) -> RatersOfFile | None:
+    """The raters, where somebody wants to see them or leave some out."""
+    if config.inject or pairs.raters is None or not (writing.out or writing.drop_raters):
+        return None
+    step("raters")
+    return rate_file(pairs)
+
+
 def _print(
     source: str,
     pairs: Pairs,
@@ -145,23 +159,26 @@ def _print(
         print_findings(console, findings, top)
 
 
-def _deliver(findings: Findings | None, writing: Writing) -> None:
+def _deliver(findings: Findings | None, writing: Writing, raters: RatersOfFile | None = None) -> None:
     """Exports and the reward head, all of them or none; the names of all files; then the thresholds."""
     if findings is not None:
-        _export(findings, writing)
-    print_written(writing.files(FILES))
+        _export(findings, writing, raters)
+    print_written(writing.files(files_of(raters)))
     crossed = [] if findings is None else check_thresholds(writing.fail_if, findings.summary.shares)
     if crossed:
         raise ThresholdCrossed("; ".join(crossed) + ".")
 
 
-def _export(findings: Findings, writing: Writing) -> None:
+def _export(findings: Findings, writing: Writing, raters: RatersOfFile | None) -> None:
     pairs, verdicts = findings.pairs, findings.verdicts
+    kept = verdicts.keep
+    if writing.drop_raters and raters is not None:
+        kept = kept & ~raters.of_bad_raters(pairs)
     with contextlib.ExitStack() as whole:
         if writing.export is not None:
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), verdicts.columns())
         if writing.clean is not None:
-            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=verdicts.keep)
+            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=kept)
         if writing.head is not None:
             reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
 

@@ -102,9 +102,10 @@ class Writing:
     """Where results go.
 
     Args:
-        out: folder for audit.html, suspects.csv, ask.csv, audit.json and suspicion.png.
+        out: folder for audit.html, suspects.csv, ask.csv, audit.json, suspicion.png; with raters, raters.csv.
         export: write the file back with suspicion, keep, suggested_label, weight and margin.
         clean: write the file back without the pairs to drop.
+        drop_raters: leave out of --clean all pairs of raters whose labels look random, contrary, or a habit.
         head: write the reward as .safetensors.
         fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
     """
@@ -112,6 +113,7 @@ class Writing:
     out: Path | None = None
     export: Path | None = None
     clean: Path | None = None
+    drop_raters: bool = False
     head: Path | None = None
     fail_if: tuple[str, ...] = ()
 
@@ -127,6 +129,12 @@ class Writing:
         for option, path in (("--export", self.export), ("--clean", self.clean)):
             if path is not None:
                 check_export(pairs, path, option)
+        if self.drop_raters and self.clean is None:
+            raise ValueError("--drop-raters leaves pairs out of the file that --clean names: give --clean.")
+        if self.drop_raters and pairs.raters is None:
+            raise ValueError(
+                "--drop-raters: the file does not say who labelled the pairs: give --columns.rater."
+            )
         if self.head is not None and self.head.suffix != ".safetensors":
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
         if self.head is not None and not self.head.absolute().parent.is_dir():

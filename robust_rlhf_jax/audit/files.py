@@ -16,12 +16,20 @@ from .advice import Advice
 from .ask_pairs import write_ask
 from .config import AuditConfig
 from .findings import Findings
+from .raters_of_file import RatersOfFile
 from .record import audit_record
 from .result import AuditResult
 from .terminal_tables import worst_first
 
 SUSPECTS, ASK, RECORD, PICTURE, PAGE = "suspects.csv", "ask.csv", "audit.json", "suspicion.png", "audit.html"
 FILES = (SUSPECTS, ASK, RECORD, PICTURE, PAGE)
+# Of a file that says who labelled the pairs.
+RATERS = "raters.csv"
+
+
+def files_of(raters: RatersOfFile | None) -> tuple[str, ...]:
+    """The names of all files that an audit leaves."""
+    return FILES if raters is None or raters.table is None else (*FILES, RATERS)
 
 
 def write_files(
@@ -33,18 +41,23 @@ def write_files(
     config: AuditConfig,
     seconds: float,
     advice: Advice | None = None,
+    raters: RatersOfFile | None = None,
 ) -> None:
-    """All of `FILES`; a page without `findings` tells of the fits alone."""
+    """All of `files_of(raters)`; a page without `findings` tells of the fits alone."""
     from .page import render_audit
 
     corrupted = f", {config.inject:.0%} of labels flipped" if config.inject else ""
     name = harmless(Path(source).name)
     _write_suspects(folder / SUSPECTS, pairs, result, findings, advice)
     write_ask(folder / ASK, findings, advice)
-    record = audit_record(source, pairs, result, findings, config, seconds, advice)
+    if raters is not None and raters.table is not None:
+        raters.table.save(folder / RATERS)
+    record = audit_record(source, pairs, result, findings, config, seconds, advice, raters)
     write_json(folder / RECORD, record)
     plot.plot_suspicion(result, folder / PICTURE, f"Suspicion of each pair: {name}{corrupted}")
-    page = render_audit(pairs, result, findings, record, title=f"{name}{corrupted}", advice=advice)
+    page = render_audit(
+        pairs, result, findings, record, title=f"{name}{corrupted}", advice=advice, raters=raters
+    )
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 

@@ -12,6 +12,7 @@ from .advice import Advice, advice_record
 from .config import AuditConfig
 from .contention import Contention
 from .findings import Findings
+from .raters_of_file import RatersOfFile
 from .result import AuditResult, FitScores
 from .terminal_tables import audit_warnings
 
@@ -39,6 +40,7 @@ def audit_record(
     config: AuditConfig,
     seconds: float,
     advice: Advice | None = None,
+    raters: RatersOfFile | None = None,
 ) -> dict:
     """The record of an audit; without `findings` (labels were flipped on purpose) the parts about the file are null."""
     return {
@@ -70,6 +72,7 @@ def audit_record(
         "average_precision": _number(result.average_precision),
         "corrupt": None if findings is None else _corrupt(findings),
         "advice": None if advice is None else advice_record(advice, pairs.rows),
+        "raters": None if raters is None else _raters(raters),
         "issues": None if findings is None else _issues(findings),
         "summary": None if findings is None else _sentences(findings),
     }
@@ -82,6 +85,15 @@ def _contention(found: Contention) -> dict:
             {"theta": theta.tolist(), "probability": float(p), "needed": float(needed)}
             for theta, p, needed in zip(found.theta, found.probability, found.needed, strict=True)
         ],
+    }
+
+
+def _raters(found: RatersOfFile) -> dict:
+    agreement = found.agreement
+    return {
+        "kinds": None if found.table is None else found.table.counts(),
+        "not_rated": found.why_not,
+        "agreement": None if agreement is None else dict(zip(agreement._fields, agreement, strict=True)),
     }
 
 

@@ -3,10 +3,12 @@
 from ._holm import holm
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, score_test
+from .agreement import Agreement, krippendorff_alpha
 from .front_door import WeighedReward, fit_weighed, rate_raters
 from .table import Rater, RaterTable
 
 __all__ = [
+    "Agreement",
     "Rater",
     "RaterTable",
     "Reliability",
@@ -14,6 +16,7 @@ __all__ = [
     "WeighedReward",
     "fit_weighed",
     "holm",
+    "krippendorff_alpha",
     "rate_raters",
     "reliability",
     "score_test",

@@ -43,7 +43,7 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
     worst = found.worst()[0]
     assert f"Row {worst + 1}<" in page
     assert found.batch.pairs.texts.chosen[worst] in re.sub("</?mark>", "", page)
-    for heading in ("Summary", "Flagged pairs", "Raters", "Calibration", "Features", "What would change"):
+    for heading in ("Summary", "Flagged pairs", "Calibration", "Features", "What would change"):
         assert f">{heading}</h2>" in page
 
 

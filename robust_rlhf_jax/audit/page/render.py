@@ -8,11 +8,13 @@ import numpy as np
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
+from robust_rlhf_jax.raters import Rater, RaterTable
+from robust_rlhf_jax.raters.table import BAD
 
 from ..advice import Advice
 from ..ask_pairs import ask_sides
 from ..findings import Findings
-from ..issues import measure_raters
+from ..raters_of_file import RatersOfFile
 from ..result import AuditResult
 from ..shown_names import shown_names
 from . import figures
@@ -35,6 +37,7 @@ def render_audit(
     record: dict[str, Any],
     title: str,
     advice: Advice | None = None,
+    raters: RatersOfFile | None = None,
 ) -> str:
     """One self-contained HTML page: `result` is the audit of `pairs.decided()`; every text is escaped, long ones cut.
 
@@ -66,6 +69,8 @@ def render_audit(
         contention=contended(pairs.decided(), result, names),
         advice=advice,
         findings=findings,
+        raters=raters,
+        rated=[] if raters is None or raters.table is None else _rated(raters.table),
         **_script(environment),
         **_of_file(findings, advice),
     )
@@ -88,8 +93,8 @@ def _script(environment: Any) -> dict[str, Any]:
 def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]:
     if findings is None:
         nothing = Packed("", 0, LONGEST_TEXT)
-        return {"worst": [], "flagged": nothing, "flagged_total": 0, "asked": [], "raters": [], "effects": []}
-    pairs, worst = findings.pairs, findings.worst()
+        return {"worst": [], "flagged": nothing, "flagged_total": 0, "asked": [], "effects": []}
+    worst = findings.worst()
     flagged = pack_flagged(findings, advice) if len(worst) else Packed("", 0, LONGEST_TEXT)
     asked = None if advice is None else advice._replace(ask=advice.ask[:ASKED])
     return {
@@ -97,9 +102,15 @@ def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]
         "flagged": flagged,
         "flagged_total": len(worst),
         "asked": [] if asked is None else ask_sides(findings, asked),
-        "raters": [] if pairs.raters is None else measure_raters(findings.batch)[:RATERS],
         "effects": _effects(findings),
     }
+
+
+def _rated(table: RaterTable) -> list[Rater]:
+    """Bad raters first, then those of another taste, then the least reliable."""
+    order = {kind: i for i, kind in enumerate((*BAD, "other taste", "noisy", "attentive"))}
+    rows = sorted(table.rows, key=lambda row: (order.get(row.kind, len(order)), row.reliability))
+    return rows[:RATERS]
 
 
 def _effects(findings: Findings):

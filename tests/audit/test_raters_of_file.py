@@ -1,0 +1,133 @@
+"""Raters in an audit: rated, written, shown, left out; agreement of those who judged the same pair."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.audit import raters_of_file
+from robust_rlhf_jax.audit.command import audit_file
+from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
+from robust_rlhf_jax.audit.raters_of_file import RatersOfFile, agreement_in, rate_file
+from robust_rlhf_jax.audit.record import schema
+from robust_rlhf_jax.io import Pairs, Texts
+from robust_rlhf_jax.raters import krippendorff_alpha
+
+WHO = np.repeat([f"rater {i:02}" for i in range(20)], 20)
+CONTRARY = ("rater 03", "rater 11")
+
+
+def labelled(k=3, seed=0):
+    """(differences [400, k], labels): twenty raters of one taste, of whom two say the opposite."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(len(WHO), k))
+    theta = np.zeros(k)
+    theta[:3] = 2.0, -1.5, 1.0
+    labels = np.where(rng.logistic(size=len(x)) < x @ theta, 1, -1)
+    return x, np.where(np.isin(WHO, CONTRARY), -labels, labels)
+
+
+def written(path):
+    x, labels = labelled()
+    rows = np.where(labels[:, None] > 0, np.c_[x, np.zeros_like(x)], np.c_[np.zeros_like(x), x])
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["rater", *(f"chosen_{c}" for c in "abc"), *(f"rejected_{c}" for c in "abc")])
+        writer.writerows([who, *map(float, row)] for who, row in zip(WHO, rows, strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """(folder of an audit, cleaned file, what was printed)."""
+    folder = tmp_path_factory.mktemp("raters")
+    source, out, clean = written(folder / "pairs.csv"), folder / "out", folder / "clean.csv"
+    writing = Writing(out=out, clean=clean, drop_raters=True)
+    audit_file(str(source), AuditConfig(folds=3, repeats=1), Reading(), writing, top=0)
+    return out, clean
+
+
+def test_raters_are_a_file_of_the_audit(audited):
+    with open(audited[0] / "raters.csv", newline="") as file:
+        kinds = {row["name"]: row["kind"] for row in csv.DictReader(file)}
+    assert sorted(kinds) == sorted(set(WHO))
+    assert [name for name, kind in kinds.items() if kind == "contrary"] == list(CONTRARY)
+
+
+def test_the_record_counts_them(audited):
+    record = json.loads((audited[0] / "audit.json").read_text())
+    pytest.importorskip("jsonschema").validate(record, schema())
+    assert record["raters"]["kinds"]["contrary"] == 2
+    assert record["raters"]["agreement"] is None  # no two rated the same pair
+
+
+def test_the_page_shows_bad_raters_first(audited):
+    page = (audited[0] / "audit.html").read_text()
+    part = page[page.index('<section id="raters">') :]
+    rows = [cell.split("<")[0] for cell in part.split('<tr><th scope="row">')[1:21]]
+    assert sorted(rows[:2]) == sorted(CONTRARY)
+    assert "2 contrary" in part
+
+
+def test_dropped_raters_are_not_in_the_cleaned_file(audited):
+    with open(audited[1], newline="") as file:
+        left = {row["rater"] for row in csv.DictReader(file)}
+    assert left == set(WHO) - set(CONTRARY)
+
+
+def test_more_features_than_a_taste_can_have_become_axes():
+    """One-hot or embedded: 70 columns, of which the raters see three."""
+    x, labels = labelled(k=70)
+    found = rate_file(Pairs.of_differences(20.0 * x, labels, raters=WHO))
+    assert not found.why_not
+    assert found.of_bad_raters(Pairs.of_differences(x, labels, raters=WHO))[WHO == "rater 07"].sum() == 0
+
+
+def test_what_cannot_be_rated_is_said(monkeypatch):
+    x, labels = labelled()
+    assert rate_file(Pairs.of_differences(x, labels)) is None
+    alone = rate_file(Pairs.of_differences(x, labels, raters=np.repeat("ann", len(x))))
+    assert alone.sentences() == ["All pairs have one rater: there is nobody to compare them with."]
+    monkeypatch.setattr(raters_of_file, "MOST_PAIRS", 100)
+    many = rate_file(Pairs.of_differences(x, labels, raters=WHO))
+    assert many.sentences() == ["Raters are rated in files of up to 100 pairs; this one has 400."]
+    assert not many.of_bad_raters(Pairs.of_differences(x, labels, raters=WHO)).any()
+
+
+@pytest.mark.parametrize("kind", ["texts", "features", "arrays"])
+def test_agreement_is_of_the_same_two_options_in_either_order(kind):
+    """Three raters of 30 pairs, shown in any order; every seventh vote is a tie."""
+    rng = np.random.default_rng(0)
+    unit, says = np.repeat(np.arange(30), 3), rng.integers(0, 2, 90)
+    tie = np.arange(90) % 7 == 0
+    first, second = rng.normal(size=(2, 30, 2))[:, unit]
+    turned = (says == 1)[:, None]
+    chosen, rejected = np.where(turned, second, first), np.where(turned, first, second)
+    strength = np.where(tie, 0.0, 1.0)
+    if kind == "texts":
+        texts = Texts(["?"] * 90, [str(row) for row in chosen], [str(row) for row in rejected])
+        pairs = Pairs(chosen, rejected, strength=strength, texts=texts)
+    elif kind == "arrays":
+        # Which option a tie names is chance.
+        pairs = Pairs.of_differences(chosen - rejected, np.ones(90), strength=strength)
+    else:
+        pairs = Pairs(chosen, rejected, strength=strength)
+    expected = krippendorff_alpha(unit, np.where(tie, 2, says), opposite={0: 1, 1: 0})
+    np.testing.assert_allclose(agreement_in(pairs).alpha, expected.alpha)
+    assert agreement_in(pairs).ratings == 90
+    assert "Krippendorff's α" in RatersOfFile(None, "", agreement_in(pairs)).sentences()[-1]
+
+
+@pytest.mark.parametrize(
+    ("writing", "message"),
+    [({"drop_raters": True}, "give --clean"), ({"drop_raters": True, "clean": "x.csv"}, "who labelled")],
+)
+def test_drop_raters_needs_a_file_and_raters(writing, message, tmp_path):
+    source = written(tmp_path / "pairs.csv")
+    text = "\n".join(line.split(",", 1)[1] for line in source.read_text().splitlines())
+    source.write_text(text + "\n")
+    if "clean" in writing:
+        writing = writing | {"clean": tmp_path / writing["clean"]}
+    with pytest.raises(ValueError, match=message):
+        audit_file(str(source), AuditConfig(folds=3, repeats=1), Reading(), Writing(**writing), top=0)
