@@ -19,7 +19,7 @@ from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.audit import group_folds
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
 from robust_rlhf_jax.raters import fit_weighed
-from robust_rlhf_jax.raters.table import BAD
+from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.rewards import plain_fit
 
 WORLDS = ("one taste", "many tastes")

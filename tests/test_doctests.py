@@ -39,7 +39,7 @@ SLOW = {
     "lab.sweeps.engine",
     "moments.regression",
     "oracles.rlsvi",
-    "raters.front_door",
+    "raters.rating",
     "raters.table",
     "rewards.fit",
 }

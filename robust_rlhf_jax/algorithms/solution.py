@@ -1,4 +1,4 @@
-"""What every algorithm returns."""
+"""What every algorithm returns. The codes of its `status`: `_iterate.py`."""
 
 import equinox as eqx
 from jaxtyping import Array, Float, Int

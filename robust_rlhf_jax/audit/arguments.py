@@ -78,7 +78,7 @@ class CleanArguments:
     def run(self) -> None:
         from robust_rlhf_jax.terminal import harmless
 
-        from .decisions import clean_file
+        from .page_decisions import clean_file
 
         kept, of = clean_file(self.source, self.decisions, self.out, self.reading)
         print(f"Kept {kept:,} of {of:,} pairs.\nWrote {harmless(self.out)}.")

@@ -29,9 +29,9 @@ from .progress import Tell, shown_steps
 from .raters_of_file import RatersOfFile, rate_file
 from .result import AuditResult, FitOverflow
 from .source import describe_source, read_source
+from .summary import evidence
 from .terminal_tables import (
     audit_warnings,
-    evidence,
     print_advice,
     print_findings,
     print_fits,

@@ -1,4 +1,4 @@
-"""`--fail-if corrupt>0.05`: shares that a pipeline does not accept."""
+"""`--fail-if corrupt>0.05`: shares that a pipeline does not accept. `cli.py` gives the status."""
 
 import operator
 import re

@@ -66,7 +66,7 @@ def _write_suspects(
 ):
     """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other.
 
-    With an `advice` the file is one of decisions (`decisions.py`), which follow the advice until someone edits them.
+    With an `advice` the file is one of decisions (`page_decisions.py`): the advice, until someone edits them.
     """
     header = [] if advice is None else ["pair", "decision"]
     header += ["row", "suspicion", "margin", "label", "flagged", "injected"]

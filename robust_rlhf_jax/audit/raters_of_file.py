@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.raters import Agreement, RaterTable, krippendorff_alpha, rate_raters
-from robust_rlhf_jax.raters.front_door import MOST_AXES
-from robust_rlhf_jax.raters.table import BAD
+from robust_rlhf_jax.raters.kinds import BAD
+from robust_rlhf_jax.raters.rating import MOST_AXES
 
 # Axes of a file with too many features in which the taste of a rater is told: those along which pairs differ most.
 KEPT_AXES = 32

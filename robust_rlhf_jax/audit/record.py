@@ -1,4 +1,7 @@
-"""`audit.json`: what an audit found, under a schema with a version (`audit/schema/audit-1.json`)."""
+"""`audit.json`: what an audit found, under a schema with a version (`audit/schema/audit-1.json`).
+
+`files.py` writes it.
+"""
 
 import dataclasses
 import json

@@ -6,6 +6,7 @@ import numpy as np
 
 from .held_out import HeldOut
 from .issues import Batch, Issue
+from .result import AuditResult
 from .verdicts import Verdicts
 
 
@@ -43,6 +44,14 @@ def _skipped(batch: Batch) -> list[str]:
         return []
     first = batch.pairs.bad[0]
     return [f"{skipped:,} of {batch.pairs.n_rows:,} rows cannot be used; the first: {first.sentence}."]
+
+
+def evidence(result: AuditResult, flagged: bool = False) -> str:
+    """What the robust fits found, in one sentence; `flagged`: whether pairs are flagged for another reason."""
+    if not result.epsilon > 0:
+        rest = "the other pairs contradict no pair" if flagged else "no pair is flagged"
+        return f"No evidence of corruption: {rest}."
+    return f"The other pairs contradict {result.epsilon:.1%} of the pairs; as many are flagged."
 
 
 def _corruption(held_out: HeldOut) -> str:

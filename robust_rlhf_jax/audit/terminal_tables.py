@@ -136,14 +136,6 @@ def _reasons_table(findings: Findings, top: int):
     return table if table.row_count else ""
 
 
-def evidence(result: AuditResult, flagged: bool = False) -> str:
-    """What the robust fits found, in one sentence; `flagged`: whether pairs are flagged for another reason."""
-    if not result.epsilon > 0:
-        rest = "the other pairs contradict no pair" if flagged else "no pair is flagged"
-        return f"No evidence of corruption: {rest}."
-    return f"The other pairs contradict {result.epsilon:.1%} of the pairs; as many are flagged."
-
-
 def _accuracy_table(result: AuditResult, config: AuditConfig):
     from rich.table import Table
 

@@ -1,4 +1,7 @@
-"""Bradley–Terry likelihoods of labelled differences: plain, trimmed, and the confidence sets that they give."""
+"""Bradley–Terry likelihoods of labelled differences: plain, trimmed, and the confidence sets that they give.
+
+The log-likelihood of one label: `kernels/logistic.py`.
+"""
 
 from ._stationarity import stationarity, stationarity_bound
 from .confidence import (

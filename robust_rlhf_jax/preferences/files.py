@@ -15,8 +15,8 @@ from robust_rlhf_jax.unfinished import whole_path
 
 from . import parquet
 from .data import PreferenceData
-from .options import with_table
 from .rounding import lost_to_rounding
+from .table_of_pairs import with_table
 from .validation import check_preferences
 
 FORMAT_VERSION = 1

@@ -7,8 +7,6 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
-from robust_rlhf_jax.io import Pairs, check_pairs
-
 from .data import PreferenceData
 from .rounding import lost_to_rounding
 from .validation import check_preferences
@@ -83,27 +81,6 @@ def preferences_from_features(
     first = (signs == 1)[:, None]
     a, b = options[:, 0], options[:, 1]
     return preferences_from_options(np.where(first, b, a), np.where(first, a, b), signs)
-
-
-def with_table(data: PreferenceData | Pairs) -> PreferenceData:
-    """Checked preference data that a policy can be planned on: pairs of options get their table here.
-
-    **Raises:** ValueError as `check_preferences`.
-
-    **Example:**
-
-    >>> import numpy as np
-    >>> from robust_rlhf_jax import Pairs
-    >>> from robust_rlhf_jax.preferences import with_table
-    >>> data = with_table(Pairs(np.array([[3.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])))
-    >>> data.state_features.shape, data.horizon
-    ((4, 1, 2), 1)
-    """
-    if isinstance(data, Pairs):
-        check_pairs(data)
-        return preferences_from_features(data.chosen, data.rejected)
-    check_preferences(data)
-    return data
 
 
 def _stack(named: dict[str, Any]):

@@ -4,7 +4,7 @@ from ._holm import holm
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, score_test
 from .agreement import Agreement, krippendorff_alpha
-from .front_door import WeighedReward, fit_weighed, rate_raters
+from .rating import WeighedReward, fit_weighed, rate_raters
 from .table import Rater, RaterTable
 
 __all__ = [

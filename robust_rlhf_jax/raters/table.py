@@ -11,18 +11,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.unfinished import whole_path
 
-KINDS = (
-    "attentive",
-    "noisy",
-    "random",
-    "always first",
-    "always longer",
-    "contrary",
-    "other taste",
-    "too few pairs to say",
-)
-# Kinds whose labels say nothing of what raters like.
-BAD = ("random", "always first", "always longer", "contrary")
+from .kinds import KINDS
 
 
 class Rater(NamedTuple):

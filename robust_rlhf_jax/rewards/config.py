@@ -1,4 +1,7 @@
-"""Every number that decides in `fit_reward`, with its meaning and where it comes from."""
+"""`RobustFit`: the numbers that decide in `fit_reward`, each with its meaning and where it comes from.
+
+Numbers of steps, of draws and of grids stand beside the loops that they end.
+"""
 
 import equinox as eqx
 

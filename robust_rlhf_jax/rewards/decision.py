@@ -1,4 +1,7 @@
-"""What to believe: every candidate judged by one likelihood, and weighed against the others by its evidence."""
+"""What to believe: every candidate judged by one likelihood, and weighed against the others by its evidence.
+
+Which pairs a candidate calls corrupt: `contamination.py`. Which weights follow: `fit.py`.
+"""
 
 from typing import NamedTuple
 

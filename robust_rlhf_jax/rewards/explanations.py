@@ -1,4 +1,7 @@
-"""The rewards that might explain a data set: how far each is believed, and which pairs decide between two."""
+"""The rewards that might explain a data set: how far each is believed, and which pairs decide between two.
+
+`decision.py` decides how far.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,7 @@
-"""How likely each pair is to be corrupt, in the eyes of what is believed: contradicted alone, or in a crowd."""
+"""How likely each pair is to be corrupt, in the eyes of what is believed: contradicted alone, or in a crowd.
+
+Their order: `kernels/ranking.py`.
+"""
 
 import jax
 import jax.numpy as jnp

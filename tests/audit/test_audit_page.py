@@ -15,12 +15,12 @@ from text_pairs import faulty_file, made_up_fit, read
 pytest.importorskip("jinja2")
 from robust_rlhf_jax.audit.advice import advise
 from robust_rlhf_jax.audit.config import AuditConfig
-from robust_rlhf_jax.audit.decisions import read_decisions
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.page import figures, render_audit
 from robust_rlhf_jax.audit.page.effects import effects
 from robust_rlhf_jax.audit.page.flagged import pack_flagged
 from robust_rlhf_jax.audit.page.word_differences import word_differences
+from robust_rlhf_jax.audit.page_decisions import read_decisions
 from robust_rlhf_jax.audit.record import audit_record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from robust_rlhf_jax.audit.config import AuditConfig
-from robust_rlhf_jax.audit.terminal_tables import _accuracy_table, evidence
+from robust_rlhf_jax.audit.summary import evidence
+from robust_rlhf_jax.audit.terminal_tables import _accuracy_table
 
 FIT = SimpleNamespace(accuracy=0.7, accuracy_error=0.01, log_loss=0.6, log_loss_error=0.01)
 RESULT = SimpleNamespace(plain=FIT, robust=FIT)

@@ -9,7 +9,7 @@ import numpy as np
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.raters import Rater, RaterTable
-from robust_rlhf_jax.raters.table import BAD
+from robust_rlhf_jax.raters.kinds import BAD
 
 from ..advice import Advice
 from ..ask_pairs import ask_sides

@@ -34,7 +34,7 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
 
     >>> import numpy as np, pathlib, tempfile
     >>> from robust_rlhf_jax import Pairs
-    >>> from robust_rlhf_jax.audit.decisions import read_decisions
+    >>> from robust_rlhf_jax.audit.page_decisions import read_decisions
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "decisions.csv"
     >>> _ = path.write_text("pair,row,decision\\n2,2,drop\\n")
     >>> read_decisions(path, Pairs(np.ones((3, 1)), np.zeros((3, 1)))).tolist()

@@ -15,17 +15,16 @@ from robust_rlhf_jax.rewards import plain_fit
 from ._holm import holm
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
+from .kinds import FEWEST, NOISY, OTHER_TASTE, admitted, kind_of
 from .mixture import Mixture, fit_mixture, reversals
 from .table import Rater, RaterTable
 
-# Pairs below which nothing is said of a rater; nats by which a bad kind must explain all labels better to be believed.
-FEWEST, CERTAINTY = 5, 3.0
 # Features whose reversal is looked for: those that move margins most.
 REVERSED = 6
 # Beyond so many axes a taste of each rater would need r² numbers for every one.
 MOST_AXES = 64
-# Reliability below which, with all of its interval below 1, a rater of the crowd is noisy; deviations of a reversal.
-NOISY, REVERSED_BY = 0.6, 1.645
+# Standard errors by which a weight has the other sign than the crowd's, to be called reversed.
+REVERSED_BY = 1.645
 
 
 class WeighedReward(NamedTuple):
@@ -200,9 +199,8 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     first_bad = found.first_bad
     bad_kinds = ("contrary", "random", *found.habits)
     chance = np.zeros((len(names), len(found.mixture.shares)))
-    chance[found.told] = _admitted(found)
-    bad, other = chance[:, first_bad:].sum(axis=1), chance[:, 1:first_bad].sum(axis=1)
-    bad = np.where(n < FEWEST, 0.0, bad)
+    chance[found.told] = admitted(found.mixture, first_bad)
+    bad = np.where(n < FEWEST, 0.0, chance[:, first_bad:].sum(axis=1))
     reliable = [np.asarray(part, float) for part in found.reliable[:4]]
     right = np.bincount(of[found.right], minlength=len(names))
     agreement = right / n
@@ -210,18 +208,12 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
     rows = []
     for k, name in enumerate(names):
+        kind = kind_of(
+            int(n[k]), chance[k], first_bad, bad_kinds, noisy=reliable[0][k] < NOISY and reliable[3][k] < 1
+        )
         differs: tuple[str, ...] = ()
-        if n[k] < FEWEST:
-            kind = "too few pairs to say"
-        elif bad[k] > 0.5:
-            kind = bad_kinds[int(np.argmax(chance[k, first_bad:]))]
-        elif other[k] > 0.5:
-            kind = "other taste"
+        if kind == OTHER_TASTE:
             differs = _reversed(found.own[place[k]], found.error[place[k]], found.theta, columns)
-        elif max(bad[k], other[k], chance[k, 0]) <= 0.5:
-            kind = "too few pairs to say"
-        else:
-            kind = "noisy" if reliable[0][k] < NOISY and reliable[3][k] < 1 else "attentive"
         rows.append(
             Rater(
                 str(name), int(n[k]), float(agreement[k]), float(low[k]), float(high[k]),
@@ -230,18 +222,6 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
             )
         )  # fmt: skip
     return RaterTable(tuple(rows), (1.0 - bad)[of])
-
-
-def _admitted(found: _Found) -> np.ndarray:
-    """P(kind) [K, J] without the bad kinds that do not explain the labels of all raters better than the others do."""
-    evidence, shares = (np.asarray(part, float) for part in (found.mixture.evidence, found.mixture.shares))
-    joint = evidence + np.log(shares)
-    for j in range(found.first_bad, len(shares)):
-        rest = np.delete(np.arange(len(shares)), j)
-        without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
-        if np.sum(np.logaddexp.reduce(evidence + np.log(shares), axis=1) - without) < CERTAINTY:
-            joint[:, j] = -1e6
-    return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
 
 def _wilson(right: int, n: int) -> tuple[float, float]:

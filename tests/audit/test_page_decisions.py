@@ -10,8 +10,8 @@ from text_pairs import faulty_file, made_up_fit, read
 from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.audit import Advice, find
 from robust_rlhf_jax.audit.config import AuditConfig
-from robust_rlhf_jax.audit.decisions import SCHEMA, read_decisions
 from robust_rlhf_jax.audit.files import write_files
+from robust_rlhf_jax.audit.page_decisions import SCHEMA, read_decisions
 
 PAIRS = Pairs(np.ones((4, 1)), np.zeros((4, 1)), rows=np.array([0, 0, 1, 3]), n_rows=4)
 

@@ -1,0 +1,28 @@
+"""`with_table`: pairs of options get the table of states on which a policy is planned."""
+
+from robust_rlhf_jax.io import Pairs, check_pairs
+
+from .data import PreferenceData
+from .options import preferences_from_features
+from .validation import check_preferences
+
+
+def with_table(data: PreferenceData | Pairs) -> PreferenceData:
+    """Checked preference data that a policy can be planned on: pairs of options get their table here.
+
+    **Raises:** ValueError as `check_preferences`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.preferences import with_table
+    >>> data = with_table(Pairs(np.array([[3.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])))
+    >>> data.state_features.shape, data.horizon
+    ((4, 1, 2), 1)
+    """
+    if isinstance(data, Pairs):
+        check_pairs(data)
+        return preferences_from_features(data.chosen, data.rejected)
+    check_preferences(data)
+    return data
