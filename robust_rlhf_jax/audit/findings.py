@@ -66,8 +66,8 @@ def find(
     >>> from robust_rlhf_jax import preferences
     >>> from robust_rlhf_jax.audit import find, hold_out
     >>> pairs = preferences.rail_pairs().take(range(200))
-    >>> sorted(find(pairs, hold_out(pairs, folds=3, repeats=1)).issues)
-    ['identical', 'label', 'off_manifold', 'rater', 'shortcut', 'tie']
+    >>> list(find(pairs, hold_out(pairs, folds=3, repeats=1)).issues)[:3]
+    ['label', 'off_manifold', 'identical']
     """
     batch = Batch(pairs, held_out, truncate)
     issues = find_issues(batch, extra)

@@ -1,30 +1,17 @@
-"""What can be wrong with a pair: one function per issue type, and the registry.
+"""What can be wrong with a pair: one function per issue type, each in a module of its name, which is found by itself.
 
 Each `Issue` says itself whether it makes a pair less trustworthy, and what the label should be (`doubts`, `suggests`).
 """
 
 from collections.abc import Iterable
 
-from ._both_orders import both_orders
-from ._identical import identical
-from ._label import label
-from ._near_duplicates import near_duplicates
-from ._off_manifold import off_manifold
-from ._rater import Rater, measure_raters, rater
-from ._shortcut import shortcut
-from ._tie import tie
+from robust_rlhf_jax.collected import functions_of
+
+from ._rater import Rater, measure_raters
 from .base import TRUNCATED_AT, Batch, Issue, IssueType
 
-ISSUES: dict[str, IssueType] = {
-    "label": label,
-    "off_manifold": off_manifold,
-    "identical": identical,
-    "both_orders": both_orders,
-    "near_duplicates": near_duplicates,
-    "shortcut": shortcut,
-    "rater": rater,
-    "tie": tie,
-}
+# The function `name` of each module `_name`, in the order of their `ORDER`, which is that of every report.
+ISSUES: dict[str, IssueType] = functions_of(__name__)
 
 
 def find_issues(batch: Batch, extra: Iterable[IssueType] = ()) -> dict[str, Issue]:
@@ -59,14 +46,6 @@ __all__ = [
     "Issue",
     "IssueType",
     "Rater",
-    "both_orders",
     "find_issues",
-    "identical",
-    "label",
     "measure_raters",
-    "near_duplicates",
-    "off_manifold",
-    "rater",
-    "shortcut",
-    "tie",
 ]

@@ -7,6 +7,8 @@ import numpy as np
 from .base import Batch, Issue
 from .telling import contradicted, has_telling_sides, judged_by_several, keys_of_sides
 
+ORDER = 40
+
 
 def both_orders(batch: Batch) -> Issue | None:
     """Score: of the file's votes on these two options, the share that goes this pair's way; flagged below 1.

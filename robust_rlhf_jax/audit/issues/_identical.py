@@ -5,6 +5,8 @@ from jaxtyping import Bool, Float
 
 from .base import Batch, Issue, counted
 
+ORDER = 30
+
 
 def identical(batch: Batch) -> Issue:
     """Score: the share of the longer side's words after the sides part; 0 where they never do.

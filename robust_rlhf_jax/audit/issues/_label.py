@@ -5,6 +5,8 @@ import numpy as np
 from ..flips import posterior
 from .base import Batch, Issue, counted
 
+ORDER = 10
+
 # The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
 LEAST_SHARE = 0.01
 # Reasons state no higher probability: a fit cannot be more certain of a label than this.

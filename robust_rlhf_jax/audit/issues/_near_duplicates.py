@@ -12,6 +12,8 @@ from robust_rlhf_jax.io.texts import Texts
 from .base import Batch, Issue
 from .telling import contradicted, has_telling_sides, judged_by_several, plain
 
+ORDER = 50
+
 # Tables of two min-hashes each; sides whose words overlap by this share are near (Jaccard), features by this distance.
 TABLES, ROWS = 8, 2
 OVERLAP, DISTANCE = 0.8, 0.05

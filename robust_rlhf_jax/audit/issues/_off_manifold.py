@@ -10,6 +10,8 @@ from robust_rlhf_jax.io.texts import Texts
 from .base import Batch, Issue, counted
 from .telling import plain
 
+ORDER = 20
+
 # Beyond the median log-distance: so many robust standard deviations, and at least this factor.
 DEVIATIONS, FACTOR = 7.0, 6.0
 # Variance that every direction is given, in typical entries: a rare honest feature is no distance by itself.

@@ -7,6 +7,8 @@ import numpy as np
 
 from .base import Batch, Issue
 
+ORDER = 70
+
 # Labels that a rater needs before anything is said, and the reliability below which it is, by so many deviations.
 FEWEST, UNRELIABLE, DEVIATIONS = 10, 0.5, 3.0
 # The chance that a file flags any rater whose reliability is just that, however many raters it has.

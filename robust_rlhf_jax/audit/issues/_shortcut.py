@@ -6,6 +6,8 @@ from scipy.special import expit
 
 from .base import Batch, Issue, counted
 
+ORDER = 60
+
 # Such a share of the pairs follows a shortcut, and the robust fits with all features get this little more right.
 FOLLOWED, BETTER = 0.75, 0.02
 # Pairs that must differ in the feature, for the share to mean anything.

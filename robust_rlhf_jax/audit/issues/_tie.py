@@ -4,6 +4,8 @@ import numpy as np
 
 from .base import Batch, Issue, counted
 
+ORDER = 80
+
 
 def tie(batch: Batch) -> Issue:
     """Score: strength of the preference over the file's strongest; flagged where the file calls it a tie.

@@ -1,0 +1,7 @@
+"""Ties of the file."""
+
+from issue_batches import found_in
+
+
+def test_the_fault_is_found_and_explained(tmp_path):
+    found_in(tmp_path, "tie", "calls it a tie")
