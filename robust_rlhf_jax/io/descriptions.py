@@ -12,8 +12,6 @@ from .schemas.sides import PROMPTS
 from .table import Source, Table
 
 EXAMPLES, SHOWN = 3, 300
-NAMES = {"csv": "CSV", "jsonl": "JSON", "parquet": "Parquet", "arrow": "Arrow", "arrow folder": "an Arrow data set",
-         "npy": ".npy arrays", "npz": ".npz arrays", "safetensors": "safetensors"}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,9 +100,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
 
 
 def _container(source: Source) -> str:
-    said = NAMES[source.container]
-    if source.container == "csv" and source.how["delimiter"] == "\t":
-        said = "TSV"
+    said = source.shown or source.container
     return f"{said}, {source.compression}" if source.compression else said
 
 

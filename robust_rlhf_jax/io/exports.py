@@ -22,6 +22,11 @@ def check_export(pairs: Pairs, path: Path, option: str) -> None:
         raise ValueError(
             f"{option} {path}: {pairs.path} has no columns to add to; --out writes suspects.csv."
         )
+    if source.container not in WRITERS:
+        raise ValueError(
+            f"{option} {path}: {pairs.path} is {source.shown or source.container}, which is read and not written; "
+            f"--out writes suspects.csv."
+        )
     if not source.suffix and path.suffix.lower() in (*BY_SUFFIX, *COMPRESSED):
         raise ValueError(
             f"{option} {path}: {pairs.path} is several files, which are written as a folder, so give a "

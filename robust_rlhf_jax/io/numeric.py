@@ -13,8 +13,8 @@ from .table import Table
 def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadCell]]:
     """A column of numbers [N, 1] or of lists of numbers [N, p] in float64 (lists in their own float).
 
-    Texts of numbers are numbers in CSV alone. A bad cell's row is 0: missing, not a number, not finite, or a list of
-    another length than the first.
+    Texts of numbers are numbers only where all cells are texts, as in CSV. A bad cell's row is 0:
+    missing, not a number, not finite, or a list of another length than the first.
     """
     column = table.columns[name]
     if isinstance(column, np.ndarray):
@@ -24,10 +24,10 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
         if fast is not None:
             return _finite(fast, name, [])
     cells = table.cells(name)
-    if table.format == "csv":  # lists are texts there
+    from_text = table.source.only_texts
+    if from_text:  # lists, too
         cells = [structured(cell) for cell in cells]
     width = next((len(cell) for cell in cells if isinstance(cell, list) and cell), None)
-    from_text = table.format == "csv"
     values, bad = np.zeros((len(cells), width or 1)), []
     for row, cell in enumerate(cells):
         why = _wrong(cell, width)

@@ -14,7 +14,7 @@ from .containers.compression import SUFFIXES as COMPRESSED
 from .containers.compression import without_compression
 from .table import Table
 
-# Files that are known by their first bytes, and what those are called.
+# Files that are known by their first bytes, and what those are called; a container's own are in its `BEGINS`.
 MAGIC = {
     b"PAR1": "Parquet",
     b"PK\x03\x04": "a zip archive (or a workbook)",
@@ -23,13 +23,6 @@ MAGIC = {
     b"SQLite": "a database",
     b"%PDF": "a PDF",
 }
-OWN = {
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".npz": "a zip archive (or a workbook)",
-    ".npy": "a NumPy array",
-}
-BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".npz", ".npy", ".safetensors")
 # What lies beside data and holds none.
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
 
@@ -86,14 +79,15 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
 def _of_file(path: Path, how: dict[str, Any]) -> Table:
     path = existing_file(path, tuple(BY_SUFFIX))
     inner = Path(without_compression(path)).suffix.lower()
-    if inner in BINARY and path.suffix.lower() in COMPRESSED:
+    container = BY_SUFFIX[inner]
+    if getattr(container, "PACKED", False) and path.suffix.lower() in COMPRESSED:
         raise ValueError(
             f"{path} is a compressed {inner} file: decompress it first, since {inner} compresses itself."
         )
     _check_content(path, inner)
-    table = BY_SUFFIX[inner].read(path, how)
+    table = container.read(path, how)
     suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
-    return _with_source(table, suffix="" if inner == ".npy" else suffix)
+    return _with_source(table, suffix="" if getattr(container, "AS_FOLDER", False) else suffix)
 
 
 def _of_several(path: Path, how: dict[str, Any]) -> Table:
@@ -137,12 +131,8 @@ def _is_pattern(path: Path) -> bool:
 def _check_content(path: Path, inner: str) -> None:
     with open(path, "rb") as file:
         head = file.read(8)
-    found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    if found == "an Arrow file" and inner in (".arrow", ".feather", ".ipc"):
+    if head.startswith(tuple(getattr(BY_SUFFIX[inner], "BEGINS", ()))):
         return
-    wanted = OWN.get(inner)
-    if wanted == "Parquet" and found != wanted:
-        is_what = f"is {found}" if found else "does not begin as Parquet does"
-        raise ValueError(f"{path} {is_what}, whatever its suffix says: rename or write it again.")
-    if found and found != wanted:
+    found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    if found:
         raise ValueError(f"{path} is {found}, whatever its suffix says: rename or write it again.")

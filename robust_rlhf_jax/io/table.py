@@ -15,7 +15,9 @@ class Source:
     """Where a table was read, with what its container needs to write it again.
 
     `path`: as given, maybe a pattern; `files`: the files read, in order; `container`: a name in `CONTAINERS`;
-    `suffix`: what an export must end in, empty for a folder; `how`: the container's own (encoding, delimiter, …).
+    `suffix`: what an export must end in, empty for a folder; `how`: the container's own (encoding, delimiter, …);
+    `shown`: what people call the container, where not by its name; `only_texts`: whether cells are texts, numbers
+    too; `ragged`: whether a row may lack columns, so that one file of several may.
 
     **Example:**
 
@@ -34,6 +36,9 @@ class Source:
     suffix: str = ""
     compression: str = ""
     how: dict[str, Any] = dataclasses.field(default_factory=dict)
+    shown: str = ""
+    only_texts: bool = False
+    ragged: bool = False
 
     @property
     def file(self) -> Path:
@@ -97,10 +102,17 @@ class Table:
 
 
 class Container(Protocol):
-    """A way in which files hold rows.
+    """A way in which files hold rows: what a module in `containers/` has.
 
-    `NAME`; `SUFFIXES` that it reads; `read(path, how)` its rows (how: options such as `encoding`); `write(source, path,
-    rows, extra)` the file at `path` with some rows of the source and further columns.
+    `NAME`; `SUFFIXES` that it reads; `read(path, how)` its rows (how: options such as `encoding`). The rest as needed:
+
+    - `write(source, path, rows, extra)`: the file at `path` with some rows of it and further columns; without it
+      nothing is exported.
+    - `holds(path)`: whether a folder is one.
+    - `PACKED = True`: it compresses itself, and is not read from a compressed file.
+    - `BEGINS`: first bytes of its files, where others are known by them (`MAGIC` in `reading.py`).
+    - `AS_FOLDER = True`: what is written of a file is a folder.
+    - `ORDER`: its place among the others.
     """
 
     NAME: str

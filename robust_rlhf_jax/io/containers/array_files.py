@@ -10,7 +10,11 @@ from ..bad_cells import BadCell
 from ..npy_arrays import BLOCK, npy_matrix, npy_vector
 from ..table import Source, Table
 
-NAME, SUFFIXES = "npy", (".npy",)
+ORDER, NAME, SUFFIXES, PACKED = 50, "npy", (".npy",), True
+BEGINS = (b"\x93NUMPY",)
+# Two files come back as a folder.
+AS_FOLDER = True
+SHOWN = ".npy arrays"
 # What the two files of an exported folder are called: the names that are found without being told.
 SIDES = ("chosen", "rejected")
 
@@ -19,9 +23,8 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     """Two files "…chosen….npy" and "…rejected….npy", by the name of the first."""
     other = Path(how["partner"]) if how.get("partner") else partner(path)
     first, second = npy_pair(path, other)
-    return Table(
-        Source(path, (path, other), NAME), dict(zip(SIDES, (first, second), strict=True)), len(first)
-    )
+    source = Source(path, (path, other), NAME, shown=SHOWN)
+    return Table(source, dict(zip(SIDES, (first, second), strict=True)), len(first))
 
 
 def npy_pair(chosen: Path, rejected: Path, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:

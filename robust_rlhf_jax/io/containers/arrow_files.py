@@ -8,7 +8,8 @@ from ..table import Source, Table
 from .arrow_tables import refusing_damage, with_columns
 from .parquet_files import table_of
 
-NAME, SUFFIXES = "arrow", (".arrow", ".feather", ".ipc")
+ORDER, NAME, SUFFIXES, PACKED = 40, "arrow", (".arrow", ".feather", ".ipc"), True
+BEGINS = (b"ARROW1",)
 KIND = "Arrow data set"
 
 
@@ -16,7 +17,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for a file that is no Arrow data; ImportError without pyarrow."""
     with refusing_damage(path, KIND):
         table = read_part(path)
-    return table_of(Source(path, (path,), NAME), table)
+    return table_of(Source(path, (path,), NAME, shown="Arrow"), table)
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
@@ -42,4 +43,4 @@ def read_part(file: Path):
 
 def _is_file(path: Path) -> bool:
     with open(path, "rb") as file:
-        return file.read(6) == b"ARROW1"
+        return file.read(6) in BEGINS

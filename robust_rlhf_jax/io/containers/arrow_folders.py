@@ -12,7 +12,7 @@ from .arrow_tables import features_of, refusing_damage, taken, with_columns
 from .named_splits import one_split
 from .parquet_files import table_of
 
-NAME, SUFFIXES = "arrow folder", ()
+ORDER, NAME, SUFFIXES = 80, "arrow folder", ()
 STATE, INFO, DATA = "state.json", "dataset_info.json", "data-00000-of-00001.arrow"
 
 
@@ -29,7 +29,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
             raise ValueError(f"{path} holds no split: save the data set again.")
         name = one_split(path, list(splits), how.get("split"))
         folder, notes = splits[name], (f"The split {name} is read.",)
-    table = table_of(Source(path, (folder,), NAME), _read(folder))
+    table = table_of(Source(path, (folder,), NAME, shown="an Arrow data set"), _read(folder))
     return Table(table.source, table.columns, table.n_rows, notes=notes)
 
 

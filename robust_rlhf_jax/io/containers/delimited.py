@@ -10,7 +10,7 @@ from ..table import Source, Table
 from .compression import compression_of
 from .encodings import Letters, letters_of, open_text, write_text
 
-NAME, SUFFIXES = "csv", (".csv", ".tsv", ".tab")
+ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
 LONGEST_CELL = 1 << 27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -25,7 +25,8 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     delimiter = _delimiter(path, compression, letters)
     own = {"letters": letters, "delimiter": delimiter, "ends": _line_ends(path, compression, letters)}
     own["quoted"] = _quoted(path, compression, letters, delimiter)
-    source = Source(path, (path,), NAME, "", compression, own)
+    shown = "TSV" if delimiter == "\t" else "CSV"
+    source = Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
     records = _records(source)
     header = _names(path, next(records, None))
     bad, body = [], []

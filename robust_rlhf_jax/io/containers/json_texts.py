@@ -11,7 +11,7 @@ from .compression import compression_of
 from .encodings import letters_of, open_text, write_text
 from .json_documents import Document, document_of
 
-NAME, SUFFIXES = "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
+ORDER, NAME, SUFFIXES = 20, "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
 
 
 def read(path: Path, how: dict[str, Any]) -> Table:
@@ -21,7 +21,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     """
     compression = compression_of(path)
     letters = letters_of(path, compression, how.get("encoding"))
-    source = Source(path, (path,), NAME, "", compression, {"letters": letters})
+    source = Source(path, (path,), NAME, "", compression, {"letters": letters}, "JSON", ragged=True)
     notes = (letters.note,) if letters.note else ()
     found = None if _lines_of_objects(source) else document_of(_text(source), path)
     if found is None:
@@ -100,4 +100,4 @@ def _object(line: str) -> tuple[dict | None, str]:
     return (row if isinstance(row, dict) else None), line
 
 
-__all__ = ["NAME", "SUFFIXES", "Document", "read", "write"]
+__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "read", "write"]

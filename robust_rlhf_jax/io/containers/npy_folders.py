@@ -7,9 +7,9 @@ import numpy as np
 
 from ..npy_arrays import npy_vector
 from ..table import Source, Table
-from .array_files import npy_pair, write
+from .array_files import SHOWN, npy_pair, write
 
-NAME, SUFFIXES = "npy", ()
+ORDER, NAME, SUFFIXES = 90, "npy", ()
 
 
 def holds(path: Path) -> bool:
@@ -30,8 +30,8 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     n_rows = len(sides[0])
     beside = {f.stem: f for f in sorted(path.glob("*.npy")) if f not in firsts and f not in seconds}
     more = {name: npy_vector(file, n_rows) for name, file in beside.items()}
-    source = Source(path, (*firsts, *seconds), NAME, how={"beside": beside})
+    source = Source(path, (*firsts, *seconds), NAME, how={"beside": beside}, shown=SHOWN)
     return Table(source, {"chosen": sides[0], "rejected": sides[1], **more}, n_rows)
 
 
-__all__ = ["NAME", "SUFFIXES", "holds", "read", "write"]
+__all__ = ["NAME", "ORDER", "SUFFIXES", "holds", "read", "write"]

@@ -9,13 +9,19 @@ from robust_rlhf_jax.memory import check_room
 from ..table import Source, Table
 from .arrow_tables import columns_of, refusing_damage, with_columns
 
-NAME, SUFFIXES = "parquet", (".parquet", ".pq")
+ORDER, NAME, SUFFIXES, PACKED = 30, "parquet", (".parquet", ".pq"), True
 MAGIC, KIND = b"PAR1", "Parquet file"
+BEGINS = (MAGIC,)
 
 
 def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for a file that is no readable Parquet; ImportError without pyarrow."""
-    return table_of(Source(path, (path,), NAME), read_file(path))
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ValueError(
+                f"{path} does not begin as Parquet does, whatever its suffix says: rename or write it again."
+            )
+    return table_of(Source(path, (path,), NAME, shown="Parquet"), read_file(path))
 
 
 def table_of(source: Source, table: Any) -> Table:

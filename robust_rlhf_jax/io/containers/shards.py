@@ -1,5 +1,6 @@
 """Data sets in several files of one kind: a folder, or a pattern such as `data/*.parquet`."""
 
+import dataclasses
 import os
 import re
 from collections import defaultdict
@@ -31,10 +32,10 @@ def read(path: Path, files: list[Path], readers: dict[str, Any], how: dict[str, 
     parts = [reader.read(file, how) for file in files]
     first = parts[0].source
     own = {"parts": [part.source for part in parts], "lengths": [part.n_rows for part in parts]}
-    source = Source(path, tuple(files), first.container, compression=first.compression, how=first.how | own)
+    source = dataclasses.replace(first, path=path, files=tuple(files), how=first.how | own)
     names = list(dict.fromkeys(name for part in parts for name in part.names))
     lost = next(((n, part.path) for n in names for part in parts if n not in part.names), None)
-    if lost is not None and first.container != "jsonl":
+    if lost is not None and not first.ragged:
         raise ValueError(
             f"{path}: {lost[1].name} lacks the column {lost[0]} that other files have: give files of one kind."
         )

@@ -1,5 +1,7 @@
 """Pairs in columns: sides, label and raters by their names, or as a caller names them."""
 
+import numpy as np
+
 from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import word, word_rule
@@ -157,7 +159,7 @@ def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], ask
 
 
 def _vector_name(table: Table, sides: tuple[str, str]) -> str:
-    return "e" if table.format in ("npy", "npz", "safetensors") else sides[0]
+    return "e" if isinstance(table.columns[sides[0]], np.ndarray) else sides[0]
 
 
 def _said(sides, label, rule, how) -> dict[str, str]:
