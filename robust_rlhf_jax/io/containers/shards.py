@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..bad_cells import BadCell
 from ..table import Source, Table
 from .arrow_tables import columns_of
@@ -46,7 +48,7 @@ def read(path: Path, files: list[Path], readers: dict[str, Any], how: dict[str, 
     said = (f"{len(files)} files are read as one.",) if len(files) > 1 else ()
     return Table(
         source,
-        {name: _joined(parts, name) for name in names},
+        {name: _joined(path, parts, name) for name in names},
         start,
         tuple(bad),
         (*notes, *parts[0].notes, *said),
@@ -68,8 +70,13 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
         begin, done = begin + length, done + len(mine)
 
 
-def _joined(parts: list[Table], name: str):
+def _joined(path: Path, parts: list[Table], name: str):
     columns = [part.columns.get(name) for part in parts]
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(arrays) == len(parts):
+        if len({array.shape[1:] for array in arrays}) > 1:
+            raise ValueError(f"{path} holds rows of different lengths in {name}: give all alike.")
+        return np.concatenate(arrays)
     if all(column is not None and not isinstance(column, list) for column in columns):
         import pyarrow as pa
 
@@ -77,7 +84,8 @@ def _joined(parts: list[Table], name: str):
         try:
             return columns_of(pa.concat_tables(tables, promote_options="permissive"))[name]
         except pa.ArrowException as error:
-            raise ValueError(f"the files hold different types in {name} ({error})") from None
+            reason = str(error).split("\n")[0].rstrip(".")
+            raise ValueError(f"{path} holds different types in {name} ({reason}): give all alike.") from None
     return [
         cell for part in parts for cell in (part.cells(name) if name in part.names else [None] * part.n_rows)
     ]

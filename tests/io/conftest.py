@@ -1,0 +1,1 @@
+"""Puts this folder on the path, where the tests in folders below find `wild`."""
