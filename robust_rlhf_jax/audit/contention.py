@@ -48,7 +48,7 @@ def contention_of(found: Explanations | None) -> Contention | None:
         return None
     rows = np.asarray([found.likeliest, other])
     theta, probability, needed = (
-        np.asarray(part)[rows] for part in (found.theta, found.probability, found.needed)
+        np.asarray(part)[rows] for part in (found.theta, found.belief, found.needed)
     )
     return Contention(theta, probability, needed)
 

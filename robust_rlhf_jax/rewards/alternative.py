@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
 
@@ -21,7 +21,7 @@ class Alternative(NamedTuple):
 
 def alternative_to(
     judged: Judged,
-    probability: Float[Array, " E"],
+    likeliest: Int[Array, ""],
     decision: Decision,
     epsilon: Float[Array, ""],
     config: RobustFit,
@@ -31,11 +31,10 @@ def alternative_to(
 
     They must explain the labels at least as well, or be admissible and need `uses`·ε.
     """
-    chosen = jnp.argmax(probability)
-    disagrees = disagreement(judged.margins)[chosen]
-    ahead = decision.evidence >= decision.evidence[chosen]
+    disagrees = disagreement(judged.margins)[likeliest]
+    ahead = decision.evidence >= decision.evidence[likeliest]
     stands = (decision.admissible & (judged.needed >= config.uses * epsilon)) | ahead
     eligible = stands & (disagrees >= config.contradicts)
     exists = jnp.any(eligible)
-    belief = eligible / jnp.maximum(jnp.sum(eligible), 1).astype(probability.dtype)
+    belief = eligible / jnp.maximum(jnp.sum(eligible), 1).astype(judged.margins.dtype)
     return Alternative(exists, suspicion_of(judged, belief, 1.0 - matmul(belief, judged.lies), epsilon))

@@ -44,10 +44,9 @@ class Judged(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε,
-    `gathered` where they hardly differ; `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead
-    of the best reward without corruption; `at_stake` [E]: accuracy that the plain fit loses if the explanation is
-    right; `apart` [E, E].
+    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
+    `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of the best reward without corruption;
+    `at_stake` [E]: accuracy that the plain fit loses if the explanation is right; `apart` [E, E].
     """
 
     corrupt: Bool[Array, ""]
@@ -86,7 +85,7 @@ def decide(
     """Whether pairs are corrupt, and how far each explanation is believed.
 
     - An explanation is admissible if it convicts at most `allowance`·ε of the pairs; the plain fit always.
-    - Admissible ones are weighed by `bootstrap_weights`, and those that hardly differ are one.
+    - Admissible ones are weighed by `bootstrap_weights`.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
@@ -112,19 +111,24 @@ def decide(
         lead > config.nonlinearity * n
     )
     return Decision(
-        (lead > config.certainty) & matters, gathered(weights, same), gathered(free, same),
-        admissible, evidence, at_stake, differ,
-    )  # fmt: skip
+        (lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake, differ
+    )
 
 
-def gathered(weights: Float[Array, " E"], same: Bool[Array, "E E"]) -> Float[Array, " E"]:
-    """The weight of each row moved to the heaviest of those that are the `same`, and with that one's on to the heaviest
-    of its own: what several candidates find is one explanation, whose belief must not be split.
+class Standing(NamedTuple):
+    """Of explanations that hardly differ, taken as one: `belief` [E] in each of them, and the `likeliest` row."""
+
+    belief: Float[Array, " E"]
+    likeliest: Int[Array, ""]
+
+
+def standing(probability: Float[Array, " E"], same: Bool[Array, "E E"]) -> Standing:
+    """What several candidates find is one explanation, whose belief must not be split: the likeliest row is the one
+    that is believed most of those that are the `same` as the row with most belief around it.
     """
-    heaviest = jnp.argmax(jnp.where(same, weights, -1.0), axis=1)
-    for _ in range(int(np.ceil(np.log2(max(len(weights), 2))))):
-        heaviest = heaviest[heaviest]
-    return jax.ops.segment_sum(weights, heaviest, len(weights))
+    belief = matmul(same.astype(probability.dtype), probability)
+    around = same[jnp.argmax(belief)]
+    return Standing(belief, jnp.argmax(jnp.where(around, probability, -1.0)))
 
 
 def apart(judged: Judged) -> Float[Array, "E E"]:

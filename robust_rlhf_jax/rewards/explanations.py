@@ -38,8 +38,9 @@ class Explanations(NamedTuple):
     `theta` [E, k]; `probability` [E]: how far each is believed; `weights` [E, N]: the chance that it leaves each pair
     honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
     explains the labels better than any reward does without corruption; `differs` [E]: the share of the pairs in which
-    it prefers another option than the likeliest one, or that only one of the two accuses, whichever is more; `noise`:
-    the rate of corruption by |margin|, 0 where no corruption is believed.
+    it prefers another option than the likeliest one, or that only one of the two accuses, whichever is more; `belief`
+    [E]: in it and in those that hardly differ from it; `leading`: the number of the likeliest row; `noise`: the rate of
+    corruption by |margin|, 0 where no corruption is believed.
 
     **Example:**
 
@@ -56,6 +57,8 @@ class Explanations(NamedTuple):
     needed: Float[Array, " E"]
     evidence: Float[Array, " E"]
     differs: Float[Array, " E"]
+    belief: Float[Array, " E"]
+    leading: Int[Array, ""]
     noise: NoiseByMargin
 
     def mean_probability(
@@ -68,8 +71,8 @@ class Explanations(NamedTuple):
 
     @property
     def likeliest(self) -> int:
-        """The row that is believed most. Not under jit."""
-        return int(np.argmax(np.asarray(self.probability)))
+        """The row that is believed most, with those that hardly differ from it. Not under jit."""
+        return int(self.leading)
 
     def contending(self, config: RobustFit | None = None) -> int | None:
         """The row that is believed most of those that differ from the likeliest one, or None.
@@ -77,7 +80,7 @@ class Explanations(NamedTuple):
         It counts from `plausible` of belief on, and where it `differs` in that share of the pairs. Not under jit.
         """
         least = (config or RobustFit()).plausible
-        belief = np.where(np.asarray(self.differs) > least, np.asarray(self.probability), 0.0)
+        belief = np.where(np.asarray(self.differs) > least, np.asarray(self.belief), 0.0)
         other = int(np.argmax(belief))
         return other if belief[other] >= least else None
 

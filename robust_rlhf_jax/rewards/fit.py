@@ -18,7 +18,7 @@ from .candidates import candidates
 from .config import CEILING, RobustFit
 from .contamination import cells_of
 from .coordinates import UnitFreePairs, unit_free
-from .decision import Decision, Judged, decide, judge
+from .decision import Decision, Judged, decide, judge, standing
 from .doubt import doubted_directions, span_basis
 from .explanations import Explanations, noisy_chances
 from .interval import interval_of
@@ -170,6 +170,7 @@ def _fit_differences(
     predicted = jnp.min(pairs.margins(plain.t)) > 0
     decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
     beliefs = _believed(pairs, plain.t, judged, decision, epsilon, config)
+    stands = standing(beliefs.probability, decision.apart < config.plausible)
     interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
     none = (epsilon == 0) | predicted
     doubted = span_basis(
@@ -195,14 +196,16 @@ def _fit_differences(
             1.0 - judged.lies,
             judged.needed,
             decision.evidence,
-            decision.apart[jnp.argmax(beliefs.probability)],
+            decision.apart[stands.likeliest],
+            stands.belief,
+            stands.likeliest,
             judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
         ),
         status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain, config), config),
     )
     if not compare:
         return fitted, None
-    other = alternative_to(judged, beliefs.probability, decision, epsilon, config)
+    other = alternative_to(judged, stands.likeliest, decision, epsilon, config)
     return fitted, other._replace(exists=other.exists & ~none)
 
 
@@ -227,7 +230,8 @@ def _believed(
     epsilon: Float[Array, ""],
     config: RobustFit,
 ) -> _Beliefs:
-    """The plain fit on all pairs; or of the explanations and their mean the reward that is nearest to what is believed.
+    """The plain fit on all pairs; or the mean of the explanations, or of those that hardly differ from one of them:
+    whichever is nearest to what is believed.
 
     Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
     two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
@@ -235,7 +239,8 @@ def _believed(
     only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
     probability = jnp.where(decision.corrupt, decision.weights, only_plain)
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
-    mixed = jnp.concatenate([probability[None], jnp.diag(jnp.where(probability > 0, 1.0, 0.0))])
+    alike = jnp.where(decision.apart < config.plausible, probability, 0.0)
+    mixed = jnp.concatenate([probability[None], alike / positive_or_one(jnp.sum(alike, axis=1))[:, None]])
     # As many corrupt pairs as were found may be there unseen, up to ε in all.
     noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))

@@ -24,7 +24,7 @@ from .contamination import NoiseByMargin
 from .explanations import Explanations
 
 FORMAT = "robust_rlhf_jax.RewardModel"
-VERSION = 3
+VERSION = 4
 CERTAINTY = RobustFit().certainty
 
 
@@ -75,8 +75,8 @@ class RewardModel(Module):
         Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
         Σ_e p_e [(1 − ν_e)σ(θ_eᵀ(φ_first − φ_second)) + ν_e/2]: as far as each explanation is believed. ν_e, the chance
         that a label means nothing, comes of the `label_noise` and, independently, of the share that the explanation
-        calls corrupt among pairs of such a margin. θ is the mean of the explanations, at the length that comes nearest
-        to this.
+        calls corrupt among pairs of such a margin. θ is the mean of the explanations, or of those that hardly differ
+        from one of them, whichever comes nearest to this at its best length.
 
         **Example:**
 
@@ -126,7 +126,7 @@ class RewardModel(Module):
         other = self.contending()
         if other is None:
             return ""
-        believed = 100 * float(self.explanations.probability[other])
+        believed = 100 * float(self.explanations.belief[other])
         out = 100 * float(self.explanations.needed[other])
         return (
             f"Another reward explains the pairs, too ({believed:.0f} % likely): it needs {out:.1f} % of them to be "

@@ -18,9 +18,12 @@ def explanations(*probability):
     theta = np.stack([np.array([1.0, 2.0]) * (-1) ** i for i in range(e)])
     weights = np.ones((e, 50))
     weights[1, :10] = 0
+    probability, differs = np.array(probability), np.arange(e) % 2.0
+    same = differs[:, None] == differs
     return Explanations(
-        theta, np.array(probability), weights, np.full(e, 0.1), np.zeros(e), np.arange(e) % 2.0, None
-    )
+        theta, probability, weights, np.full(e, 0.1), np.zeros(e), differs, same @ probability,
+        np.argmax(probability), None,
+    )  # fmt: skip
 
 
 def test_two_rewards_contend_where_the_second_is_believed_and_prefers_others():

@@ -8,7 +8,7 @@ import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
-from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement, gathered
+from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement, standing
 
 N = 400
 weigh = jax.jit(bootstrap_weights)
@@ -82,23 +82,25 @@ def test_disagreement_is_the_share_of_opposite_signs():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "expected"),
+    ("pairs", "belief", "likeliest"),
     [
-        ([], [0.3, 0.1, 0.4, 0.2]),
-        ([(0, 3), (1, 3)], [0.6, 0.0, 0.4, 0.0]),  # 1 is like 3, and 3 like 0: all three are one
-        ([(0, 1), (2, 3)], [0.4, 0.0, 0.6, 0.0]),
-        ([(0, 2), (2, 3), (1, 3)], [0.0, 0.0, 1.0, 0.0]),
+        ([], [0.3, 0.15, 0.35, 0.2], 2),
+        ([(0, 3)], [0.5, 0.15, 0.35, 0.5], 0),
+        ([(0, 1), (1, 3), (0, 3)], [0.65, 0.65, 0.35, 0.65], 0),
+        ([(1, 2), (1, 3)], [0.3, 0.7, 0.5, 0.35], 2),  # row 1 has most around it, and row 2 most of that
     ],
 )
-def test_belief_in_copies_of_one_explanation_is_not_split(pairs, expected):
+def test_belief_in_copies_of_one_explanation_is_not_split(pairs, belief, likeliest):
     same = np.eye(4, dtype=bool)
     for i, j in pairs:
         same[i, j] = same[j, i] = True
-    found = gathered(jnp.asarray([0.3, 0.1, 0.4, 0.2]), jnp.asarray(same))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    probability = jnp.asarray([0.3, 0.15, 0.35, 0.2])
+    found = standing(probability, jnp.asarray(same))
+    np.testing.assert_allclose(found.belief, belief, atol=1e-6)
+    assert int(found.likeliest) == likeliest
     order = np.asarray([2, 0, 3, 1])
-    again = gathered(jnp.asarray([0.3, 0.1, 0.4, 0.2])[order], jnp.asarray(same[np.ix_(order, order)]))
-    np.testing.assert_allclose(again, np.asarray(expected)[order], atol=1e-6)
+    again = standing(probability[order], jnp.asarray(same[np.ix_(order, order)]))
+    assert order[int(again.likeliest)] == likeliest
 
 
 def test_what_is_not_eligible_or_not_finite_has_no_weight():

@@ -49,6 +49,8 @@ def alone(theta) -> Explanations:
         jnp.asarray([0.0, 0.9]),
         jnp.asarray([0.0, -50.0]),
         jnp.asarray([0.0, 1.0]),
+        jnp.asarray([1.0, 0.0]),
+        jnp.asarray(0),
         SILENT,
     )
 
@@ -64,6 +66,8 @@ def contended(theta=(1.0, -0.5, 0.25)) -> Explanations:
         jnp.asarray([0.1, 0.11]),
         jnp.asarray([30.0, 29.0]),
         jnp.asarray([0.0, 1.0]),
+        jnp.asarray([0.75, 0.25]),
+        jnp.asarray(0),
         SILENT,
     )
 
@@ -230,7 +234,7 @@ def object_array(path):
 
 
 def half_a_model(path):
-    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 3})
+    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 4})
     np.savez(path, header=np.asarray(header), theta=np.ones(3))
 
 
@@ -304,7 +308,7 @@ def test_another_version_is_refused(tmp_path):
         arrays = dict(file)
     for header in (
         {"format": "robust_rlhf_jax.RewardModel", "version": 1},
-        {"format": "other", "version": 3},
+        {"format": "other", "version": 4},
     ):
         np.savez(path, **(arrays | {"header": np.asarray(json.dumps(header))}))
         with pytest.raises(ValueError, match=r"written by another version .*: fit the reward again\.$"):
