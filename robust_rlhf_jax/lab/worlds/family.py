@@ -19,8 +19,8 @@ class World(NamedTuple):
 class Family(NamedTuple):
     """Worlds under one name.
 
-    `builders`: by preset, key → the world, or its MDP alone where pairs follow uniform play; `usual`: among the families
-    that stand for the preset, in tests and studies; the others run where `--families` names them.
+    `builders`: by preset, key → the world, or its MDP alone where pairs follow uniform play; `usual`: among the
+    families that stand for the preset, in tests and studies; the others run where `--families` names them.
     """
 
     name: str
