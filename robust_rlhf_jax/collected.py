@@ -19,6 +19,18 @@ def modules_of(package: ModuleType | str) -> list[ModuleType]:
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
 
 
+def by_name(found: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """What was found under each name.
+
+    **Raises:** ValueError for two things with one name.
+    """
+    known: dict[str, Value] = {}
+    for name, value in found:
+        if known.setdefault(name, value) is not value:
+            raise ValueError(f"Two entries of a registry have the name {name!r}: rename one.")
+    return known
+
+
 def in_order(found: Mapping[str, Value], first: Iterable[str]) -> dict[str, Value]:
     """The entries named in `first`, in that order, then all others by name.
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from robust_rlhf_jax.collected import in_order, modules_of
+from robust_rlhf_jax.collected import by_name, in_order, modules_of
 
 
 @pytest.fixture
@@ -37,6 +37,13 @@ def test_modules_come_by_name_and_not_from_deeper_down(package):
 def test_a_package_may_ask_while_it_is_imported(package):
     modules_of(package)
     assert [module.__name__ for module in modules_of(package)] == sys.modules[package].NAMES
+
+
+def test_two_things_with_one_name_are_refused():
+    one, other = [1], [1]
+    assert by_name([("a", one), ("b", other), ("a", one)]) == {"a": one, "b": other}
+    with pytest.raises(ValueError, match="Two entries of a registry have the name 'a'"):
+        by_name([("a", one), ("a", other)])
 
 
 def test_settled_names_come_first_and_new_ones_by_name():

@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.collected import in_order, modules_of
+from robust_rlhf_jax.collected import by_name, in_order, modules_of
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
 from robust_rlhf_jax.rewards import rivals
 
@@ -96,10 +96,10 @@ def evidence(
     return fit_differences(x, labels, epsilon, groups), None
 
 
-def entries_of(modules: Iterable[ModuleType]) -> dict[str, Entry]:
-    """The `ENTRIES` of modules that have some, each by the name of its function."""
+def entries_of(modules: Iterable[ModuleType]) -> list[tuple[str, Entry]]:
+    """The `ENTRIES` of modules that have some, each with the name of its function."""
     found = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
-    return {entry.estimate.__name__: entry for entry in found}
+    return [(entry.estimate.__name__, entry) for entry in found]
 
 
 DEFAULT = "fit_reward"
@@ -156,7 +156,9 @@ OWN: dict[str, Entry] = {
 }
 # The order of tables and help texts; a rival that is not here follows, by name.
 FIRST = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
-ESTIMATORS: dict[str, Entry] = OWN | in_order(entries_of(modules_of(rivals)), FIRST)
+ESTIMATORS: dict[str, Entry] = in_order(
+    by_name([*OWN.items(), *entries_of(modules_of(rivals))]), (*OWN, *FIRST)
+)
 
 
 class _Functions(Mapping[str, RewardEstimator]):

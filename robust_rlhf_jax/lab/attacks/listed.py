@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import NamedTuple, TypeVar
 
-from robust_rlhf_jax.collected import in_order
+from robust_rlhf_jax.collected import by_name, in_order
 
 from .base import Attack
 
@@ -48,8 +48,11 @@ def conduct_of(attack: Attack) -> Conduct:
 
 
 def attacks_in(modules: Iterable[ModuleType], first: Iterable[str]) -> dict[str, Attack]:
-    """Every `listed` function by its name: those in `first` in that order, the others by name."""
+    """Every `listed` function by its name: those in `first` in that order, the others by name.
+
+    **Raises:** ValueError for two with one name.
+    """
     functions = [
         value for module in modules for value in vars(module).values() if isinstance(value, FunctionType)
     ]
-    return in_order({f.__name__: f for f in functions if "conduct" in vars(f)}, first)
+    return in_order(by_name((f.__name__, f) for f in functions if "conduct" in vars(f)), first)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.collected import by_name
 from robust_rlhf_jax.mdp import LinearMDP, uniform_policy
 
 
@@ -36,11 +37,7 @@ class Family(NamedTuple):
 def families_of(modules: Iterable[ModuleType]) -> dict[str, Family]:
     """The `FAMILIES` of modules that have some, by name.
 
-    **Raises:** ValueError for a name that two of them have.
+    **Raises:** ValueError for two with one name.
     """
-    found: dict[str, Family] = {}
-    for family in (family for module in modules for family in getattr(module, "FAMILIES", ())):
-        if family.name in found:
-            raise ValueError(f"Two families of worlds have the name {family.name!r}.")
-        found[family.name] = family
-    return found
+    families = [family for module in modules for family in getattr(module, "FAMILIES", ())]
+    return by_name((family.name, family) for family in families)
