@@ -112,6 +112,5 @@ for (attack, fit), found in results.items():
 # rest and leaves them out. Blind flips cost neither anything, and confident flips of a tenth ruin the plain reward.
 # One world, three draws of its data: other worlds give other figures ([robustness](../robustness.md)).
 #
-# To run the attack in sweeps under its name, and to have the tests hold it to the protocol, put the function into a
-# file in `robust_rlhf_jax/lab/attacks/` and its name into `ATTACKS` there; [Contributing](../contributing.md) has the
-# recipe.
+# To run the attack in sweeps under its name, and to have the tests hold it to the protocol, put the function, marked
+# `@listed()`, into a file in `robust_rlhf_jax/lab/attacks/`; [Contributing](../contributing.md) has the recipe.

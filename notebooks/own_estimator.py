@@ -112,6 +112,6 @@ both = flags["two_looks"] & flags["fit_reward"]
 print(f"{both.sum():,} pairs are flagged by both, of {flags['two_looks'].sum():,} each")
 
 # %% [markdown]
-# To keep the estimator, put the function into a file in `robust_rlhf_jax/rewards/rivals/` and its entry into
-# `rewards/registry.py`; `robust-rlhf audit FILE --estimator two_looks` and `sweep --algorithms two_looks` then know
-# it. [Contributing](../contributing.md) has the recipe.
+# To keep the estimator, put the function and its entry into a file in `robust_rlhf_jax/rewards/rivals/`;
+# `robust-rlhf audit FILE --estimator two_looks` and `sweep --algorithms two_looks` then know it.
+# [Contributing](../contributing.md) has the recipe.

@@ -5,13 +5,17 @@ A module may say its place among the others by `ORDER`, a number; those that say
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
-def modules_of(package: str) -> tuple[ModuleType, ...]:
-    """The modules that lie in `package`, in their order; also while that one is being imported.
+def modules_of(package: ModuleType | str) -> list[ModuleType]:
+    """The modules and packages that lie directly in `package`, imported, in their order.
+
+    A package may ask for its own while it is being imported, once what they import from it is there.
 
     **Example:**
 
@@ -19,17 +23,18 @@ def modules_of(package: str) -> tuple[ModuleType, ...]:
     >>> [module.__name__.split(".")[-1] for module in modules_of("robust_rlhf_jax.audit.issues")][:3]
     ['_label', '_off_manifold', '_identical']
     """
-    path = importlib.import_module(package).__path__
-    found = [importlib.import_module(f"{package}.{entry.name}") for entry in pkgutil.iter_modules(path)]
-    return tuple(sorted(found, key=lambda module: (getattr(module, "ORDER", float("inf")), module.__name__)))
+    package = importlib.import_module(package) if isinstance(package, str) else package
+    names = [entry.name for entry in pkgutil.iter_modules(package.__path__)]
+    found = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    return sorted(found, key=lambda module: (getattr(module, "ORDER", float("inf")), module.__name__))
 
 
-def modules_with(package: str, *names: str) -> tuple[ModuleType, ...]:
+def modules_with(package: ModuleType | str, *names: str) -> list[ModuleType]:
     """Those of `modules_of` that have all of `names`."""
-    return tuple(module for module in modules_of(package) if all(hasattr(module, name) for name in names))
+    return [module for module in modules_of(package) if all(hasattr(module, name) for name in names)]
 
 
-def functions_of(package: str) -> dict[str, Callable[..., Any]]:
+def functions_of(package: ModuleType | str) -> dict[str, Callable[..., Any]]:
     """Of each module `_name` in `package` its function `name`, by that name, in the order of `modules_of`.
 
     **Raises:** AttributeError for a module without it.
@@ -41,3 +46,24 @@ def functions_of(package: str) -> dict[str, Callable[..., Any]]:
 def _is_one(module: ModuleType) -> bool:
     """Whether the file is called after its function: its name begins with an underscore."""
     return module.__name__.rpartition(".")[2].startswith("_")
+
+
+def by_name(found: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """What was found under each name.
+
+    **Raises:** ValueError for two things with one name.
+    """
+    known: dict[str, Value] = {}
+    for name, value in found:
+        if known.setdefault(name, value) is not value:
+            raise ValueError(f"Two entries of a registry have the name {name!r}: rename one.")
+    return known
+
+
+def in_order(found: Mapping[str, Value], first: Iterable[str]) -> dict[str, Value]:
+    """The entries named in `first`, in that order, then all others by name.
+
+    **Raises:** KeyError for a name in `first` that was not found.
+    """
+    known = {name: found[name] for name in first}
+    return known | {name: found[name] for name in sorted(found.keys() - known.keys())}

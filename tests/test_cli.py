@@ -182,8 +182,8 @@ def test_help_names_every_choice(command):
     printed = command("sweep --help")[1]
     for name in (
         *PRESETS,
-        *PRESETS["tiny"].families,
-        *PRESETS["coverage"].families,
+        *PRESETS["tiny"].every,
+        *PRESETS["coverage"].every,
         *ATTACKS,
         *METHODS,
         REFERENCE,

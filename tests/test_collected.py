@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from robust_rlhf_jax.collected import functions_of, modules_of, modules_with
+from robust_rlhf_jax.collected import by_name, functions_of, in_order, modules_of, modules_with
 
 
 @pytest.fixture
@@ -70,3 +70,24 @@ def test_a_package_may_collect_itself_while_it_is_imported(package):
 def test_an_error_within_a_module_is_not_hidden(package):
     with pytest.raises(ZeroDivisionError):
         modules_of(package(broken="1 / 0"))
+
+
+def test_modules_come_by_name_and_not_from_deeper_down(package):
+    name = package(b="", a="", _c="")
+    assert stems(modules_of(name)) == ["_c", "a", "b"]
+    assert modules_of(sys.modules[name]) == modules_of(name)
+
+
+def test_two_things_with_one_name_are_refused():
+    one, other = [1], [1]
+    assert by_name([("a", one), ("b", other), ("a", one)]) == {"a": one, "b": other}
+    with pytest.raises(ValueError, match="Two entries of a registry have the name 'a'"):
+        by_name([("a", one), ("a", other)])
+
+
+def test_settled_names_come_first_and_new_ones_by_name():
+    found = dict.fromkeys("dbca")
+    assert list(in_order(found, ("c", "d"))) == ["c", "d", "a", "b"]
+    assert list(in_order(found, ())) == ["a", "b", "c", "d"]
+    with pytest.raises(KeyError, match="e"):
+        in_order(found, ("e",))

@@ -87,7 +87,10 @@ def test_every_attack_is_registered_under_its_name():
     registry = robust_rlhf_jax.attacks.ATTACKS
     assert {name: attack.__name__ for name, attack in registry.items()} == {name: name for name in registry}
     assert {"flip_confident", "push_features", "corrupt_transitions"} <= set(registry)
-    assert set(registry) <= set(robust_rlhf_jax.attacks.__all__)
+    exported = robust_rlhf_jax.attacks.__all__
+    assert set(registry) <= set(exported)
+    assert all(getattr(robust_rlhf_jax.attacks, name) is attack for name, attack in registry.items())
+    assert len(set(exported)) == len(exported)
 
 
 def test_import_is_light_and_leaves_jax_as_it_was():

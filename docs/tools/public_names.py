@@ -61,11 +61,26 @@ def packages() -> list[str]:
 
 
 def exported(module: str) -> list[str]:
-    """A module's `__all__`, empty where it has none."""
+    """A module's `__all__`, empty where it has none, and what registers itself in its folder (`listed`)."""
     for node in tree(module).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
+            names = ast.literal_eval(node.value)
+            return names + sorted(listed(module).keys() - set(names))
     return []
+
+
+@cache
+def listed(package: str) -> dict[str, str]:
+    """Functions marked `@listed(...)` in the files of a package, each with its module."""
+    files = sorted(ROOT.joinpath(*package.split(".")).glob("*.py"))
+    modules = [f"{package}.{path.stem}" for path in files if path.stem != "__init__"]
+    return {
+        node.name: module
+        for module in modules
+        for node in tree(module).body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(mark).startswith("listed(") for mark in node.decorator_list)
+    }
 
 
 def public_names(package: str = "") -> list[PublicName]:
@@ -149,6 +164,8 @@ def defined_in(module: str, name: str) -> str | None:
                 source = imported_from(module, node)
                 is_module = source_file(f"{source}.{alias.name}") is not None
                 return None if is_module else defined_in(source, alias.name)
+    if name in listed(module):
+        return listed(module)[name]
     raise ValueError(f"{module} exports {name}, which it neither defines nor imports.")
 
 

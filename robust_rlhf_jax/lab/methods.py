@@ -1,9 +1,11 @@
 """The table of planners, algorithms and rewards with a plain planner: what sweeps run and figures name and draw."""
 
-from collections.abc import Callable
+import colorsys
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.algorithms import (
@@ -77,11 +79,22 @@ ALGORITHMS = {
 
 def methods() -> dict[str, Method]:
     """The algorithms, then every entry of the table of reward estimators with a plain planner behind it."""
-    rewards = {
-        name: Method(planner(name), entry.label, entry.colour, entry.ours)
-        for name, entry in ESTIMATORS.items()
-    }
+    taken = [method.colour for method in ALGORITHMS.values()]
+    taken += [entry.colour for entry in ESTIMATORS.values() if entry.colour]
+    rewards = {}
+    for name, entry in ESTIMATORS.items():
+        colour = entry.colour or free_colour(taken)
+        taken.append(colour)
+        rewards[name] = Method(planner(name), entry.label, colour, entry.ours)
     return ALGORITHMS | rewards
+
+
+def free_colour(taken: Sequence[str]) -> str:
+    """Of 36 hues the colour (#rrggbb) farthest from all that are taken."""
+    candidates = [np.round(255 * np.array(colorsys.hls_to_rgb(k / 36, 0.45, 0.8))) for k in range(36)]
+    others = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in taken])
+    far = max(candidates, key=lambda rgb: np.linalg.norm(others - rgb, axis=1).min())
+    return "#" + "".join(f"{int(part):02x}" for part in far)
 
 
 METHODS = methods()

@@ -2,7 +2,7 @@
 
 `RIVALS` by name; each is called like an algorithm: `rivals.sever(key, data, epsilon)`.
 
-A new one has its estimator in `rewards/rivals/` and its entry in `rewards/registry.py`.
+A new one is a file in `rewards/rivals/`.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,15 @@
-"""What a reward estimate is: how every estimator is called and what it returns."""
+"""What a reward estimate is: how every estimator is called, what it returns, and what is known of it by its name."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
+
+from .alternative import Alternative
+from .fit import RewardFit
 
 
 class RewardEstimate(eqx.Module):
@@ -36,3 +39,45 @@ class RewardEstimator(Protocol):
 def surprise(theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Array, " n"]):
     """−log P_θ(o_n | x_n) [n], in nats: the suspicion of an estimator that looks at labels alone."""
     return -jax.nn.log_sigmoid(labels * matmul(x, theta))
+
+
+class Evidence(Protocol):
+    """What an estimator says that finds the share of corrupt pairs itself."""
+
+    def __call__(
+        self,
+        x: Float[Array, "n k"],
+        labels: Float[Array, " n"],
+        epsilon: Float[Array, ""],
+        groups: Int[Array, " n"] | None = None,
+        compare: bool = False,
+    ) -> tuple[RewardFit, Alternative | None]: ...
+
+
+class Entry(NamedTuple):
+    """An estimator under its name.
+
+    `label`, `colour`: in figures and tables, None for a colour that nobody has; `line`: what it is, in a few words;
+    `ours`: of this project or its paper; `robust`: false for the fit that the others are compared with;
+    `uses_epsilon`: whether ε plays a part in θ; `evidence`: None, or for an estimator that does without ε what an audit
+    and `flag` ask in place of `estimate`.
+    The tests hold a rival to the rest: `plain_at_zero`: at ε = 0 it is maximum likelihood; `by_surprise`: suspicion is
+    the `surprise` of each label; `period`: rows are told apart by their place modulo this, 1 where they are not.
+    """
+
+    estimate: RewardEstimator
+    label: str
+    colour: str | None
+    line: str
+    ours: bool = False
+    robust: bool = True
+    uses_epsilon: bool = True
+    evidence: Evidence | None = None
+    plain_at_zero: bool = True
+    by_surprise: bool = False
+    period: int = 1
+
+    @property
+    def rival(self) -> bool:
+        """Other people's, and robust: `robust_rlhf_jax.rivals` plans with it."""
+        return self.robust and not self.ours

@@ -1,26 +1,25 @@
 """The table of ways to estimate a reward from labelled differences, all called alike.
 
 Audits, `flag`, sweeps, benchmarks and attacks take any name from it: an estimator that is added here is offered there.
+Other people's add themselves: each module in `rivals/` has its `ENTRIES`.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.collected import by_name, in_order, modules_of
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
-from robust_rlhf_jax.rewards.rivals.confident_learning import confident_learning
-from robust_rlhf_jax.rewards.rivals.label_noise import cdpo, rdpo
-from robust_rlhf_jax.rewards.rivals.r3m import r3m
-from robust_rlhf_jax.rewards.rivals.redescending import redescending
-from robust_rlhf_jax.rewards.rivals.sever import sever
+from robust_rlhf_jax.rewards import rivals
 
 from .alternative import Alternative
 from .filter_and_trim import robust_reward
 from .fit import RewardFit, fit_differences, fit_with_alternative
 from .planted_rows import excess_surprise, removal_is_telling
-from .protocol import RewardEstimate, RewardEstimator, surprise
+from .protocol import Entry, RewardEstimate, RewardEstimator, surprise
 from .reweighted import filtered_then_trimmed, low_leverage, row_normalised, trimmed_from_row_normalised
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;
@@ -97,44 +96,14 @@ def evidence(
     return fit_differences(x, labels, epsilon, groups), None
 
 
-class Evidence(Protocol):
-    """Called like `evidence`: what an estimator says that finds the share of corrupt pairs itself."""
-
-    def __call__(
-        self,
-        x: Float[Array, "n k"],
-        labels: Float[Array, " n"],
-        epsilon: Float[Array, ""],
-        groups: Int[Array, " n"] | None = None,
-        compare: bool = False,
-    ) -> tuple[RewardFit, Alternative | None]: ...
-
-
-class Entry(NamedTuple):
-    """An estimator under its name.
-
-    `label`, `colour`: in figures and tables; `line`: what it is, in a few words; `ours`: of this project or its paper;
-    `robust`: false for the fit that the others are compared with; `uses_epsilon`: whether ε plays a part in θ;
-    `evidence`: None, or for an estimator that does without ε what an audit and `flag` ask in place of `estimate`.
-    """
-
-    estimate: RewardEstimator
-    label: str
-    colour: str
-    line: str
-    ours: bool = False
-    robust: bool = True
-    uses_epsilon: bool = True
-    evidence: Evidence | None = None
-
-    @property
-    def rival(self) -> bool:
-        """Other people's, and robust: `robust_rlhf_jax.rivals` plans with it."""
-        return self.robust and not self.ours
+def entries_of(modules: Iterable[ModuleType]) -> list[tuple[str, Entry]]:
+    """The `ENTRIES` of modules that have some, each with the name of its function."""
+    found = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
+    return [(entry.estimate.__name__, entry) for entry in found]
 
 
 DEFAULT = "fit_reward"
-ESTIMATORS: dict[str, Entry] = {
+OWN: dict[str, Entry] = {
     DEFAULT: Entry(
         robust,
         "fit_reward, plain planner",
@@ -150,6 +119,7 @@ ESTIMATORS: dict[str, Entry] = {
         "every label believed",
         robust=False,
         uses_epsilon=False,
+        by_surprise=True,
     ),
     "trimmed": Entry(trimmed, "trimmed likelihood", "#7fb069", "Algorithm 2 alone", ours=True),
     "filtered": Entry(filtered, "filter and trim", "#2a9d8f", "Algorithm 1 on all pairs", ours=True),
@@ -173,34 +143,22 @@ ESTIMATORS: dict[str, Entry] = {
         "#b08968",
         "rows weighted by 1/‖x‖ (Künsch, Stefanski & Carroll 1989); ε is not used",
         uses_epsilon=False,
+        plain_at_zero=False,
+        by_surprise=True,
     ),
     "low_leverage": Entry(
         low_leverage,
         "low leverage",
         "#f4a261",
         "the longest rows left out (Carroll & Pederson 1993)",
-    ),
-    "r3m": Entry(r3m, "R³M", "#e377a8", "sparse offsets of single labels (Bukharin et al. 2024)"),
-    "cdpo": Entry(cdpo, "cDPO loss", "#17a398", "labels smoothed by ε (Mitchell 2023)"),
-    "rdpo": Entry(
-        rdpo, "rDPO loss", "#b5b800", "the likelihood debiased for flips (Chowdhury, Kini & Natarajan 2024)"
-    ),
-    "sever": Entry(sever, "Sever", "#4a2c1a", "pairs filtered by their gradients (Diakonikolas et al. 2019)"),
-    "redescending": Entry(
-        redescending,
-        "density power",
-        "#6fa8dc",
-        "the density power divergence (Ghosh & Basu 2016); ε is not used",
-        uses_epsilon=False,
-    ),
-    "confident_learning": Entry(
-        confident_learning,
-        "confident learning",
-        "#7b1e5b",
-        "likely label errors pruned (Northcutt et al. 2021); ε is not used",
-        uses_epsilon=False,
+        by_surprise=True,
     ),
 }
+# The order of tables and help texts; a rival that is not here follows, by name.
+FIRST = ("r3m", "cdpo", "rdpo", "sever", "redescending", "confident_learning")
+ESTIMATORS: dict[str, Entry] = in_order(
+    by_name([*OWN.items(), *entries_of(modules_of(rivals))]), (*OWN, *FIRST)
+)
 
 
 class _Functions(Mapping[str, RewardEstimator]):

@@ -69,12 +69,6 @@ def robustness():
     return robustness
 
 
-def attacks():
-    from robust_rlhf_jax.lab.attacks import ATTACKS
-
-    return ATTACKS
-
-
 def robust_fit():
     from robust_rlhf_jax.rewards import RobustFit
 
@@ -110,9 +104,8 @@ QUANTITIES = {
     ),
     "rail choices": Quantity(r"([\d,]+) (?:real )?choices (?:of|between)", lambda: rail().n_pairs),
     "rail travellers": Quantity(r"(\d+) (?:Dutch )?(?:travellers|people \(`arguments)", people),
-    "attacks": Quantity(r"of the (\d+) attacks of `attacks\.ATTACKS`", lambda: len(attacks()), 1),
     "attacks of reproduce robustness": Quantity(
-        r"(?:face|runs) (\d+)(?: of the \d+)? attacks", lambda: len(robustness().FULL.attacks)
+        r"(?:face|runs) (\d+) attacks", lambda: len(robustness().FULL.attacks)
     ),
     "attacks in the table of duels": Quantity(
         r"\| \d+ of (\d\d) \| \d+ \| ", lambda: len(robustness().FULL.attacks), 1

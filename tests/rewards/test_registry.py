@@ -22,17 +22,6 @@ RADIUS = 5.0
 KEY = jax.random.key(0)
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)
 rivals = pytest.mark.parametrize("name", RIVALS)
-# Whether the answer at ε = 0 is maximum likelihood.
-LIKELIHOOD_AT_ZERO = {
-    "r3m": True,
-    "cdpo": True,
-    "rdpo": True,
-    "sever": True,
-    "redescending": False,
-    "confident_learning": False,
-    "row_normalised": False,
-    "low_leverage": True,
-}
 
 
 @pytest.fixture(scope="module")
@@ -107,32 +96,31 @@ def test_symmetries(name, fits, x64):
     rotated = one(x @ rotation, y, 0.1)
     np.testing.assert_allclose(rotated.theta, fit.theta @ rotation, atol=1e-5)
     np.testing.assert_allclose(rotated.suspicion, fit.suspicion, atol=1e-5)
-    # Folds go by position: confident learning only knows permutations of whole blocks of folds.
-    order = rng.permutation(len(y))
-    if name == "confident_learning":
-        order = (10 * rng.permutation(len(y) // 10)[:, None] + np.arange(10)).reshape(-1)
+    # Where folds go by position, whole blocks of them change places.
+    period = ESTIMATORS[name].period
+    order = (period * rng.permutation(len(y) // period)[:, None] + np.arange(period)).reshape(-1)
     permuted = one(x[order], y[order], 0.1)
     np.testing.assert_allclose(permuted.theta, fit.theta, atol=1e-5)
     np.testing.assert_allclose(permuted.suspicion, fit.suspicion[order], atol=1e-5)
     np.testing.assert_allclose(permuted.weights, fit.weights[order], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", LIKELIHOOD_AT_ZERO)
+@rivals
 def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
     x, y = (part[0] for part in batch(4))
     plain, found = fits["maximum_likelihood"][0](x, y, 0.0), fits[name][0](x, y, 0.0)
     close = np.allclose(found.theta, plain.theta, atol=1e-5)
-    assert close == LIKELIHOOD_AT_ZERO[name]
+    assert close == ESTIMATORS[name].plain_at_zero
     if close:
         np.testing.assert_allclose(found.weights, 1.0)
 
 
-@pytest.mark.parametrize("name", ["maximum_likelihood", "cdpo", "rdpo", "redescending"])
-def test_suspicion_by_labels_alone_is_their_surprise(name, fits, x64):
+@pytest.mark.parametrize("name", ["maximum_likelihood", *RIVALS])
+def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits, x64):
     x, y = (part[0] for part in batch(2))
     fit = fits[name][0](x, y, 0.1)
     surprise = np.logaddexp(0.0, -y * (x @ np.asarray(fit.theta)))
-    np.testing.assert_allclose(fit.suspicion, surprise, rtol=1e-9)
+    assert np.allclose(fit.suspicion, surprise, rtol=1e-9) == ESTIMATORS[name].by_surprise
 
 
 @pytest.mark.parametrize("name", ["cdpo", "rdpo"])

@@ -1,5 +1,10 @@
-"""Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name."""
+"""Adversaries: one file each, one signature, `attack(key, data, epsilon, mdp) -> data`; `ATTACKS` by name.
 
+Every function here that is marked `@listed()` (`listed.py`) is in `ATTACKS` and can be imported from this package;
+nothing is written down twice.
+"""
+
+from robust_rlhf_jax.collected import modules_of
 from robust_rlhf_jax.corruption_budget import corruption_count
 
 from ._adaptive import adaptive, adaptive_filtered
@@ -22,36 +27,39 @@ from ._scale_features import scale_features
 from ._scale_on_table import scale_on_table
 from .base import Attack, identifiable_theta
 from .implicit import fitted_theta
+from .listed import attacks_in
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
-ATTACKS: dict[str, Attack] = {
-    "flip_random": flip_random,
-    "flip_confident": flip_confident,
-    "teacher_stochastic": teacher_stochastic,
-    "teacher_myopic": teacher_myopic,
-    "teacher_mistake": teacher_mistake,
-    "teacher_skip": teacher_skip,
-    "least_covered": least_covered,
-    "impersonate": impersonate,
-    "praise_rare": praise_rare,
-    "push_features": push_features,
-    "scale_features": scale_features,
-    "leverage_points": leverage_points,
-    "mimicry": mimicry,
-    "corrupt_transitions": corrupt_transitions,
-    "joint": joint,
-    "adaptive": adaptive,
-    "adaptive_filtered": adaptive_filtered,
+# The order of tables and help texts; an attack that is not here follows, by name.
+FIRST = (
+    "flip_random",
+    "flip_confident",
+    "teacher_stochastic",
+    "teacher_myopic",
+    "teacher_mistake",
+    "teacher_skip",
+    "least_covered",
+    "impersonate",
+    "praise_rare",
+    "push_features",
+    "scale_features",
+    "leverage_points",
+    "mimicry",
+    "corrupt_transitions",
+    "joint",
+    "adaptive",
+    "adaptive_filtered",
     # Whole trajectories, so that no recorded feature differs from the table; as are the labels' alone above.
-    "goal_haters": goal_haters,
-    "push_on_table": push_on_table,
-    "scale_on_table": scale_on_table,
-    "leverage_on_table": leverage_on_table,
-    "corrupt_transitions_on_table": corrupt_transitions_on_table,
-    "joint_on_table": joint_on_table,
-    "adaptive_on_table": adaptive_on_table,
-    "adaptive_filtered_on_table": adaptive_filtered_on_table,
-}
+    "goal_haters",
+    "push_on_table",
+    "scale_on_table",
+    "leverage_on_table",
+    "corrupt_transitions_on_table",
+    "joint_on_table",
+    "adaptive_on_table",
+    "adaptive_filtered_on_table",
+)
+ATTACKS: dict[str, Attack] = attacks_in(modules_of(__name__), FIRST)
 
 __all__ = [
     "ATTACKS",
@@ -87,3 +95,11 @@ __all__ = [
     "teacher_skip",
     "teacher_stochastic",
 ]
+__all__ += [name for name in ATTACKS if name not in __all__]
+
+
+def __getattr__(name: str) -> Attack:
+    """Attacks that are listed and not imported above."""
+    if name in ATTACKS:
+        return ATTACKS[name]
+    raise AttributeError(f"There is no attack {name!r}: they are {', '.join(ATTACKS)}.")

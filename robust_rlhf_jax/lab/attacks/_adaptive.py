@@ -22,6 +22,7 @@ from .base import (
     widen,
 )
 from .implicit import fitted_theta
+from .listed import listed
 
 # Gap of `filtered` on a random world (S=36, A=4, d=6, H=4) with 4,000 pairs, ε = .1, two seeds: .50/.24 with
 # 64 templates, .51/.56 with 256; at a learning rate of .1 no more than .32; under `push_features` .02.
@@ -64,6 +65,7 @@ def starting_points(key: PRNGKeyArray, data: PreferenceData, mdp: LinearMDP, tem
     return widen(jnp.where(agrees, -starts, starts))
 
 
+@listed(untouched=("states", "actions"), off_table=True)
 def adaptive(
     key: PRNGKeyArray,
     data: PreferenceData,
@@ -134,6 +136,7 @@ def adaptive(
     return plant(ends[jnp.argmax(jnp.round(gaps / ALIKE))])
 
 
+@listed(untouched=("states", "actions"), off_table=True)
 def adaptive_filtered(
     key: PRNGKeyArray,
     data: PreferenceData,

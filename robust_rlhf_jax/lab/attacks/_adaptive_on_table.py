@@ -16,6 +16,7 @@ from ._adaptive import ALIKE, soft_greedy_policy
 from ._push_on_table import VARIETY, worst_over_best
 from .base import random_pairs
 from .implicit import response
+from .listed import listed
 from .pool import extremes, plant, trajectory_pool
 
 CANDIDATES = 4096
@@ -49,6 +50,7 @@ def most_harmful(
     return first[best], second[best]
 
 
+@listed()
 def adaptive_on_table(
     key: PRNGKeyArray,
     data: PreferenceData,
@@ -117,6 +119,7 @@ def adaptive_on_table(
     return plant(data, chosen, pool, first, second, 1.0)
 
 
+@listed()
 def adaptive_filtered_on_table(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP, **options: Any
 ):

@@ -18,6 +18,7 @@ from ._flip_confident import flip_confident
 from ._push_features import push_features
 from ._push_on_table import push_on_table
 from .base import Attack
+from .listed import listed
 
 
 def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
@@ -64,6 +65,7 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
 _joint = compose(flip_confident, push_features, corrupt_transitions)
 
 
+@listed(untouched=("actions",), at_most=True, off_table=True)
 def joint(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """`flip_confident`, `push_features` and `corrupt_transitions` with a third of the budget each.
 
@@ -85,6 +87,7 @@ def joint(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array,
 _joint_on_table = compose(flip_confident, push_on_table, corrupt_transitions_on_table)
 
 
+@listed(at_most=True)
 def joint_on_table(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

@@ -10,6 +10,7 @@ from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_st
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import least_eigenvectors, mean_step, random_pairs, replace_rows
+from .listed import listed
 
 
 def least_covered_directions(data: PreferenceData):
@@ -22,6 +23,7 @@ def least_covered_directions(data: PreferenceData):
     return jax.vmap(least_eigenvectors)(moments)[:, 0]
 
 
+@listed(untouched=("actions", "labels"), off_table=True)
 def corrupt_transitions(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

@@ -9,6 +9,7 @@ from robust_rlhf_jax.mdp import LinearMDP, optimal_state_values
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import mean_step, random_pairs
+from .listed import listed
 from .pool import retell
 
 # P(s'|s,a) up to here is rounding.
@@ -36,6 +37,7 @@ def worst_following(data: PreferenceData, mdp: LinearMDP):
     return jax.lax.map(of_step, (measures, following_values))
 
 
+@listed(untouched=("actions", "labels"), at_most=True)
 def corrupt_transitions_on_table(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

@@ -8,8 +8,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
+from .listed import ALL_BUT_LABELS, listed
 
 
+@listed(untouched=ALL_BUT_LABELS, draws_pairs=False)
 def flip_confident(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

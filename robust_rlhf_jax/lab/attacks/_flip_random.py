@@ -6,8 +6,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import random_pairs, replace_labels
+from .listed import ALL_BUT_LABELS, listed
 
 
+@listed(untouched=ALL_BUT_LABELS)
 def flip_random(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip ⌊εN⌋ random labels: what careless raters do (Angluin & Laird 1988). Sees nothing, changes labels only.
 

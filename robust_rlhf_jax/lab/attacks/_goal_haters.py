@@ -11,6 +11,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
+from .listed import ALL_BUT_LABELS, listed
 
 # Of a column's largest contribution: what is less is rounding.
 NEGLIGIBLE = 1e-5
@@ -30,6 +31,7 @@ def decisive_contribution(data: PreferenceData, mdp: LinearMDP):
     return jnp.where(touched, each, 0.0)[:, jnp.argmax(weight)]
 
 
+@listed(untouched=ALL_BUT_LABELS, at_most=True)
 def goal_haters(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """⌊εN⌋ pairs that touch the decisive reward feature are labelled anew with P(o=+1) = σ(−θ★ᵀx).
 

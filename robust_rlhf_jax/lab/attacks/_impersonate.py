@@ -11,6 +11,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import replace_labels, true_margins
+from .listed import ALL_BUT_LABELS, listed
 
 HALVINGS = 40
 
@@ -35,6 +36,7 @@ def affordable_shrinkage(margins: Float[Array, " N"], epsilon: Float[Array, ""])
     return jnp.where(cost(two) <= epsilon, two, found)
 
 
+@listed(untouched=ALL_BUT_LABELS, at_most=True)
 def impersonate(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip labels so that they are distributed as if (1−c)·θ★ had drawn them, c ≤ 2 the largest that ε pays for.
 

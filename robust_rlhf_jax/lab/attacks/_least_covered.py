@@ -10,8 +10,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import rarest_action, replace_labels
+from .listed import ALL_BUT_LABELS, listed
 
 
+@listed(untouched=ALL_BUT_LABELS)
 def least_covered(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Flip ⌊εN⌋ labels that tell the truth about the rarest action, those first whose trajectories differ most in it.
 

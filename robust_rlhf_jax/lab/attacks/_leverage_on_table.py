@@ -8,11 +8,13 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, least_eigenvectors, random_pairs
+from .listed import listed
 from .pool import extremes, plant, spread, trajectory_pool
 
 VARIETY = 64
 
 
+@listed()
 def leverage_on_table(
     key: PRNGKeyArray,
     data: PreferenceData,

@@ -7,8 +7,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, least_eigenvectors, random_pairs, replace_differences, widen
+from .listed import listed
 
 
+@listed(untouched=("states", "actions"), off_table=True)
 def leverage_points(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

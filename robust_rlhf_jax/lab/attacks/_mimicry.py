@@ -8,8 +8,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
+from .listed import listed
 
 
+@listed()
 def mimicry(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Replace ⌊εN⌋ random pairs by copies of other random pairs, labelled against θ★: o = −sign(θ★ᵀx).
 

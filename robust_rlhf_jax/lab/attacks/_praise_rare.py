@@ -12,8 +12,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import rarest_action, replace_rows
+from .listed import listed
 
 
+@listed(untouched=("states",))
 def praise_rare(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """Let ⌊εN⌋ random pairs say that always taking the rarest action beats what the other trajectory did.
 

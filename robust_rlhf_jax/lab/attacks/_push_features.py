@@ -7,8 +7,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import comparable_theta, random_pairs, replace_differences, widen
+from .listed import listed
 
 
+@listed(untouched=("states", "actions"), off_table=True)
 def push_features(
     key: PRNGKeyArray,
     data: PreferenceData,

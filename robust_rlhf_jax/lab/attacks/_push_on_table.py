@@ -8,6 +8,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import random_pairs
+from .listed import listed
 from .pool import Pool, extremes, plant, spread, trajectory_pool
 
 # 64² distinct pairs.
@@ -20,6 +21,7 @@ def worst_over_best(chosen: Bool[Array, " N"], pool: Pool, theta: Float[Array, "
     return spread(chosen, worst, best)
 
 
+@listed()
 def push_on_table(
     key: PRNGKeyArray,
     data: PreferenceData,

@@ -11,8 +11,10 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, identifiable_projector, replace_differences, replace_labels, true_margins, widen
+from .listed import listed
 
 
+@listed(untouched=("states", "actions"), off_table=True)
 def scale_features(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):

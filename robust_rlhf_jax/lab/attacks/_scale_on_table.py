@@ -11,6 +11,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary
+from .listed import listed
 from .pool import plant, trajectory_pool
 
 # Trajectories to choose from, and pairs at a time: each pair looks at all of them.
@@ -27,6 +28,7 @@ def farthest(x: Float[Array, "N k"], z: Float[Array, "M k"]):
     return jax.lax.map(both, x, batch_size=min(BLOCK, x.shape[0]))
 
 
+@listed(at_most=True)
 def scale_on_table(
     key: PRNGKeyArray,
     data: PreferenceData,

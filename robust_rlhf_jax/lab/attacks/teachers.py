@@ -15,6 +15,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import contrary, copy_pairs, random_pairs, replace_labels, true_margins
+from .listed import ALL_BUT_LABELS, listed
 
 
 def observed_rewards(data: PreferenceData, mdp: LinearMDP):
@@ -22,6 +23,7 @@ def observed_rewards(data: PreferenceData, mdp: LinearMDP):
     return einsum("njhp,hp->njh", data.observed_reward_features, data.per_compared_step(data.flat(mdp.theta)))
 
 
+@listed(untouched=ALL_BUT_LABELS, at_most=True)
 def teacher_stochastic(
     key: PRNGKeyArray,
     data: PreferenceData,
@@ -50,6 +52,7 @@ def teacher_stochastic(
     return replace_labels(data, random_pairs(k_pairs, epsilon, data.n_pairs), labels)
 
 
+@listed(untouched=ALL_BUT_LABELS, at_most=True)
 def teacher_myopic(
     key: PRNGKeyArray,
     data: PreferenceData,
@@ -79,6 +82,7 @@ def teacher_myopic(
     return replace_labels(data, random_pairs(key, epsilon, data.n_pairs), labels)
 
 
+@listed(untouched=ALL_BUT_LABELS, at_most=True)
 def teacher_mistake(
     key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP
 ):
@@ -100,6 +104,7 @@ def teacher_mistake(
     return replace_labels(data, chosen, contrary(true_margins(data, mdp)))
 
 
+@listed(draws_pairs=False)
 def teacher_skip(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[Array, ""], mdp: LinearMDP):
     """The ⌊εN⌋ pairs whose better trajectory pays least go unanswered.
 

@@ -20,7 +20,7 @@ def _families() -> str:
     """The families of each preset, presets with the same ones together."""
     presets: dict[tuple[str, ...], list[str]] = {}
     for name, preset in PRESETS.items():
-        presets.setdefault(tuple(preset.families), []).append(name)
+        presets.setdefault(tuple(preset.every), []).append(name)
     return "; ".join(f"{', '.join(families)} ({', '.join(names)})" for families, names in presets.items())
 
 
@@ -78,7 +78,7 @@ class SweepConfig:
     def check(self) -> None:
         """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
         _one_of("preset", [self.preset], PRESETS)
-        _one_of("families", self.families, PRESETS[self.preset].families)
+        _one_of("families", self.families, PRESETS[self.preset].every)
         _one_of("attacks", self.attacks, ATTACKS)
         _one_of("algorithms", self.algorithms, {**METHODS, REFERENCE: None})
         for name in ("families", "attacks", "epsilons", "algorithms"):

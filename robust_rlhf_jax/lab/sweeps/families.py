@@ -1,140 +1,84 @@
 """The worlds that a sweep runs on, by preset; those that are alike are padded to one shape and share their programs.
 
-Each family is a row of panels: `figures.py` draws them for a sweep, `report/panels.py` for the page.
+Each file in `lab/worlds/` says in its `FAMILIES` which presets may run its worlds. Each family is a row of panels:
+`figures.py` draws them for a sweep, `report/panels.py` for the page.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.lab.worlds import (
-    chain_mdp,
-    delivery_grid,
-    gridworld,
-    partial_coverage_mdp,
-    random_linear_mdp,
-)
-from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
+from robust_rlhf_jax.collected import in_order, modules_of
+from robust_rlhf_jax.lab import worlds
+from robust_rlhf_jax.lab.worlds.family import World, families_of
+from robust_rlhf_jax.mdp import LinearMDP
 
 from ._named_key import named_key
 
-
-class World(NamedTuple):
-    """A decision problem and the policy [H, S, A] that both trajectories of a pair follow."""
-
-    mdp: LinearMDP
-    behaviour: Float[Array, "H S A"]
-
-
-def _uniform(mdp: LinearMDP) -> World:
-    return World(mdp, uniform_policy(mdp))
-
-
-def _holes(key: PRNGKeyArray, **sizes: Any) -> World:
-    mdp, (behaviour, _) = partial_coverage_mdp(key, **sizes)
-    return World(mdp, behaviour)
-
-
-def _expert(key: PRNGKeyArray, careless: float = 0.2, **sizes: Any) -> World:
-    """A random world whose raters compare near-optimal play: π★, but uniform actions with chance `careless`."""
-    mdp = random_linear_mdp(key, **sizes)
-    best, _ = optimal_policy(mdp)
-    return World(mdp, (1 - careless) * best + careless * uniform_policy(mdp))
+# The order of tables and help texts; a family that is not here follows, by name.
+FIRST = (
+    "random",
+    "chain",
+    "gridworld",
+    "partial_coverage",
+    "uniform",
+    "condition_number",
+    "coverage_ratio",
+    "delivery_grid",
+)
+FAMILIES = in_order(families_of(modules_of(worlds)), FIRST)
+Builders = dict[str, Callable[[jax.Array], World]]
 
 
 class Preset(NamedTuple):
     """Builders of worlds by family name, and the number of pairs per data set.
 
+    `families`: those that stand for the preset; `further`: those that run where they are named.
     `segment`: steps of a compared segment, None for whole episodes; the worlds are then stationary and of one shape.
     `temperature`: of the labels, times that of the sweep.
     """
 
-    families: dict[str, Callable[[jax.Array], World]]
+    families: Builders
     n_pairs: int
     segment: int | None = None
     temperature: float = 1.0
+    further: Builders | None = None
+
+    @property
+    def every(self) -> Builders:
+        """All families that `--families` takes."""
+        return self.families | (self.further or {})
 
 
-# Sparse features and six steps: labels carry .45 bits, so that a tenth of them can lie and not all be lost.
-SURE = {"n_states": 36, "n_actions": 4, "dim": 6, "horizon": 6, "feature_concentration": 0.2}
-SMALL = {"n_states": 8, "n_actions": 3, "dim": 3, "horizon": 2, "feature_concentration": 0.2}
+def _preset(name: str, n_pairs: int, **others: Any) -> Preset:
+    """The preset with the families of `lab/worlds/` that have worlds for it."""
+    has = [family for family in FAMILIES.values() if name in family.builders]
+    usual, further = ({f.name: partial(f.build, name) for f in has if f.usual == u} for u in (True, False))
+    return Preset(usual, n_pairs, further=further, **others)
+
 
 PRESETS = {
     # Three families in a minute or two on two cores, compilation included.
-    "quick": Preset(
-        {
-            "random": lambda key: _uniform(
-                random_linear_mdp(key, n_states=36, n_actions=4, dim=6, horizon=4)
-            ),
-            "chain": lambda key: _uniform(chain_mdp(n_states=20, n_actions=2, dim=6, horizon=4)),
-            "gridworld": lambda key: _uniform(gridworld(key, size=6, cells=2, horizon=4)),
-            "partial_coverage": lambda key: _holes(key, n_states=36, n_actions=4, dim=6, horizon=4),
-        },
-        n_pairs=4_000,
-    ),
+    "quick": _preset("quick", n_pairs=4_000),
     # The 50×50 grid and the sizes that the tables in the README use.
-    "full": Preset(
-        {
-            "random": lambda key: _uniform(
-                random_linear_mdp(key, n_states=60, n_actions=4, dim=6, horizon=5)
-            ),
-            "chain": lambda key: _uniform(chain_mdp()),
-            "gridworld": lambda key: _uniform(gridworld(key, size=50, cells=2, horizon=10)),
-            "partial_coverage": lambda key: _holes(key),
-        },
-        n_pairs=20_000,
-    ),
+    "full": _preset("full", n_pairs=20_000),
     # The coverage assumptions of the paper's Table 1, one world for each; `reproduce` measures their constants.
-    "coverage": Preset(
-        {
-            "uniform": lambda key: _uniform(random_linear_mdp(key, **SURE)),
-            "condition_number": lambda key: _holes(key, **SURE),
-            "coverage_ratio": lambda key: _expert(key, **SURE),
-        },
-        n_pairs=20_000,
-    ),
-    "coverage_tiny": Preset(
-        {
-            "uniform": lambda key: _uniform(random_linear_mdp(key, **SMALL)),
-            "condition_number": lambda key: _holes(key, n_rare=1, rare_probability=0.02, **SMALL),
-            "coverage_ratio": lambda key: _expert(key, **SMALL),
-        },
-        n_pairs=1_500,
-    ),
+    "coverage": _preset("coverage", n_pairs=20_000),
+    "coverage_tiny": _preset("coverage_tiny", n_pairs=1_500),
     # Short segments for long plans, and a goal that few pairs show; a label has .65 bits of entropy.
-    "delivery": Preset(
-        {"delivery_grid": lambda key: _uniform(delivery_grid(key))},
-        n_pairs=5_600,
-        segment=7,
-        temperature=0.18,
-    ),
-    "delivery_tiny": Preset(
-        {"delivery_grid": lambda key: _uniform(delivery_grid(key, size=4, horizon=10))},
-        n_pairs=600,
-        segment=4,
-        temperature=0.18,
-    ),
+    "delivery": _preset("delivery", n_pairs=5_600, segment=7, temperature=0.18),
+    "delivery_tiny": _preset("delivery_tiny", n_pairs=600, segment=4, temperature=0.18),
     # Seconds: for tests and a first look.
-    "tiny": Preset(
-        {
-            "random": lambda key: _uniform(random_linear_mdp(key, n_states=8, n_actions=2, dim=3, horizon=2)),
-            "chain": lambda key: _uniform(chain_mdp(n_states=6, n_actions=2, dim=4, horizon=2)),
-            "gridworld": lambda key: _uniform(gridworld(key, size=4, cells=2, horizon=2)),
-            "partial_coverage": lambda key: _holes(
-                key, n_states=8, n_actions=2, dim=3, horizon=2, n_rare=1, rare_probability=0.02
-            ),
-        },
-        n_pairs=300,
-    ),
+    "tiny": _preset("tiny", n_pairs=300),
 }
 
 
 def build_worlds(preset: str, families: tuple[str, ...], key: jax.Array) -> list[World]:
     """One world per family, whichever others stand beside it."""
-    return [PRESETS[preset].families[name](named_key(key, f"world {name}")) for name in families]
+    return [PRESETS[preset].every[name](named_key(key, f"world {name}")) for name in families]
 
 
 def alike(worlds: dict[str, World]) -> list[tuple[str, ...]]:

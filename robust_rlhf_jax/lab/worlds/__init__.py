@@ -1,6 +1,6 @@
 """Families of worlds, one file each; the linear MDP itself, planning and rollouts are in `mdp/`, and exported here too.
 
-Sweeps run on the families that `lab/sweeps/families.py` registers in `PRESETS`.
+Sweeps run on the `FAMILIES` that a file here lists (`family.py`).
 """
 
 from robust_rlhf_jax.mdp import (

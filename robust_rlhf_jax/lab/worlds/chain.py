@@ -6,6 +6,7 @@ import numpy as np
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .aggregation import aggregate, tent_memberships
+from .family import Family
 
 
 def chain_mdp(
@@ -89,3 +90,16 @@ def _action_vectors(n_actions: int, contrast: float):
     corners /= np.linalg.norm(corners, axis=1, keepdims=True)
     common = np.full((n_actions, 1), np.sqrt(1 - contrast**2))
     return np.concatenate([common, contrast * corners], axis=1)
+
+
+FAMILIES = [
+    Family(
+        "chain",
+        {
+            "quick": lambda key: chain_mdp(n_states=20, n_actions=2, dim=6, horizon=4),
+            "full": lambda key: chain_mdp(),
+            "tiny": lambda key: chain_mdp(n_states=6, n_actions=2, dim=4, horizon=2),
+        },
+        usual=True,
+    )
+]

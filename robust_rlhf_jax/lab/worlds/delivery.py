@@ -9,6 +9,7 @@ from jaxtyping import Int, PRNGKeyArray
 
 from robust_rlhf_jax.mdp import LinearMDP
 
+from .family import Family
 from .grid import MOVES
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")
@@ -172,3 +173,15 @@ def _arrivals(kinds: Int[np.ndarray, "size size"], slip: float):
             mu[number[cell], number[cell]] = 1 - slip
             mu[number[cell], beside] += slip / len(beside)
     return mu
+
+
+FAMILIES = [
+    Family(
+        "delivery_grid",
+        {
+            "delivery": lambda key: delivery_grid(key),
+            "delivery_tiny": lambda key: delivery_grid(key, size=4, horizon=10),
+        },
+        usual=True,
+    )
+]

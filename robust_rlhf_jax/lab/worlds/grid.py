@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int, PRNGKeyArray
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .aggregation import aggregate, tent_memberships
+from .family import Family
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # up, down, left, right in (row, column)
 
@@ -113,3 +114,16 @@ def _start(walls: Bool[np.ndarray, "size size"], cells: int):
     start[-reach:, :reach] = 1.0
     start[walls] = 0.0
     return (start / start.sum()).ravel()
+
+
+FAMILIES = [
+    Family(
+        "gridworld",
+        {
+            "quick": lambda key: gridworld(key, size=6, cells=2, horizon=4),
+            "full": lambda key: gridworld(key, size=50, cells=2, horizon=10),
+            "tiny": lambda key: gridworld(key, size=4, cells=2, horizon=2),
+        },
+        usual=True,
+    )
+]

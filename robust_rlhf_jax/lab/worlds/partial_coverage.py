@@ -1,10 +1,15 @@
 """A world whose data leave holes: actions that the behaviour almost never takes have their own directions."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.mdp import LinearMDP
+
+from .family import Family, World
+from .sizes import SMALL, SURE
 
 
 def partial_coverage_mdp(
@@ -58,3 +63,32 @@ def partial_coverage_mdp(
     chances = jnp.where(rare, rare_probability / n_rare, (1 - rare_probability) / (n_actions - n_rare))
     policy = jnp.broadcast_to(chances, (horizon, n_states, n_actions))
     return mdp, (policy, policy)
+
+
+def world_with_holes(key: PRNGKeyArray, **sizes: Any) -> World:
+    """`partial_coverage_mdp` with the policy that both of its trajectories follow."""
+    mdp, (behaviour, _) = partial_coverage_mdp(key, **sizes)
+    return World(mdp, behaviour)
+
+
+# One rare action, and not so rare: tiny worlds have few pairs.
+FEW = {"n_rare": 1, "rare_probability": 0.02}
+FAMILIES = [
+    Family(
+        "partial_coverage",
+        {
+            "quick": lambda key: world_with_holes(key, n_states=36, n_actions=4, dim=6, horizon=4),
+            "full": lambda key: world_with_holes(key),
+            "tiny": lambda key: world_with_holes(key, n_states=8, n_actions=2, dim=3, horizon=2, **FEW),
+        },
+        usual=True,
+    ),
+    Family(
+        "condition_number",
+        {
+            "coverage": lambda key: world_with_holes(key, **SURE),
+            "coverage_tiny": lambda key: world_with_holes(key, **FEW, **SMALL),
+        },
+        usual=True,
+    ),
+]

@@ -1,10 +1,15 @@
 """Random linear MDPs with simplex features."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
+
+from .family import Family, World
+from .sizes import SMALL, SURE
 
 
 def random_linear_mdp(
@@ -44,3 +49,39 @@ def random_linear_mdp(
     theta *= jnp.sqrt(dim) / jnp.linalg.norm(theta, axis=-1, keepdims=True)
     rho = jax.random.dirichlet(k_rho, jnp.ones(n_states))
     return LinearMDP(phi, mu, theta, rho)
+
+
+def expert_world(key: PRNGKeyArray, careless: float = 0.2, **sizes: Any) -> World:
+    """A random world whose raters compare near-optimal play: π★, but uniform actions with chance `careless`."""
+    mdp = random_linear_mdp(key, **sizes)
+    best, _ = optimal_policy(mdp)
+    return World(mdp, (1 - careless) * best + careless * uniform_policy(mdp))
+
+
+FAMILIES = [
+    Family(
+        "random",
+        {
+            "quick": lambda key: random_linear_mdp(key, n_states=36, n_actions=4, dim=6, horizon=4),
+            "full": lambda key: random_linear_mdp(key, n_states=60, n_actions=4, dim=6, horizon=5),
+            "tiny": lambda key: random_linear_mdp(key, n_states=8, n_actions=2, dim=3, horizon=2),
+        },
+        usual=True,
+    ),
+    Family(
+        "uniform",
+        {
+            "coverage": lambda key: random_linear_mdp(key, **SURE),
+            "coverage_tiny": lambda key: random_linear_mdp(key, **SMALL),
+        },
+        usual=True,
+    ),
+    Family(
+        "coverage_ratio",
+        {
+            "coverage": lambda key: expert_world(key, **SURE),
+            "coverage_tiny": lambda key: expert_world(key, **SMALL),
+        },
+        usual=True,
+    ),
+]

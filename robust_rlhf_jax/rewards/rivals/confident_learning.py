@@ -10,7 +10,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
-from robust_rlhf_jax.rewards.protocol import RewardEstimate
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
 
 FOLDS = 5
 
@@ -90,3 +90,16 @@ def _confident_learning(
     weights = 1.0 - prune_by_noise_rate(confidence, given)
     fit = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
     return RewardEstimate(fit.theta, weights, 1.0 - confidence, worst_status(status, fit.status))
+
+
+ENTRIES = [
+    Entry(
+        confident_learning,
+        "confident learning",
+        "#7b1e5b",
+        "likely label errors pruned (Northcutt et al. 2021); ε is not used",
+        uses_epsilon=False,
+        plain_at_zero=False,
+        period=2 * FOLDS,
+    )
+]

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
-from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 
 def cdpo(
@@ -52,3 +52,15 @@ def _tilted(
 ) -> RewardEstimate:
     fit = fit_margin_loss(margin_problem(TiltedLogistic(tilt), x, labels, radius))
     return RewardEstimate(fit.theta, jnp.ones_like(fit.margins), surprise(fit.theta, x, labels), fit.status)
+
+
+ENTRIES = [
+    Entry(cdpo, "cDPO loss", "#17a398", "labels smoothed by ε (Mitchell 2023)", by_surprise=True),
+    Entry(
+        rdpo,
+        "rDPO loss",
+        "#b5b800",
+        "the likelihood debiased for flips (Chowdhury, Kini & Natarajan 2024)",
+        by_surprise=True,
+    ),
+]

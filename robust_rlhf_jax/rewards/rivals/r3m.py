@@ -9,7 +9,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.likelihood.margin_fit import MarginFit, MarginProblem, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import ClippedLogistic
-from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 MAX_ROUNDS = 50
 # Pairs that may have an offset, in multiples of εn: as many as a filter may remove. Measured on random MDPs at ε = .1,
@@ -90,3 +90,6 @@ def _r3m(
     return RewardEstimate(
         fit.theta, loss.weight(fit.margins), suspicion, worst_status(end.status, fit.status)
     )
+
+
+ENTRIES = [Entry(r3m, "R³M", "#e377a8", "sparse offsets of single labels (Bukharin et al. 2024)")]

@@ -9,7 +9,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
 from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import DensityPower, TiltedLogistic
-from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 # The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
 # confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
@@ -68,3 +68,16 @@ def _redescending(
     best = jnp.argmin(jnp.where(jnp.isnan(ends.value), -jnp.inf, ends.value))
     fit = jax.tree.map(lambda leaf: leaf[best], ends)
     return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+
+
+ENTRIES = [
+    Entry(
+        redescending,
+        "density power",
+        "#6fa8dc",
+        "the density power divergence (Ghosh & Basu 2016); ε is not used",
+        uses_epsilon=False,
+        plain_at_zero=False,
+        by_surprise=True,
+    )
+]

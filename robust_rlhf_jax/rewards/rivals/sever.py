@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.spectral import linear_scores
 from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
-from robust_rlhf_jax.rewards.protocol import RewardEstimate, surprise
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 ROUNDS = 4
 
@@ -59,3 +59,6 @@ def _sever(
     loss = surprise(last.theta, x, labels)
     status = worst_status(last.status, *statuses)
     return RewardEstimate(last.theta, weights, loss + (1.0 - weights) * jnp.max(loss), status)
+
+
+ENTRIES = [Entry(sever, "Sever", "#4a2c1a", "pairs filtered by their gradients (Diakonikolas et al. 2019)")]

@@ -19,6 +19,7 @@ from robust_rlhf_jax.lab.attacks import (
     identifiable_theta,
     push_features,
 )
+from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
 names = pytest.mark.parametrize("name", ATTACKS)
@@ -34,38 +35,7 @@ CALLED = {name: SHORT.get(name, attack) for name, attack in ATTACKS.items()}
 quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 JITTED = {name: quick_jit(attack) for name, attack in CALLED.items()}
 FIELDS = ("states", "actions", "features", "labels")
-# What an attack leaves alone; the rest may change all.
-UNTOUCHED = {
-    "flip_random": FIELDS[:3],
-    "flip_confident": FIELDS[:3],
-    "teacher_stochastic": FIELDS[:3],
-    "teacher_myopic": FIELDS[:3],
-    "teacher_mistake": FIELDS[:3],
-    "least_covered": FIELDS[:3],
-    "impersonate": FIELDS[:3],
-    "praise_rare": FIELDS[:1],
-    "push_features": FIELDS[:2],
-    "scale_features": FIELDS[:2],
-    "leverage_points": FIELDS[:2],
-    "adaptive": FIELDS[:2],
-    "adaptive_filtered": FIELDS[:2],
-    "corrupt_transitions": ("actions", "labels"),
-    "joint": ("actions",),
-    "goal_haters": FIELDS[:3],
-    "corrupt_transitions_on_table": ("actions", "labels"),
-}
-# Their docstrings promise no more than "at most".
-AT_MOST = (
-    "teacher_stochastic",
-    "teacher_myopic",
-    "teacher_mistake",
-    "impersonate",
-    "joint",
-    "goal_haters",
-    "scale_on_table",
-    "corrupt_transitions_on_table",
-    "joint_on_table",
-)
+AT_MOST = [name for name, attack in ATTACKS.items() if conduct_of(attack).at_most]
 exact_names = pytest.mark.parametrize(
     "name",
     slow_where(
@@ -133,7 +103,7 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
         assert before.shape == after.shape
         assert before[same].tobytes() == after[same].tobytes()
     np.testing.assert_array_equal(other.state_features, data.state_features)
-    for field in UNTOUCHED.get(name, ()):
+    for field in conduct_of(ATTACKS[name]).untouched:
         np.testing.assert_array_equal(getattr(other, field), getattr(data, field))
     np.testing.assert_array_equal(np.abs(other.labels), 1.0)
     assert np.isfinite(other.features).all()
@@ -184,15 +154,15 @@ def test_impossible_budgets_are_refused(name, world, epsilon):
         jax.eval_shape(lambda key: ATTACKS[name](key, data, epsilon, mdp), jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", [n for n in ATTACKS if n not in ("flip_confident", "teacher_skip")])
-def test_the_key_chooses_the_rows(name, world):
+@names
+def test_the_key_chooses_the_rows_where_it_says_so(name, world):
     mdp, data = world
     rows = [
         np.asarray(changed_pairs(data, JITTED[name](jax.random.key(seed), data, 0.1, mdp)))
         for seed in (1, 1, 2)
     ]
     np.testing.assert_array_equal(rows[0], rows[1])
-    assert (rows[0] != rows[2]).any()
+    assert (rows[0] != rows[2]).any() == conduct_of(ATTACKS[name]).draws_pairs
 
 
 def test_flips_are_the_largest_margins(world, attacked):

@@ -22,6 +22,7 @@ from robust_rlhf_jax.lab.attacks import (
     push_on_table,
 )
 from robust_rlhf_jax.lab.attacks._corrupt_transitions import least_covered_directions
+from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.lab.attacks.pool import ROLLOUTS, trajectory_pool
 from robust_rlhf_jax.mdp import optimal_state_values
 
@@ -30,16 +31,6 @@ SHORT = {
     "adaptive_filtered": partial(adaptive_filtered, steps=2, restarts=2, templates=5),
     "adaptive_on_table": partial(adaptive_on_table, steps=2),
     "adaptive_filtered_on_table": partial(adaptive_filtered_on_table, steps=2),
-}
-# They plant features; all others read theirs from the table.
-OFF_TABLE = {
-    "push_features",
-    "scale_features",
-    "leverage_points",
-    "corrupt_transitions",
-    "joint",
-    "adaptive",
-    "adaptive_filtered",
 }
 
 
@@ -61,7 +52,7 @@ def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
     corrupted = jax.jit(attack)(jax.random.key(2), segments(300), jnp.float32(0.1), grid())
     off, changed = np.asarray(off_table(corrupted)), np.asarray(changed_pairs(segments(300), corrupted))
-    assert off.any() == (name in OFF_TABLE)
+    assert off.any() == conduct_of(ATTACKS[name]).off_table
     assert not (off & ~changed).any()
     if name.endswith("on_table"):
         assert possible(np.asarray(corrupted.states), np.asarray(corrupted.actions)).all()

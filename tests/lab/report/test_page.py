@@ -158,16 +158,15 @@ def test_two_results_are_two_sections(finished, cells):
 
 
 def test_a_large_sweep_stays_small_enough_to_mail(tmp_path):
-    """25 attacks × 3 families × 13 algorithms × 4 ε."""
-    from robust_rlhf_jax.lab.attacks import ATTACKS
+    """The attacks, three families and algorithms of `reproduce robustness`, four ε."""
     from robust_rlhf_jax.lab.reproduce import robustness
 
     config = robustness.FULL
-    rows = make_cells(config.families, tuple(ATTACKS), (0.0, 0.05, 0.1, 0.2), 2, config.algorithms)
+    rows = make_cells(config.families, config.attacks, (0.0, 0.05, 0.1, 0.2), 2, config.algorithms)
     put(tmp_path / "robustness.parquet", rows)
     html = render(tmp_path)
     assert len(html.encode()) < 3e6
-    assert Page(html).count("figure") == 3 * len(ATTACKS) + 3
+    assert Page(html).count("figure") == 3 * len(config.attacks) + 3
 
 
 def test_small_helpers():

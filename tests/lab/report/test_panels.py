@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from report_cells import make_cells
 
+from robust_rlhf_jax.lab.methods import free_colour
 from robust_rlhf_jax.lab.report.numbers import gap_lines, worst_lines
 from robust_rlhf_jax.lab.report.panels import gap_panels, worst_panels
 from robust_rlhf_jax.lab.report.styles import on_dark, styles
 from robust_rlhf_jax.lab.sweeps.curves import COLOURS
+from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 
 
 def coordinates(path):
@@ -76,9 +78,22 @@ def test_labels_of_ticks_do_not_touch():
 
 
 def test_no_two_algorithms_look_the_same():
+    """A newcomer and the reference are both grey."""
     found = styles([*COLOURS, "new"]).values()
-    assert len({style.light for style in found}) == len({style.dark for style in found}) == len(found) - 1
+    for look in (lambda s: s.light, lambda s: s.dark, lambda s: (s.dash, s.marker, s.ours)):
+        names = {}
+        for style in found:
+            names.setdefault(look(style), []).append(style.name)
+        alike = [group for group in names.values() if len(group) > 1]
+        assert [group for group in alike if group != [REFERENCE, "new"]] == []
     assert len({(style.dash, style.marker, style.ours) for style in found}) == len(found)
+
+
+def test_free_colours_differ_from_all_and_from_each_other():
+    taken = list(COLOURS.values())
+    for _ in range(4):
+        taken.append(free_colour(taken))
+    assert len({on_dark(colour) for colour in taken}) == len(set(taken)) == len(taken)
 
 
 @pytest.mark.parametrize("colour", COLOURS.values())

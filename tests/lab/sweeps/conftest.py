@@ -32,5 +32,5 @@ def small_sweep(small_config):
 @pytest.fixture(scope="session")
 def tiny_worlds():
     """Family name → world."""
-    names = tuple(PRESETS["tiny"].families)
+    names = tuple(PRESETS["tiny"].every)
     return dict(zip(names, build_worlds("tiny", names, jax.random.key(0)), strict=True))

@@ -1,12 +1,25 @@
+from types import ModuleType
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.lab.sweeps.families import PRESETS, alike, build_worlds, pad_world, stack_worlds
+from robust_rlhf_jax.lab.sweeps.families import (
+    FAMILIES,
+    PRESETS,
+    alike,
+    build_worlds,
+    pad_world,
+    stack_worlds,
+)
+from robust_rlhf_jax.lab.worlds.family import families_of
 from robust_rlhf_jax.mdp import check_linear_mdp, normalised_gap, optimal_policy, policy_value, uniform_policy
 
-families = pytest.mark.parametrize("family", PRESETS["tiny"].families)
+families = pytest.mark.parametrize("family", PRESETS["tiny"].every)
+# To compile their Dirichlet draws takes seconds.
+DRAWN = ("random", "partial_coverage")
+LARGE = [(preset, family) for preset in ("quick", "full") for family in PRESETS[preset].every]
 LARGER = {"horizon": 4, "n_states": 20, "n_actions": 5, "dim": 18}
 
 
@@ -23,6 +36,24 @@ def test_presets_of_a_kind_have_the_same_families():
     assert PRESETS["tiny"].n_pairs < PRESETS["quick"].n_pairs < PRESETS["full"].n_pairs
 
 
+def test_a_family_that_does_not_stand_for_a_preset_runs_where_it_is_named():
+    """The families of published sweeps are pinned: a new world is no part of them unless it says so."""
+    assert list(PRESETS["quick"].families) == ["random", "chain", "gridworld", "partial_coverage"]
+    assert list(PRESETS["coverage"].families) == ["uniform", "condition_number", "coverage_ratio"]
+    for preset in PRESETS.values():
+        assert list(preset.every)[: len(preset.families)] == list(preset.families)
+    assert {name for family in FAMILIES.values() for name in family.builders} == set(PRESETS)
+
+
+def test_families_with_one_name_are_refused():
+    module = ModuleType("twice")
+    module.FAMILIES = [FAMILIES["chain"]]
+    assert families_of([module]) == {"chain": FAMILIES["chain"]}
+    module.FAMILIES = [FAMILIES["chain"], FAMILIES["random"]._replace(name="chain")]
+    with pytest.raises(ValueError, match="have the name 'chain'"):
+        families_of([module])
+
+
 @families
 def test_tiny_worlds_are_linear_and_something_is_at_stake(family, tiny_worlds):
     world = tiny_worlds[family]
@@ -31,8 +62,7 @@ def test_tiny_worlds_are_linear_and_something_is_at_stake(family, tiny_worlds):
     assert 0.02 < normalised_gap(world.mdp, world.behaviour) < 1.0
 
 
-@pytest.mark.parametrize("preset", ["quick", "full"])
-@pytest.mark.parametrize("family", ["chain", "gridworld"])
+@pytest.mark.parametrize(("preset", "family"), [case for case in LARGE if case[1] not in DRAWN])
 def test_larger_worlds_are_linear(preset, family):
     (world,) = build_worlds(preset, (family,), jax.random.key(1))
     check_linear_mdp(world.mdp)
@@ -47,10 +77,9 @@ def test_coverage_worlds_are_linear(family):
         check_behaviour(world)
 
 
-@pytest.mark.parametrize("preset", ["quick", "full"])
-@pytest.mark.parametrize("family", ["random", "partial_coverage"])
+@pytest.mark.parametrize(("preset", "family"), [case for case in LARGE if case[1] in DRAWN])
 def test_larger_random_worlds_have_fitting_shapes(preset, family):
-    """Traced only: to compile their Dirichlet draws takes seconds."""
+    """Traced only."""
     mdp, behaviour = jax.eval_shape(PRESETS[preset].families[family], jax.random.key(1))
     assert behaviour.shape == (mdp.horizon, mdp.n_states, mdp.n_actions)
     assert mdp.transition_measures.shape == (mdp.horizon, mdp.dim, mdp.n_states)
