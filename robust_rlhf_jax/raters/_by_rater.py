@@ -36,7 +36,7 @@ class RowsByRater(eqx.Module):
         slot = (ends - needed)[raters] * CHUNK + within
         chunks = jnp.zeros((n_chunks * CHUNK, r), rows.dtype).at[slot].set(rows)
         owner = jnp.searchsorted(ends, jnp.arange(n_chunks), side="right")
-        return cls(rows, raters, n_raters, chunks.reshape(n_chunks, CHUNK, r), slot, owner)
+        return cls(rows, raters, int(n_raters), chunks.reshape(n_chunks, CHUNK, r), slot, owner)
 
     def margins(self, t: Float[Array, "K r"]) -> Float[Array, " N"]:
         """t_kᵀy_i of every pair i of rater k."""
