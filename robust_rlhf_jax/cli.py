@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, reproduce and report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, benchmark, reproduce and report."""
 
 import contextlib
 import sys
@@ -123,6 +123,7 @@ def main() -> None:
 def _run(tyro: Any) -> None:
     from robust_rlhf_jax.audit.arguments import AuditArguments, CleanArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
+    from robust_rlhf_jax.lab.benchmark.arguments import BenchmarkArguments
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
 
     _check_shell(sys.argv[1:])
@@ -134,6 +135,7 @@ def _run(tyro: Any) -> None:
         "audit": AuditArguments,
         "describe": DescribeArguments,
         "clean": CleanArguments,
+        "benchmark": BenchmarkArguments,
         "reproduce": reproduce,
         "report": report,
     }
@@ -141,7 +143,7 @@ def _run(tyro: Any) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
-    elif isinstance(chosen, AuditArguments | DescribeArguments | CleanArguments):
+    elif isinstance(chosen, AuditArguments | DescribeArguments | CleanArguments | BenchmarkArguments):
         chosen.run()
 
 

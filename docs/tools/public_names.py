@@ -20,10 +20,13 @@ CONSTANTS = {
     "EXPONENTS": "The power of ε in each bound of the paper's Table 1, by coverage assumption.",
     "FEATURISERS": "What makes features of texts, by the name that `--featuriser` takes.",
     "ISSUES": "Every issue type of an audit by its name.",
+    "PAIR_ATTACKS": "Every attack on labelled differences by its name.",
     "Policy": "A policy: probabilities [H, S, A], or a mixture of policies.",
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
     "CONTAINERS": "In what files rows come: modules that read and write.",
     "SCHEMAS": "How preferences are written in tables: modules that recognise and map.",
+    "WORLDS": "The generated worlds that a benchmark runs on, by name.",
+    "QUICK": "A benchmark of a minute, to see that it runs.",
     "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature: `--estimator` of an audit takes any.",
 }
 
