@@ -83,7 +83,7 @@ def test_ties_are_left_out_by_hand():
     strength[3] = 0
     pairs = made(strength=strength, weights=np.where(np.arange(N) == 5, 0.0, 2.0))
     with pytest.raises(ValueError, match=r"2 ties or pairs of weight 0.*decided\(\)"):
-        fit_reward(pairs)
+        as_labelled(pairs)
     assert pairs.decided().n_pairs == N - 2
     assert 3 not in pairs.decided().rows
     assert made().decided().n_pairs == N

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -83,7 +84,12 @@ def run_benchmark(
     rows: list[Row] = []
     parts = parts_of(problems, config, attacks, known)
     of_problem = {p.digest: list(trials(p, config.folds, config.seed)) for p in problems}
+    last = parts[0].problem.digest if parts else ""
     for part in parts:
+        if part.problem.digest != last:
+            # Nothing of another shape is called again, and a process may hold 65,530 maps of memory.
+            jax.clear_caches()
+            last = part.problem.digest
         name = _name(part, config)
         done = store.read(name)
         if done is None:
