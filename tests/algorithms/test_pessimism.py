@@ -381,6 +381,7 @@ def test_where_every_pair_is_disputed_zeta_is_that_of_one_pair(monkeypatch):
     np.testing.assert_allclose(extra["removed_mass"], 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():
     """Honest rows about a hole lie as far out as lies and use up 2ε: the tenth beyond it takes the lies as well."""
     rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_planted_features_do_no_harm(name, world):
     assert abs(gaps[1] - gaps[0]) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     slow_where(lambda name: name != "uniform_coverage", OURS),

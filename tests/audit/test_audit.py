@@ -145,6 +145,7 @@ def test_every_estimator_beats_the_plain_fit(data, estimator):
     assert ahead > 0.02 if ESTIMATORS[estimator].ours else ahead > -1e-6
 
 
+@pytest.mark.slow
 def test_rail_default_is_ahead_of_plain():
     result = audit(
         jax.random.key(0), load_rail_choices(), 0.1, folds=4, repeats=1, groups=rail_people(), inject=0.1

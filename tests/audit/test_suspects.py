@@ -65,6 +65,7 @@ def test_labels_alone_do_not_show_planted_features(attacked):
     assert average_precision(blind, corrupt) < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", REWARD_ESTIMATORS)
 def test_the_table_shows_planted_features_to_all(estimator, attacked):
     data, corrupt = attacked["push_features"]

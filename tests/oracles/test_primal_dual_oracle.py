@@ -202,6 +202,7 @@ def test_every_status_is_reachable(world):
     assert status(lenient, wild, 0.1) == Status.FILTER_REMOVED_TOO_MUCH
 
 
+@pytest.mark.slow
 def test_sample_splitting_gives_every_iteration_its_own_samples(world):
     """2HT groups: 4,000 trajectories, H = 3 and T = 20 make groups of 33; too many groups are refused."""
     mdp, data = world

@@ -263,6 +263,7 @@ def test_overdispersion_on_one_axis(x64):
     np.testing.assert_allclose(found, 2 * 250.0**2 / (N / 4 + 0.01), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_raters_with_tastes_of_their_own_are_not_liars():
     """Fifty raters whose θ differ: their labels hang together, and nobody is left out."""
     groups = np.arange(N) // 20
