@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, benchmark, reproduce and report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, leaderboard, benchmark, reproduce and report."""
 
 import contextlib
 import sys
@@ -125,6 +125,7 @@ def _run(tyro: Any) -> None:
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
     from robust_rlhf_jax.lab.benchmark.arguments import BenchmarkArguments
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
+    from robust_rlhf_jax.leaderboard.arguments import LeaderboardArguments
 
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
@@ -135,6 +136,7 @@ def _run(tyro: Any) -> None:
         "audit": AuditArguments,
         "describe": DescribeArguments,
         "clean": CleanArguments,
+        "leaderboard": LeaderboardArguments,
         "benchmark": BenchmarkArguments,
         "reproduce": reproduce,
         "report": report,
@@ -143,7 +145,7 @@ def _run(tyro: Any) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
-    elif isinstance(chosen, AuditArguments | DescribeArguments | CleanArguments | BenchmarkArguments):
+    elif chosen is not None:
         chosen.run()
 
 

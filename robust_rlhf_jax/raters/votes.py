@@ -88,8 +88,10 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
     data, raters = data.take(counted), raters[counted]
     names = np.unique(raters)
     margins = matmul(jnp.asarray(data.preferred_differences()), reward.theta)
-    found = _posterior(margins, jnp.asarray(data.ties), group_numbers(raters, data.n_pairs), len(names))
-    return RaterVotes(*(np.asarray(part, float) for part in found), names, reward)
+    mean, covariance = _posterior(
+        margins, jnp.asarray(data.ties), group_numbers(raters, data.n_pairs), len(names)
+    )
+    return RaterVotes(np.asarray(mean, float), np.asarray(covariance, float), names, reward)
 
 
 def averaged_chances(
