@@ -40,7 +40,7 @@ def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attac
             f"{said} Nobody can tell: another reward, under which fit_reward is right and the true reward loses "
             f"{found.stake:.3f} of accuracy, shows the same pairs with {found.cost:.3f} of them corrupt."
         )
-    return f"{said} No other reward was found that shows the same pairs with as few of them corrupt: it could be told."
+    return f"{said} If its answer were the truth, {found.cost:.3f} of the pairs would be corrupt."
 
 
 def indistinguishable(

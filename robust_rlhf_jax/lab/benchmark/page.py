@@ -6,7 +6,7 @@ import numpy as np
 
 from .claims import Checked
 from .summary import Means, Standing
-from .tables import cells, heading, judged_by, short
+from .tables import OVERVIEW, cells, heading, judged_by, overview, short
 
 # Accuracies from that of a coin to that of the honest fit run from one end of the colours to the other.
 COLOURS = 8
@@ -59,7 +59,12 @@ def render_page(
         for standing, reason in zip(standings, reasons, strict=True)
     ]
     return environment.get_template("benchmark.html").render(
-        sections=sections, checked=checked, lines=lines, facts=facts, colours=COLOURS
+        overview=[[name.replace("`", "") for name in OVERVIEW], *overview(standings)],
+        sections=sections,
+        checked=checked,
+        lines=lines,
+        facts=facts,
+        colours=COLOURS,
     )
 
 

@@ -63,6 +63,10 @@ class Standing(NamedTuple):
     epsilon: float
     tested: int
 
+    def decisive(self, line: Line) -> float:
+        """The worst accuracy that orders the lines: up to ε = `LEADS_UP_TO`."""
+        return _decisive(line, self.epsilons)
+
     @property
     def error(self) -> float:
         """The standard error of the leader's accuracy if pairs are independent, √(p(1 − p)/n)."""

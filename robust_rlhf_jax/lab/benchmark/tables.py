@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from robust_rlhf_jax.rewards.registry import DEFAULT
+
+from .contestant import PLAIN
 from .summary import Line, Standing
 
 HEAD = (
@@ -12,8 +15,35 @@ HEAD = (
 )  # fmt: skip
 
 
+OVERVIEW = (
+    "file",
+    "leads",
+    "`fit_reward`",
+    "without ε",
+    "plain",
+    "best other",
+    "honest pairs: `fit_reward` / plain",
+)
+
+
+def overview(standings: list[Standing]) -> list[list[str]]:
+    """One row for each file, as `OVERVIEW` says: worst accuracies at ε ≤ `LEADS_UP_TO`, – for who is not run."""
+    rows = []
+    for standing in standings:
+        worst = {line.estimator: short(standing.decisive(line)) for line in standing.lines}
+        clean = {line.estimator: short(line.clean) for line in standing.lines}
+        others = [
+            line.estimator for line in standing.lines if not line.estimator.startswith((DEFAULT, PLAIN))
+        ]
+        best = f"{worst[others[0]]} {others[0]}" if others else "–"
+        mine = [worst.get(name, "–") for name in (DEFAULT, f"{DEFAULT}_untold", PLAIN)]
+        honest = f"{clean.get(DEFAULT, '–')} / {clean.get(PLAIN, '–')}"
+        rows.append([standing.file, standing.leader, *mine, best, honest])
+    return rows
+
+
 def markdown(standings: list[Standing], reasons: list[str]) -> str:
-    """One table for each file, the best worst case first, and the sentence on who leads.
+    """A table of all files; then one for each, the best worst case first, and the sentence on who leads.
 
     **Example:**
 
@@ -24,7 +54,8 @@ def markdown(standings: list[Standing], reasons: list[str]) -> str:
     >>> print(markdown([found], ["It leads."]).splitlines()[-1])
     | `sever` | .700 | +.000 | .600 | near | .660 | .050 | 80 % | – | .01 |
     """
-    blocks = []
+    table = [list(OVERVIEW), ["---"] * len(OVERVIEW), *overview(standings)]
+    blocks = ["\n".join("| " + " | ".join(row) + " |" for row in table)]
     for standing, reason in zip(standings, reasons, strict=True):
         head = heading(standing)
         lines = [
@@ -81,24 +112,20 @@ def _deciding(line: Line) -> int:
 
 
 def print_standing(console: Any, standing: Standing, reason: str) -> None:
-    """A file's lines for a terminal: what fits in a hundred columns."""
+    """A file's lines for a terminal of 80 columns."""
     from rich.table import Table
 
-    table = Table(
-        title=f"{standing.file}: accuracy on honest pairs", title_justify="left", box=None, pad_edge=False
-    )
+    title = f"{standing.file}: accuracy without attack, and the worst at each ε"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("estimator", no_wrap=True)
-    table.add_column("honest", justify="right")
-    for epsilon in standing.epsilons:
-        table.add_column(f"worst, ε = {epsilon:g}", justify="right")
+    for name in ("clean", *(f"{e:g}".removeprefix("0") for e in standing.epsilons)):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("worst attack", no_wrap=True)
-    table.add_column("finds", justify="right")
-    table.add_column("log-loss", justify="right")
+    table.add_column("log-loss", justify="right", no_wrap=True)
     for line in standing.lines:
         row = cells(line)
         of_worst = 3 + len(standing.epsilons)
-        worst = row[3:of_worst]
-        table.add_row(row[0], row[1], *worst, row[of_worst], row[of_worst + 3], row[of_worst + 1])
+        table.add_row(row[0], row[1], *row[3:of_worst], row[of_worst], row[of_worst + 1])
     console.print(table)
     console.print(f"{reason} {judged_by(standing)}", highlight=False)
     console.print()
