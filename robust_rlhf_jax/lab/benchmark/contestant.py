@@ -34,14 +34,11 @@ class Fitted(NamedTuple):
 
 
 class Contestant(NamedTuple):
-    """`fit(pairs, ε, names of the features)`; `line`: what it is; `needs_raters`: it plays only where they are known;
-    `null`: it looks at no feature, or at one.
-    """
+    """`fit(pairs, ε, names of the features)`; `line`: what it is; `needs_raters`: only run where they are known."""
 
     fit: Callable[[AttackedPairs, float, tuple[str, ...]], Fitted]
     line: str
     needs_raters: bool = False
-    null: bool = False
 
 
 def contestants(more: dict[str, Entry] | None = None) -> dict[str, Contestant]:
@@ -63,8 +60,8 @@ def contestants(more: dict[str, Entry] | None = None) -> dict[str, Contestant]:
         "fit_weighed": Contestant(
             _weighed, "raters weighed by evidence, then maximum likelihood; ε is not used", needs_raters=True
         ),
-        "longest": Contestant(_longest, "the longer option, as often as it is preferred", null=True),
-        "majority": Contestant(_majority, "the place that is preferred more often", null=True),
+        "longest": Contestant(_longest, "the longer option, as often as it is preferred"),
+        "majority": Contestant(_majority, "the place that is preferred more often"),
     }
 
 

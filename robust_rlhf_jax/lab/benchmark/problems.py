@@ -27,7 +27,7 @@ class Problem(NamedTuple):
     """A source as pairs in random order of options.
 
     `digest`: of all that follows, so that a figure names its data; `groups` [N]: dependent pairs, of which no fold
-    splits any; `names` [k]; `tests`: the numbers of the held-out parts.
+    splits any; `names` [k]; `fresh`: honest pairs of a world, None for a file, of which a part is held out.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Problem(NamedTuple):
     names: tuple[str, ...]
     fresh: AttackedPairs | None
 
-    @property
-    def tests(self) -> int:
-        return 1 if self.fresh is not None else FOLDS
+    def parts(self, folds: int) -> int:
+        """How many parts are held out, each once, where `folds` are asked for."""
+        return 1 if self.fresh is not None else min(folds, FOLDS)
 
 
 class Trial(NamedTuple):
@@ -86,7 +86,7 @@ def trials(problem: Problem, folds: int, seed: int) -> Iterator[Trial]:
     rng = np.random.default_rng(seed)
     fold_of = group_folds(rng, problem.groups, FOLDS)
     size = len(fold_of) - np.bincount(fold_of).max()
-    for fold in range(min(folds, FOLDS)):
+    for fold in range(problem.parts(folds)):
         train = np.sort(rng.permutation(np.flatnonzero(fold_of != fold))[:size])
         yield Trial(rows_of(problem.pairs, train), rows_of(problem.pairs, np.flatnonzero(fold_of == fold)))
 

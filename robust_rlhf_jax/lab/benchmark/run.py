@@ -17,7 +17,7 @@ from robust_rlhf_jax.rewards import plain_fit
 
 from .config import CLEAN, BenchmarkConfig
 from .contestant import Contestant
-from .problems import FOLDS, Problem, Trial, trials
+from .problems import Problem, Trial, trials
 from .scores import detection_scores, prediction_scores
 
 Attacks = dict[str, Callable[..., AttackedPairs]]
@@ -47,8 +47,11 @@ def parts_of(
         wanted = [name for name in config.attacks or attacks if name != CLEAN]
         names = [name for name in wanted if rated or not by_raters(name)]
         who = tuple(n for n in config.estimators or known if rated or not known[n].needs_raters)
-        folds = 1 if problem.fresh is not None else min(config.folds, FOLDS)
-        found += [Part(problem, fold, name, who) for fold in range(folds) for name in (CLEAN, *names)]
+        found += [
+            Part(problem, fold, name, who)
+            for fold in range(problem.parts(config.folds))
+            for name in (CLEAN, *names)
+        ]
     return found
 
 

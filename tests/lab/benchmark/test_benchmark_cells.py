@@ -109,7 +109,7 @@ def test_options_stand_in_random_order_and_their_differences_are_the_rows(rail):
 def test_a_world_has_fresh_pairs_and_no_raters():
     problem = benchmark.read_problem("world:chain", 100, 0)
     trial = next(problems.trials(problem, 5, 0))
-    assert problem.tests == 1
+    assert problem.parts(5) == 1
     assert len(trial.test.labels) == problems.FRESH
     assert problem.pairs.raters is None
     parts = parts_of([problem], benchmark.BenchmarkConfig(), PAIR_ATTACKS, benchmark.contestants())
