@@ -1,4 +1,7 @@
-"""Losses ρ(m) of the margin m = oθᵀx that rivals of the likelihood minimise; plain is ℓ(m) = log(1 + exp(−m))."""
+"""Losses ρ(m) of the margin m = oθᵀx that rivals of the likelihood minimise; plain is ℓ(m) = log(1 + exp(−m)).
+
+Losses of one rival alone, such as IPO and Dr. DPO, stand in its file: `rewards/rivals/`.
+"""
 
 import abc
 
