@@ -13,8 +13,8 @@ from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import harmless, marked
 
 from .fragility import Change, fewest_changes
-from .ratings import Rating, believed, judged, rate
-from .votes import Votes, read_votes
+from .ratings import Rating, believed, judged, rate, without_finite_rating
+from .votes import NOBODY, Votes, read_votes
 
 FILES = ("leaderboard.csv", "leaderboard.json")
 
@@ -33,6 +33,7 @@ def leaderboard_command(source: str, out: Path | None = None, **columns: Any) ->
     said = [
         described(votes),
         model.message,
+        *without_rating(votes),
         *bad_raters(table),
         *(sentence(change, votes) for change in changes if change is not None),
     ]
@@ -71,8 +72,27 @@ def _short(value: float) -> str:
 def described(votes: Votes) -> str:
     """How many votes, ties, models and raters there are."""
     ties = int(np.sum(votes.outcome == 0))
-    raters = "" if votes.raters is None else f" by {len(np.unique(votes.raters)):,} raters"
-    return f"{len(votes.outcome):,} votes{raters} on {len(votes.names)} models, {ties:,} of them ties."
+    named = [] if votes.raters is None else [n for n in np.unique(votes.raters) if not n.startswith(NOBODY)]
+    raters = f" by {counted(len(named), 'rater')}" if named else ""
+    return (
+        f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."
+    )
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def without_rating(votes: Votes) -> list[str]:
+    """Whose rating is not finite; nothing where all are."""
+    names = [harmless(votes.names[m]) for m in without_finite_rating(votes.wins())]
+    if not names:
+        return []
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return [
+        f"No finite rating: {shown}. They won or lost every vote against the others, or never met them, and stand "
+        "where a hundredth of a vote puts them."
+    ]
 
 
 def bad_raters(table: RaterTable | None) -> list[str]:
@@ -90,7 +110,7 @@ def sentence(change: Change, votes: Votes) -> str:
     )
     more = ", …" if len(change.cells) > 3 else ""
     rival, leader = (harmless(votes.names[model]) for model in (change.rival, change.leader))
-    share = f"{change.votes:,} votes {change.how} ({100 * change.share:.2f} %)"
+    share = f"{counted(change.votes, 'vote')} {change.how} ({100 * change.share:.2f} %)"
     return f"{share} put {rival} before {leader}: {where}{more}."
 
 
@@ -119,7 +139,7 @@ def print_ratings(console: Any, rows: list[Rating]) -> None:
             if row.best_place == row.worst_place
             else f"{row.best_place}–{row.worst_place}"
         )
-        interval = f"{row.low:.0f}–{row.high:.0f}"
+        interval = "–" if np.isnan(row.low) else f"{row.low:.0f}–{row.high:.0f}"
         others = [f"{row.robust:.0f}", *([f"{row.weighed:.0f}"] if known else [])]
         cells = (f"{row.plain:.0f}", interval, *others, f"{row.votes:,}", f"{row.won:.0%}")
         table.add_row(places, marked(row.name), *cells)

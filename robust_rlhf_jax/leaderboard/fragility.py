@@ -10,6 +10,8 @@ from .ratings import _derivatives, _with_light, bradley_terry
 How = Literal["dropped", "flipped"]
 # Rivals of the first model that are tried, the nearest first; and the share of what is still to go that a step takes.
 RIVALS, STEP = 5, 0.25
+# The gap, in nats, from which on a model is ahead: beyond the rounding of two equal ratings.
+AHEAD = 1e-8
 
 
 class Change(NamedTuple):
@@ -58,7 +60,7 @@ def _against(wins: Float[np.ndarray, "M M"], leader: int, rival: int, how: How) 
         left = _after(wins, taken, how)
         theta = bradley_terry(left)
         gap = theta[leader] - theta[rival]
-        if gap < 0:
+        if gap < -AHEAD:
             break
         moves = _moves(left, theta, leader, rival, how)
         moves[wins - taken <= 0] = 0.0
@@ -97,6 +99,6 @@ def _without_surplus(wins: np.ndarray, taken: np.ndarray, leader: int, rival: in
             trial = taken.copy()
             trial[cell] = middle
             theta = bradley_terry(_after(wins, trial, how))
-            low, high = (low, middle) if theta[leader] < theta[rival] else (middle, high)
+            low, high = (low, middle) if theta[leader] < theta[rival] - AHEAD else (middle, high)
         taken[cell] = high
     return taken

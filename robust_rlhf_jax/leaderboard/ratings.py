@@ -22,7 +22,8 @@ WIDTH = 1.96
 
 
 class Rating(NamedTuple):
-    """One model: `plain` rating in Elo points with the ends of its 95 % interval and the places that intervals allow;
+    """One model: `plain` rating in Elo points with the ends of its 95 % interval, NaN for `without_finite_rating`, and
+    the places that intervals, or chains of wins, allow;
     `robust` and `weighed`: the rating without contradicted votes, and without bad raters, NaN where nobody is known;
     decided `votes` and the share `won`.
     """
@@ -107,10 +108,12 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
         weighed = bradley_terry(votes.decided().wins(np.asarray(table.weights, float)))
     wins = votes.wins()
     theta = bradley_terry(wins)
-    spread = covariance(wins, theta)
-    errors = np.sqrt(np.maximum(np.diagonal(spread), 0.0))
+    spread, comparable = _spread(wins)
+    errors = np.sqrt(np.diagonal(spread))
     apart = np.diagonal(spread)[:, None] + np.diagonal(spread)[None] - 2 * spread
     ahead = theta[:, None] - theta[None] > WIDTH * np.sqrt(np.maximum(apart, 0.0))
+    reach = _reaches(wins)
+    ahead = np.where(comparable, ahead, reach & ~reach.T)
     rows = [
         Rating(
             votes.names[m],
@@ -127,6 +130,43 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
         for m in range(len(theta))
     ]
     return sorted(rows, key=lambda row: -row.plain)
+
+
+def without_finite_rating(wins: Float[np.ndarray, "M M"]) -> list[int]:
+    """Models outside of the largest group in which chains of wins lead from each to each: they won or lost every vote
+    against it, or never met it, and the likelihood has no maximum for them (Ford 1957).
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard.ratings import without_finite_rating
+    >>> without_finite_rating(np.array([[0, 3, 2], [1, 0, 2], [0, 0, 0]]))
+    [2]
+    """
+    return np.flatnonzero(~_largest_group(wins)).tolist()
+
+
+def _reaches(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
+    """[M, M]: whether a chain of wins leads from one model to another."""
+    reach = (np.asarray(wins) > 0) | np.eye(len(wins), dtype=bool)
+    for middle in range(len(wins)):
+        reach |= reach[:, middle, None] & reach[middle]
+    return reach
+
+
+def _largest_group(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
+    both = _reaches(wins)
+    both &= both.T
+    return both[np.argmax(both.sum(axis=1))]
+
+
+def _spread(wins: Float[np.ndarray, "M M"]) -> tuple[np.ndarray, np.ndarray]:
+    """(covariance [M, M], NaN outside of the largest group; which pairs of models it compares [M, M])."""
+    group = _largest_group(wins)
+    within = np.ix_(group, group)
+    found = np.full((len(wins), len(wins)), np.nan)
+    found[within] = covariance(np.asarray(wins)[within], bradley_terry(np.asarray(wins)[within]))
+    return found, np.outer(group, group)
 
 
 def _with_light(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from robust_rlhf_jax.io import Columns, Pairs, read_table
+from robust_rlhf_jax.io.bad_cells import BadCell
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import is_missing, read_labels
+from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
 from robust_rlhf_jax.io.table import Table
 
 # Columns of the two models, and of the winner, where nobody says.
@@ -16,6 +17,8 @@ SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), (
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash")
 FLAGS = ("winner_model_a", "winner_model_b")
+# A vote without a name is its own rater: this and its row.
+NOBODY = "nobody, row "
 
 
 class Votes(NamedTuple):
@@ -105,11 +108,7 @@ def read_votes(
     outcome = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is)
     if rater is None:
         rater = next((name for name in JUDGES if name in table.names), None)
-    raters = (
-        None
-        if rater is None
-        else np.array([str(c) for c in table.cells(_column(table, rater, None, "raters"))])
-    )
+    raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
     for row, (a, b) in enumerate(zip(*models, strict=True)):
         if a is None or b is None:
             raise ValueError(
@@ -119,7 +118,9 @@ def read_votes(
     first, second = numbers.reshape(2, -1)
     kept = first != second
     if len(names) < 2 or not kept.any():
-        raise ValueError(f"{path} has votes on {len(names)} model: a leaderboard needs two or more.")
+        raise ValueError(f"{path} has no vote between two different models: a leaderboard needs some.")
+    if not outcome[kept].any():
+        raise ValueError(f"{path} has ties alone: no vote says which model is better.")
     return Votes(
         first[kept],
         second[kept],
@@ -146,11 +147,8 @@ def _outcomes(
     tie_is: str | None,
 ) -> Int[np.ndarray, " N"]:
     if winner is None and set(FLAGS) <= set(table.names):
-        a, b = (
-            np.array([str(cell) in ("1", "1.0", "True", "true") for cell in table.cells(name)])
-            for name in FLAGS
-        )
-        return a.astype(int) - b.astype(int)
+        a, b = (_flags(table, name) for name in FLAGS)
+        return a - b
     name = _column(table, winner, next((w for w in WINNERS if w in table.names), None), "winners")
     cells = list(table.cells(name))
     for row, (cell, a, b) in enumerate(zip(cells, *models, strict=True)):
@@ -161,3 +159,20 @@ def _outcomes(
     if bad:
         raise ValueError(f"{table.path}: row {bad[0].row + 1} of {name} {bad[0].reason}.")
     return np.sign(strength).astype(int)
+
+
+def _flags(table: Table, name: str) -> Int[np.ndarray, " N"]:
+    """1 for yes, 0 for no."""
+    flags, bad = read_ties(table.cells(name), name)
+    missing = [
+        BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
+    ]
+    for cell in (*missing, *bad):
+        raise ValueError(f"{table.path}: row {cell.row + 1} of {name} {cell.reason}.")
+    return flags.astype(int)
+
+
+def _people(table: Table, name: str) -> np.ndarray:
+    """Who voted; of a vote without a name, nobody else."""
+    cells = table.cells(name)
+    return np.array([f"{NOBODY}{row}" if is_missing(cell) else str(cell) for row, cell in enumerate(cells)])

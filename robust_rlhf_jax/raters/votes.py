@@ -16,6 +16,9 @@ from robust_rlhf_jax.rewards import RewardModel, fit_reward
 # What is tried of each rater: how surely a label follows the margin of the crowd, and log ν, by which 0.3 to 96 % of
 # even pairs tie.
 RELIABILITIES, TIES = np.linspace(-3.0, 6.0, 37), np.linspace(-5.0, 4.0, 37)
+# Around the best point of that grid a finer one of so many points a side, one coarse step each way: a rater with many
+# votes is known better than the coarse grid tells.
+FINE = 25
 # Rounds of EM; the spread that it begins with, and raters that count as seen with that spread; the least spread.
 ROUNDS, FIRST_SPREAD, SEEN, LEAST_SPREAD = 60, 0.5, 2.0, 0.05
 # Nodes of Gauss–Hermite quadrature along each axis, by which chances are averaged over what is not known of a rater.
@@ -83,6 +86,10 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
     raters = data.raters if raters is None else np.asarray(raters)
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
+    if raters.dtype == object and any(rater is None or rater != rater for rater in raters):
+        raise ValueError(
+            "raters has missing entries: give every vote a rater, its own where nobody is known."
+        )
     reward = fit_reward(data, groups=raters)
     counted = np.flatnonzero(np.asarray(data.fitted | data.ties))
     data, raters = data.take(counted), raters[counted]
@@ -158,9 +165,20 @@ def _posterior(
     start = jnp.clip(jnp.log(2.0 * share / (1.0 - share)), b[0], b[-1])
     first = _Crowd(jnp.stack([jnp.ones_like(start), start]), jnp.full(2, FIRST_SPREAD, margins.dtype))
     crowd = jax.lax.fori_loop(0, ROUNDS, round_of, first)
-    mean, square = moments(posterior(crowd))
+    chance = posterior(crowd)
+    mean, square = moments(chance)
+    covariance = square - mean[:, :, None] * mean[:, None, :]
+    best = jnp.argmax(chance.reshape(n_raters, -1), axis=1)
+    peak = jnp.stack([a[best // len(b)], b[best % len(b)]], axis=1)
+    steps = jnp.stack([a[1] - a[0], b[1] - b[0]])
+    fine_mean, fine_covariance = _near_peak(margins, tied, raters, peak, steps, crowd)
+    # Where one axis is narrower than a coarse step, the coarse sum misses the shape of the peak.
+    narrow = jnp.any(jnp.diagonal(covariance, axis1=1, axis2=2) < (0.5 * steps) ** 2, axis=1)
+    mean = jnp.where(narrow[:, None], fine_mean, mean)
     # Not quite nothing, so that a factor of it exists.
-    covariance = square - mean[:, :, None] * mean[:, None, :] + 1e-6 * jnp.eye(2, dtype=mean.dtype)
+    covariance = jnp.where(narrow[:, None, None], fine_covariance, covariance) + 1e-6 * jnp.eye(
+        2, dtype=mean.dtype
+    )
     return (
         jnp.concatenate([mean, crowd.mean[None]]),
         jnp.concatenate([covariance, jnp.diag(crowd.spread**2)[None]]),
@@ -178,3 +196,37 @@ def _likelihood(
     half = 0.5 * margins[:, None]
     total = jnp.logaddexp(jnp.logaddexp(half, -half), log_ties)
     return jax.ops.segment_sum(jnp.where(tied[:, None], log_ties, half) - total, raters, n_raters)
+
+
+def _near_peak(
+    margins: Float[Array, " N"],
+    tied: Bool[Array, " N"],
+    raters: Int[Array, " N"],
+    peak: Float[Array, "K 2"],
+    steps: Float[Array, " 2"],
+    crowd: _Crowd,
+) -> tuple[Float[Array, "K 2"], Float[Array, "K 2 2"]]:
+    """Mean and covariance of (a, b) on a fine grid of its own for each rater, `steps` each way around its `peak`."""
+    n_raters = len(peak)
+    ladder = jnp.linspace(-1.0, 1.0, FINE, dtype=margins.dtype)
+    a, b = peak[:, :1] + steps[0] * ladder, peak[:, 1:] + steps[1] * ladder  # [K, FINE]
+
+    def at(column):
+        half = 0.5 * (column[raters] * margins)[:, None]
+        log_ties = b[raters]
+        total = jnp.logaddexp(jnp.logaddexp(half, -half), log_ties)
+        return jax.ops.segment_sum(jnp.where(tied[:, None], log_ties, half) - total, raters, n_raters)
+
+    likelihood = jnp.moveaxis(jax.lax.map(at, a.T), 0, 1)
+    log_prior = -0.5 * (
+        ((a - crowd.mean[0]) / crowd.spread[0])[:, :, None] ** 2
+        + ((b - crowd.mean[1]) / crowd.spread[1])[:, None, :] ** 2
+    )
+    logs = likelihood + log_prior
+    chance = jax.nn.softmax(logs.reshape(n_raters, -1), axis=1).reshape(logs.shape)
+    points = jnp.stack(
+        [jnp.broadcast_to(a[:, :, None], logs.shape), jnp.broadcast_to(b[:, None, :], logs.shape)], -1
+    )
+    mean = jnp.einsum("kab,kabi->ki", chance, points, precision="highest")
+    away = points - mean[:, None, None]
+    return mean, jnp.einsum("kab,kabi,kabj->kij", chance, away, away, precision="highest")

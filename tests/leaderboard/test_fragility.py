@@ -47,6 +47,12 @@ def test_two_models_by_counting():
     assert fewest_changes(np.array([[0, 60], [40, 0]]), "flipped").votes == 11
 
 
+def test_an_exact_tie_is_no_change():
+    """Three dropped votes make these two ratings equal; a fourth is needed."""
+    assert fewest_changes(np.array([[0, 2, 3], [4, 0, 4], [2, 1, 0]])).votes == 4
+    assert fewest_changes(np.array([[0, 3, 3], [1, 0, 3], [1, 1, 0]]), "flipped").votes == 2
+
+
 def test_three_models_by_enumeration():
     """Every way to drop up to five votes."""
     wins = np.array([[0, 6, 5], [5, 0, 6], [4, 3, 0]])

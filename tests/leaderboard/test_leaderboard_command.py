@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.leaderboard import read_votes
-from robust_rlhf_jax.leaderboard.command import FILES, leaderboard_command
+from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command
 
 
 def written(tmp_path, text, name="votes.csv"):
@@ -22,6 +22,7 @@ WAYS = {
     "letters": "model_a,model_b,winner\nx,y,A\ny,z,both good\nz,x,B\n",
     "names": "model_a,model_b,winner\nx,y,x\ny,z,tie\nz,x,x\n",
     "flags": "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\ny,z,0,0,1\nz,x,0,1,0\n",
+    "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
     "other names": "model_1,model_2,vote\nx,y,model_1\ny,z,tie\nz,x,model_2\n",
 }
 
@@ -56,14 +57,30 @@ def test_the_judge_is_found_and_a_model_against_itself_left_out(tmp_path):
         ("a,b\n1,2\n", "has no columns of models known by name: name it"),
         ("model_a,model_b\nx,y\n", "has no columns of winners known by name"),
         ("model_a,model_b,winner\nx,,A\n", "row 1 names no model in model_b"),
-        ("model_a,model_b,winner\nx,x,A\n", "votes on 1 model"),
+        ("model_a,model_b,winner\nx,x,A\n", "no vote between two different models"),
+        ("model_a,model_b,winner\nx,y,tie\n", "has ties alone"),
         ("model_a,model_b,winner\nx,y,A\nx,y,\n", "row 2 of winner is missing"),
         ("model_a,model_b,winner\nx,y,0\nx,y,3\n", "first-is"),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,,0\n",
+            "row 2 of winner_model_a is missing",
+        ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,0,maybe\n",
+            "row 2 of winner_model_b holds",
+        ),
     ],
 )
 def test_bad_files_are_one_sentence(text, said, tmp_path):
     with pytest.raises(ValueError, match=said):
         read_votes(written(tmp_path, text))
+
+
+def test_votes_without_a_name_are_nobodys(tmp_path):
+    path = written(tmp_path, "model_a,model_b,winner,judge\nx,y,A,Ann\ny,x,A,\nx,y,B,\ny,x,B,Ann\n")
+    votes = read_votes(path)
+    assert len(np.unique(votes.raters)) == 3
+    assert described(votes).startswith("4 votes by 1 rater on 2 models")
 
 
 def arena(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.leaderboard import Votes, bradley_terry, rate
-from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance
+from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
 
 
 def votes(n=3_000, models=5, seed=0, ties=0.0):
@@ -48,6 +48,24 @@ def test_a_model_that_never_lost_has_a_finite_rating_and_moves_nobody_else():
     assert theta[2] == theta.max()
     without = bradley_terry(wins[:2, :2])
     assert POINTS * abs((theta[0] - theta[1]) - (without[0] - without[1])) < 30
+
+
+def test_places_of_models_that_never_lost_or_never_met_follow_from_chains_of_wins():
+    wins = np.array([[0, 30, 0, 0], [10, 0, 0, 0], [20, 15, 0, 0], [0, 0, 0, 0]])
+    rated = Votes(*_votes_of(wins), tuple("abcd"))
+    rows = {row.name: row for row in rate(rated)}
+    assert without_finite_rating(wins) == [2, 3]
+    assert rows["c"].best_place == 1
+    assert rows["c"].worst_place == 2  # d may be better: nobody knows
+    assert np.isnan(rows["c"].low)
+    assert np.isnan(rows["d"].high)
+    alone = {row.name: row for row in rate(Votes(*_votes_of(wins[:2, :2]), ("a", "b")))}
+    assert rows["a"].high - rows["a"].low == pytest.approx(alone["a"].high - alone["a"].low, rel=1e-6)
+
+
+def _votes_of(wins):
+    first, second = (np.repeat(part, wins[wins > 0]) for part in np.nonzero(wins))
+    return first, second, np.ones(len(first), int)
 
 
 def test_without_contradiction_both_ratings_are_the_same_and_the_order_is_by_rating():

@@ -55,6 +55,23 @@ def test_the_posterior_of_a_rater_is_the_sum_over_the_grid():
         )
 
 
+def test_busy_raters_are_known_better_than_the_coarse_grid_tells():
+    """Two raters of 4,000 votes each between points of the grid."""
+    rng = np.random.default_rng(0)
+    who = np.repeat([0, 1], 4_000)
+    a, b = np.array([0.875, 1.125]), np.array([-0.375, -0.125])
+    margins = 2.0 * rng.normal(size=len(who))
+    half = 0.5 * a[who] * margins
+    outcome = np.argmax(np.stack([half, b[who], -half], 1) + rng.gumbel(size=(len(who), 3)), axis=1)
+    turned = np.where(outcome == 2, -margins, margins)
+    found = _posterior(jnp.asarray(turned, jnp.float32), jnp.asarray(outcome == 1), jnp.asarray(who), 2)
+    mean, covariance = (np.asarray(part, float)[:2] for part in found)
+    errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    assert (np.abs(mean - np.stack([a, b], 1)) < 5 * errors).all()
+    assert (errors > 0.015).all()
+    assert (errors < 0.1).all()
+
+
 def test_chances_are_averaged_over_what_is_not_known():
     mean, covariance = np.array([[1.0, -0.5]]), np.array([[[0.3, 0.1], [0.1, 0.5]]])
     drawn = np.random.default_rng(0).multivariate_normal(mean[0], covariance[0], 200_000)
@@ -115,3 +132,7 @@ def test_no_raters_is_one_sentence():
     pairs, *_ = votes()
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         fit_votes(dataclasses.replace(pairs, raters=None))
+    some = pairs.raters.astype(object)
+    some[3] = None
+    with pytest.raises(ValueError, match="raters has missing entries"):
+        fit_votes(pairs, some)

@@ -12,7 +12,7 @@ from robust_rlhf_jax.lab.sweeps.sealed import Part as SealedPart
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import marked
 
-from .claims import Checked, check_claim, claim_of, read_claims
+from .claims import Checked, check_before, check_claim, claim_of, counts_for, read_claims
 from .config import BenchmarkConfig
 from .explain import explain
 from .page import render_page
@@ -55,10 +55,13 @@ def benchmark_command(
     claimed = [claim for path in claims for claim in read_claims(path)]
     problems = [read_problem(source, config.pairs, config.seed) for source in sources or BUNDLED]
     _check_names(problems)
+    check_before(claimed, known)
     parts = parts_of(problems, config, known.attacks, known.estimators)
     with whole_folder(out, FILES) as folder:
         with resumable("benchmark", cells_of(parts, config), out, console, quiet) as work:
-            rows = run_benchmark(problems, config, known.attacks, known.estimators, work.on_batch, work.store)
+            rows = run_benchmark(
+                problems, config, known.attacks, known.estimators, work.on_batch, work.store, known.digest
+            )
         checked = [check_claim(claim, known) for claim in claimed]
         said = _write(folder, problems, config, known, rows, checked, time.perf_counter() - started)
     for standing, reason in said:
@@ -114,9 +117,8 @@ def _write(
     seconds: float,
 ) -> list[tuple[Any, str]]:
     """The files of `FILES`; and every standing with its sentence."""
-    reproduced = [row for claim in checked if claim.problem is None for row in claim.rows]
-    every = rows + [row for row in reproduced if row["file"] in {p.name for p in problems}]
-    found, together = standings(every), means(every)
+    more = [row for c in checked if any(counts_for(c, p, config) for p in problems) for row in c.rows]
+    found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
     reasons = [explain(s, by_name[s.file], config, known.attacks) for s in found]
     lines = {name: who.line for name, who in known.estimators.items()}
@@ -128,7 +130,9 @@ def _write(
         "configuration": dataclasses.asdict(config),
         "standings": [s._asdict() | {"lines": [line._asdict() for line in s.lines]} for s in found],
         "reasons": reasons,
-        "claims": [claim_of(row, config, together[_key(row)]) for row in _first_of_each(rows)],
+        "claims": [
+            claim_of(row, by_name[row["file"]], config, own[_key(row)]) for row in _first_of_each(rows)
+        ],
         "checked": [claim.line for claim in checked],
         "wall_seconds": round(seconds, 1),
         **environment(),

@@ -14,7 +14,7 @@ from robust_rlhf_jax.audit.source import read_source
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
 from robust_rlhf_jax.lab.sweeps.families import PRESETS
-from robust_rlhf_jax.preferences import sample_preferences
+from robust_rlhf_jax.preferences import check_preferences, sample_preferences
 
 # A source of this form is a generated world: "world:chain".
 WORLD = "world:"
@@ -26,11 +26,13 @@ FRESH = 20_000
 class Problem(NamedTuple):
     """A source as pairs in random order of options.
 
-    `digest`: of all that follows, so that a figure names its data; `groups` [N]: dependent pairs, of which no fold
-    splits any; `names` [k]; `fresh`: honest pairs of a world, None for a file, of which a part is held out.
+    `source`: as it was given; `digest`: of all that follows, so that a figure names its data; `groups` [N]: dependent
+    pairs, of which no fold splits any; `names` [k]; `fresh`: honest pairs of a world, None for a file, of which a part
+    is held out.
     """
 
     name: str
+    source: str
     digest: str
     pairs: AttackedPairs
     groups: Int[np.ndarray, " N"]
@@ -43,7 +45,7 @@ class Problem(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Clean pairs to attack and fit (`train`), and honest ones that judge the fit (`test`)."""
+    """Clean pairs to attack and fit (`train`), which nobody can write to, and honest ones that judge (`test`)."""
 
     train: AttackedPairs
     test: AttackedPairs
@@ -72,7 +74,8 @@ def read_problem(source: str, most: int, seed: int) -> Problem:
     if pairs.n_pairs > most:
         pairs = pairs.take(np.sort(rng.permutation(pairs.n_pairs)[:most]))
     groups = np.arange(pairs.n_pairs) if pairs.clusters is None else _numbered(pairs.clusters)
-    return _problem(Path(source).name.split(".")[0], _turned(rng, pairs), groups, pairs.names, None)
+    check_preferences(pairs)
+    return _problem(Path(source).name.split(".")[0], source, _turned(rng, pairs), groups, pairs.names, None)
 
 
 def trials(problem: Problem, folds: int, seed: int) -> Iterator[Trial]:
@@ -81,14 +84,16 @@ def trials(problem: Problem, folds: int, seed: int) -> Iterator[Trial]:
     All training sets have the size of the smallest, so that programs compile once.
     """
     if problem.fresh is not None:
-        yield Trial(problem.pairs, problem.fresh)
+        yield Trial(_read_only(problem.pairs), problem.fresh)
         return
     rng = np.random.default_rng(seed)
     fold_of = group_folds(rng, problem.groups, FOLDS)
     size = len(fold_of) - np.bincount(fold_of).max()
     for fold in range(problem.parts(folds)):
         train = np.sort(rng.permutation(np.flatnonzero(fold_of != fold))[:size])
-        yield Trial(rows_of(problem.pairs, train), rows_of(problem.pairs, np.flatnonzero(fold_of == fold)))
+        yield Trial(
+            _read_only(rows_of(problem.pairs, train)), rows_of(problem.pairs, np.flatnonzero(fold_of == fold))
+        )
 
 
 def rows_of(pairs: AttackedPairs, rows: Int[np.ndarray, " m"]) -> AttackedPairs:
@@ -96,6 +101,14 @@ def rows_of(pairs: AttackedPairs, rows: Int[np.ndarray, " m"]) -> AttackedPairs:
     options = pairs.options.reshape(len(pairs.x), 2, -1)[rows].reshape(-1, pairs.options.shape[1])
     raters = None if pairs.raters is None else _numbered(pairs.raters[rows])
     return AttackedPairs(pairs.x[rows], pairs.labels[rows], options, raters)
+
+
+def _read_only(pairs: AttackedPairs) -> AttackedPairs:
+    """An attack that works in place would change what the next one sees."""
+    for part in pairs:
+        if part is not None:
+            part.flags.writeable = False
+    return pairs
 
 
 def _turned(rng: np.random.Generator, pairs: Pairs) -> AttackedPairs:
@@ -123,7 +136,7 @@ def _of_world(source: str, seed: int) -> Problem:
         _of_differences(np.asarray(d.differences(), float), np.asarray(d.labels, float)) for d in data
     )
     names = tuple(f"f{i}" for i in range(train.x.shape[1]))
-    return _problem(source, train, np.arange(len(train.x)), names, fresh)
+    return _problem(source, source, train, np.arange(len(train.x)), names, fresh)
 
 
 def _of_differences(x: Float[np.ndarray, "N k"], labels: Float[np.ndarray, " N"]) -> AttackedPairs:
@@ -133,6 +146,7 @@ def _of_differences(x: Float[np.ndarray, "N k"], labels: Float[np.ndarray, " N"]
 
 def _problem(
     name: str,
+    source: str,
     pairs: AttackedPairs,
     groups: Int[np.ndarray, " N"],
     names: tuple[str, ...],
@@ -140,7 +154,7 @@ def _problem(
 ) -> Problem:
     content = [pairs.x.astype(np.float32), pairs.labels.astype(np.int8), groups.astype(np.int32)]
     digest = hashlib.sha256(b"".join(part.tobytes() for part in content)).hexdigest()[:16]
-    return Problem(name, digest, pairs, groups, names, fresh)
+    return Problem(name, source, digest, pairs, groups, names, fresh)
 
 
 def _numbered(names: np.ndarray) -> Int[np.ndarray, " N"]:

@@ -1,5 +1,6 @@
 """All cells of a benchmark: each file, held-out part, attack and ε, and every estimator on what the attack left."""
 
+import contextlib
 import dataclasses
 import time
 import zlib
@@ -47,6 +48,10 @@ def parts_of(
         wanted = [name for name in config.attacks or attacks if name != CLEAN]
         names = [name for name in wanted if rated or not by_raters(name)]
         who = tuple(n for n in config.estimators or known if rated or not known[n].needs_raters)
+        if not who or (wanted and not names):
+            raise ValueError(
+                f"{problem.name} does not say who labelled the pairs, and all that is asked for needs it."
+            )
         found += [
             Part(problem, fold, name, who)
             for fold in range(problem.parts(config.folds))
@@ -66,13 +71,16 @@ def run_benchmark(
     known: dict[str, Contestant],
     on_batch: Callable[..., None] = lambda *_: None,
     store: Store | None = None,
+    plugs: str = "",
 ) -> list[Row]:
     """One row for each file, held-out part, attack, ε and estimator, in that order.
 
     On honest pairs (attack "none") every estimator is told each ε all the same: what a guess of ε costs.
 
     **Arguments:** `attacks`, `known`: what the configuration may name; `on_batch(n, free)`: called after n cells, of
-    which `free` were there already; `store`: of finished parts.
+    which `free` were there already; `store`: of finished parts; `plugs`: a digest of the files of users that take part.
+
+    **Raises:** ValueError in one sentence for an attack or an estimator that fails.
 
     **Example:**
 
@@ -93,7 +101,7 @@ def run_benchmark(
             # Nothing of another shape is called again, and a process may hold 65,530 maps of memory.
             jax.clear_caches()
             last = part.problem.digest
-        name = _name(part, config)
+        name = _name(part, config, plugs)
         done = store.read(name)
         if done is None:
             done = list(_cells(part, of_problem[part.problem.digest][part.fold], config, attacks, known))
@@ -103,6 +111,15 @@ def run_benchmark(
             on_batch(len(done), len(done))
         rows += done
     return rows
+
+
+@contextlib.contextmanager
+def _named(who: str) -> Iterator[None]:
+    """A block whose errors say whose they are."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{who} failed: {type(error).__name__}: {error}") from error
 
 
 def clean_theta(trial: Trial) -> np.ndarray:
@@ -121,9 +138,12 @@ def attack_on(
     clean = trial.train
     if name == CLEAN:
         return clean
-    seen = attacks[name](
-        np.random.default_rng([seed, fold, zlib.crc32(name.encode())]), clean, epsilon, theta
-    )
+    rng = np.random.default_rng([seed, fold, zlib.crc32(name.encode())])
+    with _named(f"the attack {name}"):
+        seen = attacks[name](rng, clean, epsilon, theta)
+        shapes = [np.shape(part) for part in seen[:2]]
+    if shapes != [clean.x.shape, clean.labels.shape]:
+        raise ValueError(f"the attack {name} gave rows of shape {shapes[0]} and labels of shape {shapes[1]}.")
     if np.sum(seen.changed(clean)) > count(clean, epsilon):
         raise ValueError(f"the attack {name} changed more than ε = {epsilon:g} of the pairs.")
     if not np.all(np.isfinite(seen.x)) or not np.all(np.abs(seen.labels) == 1):
@@ -133,10 +153,10 @@ def attack_on(
     return seen
 
 
-def _name(part: Part, config: BenchmarkConfig) -> str:
+def _name(part: Part, config: BenchmarkConfig, plugs: str) -> str:
     p = part.problem
     settings = dataclasses.asdict(config) | {"attacks": part.attack, "estimators": part.estimators}
-    return part_hash("benchmark", FORMAT, p.name, p.digest, part.fold, settings)
+    return part_hash("benchmark", FORMAT, plugs, p.name, p.digest, part.fold, settings)
 
 
 def _cells(
@@ -148,7 +168,8 @@ def _cells(
         place = {"file": part.problem.name, "data": part.problem.digest, "fold": part.fold}
         for name in part.estimators:
             began = time.perf_counter()
-            fitted = known[name].fit(seen, epsilon, part.problem.names)
+            with _named(f"the estimator {name}"):
+                fitted = known[name].fit(seen, epsilon, part.problem.names)
             yield {
                 **place,
                 "attack": part.attack,

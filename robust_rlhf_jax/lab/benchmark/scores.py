@@ -13,7 +13,7 @@ BINS = 10
 def prediction_scores(
     chance_of_first: Float[np.ndarray, " m"], labels: Float[np.ndarray, " m"]
 ) -> dict[str, float]:
-    """`accuracy`, ½ for an even chance; `log_loss` in nats; and `gap0` … `gap9` (`calibration_gaps`).
+    """`accuracy`, ½ for an even chance, as which NaN counts; `log_loss` in nats; `gap0` … `gap9` (`calibration_gaps`).
 
     **Example:**
 
@@ -23,6 +23,7 @@ def prediction_scores(
     >>> found["accuracy"], round(found["log_loss"], 3)
     (0.75, 0.458)
     """
+    chance_of_first = np.nan_to_num(chance_of_first, nan=0.5)
     chance = np.clip(np.where(labels > 0, chance_of_first, 1 - chance_of_first), 1e-12, 1.0)
     right = (chance > 0.5) + 0.5 * (chance == 0.5)
     gaps = calibration_gaps(np.maximum(chance, 1 - chance), right)

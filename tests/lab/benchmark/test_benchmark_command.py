@@ -1,5 +1,6 @@
 """The command and its files; plug-ins; claims; and who leads."""
 
+import dataclasses
 import json
 import re
 
@@ -234,3 +235,74 @@ def test_who_leads_is_said_with_the_reason():
     assert "would be corrupt" not in explain.explain(
         far._replace(attack="another"), problem, CONFIG, players().attacks
     )
+
+
+BROKEN = {
+    "def boom(rng, pairs, epsilon, theta): return 1 / 0": "the attack boom failed: ZeroDivisionError",
+    "def boom(rng, pairs, epsilon, theta): pairs.labels[:] = 1; return pairs": "the attack boom failed: ValueError",
+    "def boom(rng, pairs, epsilon, theta): return None": "the attack boom failed: TypeError",
+    "def boom(rng, pairs, epsilon, theta): return pairs._replace(x=pairs.x[:5])": "gave rows of shape",
+    "def boom(rng, pairs, epsilon, theta): return pairs._replace(labels=-pairs.labels)": "changed more than",
+}
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_a_plug_in_that_fails_is_named_in_one_sentence(code, tmp_path):
+    plug = tmp_path / "mine.py"
+    plug.write_text(code + "\nATTACKS = (boom,)\n", encoding="utf-8")
+    config = dataclasses.replace(CONFIG, attacks=("boom",))
+    with pytest.raises(ValueError, match=BROKEN[code]):
+        command.benchmark_command(("rail",), config, tmp_path / "out", (plug,), quiet=True)
+
+
+def test_an_edited_plug_in_is_computed_anew(tmp_path):
+    plug = tmp_path / "mine.py"
+    found = []
+    for sign in ("", "-"):
+        plug.write_text(PLUG.replace("theta = jnp.mean", f"theta = {sign}jnp.mean"), encoding="utf-8")
+        config = dataclasses.replace(CONFIG, estimators=("mean_difference",))
+        command.benchmark_command(("rail",), config, tmp_path / "out", (plug,), quiet=True)
+        summary = json.loads((tmp_path / "out" / "benchmark.json").read_text(encoding="utf-8"))
+        found.append(summary["standings"][0]["lines"][0]["clean"])
+    assert found[0] == pytest.approx(1 - found[1])
+
+
+def test_a_claim_of_other_settings_counts_for_no_worst_case(tmp_path):
+    out = tmp_path / "out"
+    command.benchmark_command(("rail",), CONFIG, out, quiet=True)
+    claims = json.loads((out / "benchmark.json").read_text(encoding="utf-8"))["claims"]
+    fewer = dataclasses.replace(CONFIG, pairs=200)
+    path = tmp_path / "claims.json"
+    path.write_text(json.dumps(claims), encoding="utf-8")
+    command.benchmark_command(("rail",), fewer, tmp_path / "fewer", (), (path,), quiet=True)
+    with_claims = json.loads((tmp_path / "fewer" / "benchmark.json").read_text(encoding="utf-8"))
+    assert with_claims["standings"][0]["tested"] == 42
+    assert all("reproduced" in line for line in with_claims["checked"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"folds": "x"}, "folds is 'x', no whole number"),
+        ({"attack": ["near"]}, r"attack is \['near'\], no text"),
+        ({"accuracy": float("nan")}, "accuracy is nan, no number"),
+        ({"estimator": "nobody"}, "estimator nobody is unknown"),
+        ({"file": "nothing.csv"}, "does not exist"),
+    ],
+)
+def test_claims_are_checked_before_any_work(change, said, tmp_path):
+    claim = {
+        "file": "rail", "data": "0", "attack": "near", "epsilon": 0.1, "estimator": "majority", "accuracy": 0.5,
+        "log_loss": 0.7,
+    } | change  # fmt: skip
+    path = tmp_path / "claims.json"
+    path.write_text(json.dumps([claim]), encoding="utf-8")
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        command.benchmark_command(("rail",), CONFIG, tmp_path / "out", (), (path,), quiet=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_needs_raters_is_refused_where_there_are_none(tmp_path):
+    config = dataclasses.replace(CONFIG, estimators=("fit_weighed",))
+    with pytest.raises(ValueError, match="does not say who labelled"):
+        command.benchmark_command(("world:chain",), config, tmp_path / "out", quiet=True)
