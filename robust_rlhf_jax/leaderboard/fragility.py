@@ -17,6 +17,14 @@ AHEAD = 1e-8
 class Change(NamedTuple):
     """`votes`, so many of them dropped or flipped (`how`), make `rival` the first in the place of `leader`; `share` of
     all decided votes; `cells`: whose wins over whom they are, (winner, loser, number), by numbers of models.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import fewest_changes
+    >>> found = fewest_changes(np.array([[0, 60], [40, 0]]), "flipped")
+    >>> found.leader, found.rival, found.how, found.votes, found.share
+    (0, 1, 'flipped', 11, 0.11)
     """
 
     leader: int

@@ -26,6 +26,14 @@ class Rating(NamedTuple):
     the places that intervals, or chains of wins, allow;
     `robust` and `weighed`: the rating without contradicted votes, and without bad raters, NaN where nobody is known;
     decided `votes` and the share `won`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, rate
+    >>> best, _ = rate(Votes(np.zeros(40, int), np.ones(40, int), np.repeat([1, -1], [30, 10]), ("a", "b")))
+    >>> best.name, best.votes, best.won, best.best_place
+    ('a', 40, 0.75, 1)
     """
 
     name: str
@@ -73,6 +81,14 @@ def believed(votes: Votes) -> RewardModel:
     """`fit_reward` without ε of the votes, those of one rater being dependent, whose `weights` say which count.
 
     Any evidence counts that changes the order of two models: `RobustFit.material` is 0.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, believed
+    >>> votes = Votes(np.zeros(40, int), np.ones(40, int), np.repeat([1, -1], [30, 10]), ("a", "b"))
+    >>> float(believed(votes).weights.min())
+    1.0
     """
     return fit_reward(votes.pairs(), config=ORDER_MATTERS)
 
@@ -80,6 +96,13 @@ def believed(votes: Votes) -> RewardModel:
 def judged(votes: Votes) -> RaterTable | None:
     """Who the raters are (`raters.rate_raters`), by their decided votes; None where nobody says, or the models are more
     than a taste can have features.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, judged
+    >>> judged(Votes(np.array([0]), np.array([1]), np.array([1]), ("a", "b"))) is None
+    True
     """
     decided = votes.decided()
     if decided.raters is None or len(np.unique(decided.raters)) < 2 or len(votes.names) > MOST_AXES:

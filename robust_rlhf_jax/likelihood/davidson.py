@@ -33,7 +33,15 @@ def outcome_log_chances(margins: Float[Array, "*b"], tie: Float[Array, "*#b"]) -
 
 
 def tie_chances(margins: Float[Array, "*b"], tie: Float[Array, "*#b"]) -> Float[Array, "*b"]:
-    """P(tie) of `outcome_log_chances`."""
+    """P(tie) of `outcome_log_chances`.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.likelihood import tie_chances
+    >>> round(float(tie_chances(jnp.zeros(()), jnp.float32(2.0))), 3)  # ν/(2 + ν)
+    0.5
+    """
     return jnp.exp(outcome_log_chances(margins, tie)[..., 1])
 
 

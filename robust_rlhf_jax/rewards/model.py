@@ -112,7 +112,7 @@ class RewardModel(Module):
         >>> pairs = Pairs(chosen, 1.0 - chosen, strength=np.repeat([1.0, 1.0, 0.0], [6, 2, 3]))  # three ties
         >>> model = fit_reward(pairs)
         >>> [round(float(p), 2) for p in model.outcome_probabilities(np.ones(1), np.zeros(1))]
-        [0.53, 0.27, 0.2]
+        [0.48, 0.27, 0.25]
         """
         difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
         return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)

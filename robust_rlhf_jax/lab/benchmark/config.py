@@ -33,6 +33,12 @@ class BenchmarkConfig:
         folds: of the five parts of a file, how many are held out, each once.
         pairs: of a larger file so many are drawn at random.
         seed: of the draw, the parts and the attacks.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.benchmark import BenchmarkConfig
+    >>> BenchmarkConfig(attacks=("near",)).epsilons
+    (0.05, 0.1, 0.2)
     """
 
     attacks: tuple[str, ...] = ()

@@ -26,6 +26,13 @@ LENGTH = ("words", "length", "tokens", "chars")
 class Fitted(NamedTuple):
     """`probability` of the first option from differences [m, k]; `suspicion` [N], None from who has none; `bad` [K]:
     raters that are called bad, None from who does not judge raters.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.lab.benchmark import Fitted
+    >>> Fitted(lambda x: np.full(len(x), 0.5)).probability(np.ones((2, 3))).tolist()
+    [0.5, 0.5]
     """
 
     probability: Callable[[Float[np.ndarray, "m k"]], Float[np.ndarray, " m"]]
@@ -34,7 +41,14 @@ class Fitted(NamedTuple):
 
 
 class Contestant(NamedTuple):
-    """`fit(pairs, ε, names of the features)`; `line`: what it is; `needs_raters`: only run where they are known."""
+    """`fit(pairs, ε, names of the features)`; `line`: what it is; `needs_raters`: only run where they are known.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.benchmark import contestants
+    >>> contestants()["fit_weighed"].needs_raters
+    True
+    """
 
     fit: Callable[[AttackedPairs, float, tuple[str, ...]], Fitted]
     line: str

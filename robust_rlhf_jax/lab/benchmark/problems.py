@@ -29,6 +29,13 @@ class Problem(NamedTuple):
     `source`: as it was given; `digest`: of all that follows, so that a figure names its data; `groups` [N]: dependent
     pairs, of which no fold splits any; `names` [k]; `fresh`: honest pairs of a world, None for a file, of which a part
     is held out.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.benchmark import read_problem
+    >>> problem = read_problem("rail", most=500, seed=0)
+    >>> problem.name, problem.fresh is None, problem.parts(folds=2)
+    ('rail', True, 2)
     """
 
     name: str

@@ -52,6 +52,12 @@ class Standing(NamedTuple):
     """The lines of one file, the best worst case up to `LEADS_UP_TO` first; `leader`: of them; `behind`: by how much
     accuracy `fit_reward` trails it there, 0 where it leads or is not run; `attack`, `epsilon`: where; `tested`: honest
     pairs that judge.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.benchmark import Standing
+    >>> Standing("rail", (0.1,), [], "sever", 0.02, "near", 0.1, tested=600).leader
+    'sever'
     """
 
     file: str
