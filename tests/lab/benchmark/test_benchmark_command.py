@@ -306,3 +306,13 @@ def test_what_needs_raters_is_refused_where_there_are_none(tmp_path):
     config = dataclasses.replace(CONFIG, estimators=("fit_weighed",))
     with pytest.raises(ValueError, match="does not say who labelled"):
         command.benchmark_command(("world:chain",), config, tmp_path / "out", quiet=True)
+
+
+@pytest.mark.slow
+def test_the_quick_form_runs_and_our_default_leads(tmp_path, robust_rlhf):
+    status, out, _ = robust_rlhf("benchmark", "--quick", "--quiet", "--out", str(tmp_path / "out"))
+    assert status == 0
+    assert "fit_reward leads in the worst case" in " ".join(out.split())
+    status, _, err = robust_rlhf("benchmark", "--quick", "--pairs", "300")
+    assert status == 2
+    assert "--quick has its own settings" in err
