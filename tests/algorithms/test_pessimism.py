@@ -211,6 +211,7 @@ def test_the_first_part_of_the_data_gives_the_set_and_the_second_the_plan(
     assert len(rows) == len({tuple(row) for row in np.asarray(data.features).reshape(400, -1)})
 
 
+@pytest.mark.slow
 def test_reference_of_the_data_is_the_behaviours(holes):
     mdp, _, reference = holes
     _, (policy, _) = partial_coverage_mdp(

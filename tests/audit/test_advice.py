@@ -174,6 +174,7 @@ def test_each_advice_names_its_command(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_asked_for_needs_no_second_audit(tmp_path):
     called = Commands("p.jsonl", writing=Writing(out=tmp_path), suffix=".jsonl")
     (command,) = [command for _, command in advise(contended(tmp_path), commands=called).commands]

@@ -43,6 +43,7 @@ def write_table(path, data):
     return path
 
 
+@pytest.mark.slow
 def test_robust_fit_is_ahead_of_the_plain_fit_on_corrupted_labels(corrupted):
     assert corrupted.robust.accuracy > corrupted.plain.accuracy + 0.04
     assert corrupted.gain > 2 * corrupted.gain_error

@@ -67,6 +67,7 @@ def _votes_of(wins):
     return first, second, np.ones(len(first), int)
 
 
+@pytest.mark.slow
 def test_without_contradiction_both_ratings_are_the_same_and_the_order_is_by_rating():
     rows = rate(votes(ties=0.2))
     assert [row.name for row in rows] == list("abcde")
@@ -89,6 +90,7 @@ def test_bots_that_vote_for_the_last_model_are_left_out():
     assert abs(found["e"].robust - honest["e"].plain) < 40
 
 
+@pytest.mark.slow
 def test_ties_count_for_neither():
     given = votes(ties=0.3)
     decided = given._replace(

@@ -217,6 +217,7 @@ def test_sample_splitting_gives_every_iteration_its_own_samples(world):
         PrimalDual(steps=1000, sample_splitting=True).prepare(data, 0.05, key=jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_reward_features_of_their_own(world):
     """Rewards on half of the features' coordinates: the same game as with zeros in the other half of θ."""
     mdp, data = world

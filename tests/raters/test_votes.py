@@ -83,6 +83,7 @@ def test_chances_are_averaged_over_what_is_not_known():
     ).all()
 
 
+@pytest.mark.slow
 def test_held_out_votes_are_predicted_better_by_rater():
     pairs, *_ = votes(n_raters=80, each=80, seed=1)
     test = np.arange(pairs.n_pairs) % 4 == 0
@@ -106,6 +107,7 @@ def test_a_rater_of_few_votes_is_as_the_crowd_and_a_stranger_is_the_crowd():
     np.testing.assert_allclose(found.chances(x).sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_neither_the_order_of_votes_nor_the_first_option_matters():
     pairs, *_ = votes()
     order = np.random.default_rng(1).permutation(pairs.n_pairs)

@@ -39,6 +39,7 @@ def test_theta_and_weights_are_those_of_the_decided_pairs():
     assert "% tie." in whole.message
 
 
+@pytest.mark.slow
 def test_groups_are_those_of_the_pairs_or_those_given():
     pairs = votes()
     given = fit_reward(dataclasses.replace(pairs, raters=None), groups=pairs.raters)
@@ -83,6 +84,7 @@ def test_without_ties_there_are_two_outcomes():
     np.testing.assert_allclose(chances[:, 0], model.probability(np.ones((5, 4)), np.zeros((5, 4))), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_pair_of_weight_zero_counts_for_nothing():
     pairs = votes()
     weights = np.ones(N)
