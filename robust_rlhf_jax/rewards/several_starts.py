@@ -7,7 +7,22 @@ from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
 from robust_rlhf_jax.likelihood.margin_fit import MarginFit, fit_margin_loss, margin_problem
-from robust_rlhf_jax.likelihood.margin_losses import MarginLoss, TiltedLogistic
+from robust_rlhf_jax.likelihood.margin_losses import MarginLoss, TiltedLogistic, WeighingLoss
+
+from .protocol import RewardEstimate, surprise
+
+
+@eqx.filter_jit
+def estimate_from_starts(
+    loss: WeighingLoss,
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    radius: float | Float[Array, ""],
+) -> RewardEstimate:
+    """`best_of_starts` as an estimate: weights are the loss's, suspicion is the label's surprise."""
+    labels = labels.astype(x.dtype)
+    fit = best_of_starts(loss, x, labels, jnp.asarray(radius, x.dtype))
+    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
 
 
 def best_of_starts(

@@ -19,7 +19,7 @@ from .page import render_page
 from .plugins import Players, players
 from .problems import Problem, read_problem
 from .run import Row, cells_of, parts_of, run_benchmark
-from .summary import means, standings
+from .summary import cell_of, means, standings
 from .tables import markdown, print_standing
 
 FILES = ("benchmark.html", "benchmark.md", "benchmark.json", "results.parquet")
@@ -131,7 +131,7 @@ def _write(
         "standings": [s._asdict() | {"lines": [line._asdict() for line in s.lines]} for s in found],
         "reasons": reasons,
         "claims": [
-            claim_of(row, by_name[row["file"]], config, own[_key(row)]) for row in _first_of_each(rows)
+            claim_of(row, by_name[row["file"]], config, own[cell_of(row)]) for row in _first_of_each(rows)
         ],
         "checked": [claim.line for claim in checked],
         "wall_seconds": round(seconds, 1),
@@ -142,12 +142,8 @@ def _write(
     return list(zip(found, reasons, strict=True))
 
 
-def _key(row: Row) -> tuple[str, str, float, str]:
-    return row["file"], row["attack"], row["epsilon"], row["estimator"]
-
-
 def _first_of_each(rows: list[Row]) -> list[Row]:
-    return list({_key(row): row for row in reversed(rows)}.values())[::-1]
+    return list({cell_of(row): row for row in reversed(rows)}.values())[::-1]
 
 
 def _facts(problems: list[Problem], config: BenchmarkConfig, seconds: float) -> dict[str, str]:

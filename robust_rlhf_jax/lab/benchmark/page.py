@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robust_rlhf_jax.outputs import page_templates
+
 from .claims import Checked
 from .summary import Means, Standing
 from .tables import OVERVIEW, cells, heading, judged_by, overview, short
@@ -39,15 +41,7 @@ def render_page(
 
     **Raises:** ImportError without the extra `cli`.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("robust_rlhf_jax.lab.benchmark"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("robust_rlhf_jax.lab.benchmark")
     sections = [
         {
             "standing": standing,

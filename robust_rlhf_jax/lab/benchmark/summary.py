@@ -83,12 +83,16 @@ class Standing(NamedTuple):
 Means = dict[tuple[str, str, float, str], Mean]
 
 
+def cell_of(row: dict[str, Any]) -> tuple[str, str, float, str]:
+    """(file, attack, ε, estimator): what held-out parts are averaged over."""
+    return row["file"], row["attack"], row["epsilon"], row["estimator"]
+
+
 def means(rows: Iterable[dict[str, Any]]) -> Means:
     """(file, attack, ε, estimator) → the mean over held-out parts."""
     together: dict[tuple[str, str, float, str], list[dict[str, Any]]] = {}
     for row in rows:
-        key = (row["file"], row["attack"], row["epsilon"], row["estimator"])
-        together.setdefault(key, []).append(row)
+        together.setdefault(cell_of(row), []).append(row)
     return {key: _mean(parts) for key, parts in together.items()}
 
 

@@ -1,20 +1,19 @@
 """Distributionally robustified DPO, for a linear reward: pairs count by how well they are explained."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.likelihood.margin_losses import MarginLoss
-from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
-from robust_rlhf_jax.rewards.several_starts import best_of_starts
+from robust_rlhf_jax.likelihood.margin_losses import WeighingLoss
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+from robust_rlhf_jax.rewards.several_starts import estimate_from_starts
 
 # The β′ of the paper's experiments.
 BETA = 1.0
 
 
-class SoftMinimum(MarginLoss):
+class SoftMinimum(WeighingLoss):
     """−βp^{1/β}, p = σ(m): its sum orders θ as −β log mean exp(−ℓ/β) does. Not convex; `curvature` is |ρ″|."""
 
     beta: Float[Array, ""]
@@ -52,16 +51,7 @@ def dr_dpo(
     convex: the lowest of several starts. ε is not used. `weights`: p^{1/β′}. Suspicion: the label's surprise.
     """
     check_labels(labels)
-    return _dr_dpo(x, labels.astype(x.dtype), jnp.asarray(radius, x.dtype), jnp.asarray(beta, x.dtype))
-
-
-@eqx.filter_jit
-def _dr_dpo(
-    x: Float[Array, "n k"], labels: Float[Array, " n"], radius: Float[Array, ""], beta: Float[Array, ""]
-) -> RewardEstimate:
-    loss = SoftMinimum(beta)
-    fit = best_of_starts(loss, x, labels, radius)
-    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+    return estimate_from_starts(SoftMinimum(jnp.asarray(beta, x.dtype)), x, labels, radius)
 
 
 ENTRIES = [

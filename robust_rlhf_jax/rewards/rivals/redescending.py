@@ -1,13 +1,12 @@
 """Logistic regression whose influence falls back to zero: the density power divergence."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.likelihood.margin_losses import DensityPower
-from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
-from robust_rlhf_jax.rewards.several_starts import best_of_starts
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+from robust_rlhf_jax.rewards.several_starts import estimate_from_starts
 
 # The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
 # confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
@@ -31,20 +30,7 @@ def redescending(
     `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
     """
     check_labels(labels)
-    dtype = x.dtype
-    return _redescending(x, labels.astype(dtype), jnp.asarray(radius, dtype), jnp.asarray(gamma, dtype))
-
-
-@eqx.filter_jit
-def _redescending(
-    x: Float[Array, "n k"],
-    labels: Float[Array, " n"],
-    radius: Float[Array, ""],
-    gamma: Float[Array, ""],
-) -> RewardEstimate:
-    loss = DensityPower(gamma)
-    fit = best_of_starts(loss, x, labels, radius)
-    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+    return estimate_from_starts(DensityPower(jnp.asarray(gamma, x.dtype)), x, labels, radius)
 
 
 ENTRIES = [

@@ -1,21 +1,20 @@
 """Robust preference optimisation of Liang et al., for a linear reward: the likelihood and a bounded loss together."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.logistic import label_variance
-from robust_rlhf_jax.likelihood.margin_losses import MarginLoss
-from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
-from robust_rlhf_jax.rewards.several_starts import best_of_starts
+from robust_rlhf_jax.likelihood.margin_losses import WeighingLoss
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+from robust_rlhf_jax.rewards.several_starts import estimate_from_starts
 
 # The paper's α.
 ALPHA = 14.0
 
 
-class BoundedAndLogistic(MarginLoss):
+class BoundedAndLogistic(WeighingLoss):
     """(ασ(−m) + ℓ(m))/(1 + α): of pairs far on the wrong side the bounded part no longer pulls. Not convex."""
 
     alpha: Float[Array, ""]
@@ -50,16 +49,7 @@ def ropo(
     starts. ε is not used. `weights`: slope over the likelihood's slope. Suspicion: the label's surprise.
     """
     check_labels(labels)
-    return _ropo(x, labels.astype(x.dtype), jnp.asarray(radius, x.dtype), jnp.asarray(alpha, x.dtype))
-
-
-@eqx.filter_jit
-def _ropo(
-    x: Float[Array, "n k"], labels: Float[Array, " n"], radius: Float[Array, ""], alpha: Float[Array, ""]
-) -> RewardEstimate:
-    loss = BoundedAndLogistic(alpha)
-    fit = best_of_starts(loss, x, labels, radius)
-    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+    return estimate_from_starts(BoundedAndLogistic(jnp.asarray(alpha, x.dtype)), x, labels, radius)
 
 
 ENTRIES = [

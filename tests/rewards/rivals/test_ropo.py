@@ -1,29 +1,12 @@
-"""ROPO's loss against SciPy from many starts, and its tolerance of symmetric flips."""
+"""ROPO's loss against SciPy from many starts."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.optimize
+from noisy_labels import RADIUS, lowest, sample
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.ropo import ropo
-
-RADIUS = 3.0
-
-
-def sample(seed=0, n=120, flipped=0.15):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 2))
-    labels = np.where(rng.logistic(size=n) < x @ [2.0, -1.0], 1.0, -1.0)
-    return x, labels * np.where(rng.random(n) < flipped, -1.0, 1.0)
-
-
-def lowest(value, starts=12):
-    """SciPy's best of many starts within the ball."""
-    ball = {"type": "ineq", "fun": lambda t: RADIUS**2 - t @ t}
-    points = np.random.default_rng(1).normal(size=(starts, 2))
-    ends = (scipy.optimize.minimize(value, p, method="SLSQP", constraints=ball, tol=1e-12) for p in points)
-    return min(ends, key=lambda end: end.fun)
 
 
 @pytest.mark.parametrize("alpha", [2.0, 14.0])

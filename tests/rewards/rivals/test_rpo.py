@@ -2,16 +2,10 @@
 
 import jax.numpy as jnp
 import numpy as np
+from noisy_labels import sample
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.rpo import rpo
-
-
-def sample(seed=0, n=120, flipped=0.15):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 2))
-    labels = np.where(rng.logistic(size=n) < x @ [2.0, -1.0], 1.0, -1.0)
-    return x, labels * np.where(rng.random(n) < flipped, -1.0, 1.0)
 
 
 def log_likelihood(x, labels, theta, share):
