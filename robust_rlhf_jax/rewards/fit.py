@@ -165,33 +165,64 @@ def _fit_differences(
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
-    decision = decide(judged, epsilon, spread, config)
-    # Labels that the plain fit predicts one and all contradict nothing.
-    predicted = jnp.min(pairs.margins(plain.t)) > 0
-    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
-    beliefs = _believed(pairs, plain.t, judged, decision, epsilon, config)
-    stands = standing(beliefs.probability, decision.apart < config.plausible)
-    interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
-    none = (epsilon == 0) | predicted
-    doubted = span_basis(
-        jnp.where(none, 0.0, 1.0)
-        * jax.lax.map(
-            lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
-            (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
-        ).reshape(-1, pairs.rows.shape[1])
+    doubted = jax.lax.map(
+        lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
+        (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
+    ).reshape(-1, pairs.rows.shape[1])
+    evidence = Evidence(
+        judged,
+        plain.t,
+        pairs.lengths(),
+        doubted,
+        spread,
+        at_bound(pairs, plain, config),
+        pairs.to_theta,
+        pairs.rank,
     )
+    return conclude(evidence, epsilon, config, compare)
+
+
+class Evidence(NamedTuple):
+    """What a conclusion needs of the pairs: the explanations as `judged`; `plain` [r], the fit to all pairs, and
+    whether it `separates` their labels; `lengths` [N] of the rows; directions that would be `doubted` [m, r]; how
+    overdispersed labels of one rater are, `spread`; `to_theta` [k, r] and `rank` of the coordinates.
+    """
+
+    judged: Judged
+    plain: Float[Array, " r"]
+    lengths: Float[Array, " N"]
+    doubted: Float[Array, "m r"]
+    spread: Float[Array, ""]
+    separates: Bool[Array, ""]
+    to_theta: Float[Array, "k r"]
+    rank: Int[Array, ""]
+
+
+def conclude(
+    seen: Evidence, epsilon: Float[Array, ""], config: RobustFit, compare: bool
+) -> tuple[RewardFit, Alternative | None]:
+    """What is believed, and which weights follow; the alternative where somebody wants to `compare`."""
+    judged = seen.judged
+    decision = decide(judged, epsilon, seen.spread, config)
+    # Labels that the plain fit predicts one and all contradict nothing.
+    predicted = jnp.min(judged.margins[0]) > 0
+    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
+    beliefs = _believed(seen, decision, epsilon, config)
+    stands = standing(beliefs.probability, decision.apart < config.plausible)
+    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.spread, config)
+    none = (epsilon == 0) | predicted
     fitted = RewardFit(
-        theta=matmul(pairs.to_theta, beliefs.t),
+        theta=matmul(seen.to_theta, beliefs.t),
         weights=beliefs.weights,
         undisputed=jnp.where(none, 1.0, beliefs.undisputed),
         suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
         epsilon=beliefs.share,
         interval=jnp.where(none, 0.0, interval),
-        rank=pairs.rank,
-        doubted=matmul(doubted, pairs.to_theta.T),
-        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(x.dtype),
+        rank=seen.rank,
+        doubted=matmul(span_basis(jnp.where(none, 0.0, 1.0) * seen.doubted), seen.to_theta.T),
+        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
         explanations=Explanations(
-            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), pairs.to_theta.T),
+            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
             beliefs.probability,
             1.0 - judged.lies,
             judged.needed,
@@ -201,7 +232,7 @@ def _fit_differences(
             stands.likeliest,
             judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
         ),
-        status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain, config), config),
+        status=_status(judged.status, beliefs, predicted | seen.separates, config),
     )
     if not compare:
         return fitted, None
@@ -222,20 +253,14 @@ class _Beliefs(NamedTuple):
     noise: Float[Array, ""]
 
 
-def _believed(
-    pairs: UnitFreePairs,
-    plain: Float[Array, " r"],
-    judged: Judged,
-    decision: Decision,
-    epsilon: Float[Array, ""],
-    config: RobustFit,
-) -> _Beliefs:
+def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], config: RobustFit) -> _Beliefs:
     """The plain fit on all pairs; or the mean of the explanations, or of those that hardly differ from one of them:
     whichever is nearest to what is believed.
 
     Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
     two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
     """
+    judged, lengths = seen.judged, seen.lengths
     only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
     probability = jnp.where(decision.corrupt, decision.weights, only_plain)
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
@@ -245,13 +270,12 @@ def _believed(
     noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
-    lengths = pairs.lengths()
     bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
     t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
     disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
     return _Beliefs(
-        jnp.where(decision.corrupt, t, plain),
+        jnp.where(decision.corrupt, t, seen.plain),
         probability,
         1.0 - lies,
         1.0 - disputed,
