@@ -1,6 +1,6 @@
 """The reward of weighted pairs, with a prior whose strength the pairs choose; what the pairs then know of it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,19 @@ PROBES = 32
 LEAST_LEFT = 0.05
 
 
+class Prior(Protocol):
+    """What the prior needs of coordinates: see `UnitFreePairs`."""
+
+    @property
+    def penalty(self) -> Float[Array, " r"]: ...
+
+    @property
+    def rank(self) -> Int[Array, ""]: ...
+
+    @property
+    def wide(self) -> bool: ...
+
+
 class Fit(NamedTuple):
     """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature there, per unit of
     weight; `status`.
@@ -45,7 +58,7 @@ def first_fit(pairs: UnitFreePairs) -> Fit:
     )
 
 
-def expected_strength(pairs: UnitFreePairs) -> Float[Array, ""]:
+def expected_strength(pairs: Prior) -> Float[Array, ""]:
     """The λ under which margins have variance 1 if every axis has the geometric mean of the penalties: rank over it."""
     logs = jnp.where(pairs.penalty > 0, jnp.log(positive_or_one(pairs.penalty)), 0.0)
     rank = jnp.maximum(pairs.rank, 1)
@@ -65,30 +78,45 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
     precision = last.strength * pairs.penalty
     # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
     found = maximise(pairs.rows, weights, last.t, precision)
-    half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
-    known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
-    size = matmul(pairs.penalty, found.t**2)
+    total = jnp.maximum(jnp.sum(weights), 1.0)
+    strength = next_strength(pairs, found.t, found.factor, last.strength, total, config)
+    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
+
+
+def next_strength(
+    pairs: Prior,
+    t: Float[Array, " r"],
+    factor: Float[Array, "r r"],
+    last: Float[Array, ""],
+    total: Float[Array, ""],
+    config: RobustFit,
+) -> Float[Array, ""]:
+    """The λ that the evidence at t asks for, where the curvature under λ of `last` is `factor`·`factor`ᵀ per unit of
+    the `total` weight: see `refit`.
+    """
+    half = lower_solve(factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
+    known = pairs.rank - last * jnp.sum(half**2) / total
+    size = matmul(pairs.penalty, t**2)
     rank = jnp.maximum(pairs.rank, 1)
-    strength = jnp.clip(
+    return jnp.clip(
         (jnp.maximum(known, 0.0) + config.prior_axes) / (size + config.prior_axes / expected_strength(pairs)),
         rank / config.widest_margin**2,
         rank / LEAST_MARGIN**2,
     )
-    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
+def _probes(pairs: Prior) -> Float[Array, "r m"]:
     """Columns z with Σ_z zzᵀ = I: all axes, or where those are many, signs at random, for which it holds on average.
 
     **Source:** Hutchinson 1989, for the trace of an inverse.
     """
-    r, dtype = pairs.rows.shape[1], pairs.rows.dtype
+    r, dtype = len(pairs.penalty), pairs.penalty.dtype
     if not pairs.wide:
         return jnp.eye(r, dtype=dtype)
     return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
 
 
-def at_bound(pairs: UnitFreePairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
+def at_bound(pairs: Prior, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
     """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
     return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
 
