@@ -144,7 +144,7 @@ def plain_fit(
     config = RobustFit()
     fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
-    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit, config)
+    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit.strength, config)
     return matmul(pairs.to_theta, fit.t), jnp.where(
         separable & (fit.status == Status.CONVERGED), Status.SEPARABLE.array(), fit.status
     )
@@ -175,7 +175,7 @@ def _fit_differences(
         pairs.lengths(),
         doubted,
         spread,
-        at_bound(pairs, plain, config),
+        at_bound(pairs, plain.strength, config),
         pairs.to_theta,
         pairs.rank,
     )

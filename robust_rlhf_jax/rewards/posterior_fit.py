@@ -116,9 +116,9 @@ def _probes(pairs: Prior) -> Float[Array, "r m"]:
     return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
 
 
-def at_bound(pairs: Prior, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
+def at_bound(pairs: Prior, strength: Float[Array, ""], config: RobustFit) -> Bool[Array, ""]:
     """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
-    return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
+    return strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
 
 
 def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:
@@ -132,6 +132,13 @@ def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Flo
     margins = pairs.margins(fit.t)
     total = jnp.maximum(jnp.sum(weights), 1.0)
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
+    return optimism_of(margins, weights, leverage)
+
+
+def optimism_of(
+    margins: Float[Array, " N"], weights: Float[Array, " N"], leverage: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """`optimism` of pairs whose leverages w_n y_nᵀH⁻¹y_n are known."""
     left = jnp.maximum(1.0 - leverage * label_variance(margins), LEAST_LEFT)
     unseen = margins - leverage * missed(margins) / left
     return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))

@@ -1,0 +1,68 @@
+"""`Streaming`: how a source that does not fit into memory is read; nothing here changes what is decided."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import equinox as eqx
+
+from robust_rlhf_jax.memory import host_bytes
+
+# Reports (what is done, pairs read, pairs in all) after every block.
+Tell = Callable[[str, int, int], None]
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+# Where nobody says: this share of the machine's memory.
+SHARE = 0.5
+
+
+class Streaming(eqx.Module):
+    """How `fit_reward` reads a `PairSource`.
+
+    | option | meaning |
+    |---|---|
+    | `memory` | bytes, or words such as "2GB", that the fit may use beside Python and JAX; None: half of all |
+    | `checkpoint` | a folder for the state after each pass, from which an interrupted fit goes on; None: none |
+    | `sample` | pairs, at most, from which the explanations and the curvatures come |
+    | `passes` | after so many passes a fit ends, settled or not |
+    | `tell` | is called after every block with what is done, the pairs read and the pairs in all |
+
+    **Raises:** ValueError for a memory that is no number of bytes.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.rewards import Streaming
+    >>> Streaming(memory="2GB").memory_bytes
+    2000000000
+    """
+
+    memory: int | str | None = eqx.field(static=True, default=None)
+    checkpoint: str | os.PathLike | None = eqx.field(static=True, default=None)
+    sample: int = eqx.field(static=True, default=16_384)
+    passes: int = eqx.field(static=True, default=15)
+    tell: Tell | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        _ = self.memory_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        if self.memory is None:
+            return int(SHARE * host_bytes())
+        return parsed_bytes(self.memory)
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.checkpoint is None else Path(self.checkpoint)
+
+
+def parsed_bytes(memory: int | str) -> int:
+    """The number of bytes that `memory` says.
+
+    **Raises:** ValueError for anything but a positive number with one of the units B, kB, MB, GB, TB.
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)
+    size = float(found[1]) * UNITS[found[2].upper()] if found else 0.0
+    if size < 1:
+        raise ValueError(f"memory is {memory!r}: give a number of bytes such as 2000000000 or '2GB'.")
+    return int(size)

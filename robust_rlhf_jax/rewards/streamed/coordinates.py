@@ -1,0 +1,129 @@
+"""The coordinates of `UnitFreePairs` from passes over the pairs: columns from a sample, moments from all."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
+from robust_rlhf_jax.kernels.units import (
+    in_units,
+    row_sizes,
+    shortened,
+    shortening,
+    typical_entries,
+    typical_size,
+)
+
+from ..coordinates import WIDE, UnitFreePairs, penalty_along, weights_in_scales
+from .passes import Passes
+
+# Eigenvalues of a second moment of k columns, of float32 products that are added in float64, below 8√k·eps of the
+# largest are rounding: a symmetric matrix of k² independent errors of size eps has norm 2√k·eps.
+ROUNDING = 8.0
+
+
+class Columns(eqx.Module):
+    """`size` [k]: a typical entry of each column; `typical`: a typical row's size in columns divided by those."""
+
+    size: Float[Array, " k"]
+    typical: Float[Array, ""]
+
+
+class StreamedCoordinates(eqx.Module):
+    """`UnitFreePairs` but for its rows: `penalty` [r], `to_theta` [k, r], `from_theta` [r, k] and `rank`; `columns`."""
+
+    columns: Columns
+    penalty: Float[Array, " r"]
+    to_theta: Float[Array, "k r"]
+    from_theta: Float[Array, "r k"]
+    rank: Int[Array, ""]
+
+    @property
+    def wide(self) -> bool:
+        return len(self.penalty) > WIDE
+
+    def of_rows(self, x: Float[Array, "m k"]) -> UnitFreePairs:
+        """Some of the pairs in these coordinates."""
+        rows = matmul(straight(x, self.columns), self.to_theta)
+        return UnitFreePairs(rows, self.penalty, self.to_theta, self.from_theta, self.rank)
+
+
+@jax.jit
+def typical_columns(sample: Float[Array, "m k"]) -> Columns:
+    """`Columns` of a sample of the pairs: half of its rows cannot move them."""
+    size = typical_entries(sample)
+    return Columns(size, typical_size(row_sizes(in_units(sample, size))))
+
+
+def relative(x: Float[Array, "m k"], columns: Columns) -> Float[Array, " m"]:
+    """How many typical rows long each row is."""
+    return row_sizes(in_units(x, columns.size)) / columns.typical
+
+
+def straight(x: Float[Array, "m k"], columns: Columns) -> Float[Array, "m k"]:
+    """Rows in float32, those that are absurdly long shortened."""
+    x = x.astype(columns.size.dtype)
+    return x * shortening(relative(x, columns))[:, None]
+
+
+@jax.jit
+def _moment(block: Array, columns: Columns) -> tuple[Float[Array, "k k"], Float[Array, " m"]]:
+    """(Σ w xxᵀ of a block in columns divided by their sizes, the rows' relative lengths)."""
+    x = in_units(block.astype(columns.size.dtype), columns.size)
+    lengths = row_sizes(x) / columns.typical
+    return weighted_gram(shortened(x, lengths), weights_in_scales(lengths)), lengths
+
+
+def second_moment(passes: Passes, columns: Columns) -> np.ndarray:
+    """One pass: Σ_n w_n x_n x_nᵀ/Σ_n w_n [k, k] in columns divided by their sizes.
+
+    **Raises:** ValueError for features that are not finite, with the first such pair.
+    """
+    total, lengths = np.zeros((passes.n_features,) * 2), passes.room()
+    for place, block in passes.blocks("second moments"):
+        moment, lengths[place] = _moment(block, columns)
+        total += moment
+    seen = lengths[: passes.n]
+    if not np.isfinite(seen).all():
+        first = int(np.flatnonzero(~np.isfinite(seen))[0])
+        raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
+    return total / float(np.sum(weights_in_scales(seen), dtype=np.float64))
+
+
+def coordinates_of(moment: np.ndarray, columns: Columns) -> StreamedCoordinates:
+    """Coordinates in which the second moment is I on the span, from that of columns divided by their sizes."""
+    values, axes = np.linalg.eigh(moment)
+    dtype = columns.size.dtype
+    keep = values > ROUNDING * len(values) ** 0.5 * jnp.finfo(dtype).eps * values[-1]
+    axes, values = np.where(keep, axes, 0.0), np.where(keep, values, 0.0)
+    deviations = np.sqrt(np.where(keep, values, 1.0))
+    whiten, colour = (jnp.asarray(part, dtype) for part in (axes / deviations, axes * deviations))
+    rank, spread = jnp.asarray(keep.sum(), jnp.int32), jnp.asarray(np.sqrt(np.diag(moment)), dtype)
+    size = columns.size[:, None]
+    return StreamedCoordinates(
+        columns, penalty_along(whiten, spread, rank), whiten / size, (colour * size).T, rank
+    )
+
+
+@jax.jit
+def _lengths(block: Array, coordinates: StreamedCoordinates, theta: Float[Array, "k E"]):
+    x = straight(block, coordinates.columns)
+    return jnp.linalg.norm(matmul(x, coordinates.to_theta), axis=1), matmul(x, theta).T
+
+
+def lengths_and_margins(
+    passes: Passes, coordinates: StreamedCoordinates, theta: Float[Array, "E k"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """One pass: (Mahalanobis length [padded], margin [E, padded] under each θ) of every pair."""
+    lengths, margins = passes.room(), passes.room(len(theta))
+    for place, block in passes.blocks("lengths"):
+        lengths[place], margins[:, place] = _lengths(block, coordinates, theta.T)
+    return lengths, margins
+
+
+def not_all_alike(moment: np.ndarray) -> None:
+    """**Raises:** ValueError where no pair's options differ."""
+    if not np.trace(moment) > 0:
+        raise ValueError("Both options of every pair have the same features: give pairs that differ.")
