@@ -1,0 +1,101 @@
+"""Pairs in Parquet files: a row for each, and lists of numbers as features."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
+
+from ._recut import cuts, recut
+from .beside import groups_of, second_won
+from .differences import preferred
+from .fingerprints import fingerprint_of
+from .parquet_columns import matrix, opened, shape_of, vector
+from .paths import Paths, files_of
+
+
+class ParquetSource:
+    """Pairs in Parquet files, of which one row group is in memory at a time.
+
+    **Arguments:** `path`: a file, a list of files in the order to be read, or a folder, whose files are read in the
+    order of their names. `chosen`, `rejected`: columns of lists of numbers, all of one length, the features of the
+    first and of the second options; `rejected=None` where `chosen` holds differences, first less second. `label`,
+    `group`: columns of labels and groups as of `ArraySource`, which are read at once.
+
+    **Raises:** FileNotFoundError; ValueError for files that are damaged, lack a column, or hold no numbers or no pair;
+    ImportError without pyarrow.
+
+    **Example:**
+
+    >>> import tempfile, pathlib
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> from robust_rlhf_jax.sources import ParquetSource
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.parquet"
+    >>> pa.parquet.write_table(pa.table({"chosen": [[3.0, 1.0]], "rejected": [[1.0, 1.0]]}), path)
+    >>> [block.tolist() for block in ParquetSource(path).blocks(2)]
+    [[[2.0, 0.0]]]
+    """
+
+    def __init__(
+        self,
+        path: Paths,
+        chosen: str = "chosen",
+        rejected: str | None = "rejected",
+        label: str | None = None,
+        group: str | None = None,
+    ):
+        self._columns = [chosen] if rejected is None else [chosen, rejected]
+        self._files = files_of(path, SUFFIXES)
+        shapes = [shape_of(file, self._columns) for file in self._files]
+        self._lengths = [n for n, _ in shapes]
+        self.n_pairs, self.n_features = sum(self._lengths), shapes[0][1]
+        odd = next((i for i, (_, k) in enumerate(shapes) if k != self.n_features), None)
+        if odd is not None:
+            raise ValueError(
+                f"{self._files[odd]} has {shapes[odd][1]} features, {self._files[0].name} {self.n_features}: give "
+                "files of one kind."
+            )
+        self._second_won = second_won(self._vector(label), self.n_pairs)
+        self.groups = groups_of(self._vector(group), self.n_pairs)
+
+    def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """Differences in blocks of `rows`.
+
+        **Raises:** ValueError for `rows` below 1; while reading, for damage, empty cells, lists of another length, and
+        a file that has changed.
+        """
+        return recut(self._pieces(rows), rows)
+
+    def fingerprint(self) -> str:
+        """A short hash of names, sizes, columns, labels, and samples of the files."""
+        won = None if self._second_won is None else np.packbits(self._second_won).tobytes()
+        return fingerprint_of("parquet", self._columns, *self._files, won, self.groups)
+
+    def _vector(self, name: str | None) -> Any:
+        return None if name is None else np.concatenate([vector(file, name) for file in self._files])
+
+    def _pieces(self, rows: int) -> Iterator[np.ndarray]:
+        begin = 0
+        for path, length in zip(self._files, self._lengths, strict=True):
+            for sides in self._row_groups(path, length):
+                for cut in cuts(begin, len(sides[0]), rows):
+                    won = self._second_won
+                    won = None if won is None else won[begin + cut.start : begin + cut.stop]
+                    yield preferred(*(side[cut] for side in sides), second_won=won)
+                begin += len(sides[0])
+                del sides
+
+    def _row_groups(self, path: Path, length: int) -> Iterator[list[np.ndarray]]:
+        """The sides [m, k] of one row group after the other."""
+        with opened(path) as file:
+            if file.metadata.num_rows != length:
+                raise ValueError(f"{path} has changed since it was opened: open it again.")
+            for i in range(file.num_row_groups):
+                yield self._sides(file, i, path)
+
+    def _sides(self, file: Any, i: int, path: Path) -> list[np.ndarray]:
+        table = file.read_row_group(i, columns=self._columns)
+        return [matrix(table.column(name), self.n_features, path, name) for name in self._columns]
