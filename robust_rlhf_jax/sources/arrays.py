@@ -11,7 +11,7 @@ from robust_rlhf_jax.io import Pairs
 
 from ._recut import check_rows
 from .beside import groups_of, second_won
-from .differences import preferred
+from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .floats import as_block, block_type, check_shape
 
@@ -87,12 +87,12 @@ class ArraySource:
         return fingerprint_of("arrays", self._first, self._second, won, self.groups)
 
     def _block(self, cut: slice) -> np.ndarray:
-        won = None if self._second_won is None else self._second_won[cut]
+        won = part(self._second_won, cut)
         if self._second is None and won is None:
             block = as_block(self._first[cut]).view()
             block.flags.writeable = False
             return block
-        return preferred(self._first[cut], None if self._second is None else self._second[cut], won)
+        return preferred(self._first[cut], part(self._second, cut), won)
 
 
 def _checked(values: Any, name: str) -> np.ndarray:

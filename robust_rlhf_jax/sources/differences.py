@@ -23,3 +23,8 @@ def preferred(
     if second_won is not None:
         np.negative(x, out=x, where=second_won[:, None])
     return x
+
+
+def part(values: Shaped[np.ndarray, "N ..."] | None, rows: slice) -> Shaped[np.ndarray, "m ..."] | None:
+    """`values` at `rows`, where there are any."""
+    return None if values is None else values[rows]

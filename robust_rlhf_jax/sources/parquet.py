@@ -11,9 +11,9 @@ from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
 
 from ._recut import cuts, recut
 from .beside import groups_of, second_won
-from .differences import preferred
+from .differences import part, preferred
 from .fingerprints import fingerprint_of
-from .parquet_columns import matrix, opened, shape_of, vector
+from .parquet_columns import Form, form_of, matrix, opened, vector
 from .paths import Paths, files_of
 
 
@@ -49,15 +49,10 @@ class ParquetSource:
     ):
         self._columns = [chosen] if rejected is None else [chosen, rejected]
         self._files = files_of(path, SUFFIXES)
-        shapes = [shape_of(file, self._columns) for file in self._files]
-        self._lengths = [n for n, _ in shapes]
-        self.n_pairs, self.n_features = sum(self._lengths), shapes[0][1]
-        odd = next((i for i, (_, k) in enumerate(shapes) if k != self.n_features), None)
-        if odd is not None:
-            raise ValueError(
-                f"{self._files[odd]} has {shapes[odd][1]} features, {self._files[0].name} {self.n_features}: give "
-                "files of one kind."
-            )
+        forms = [form_of(file, self._columns) for file in self._files]
+        self._lengths = [form.n_pairs for form in forms]
+        self.n_pairs, self.n_features = sum(self._lengths), forms[0].n_features
+        _check_alike(self._files, forms)
         self._second_won = second_won(self._vector(label), self.n_pairs)
         self.groups = groups_of(self._vector(group), self.n_pairs)
 
@@ -82,8 +77,7 @@ class ParquetSource:
         for path, length in zip(self._files, self._lengths, strict=True):
             for sides in self._row_groups(path, length):
                 for cut in cuts(begin, len(sides[0]), rows):
-                    won = self._second_won
-                    won = None if won is None else won[begin + cut.start : begin + cut.stop]
+                    won = part(self._second_won, slice(begin + cut.start, begin + cut.stop))
                     yield preferred(*(side[cut] for side in sides), second_won=won)
                 begin += len(sides[0])
                 del sides
@@ -97,5 +91,16 @@ class ParquetSource:
                 yield self._sides(file, i, path)
 
     def _sides(self, file: Any, i: int, path: Path) -> list[np.ndarray]:
-        table = file.read_row_group(i, columns=self._columns)
+        # pyarrow's own threads let go of a row group late, when several others have been read.
+        table = file.read_row_group(i, columns=self._columns, use_threads=False)
         return [matrix(table.column(name), self.n_features, path, name) for name in self._columns]
+
+
+def _check_alike(files: list[Path], forms: list[Form]) -> None:
+    """**Raises:** ValueError where files differ in the number or the types of their features."""
+    for file, form in zip(files, forms, strict=True):
+        if form[1:] != forms[0][1:]:
+            raise ValueError(
+                f"{file} has {form.n_features} features in {form.types}, {files[0].name} {forms[0].n_features} in "
+                f"{forms[0].types}: give files of one kind."
+            )

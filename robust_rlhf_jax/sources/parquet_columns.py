@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
@@ -29,8 +29,16 @@ def opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def shape_of(path: Path, names: list[str]) -> tuple[int, int]:
-    """[N, k] of columns of lists.
+class Form(NamedTuple):
+    """What a file has: pairs, features of each, and the type of these in each of the columns."""
+
+    n_pairs: int
+    n_features: int
+    types: str
+
+
+def form_of(path: Path, names: list[str]) -> Form:
+    """What a file has in columns of lists.
 
     **Raises:** ValueError for a column that is missing, twice there or holds anything but lists of numbers, for
     columns of other lengths, and for a file without rows.
@@ -38,12 +46,13 @@ def shape_of(path: Path, names: list[str]) -> tuple[int, int]:
     with opened(path) as file:
         sizes = {name: _list_size(file, name, path) for name in names}
         n_rows = file.metadata.num_rows
+        types = [str(file.schema_arrow.field(name).type.value_type) for name in names]
     for name, size in sizes.items():
         check_shape((n_rows, size), f"{path}: column {name}")
     if len(set(sizes.values())) > 1:
         shown = " and ".join(f"{size} numbers in {name}" for name, size in sizes.items())
         raise ValueError(f"{path} has {shown}: give as many in both.")
-    return n_rows, sizes[names[0]]
+    return Form(n_rows, sizes[names[0]], " and ".join(dict.fromkeys(types)))
 
 
 def matrix(column: Any, size: int, path: Path, name: str) -> Shaped[np.ndarray, "m k"]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from ._recut import cuts, recut
 from .beside import groups_of, second_won
-from .differences import preferred
+from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .npy_shard import npy_shards
 from .paths import Paths, files_of, within
@@ -76,8 +76,7 @@ class ShardSource:
         seconds = self._second or [None] * len(self._first)
         for first, second in zip(self._first, seconds, strict=True):
             for cut in cuts(begin, first.shape[0], rows):
-                here = slice(begin + cut.start, begin + cut.stop)
-                won = None if self._second_won is None else self._second_won[here]
+                won = part(self._second_won, slice(begin + cut.start, begin + cut.stop))
                 yield preferred(first.rows(cut), None if second is None else second.rows(cut), won)
             begin += first.shape[0]
 
