@@ -37,6 +37,10 @@ class GeneratedSource:
     def __init__(
         self, make: Callable[[], Iterator[np.ndarray]], n_pairs: int | None = None, groups: Any = None
     ):
+        if n_pairs is not None and (not isinstance(n_pairs, int | np.integer) or n_pairs < 1):
+            raise ValueError(
+                f"n_pairs={n_pairs!r}: give a whole number of at least 1, or None to count them."
+            )
         self._make = make
         self._used: Any = None
         self._form: tuple[int, np.dtype] | None = None

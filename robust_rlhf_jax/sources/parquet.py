@@ -23,7 +23,8 @@ class ParquetSource:
     **Arguments:** `path`: a file, a list of files in the order to be read, or a folder, whose files are read in the
     order of their names. `chosen`, `rejected`: columns of lists of numbers, all of one length, the features of the
     first and of the second options; `rejected=None` where `chosen` holds differences, first less second. `label`,
-    `group`: columns of labels and groups as of `ArraySource`, which are read at once.
+    `group`: columns of labels and groups as of `ArraySource`, which are read at once. Write files in row groups of some
+    thousand rows (`row_group_size`): pyarrow's own are of a million.
 
     **Raises:** FileNotFoundError; ValueError for files that are damaged, lack a column, or hold no numbers or no pair;
     ImportError without pyarrow.

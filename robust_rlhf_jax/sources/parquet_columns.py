@@ -23,7 +23,7 @@ def opened(path: Path) -> Iterator[Any]:
     **Raises:** ValueError for a damaged file, also within the block; ImportError without pyarrow.
     """
     pa = pyarrow_with_parquet()
-    # With pre_buffer, pyarrow keeps the bytes of all row groups: ten times the memory of one.
+    # With pre_buffer, pyarrow reads the bytes of all row groups that a call may come to, and may keep them.
     how = {"pre_buffer": False, "page_checksum_verification": True}
     with refusing_damage(path, KIND), pa.parquet.ParquetFile(path, **how) as file:
         yield file

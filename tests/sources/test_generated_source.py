@@ -77,6 +77,14 @@ def test_what_gives_no_pairs_is_refused(make, said):
         GeneratedSource(make)
 
 
+@pytest.mark.parametrize("n_pairs", [0, -1, 4.0, "4"])
+def test_a_number_of_pairs_is_a_whole_number(n_pairs):
+    with pytest.raises(
+        ValueError, match=r"^n_pairs=.*: give a whole number of at least 1, or None to count them"
+    ):
+        GeneratedSource(lambda: [X], n_pairs)
+
+
 def test_what_make_raises_is_heard():
     def make():
         yield X

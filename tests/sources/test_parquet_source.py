@@ -37,6 +37,13 @@ def test_groups_of_any_values(tmp_path, group):
     assert ParquetSource([path, path], "x", None, group="who").groups.tolist() == expected * 2
 
 
+@pytest.mark.parametrize("labels", [[True, False, True], [1.0, -1.0, 1.0], pa.array([1, 0, 1], pa.int8())])
+def test_labels_of_any_numbers(tmp_path, labels):
+    path = written(tmp_path / "a.parquet", x=[[1.0], [2.0], [3.0]], label=labels)
+    (block,) = ParquetSource([path, path], "x", None, "label").blocks(9)
+    assert block.ravel().tolist() == [1, -2, 3] * 2
+
+
 CELLS = {"chosen": [[1.0, 2.0], [3.0, 4.0]], "rejected": [[0.0, 0.0], [1.0, 1.0]]}
 
 
