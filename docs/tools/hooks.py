@@ -19,6 +19,7 @@ TITLES = {
     "rewards": "Rewards",
     "algorithms": "Algorithms",
     "io": "Preference files",
+    "sources": "Pairs on the disk",
     "audit": "Audits",
     "likelihood": "Likelihood",
     "moments": "Robust moments",

@@ -122,7 +122,7 @@ def signature(found: PublicName) -> str:
     elif isinstance(node, ast.ClassDef):
         # Fields of a NamedTuple, a dataclass or an Equinox module; a protocol, an enumeration and the like have none.
         fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
-        given, returns = [ast.unparse(field) for field in fields], ""
+        given, returns = [ast.unparse(field) for field in fields] or constructor(node), ""
     else:
         value = textwrap.wrap(ast.unparse(node), 88, subsequent_indent="    ", break_long_words=False)
         return "\n".join(["```python", *value, "```"])
@@ -132,6 +132,12 @@ def signature(found: PublicName) -> str:
     if len(line) > 88:
         line = "\n".join([f"{found.name}(", *(f"    {part}," for part in given), f"){returns}"])
     return f"```python\n{line}\n```"
+
+
+def constructor(node: ast.ClassDef) -> list[str]:
+    """What the `__init__` of a class takes, where it has one."""
+    made = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"]
+    return [given for part in made for given in parameters(part.args)[1:]]
 
 
 def parameters(arguments: ast.arguments) -> list[str]:

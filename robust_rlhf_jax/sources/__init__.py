@@ -1,0 +1,21 @@
+"""Pairs that need not fit in memory, read in blocks: arrays, shards, Parquet files, generated ones."""
+
+from ._read_ahead import read_ahead
+from .arrays import ArraySource
+from .generated import GeneratedSource
+from .opening import open_pairs
+from .parquet import ParquetSource
+from .protocol import PairSource
+from .shards import ShardSource
+from .writing import write_shards
+
+__all__ = [
+    "ArraySource",
+    "GeneratedSource",
+    "PairSource",
+    "ParquetSource",
+    "ShardSource",
+    "open_pairs",
+    "read_ahead",
+    "write_shards",
+]

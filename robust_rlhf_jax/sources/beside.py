@@ -1,0 +1,49 @@
+"""What stands beside the pairs, one value for each: labels and groups."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+
+from robust_rlhf_jax.io.npy_arrays import npy_vector
+
+ALLOWED = (
+    "1 where the first option is preferred, and -1 or 0 (everywhere the same of them) where the second is"
+)
+
+
+def second_won(labels: Any, n_pairs: int) -> Bool[np.ndarray, " N"] | None:
+    """Where the second option is preferred, by labels that are ±1 or 0/1; None if nowhere.
+
+    **Raises:** ValueError for other labels, or another number of them.
+    """
+    labels = _one_each(labels, n_pairs, "labels")
+    if labels is None:
+        return None
+    if labels.dtype.kind not in "biuf":
+        raise ValueError(f"labels holds {labels.dtype}: give {ALLOWED}.")
+    first = labels == 1
+    others = labels[~first]
+    if len(others) and (others[0] not in (-1, 0) or (others != others[0]).any()):
+        wrong = np.flatnonzero(~first & ((labels != others[0]) | (others[0] not in (-1, 0))))[0]
+        raise ValueError(f"labels[{wrong}] is {labels[wrong]}: give {ALLOWED}.")
+    return ~first if len(others) else None
+
+
+def groups_of(groups: Any, n_pairs: int) -> Shaped[np.ndarray, " N"] | None:
+    """Groups as an array of any values.
+
+    **Raises:** ValueError for another number of them.
+    """
+    return _one_each(groups, n_pairs, "groups")
+
+
+def _one_each(values: Any, n_pairs: int, name: str) -> np.ndarray | None:
+    """`values`, or those of the `.npy` file that they name."""
+    if values is None:
+        return None
+    values = npy_vector(Path(values), None) if isinstance(values, str | Path) else np.asarray(values)
+    if values.shape != (n_pairs,):
+        raise ValueError(f"{name} has shape {values.shape}: give one for each of the {n_pairs} pairs.")
+    return values

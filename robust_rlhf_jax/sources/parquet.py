@@ -1,0 +1,107 @@
+"""Pairs in Parquet files: a row for each, and lists of numbers as features."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
+
+from ._recut import cuts, recut
+from .beside import groups_of, second_won
+from .differences import part, preferred
+from .fingerprints import fingerprint_of
+from .parquet_columns import Form, form_of, matrix, opened, vector
+from .paths import Paths, files_of
+
+
+class ParquetSource:
+    """Pairs in Parquet files, of which one row group is in memory at a time.
+
+    **Arguments:** `path`: a file, a list of files in the order to be read, or a folder, whose files are read in the
+    order of their names. `chosen`, `rejected`: columns of lists of numbers, all of one length, the features of the
+    first and of the second options; `rejected=None` where `chosen` holds differences, first less second. `label`,
+    `group`: columns of labels and groups as of `ArraySource`, which are read at once. Write files in row groups of some
+    thousand rows (`row_group_size`): pyarrow's own are of a million.
+
+    **Raises:** FileNotFoundError; ValueError for files that are damaged, lack a column, or hold no numbers or no pair;
+    ImportError without pyarrow.
+
+    **Example:**
+
+    >>> import tempfile, pathlib
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> from robust_rlhf_jax.sources import ParquetSource
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.parquet"
+    >>> pa.parquet.write_table(pa.table({"chosen": [[3.0, 1.0]], "rejected": [[1.0, 1.0]]}), path)
+    >>> [block.tolist() for block in ParquetSource(path).blocks(2)]
+    [[[2.0, 0.0]]]
+    """
+
+    def __init__(
+        self,
+        path: Paths,
+        chosen: str = "chosen",
+        rejected: str | None = "rejected",
+        label: str | None = None,
+        group: str | None = None,
+    ):
+        self._columns = [chosen] if rejected is None else [chosen, rejected]
+        self._files = files_of(path, SUFFIXES)
+        forms = [form_of(file, self._columns) for file in self._files]
+        self._lengths = [form.n_pairs for form in forms]
+        self.n_pairs, self.n_features = sum(self._lengths), forms[0].n_features
+        _check_alike(self._files, forms)
+        self._second_won = second_won(self._vector(label), self.n_pairs)
+        self.groups = groups_of(self._vector(group), self.n_pairs)
+
+    def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """Differences in blocks of `rows`.
+
+        **Raises:** ValueError for `rows` below 1; while reading, for damage, empty cells, lists of another length, and
+        a file that has changed.
+        """
+        return recut(self._pieces(rows), rows)
+
+    def fingerprint(self) -> str:
+        """A short hash of names, sizes, columns, labels, and samples of the files."""
+        won = None if self._second_won is None else np.packbits(self._second_won).tobytes()
+        return fingerprint_of("parquet", self._columns, *self._files, won, self.groups)
+
+    def _vector(self, name: str | None) -> Any:
+        return None if name is None else np.concatenate([vector(file, name) for file in self._files])
+
+    def _pieces(self, rows: int) -> Iterator[np.ndarray]:
+        begin = 0
+        for path, length in zip(self._files, self._lengths, strict=True):
+            for sides in self._row_groups(path, length):
+                for cut in cuts(begin, len(sides[0]), rows):
+                    won = part(self._second_won, slice(begin + cut.start, begin + cut.stop))
+                    yield preferred(*(side[cut] for side in sides), second_won=won)
+                begin += len(sides[0])
+                del sides
+
+    def _row_groups(self, path: Path, length: int) -> Iterator[list[np.ndarray]]:
+        """The sides [m, k] of one row group after the other."""
+        with opened(path) as file:
+            if file.metadata.num_rows != length:
+                raise ValueError(f"{path} has changed since it was opened: open it again.")
+            for i in range(file.num_row_groups):
+                yield self._sides(file, i, path)
+
+    def _sides(self, file: Any, i: int, path: Path) -> list[np.ndarray]:
+        # pyarrow's own threads let go of a row group late, when several others have been read.
+        table = file.read_row_group(i, columns=self._columns, use_threads=False)
+        return [matrix(table.column(name), self.n_features, path, name) for name in self._columns]
+
+
+def _check_alike(files: list[Path], forms: list[Form]) -> None:
+    """**Raises:** ValueError where files differ in the number or the types of their features."""
+    for file, form in zip(files, forms, strict=True):
+        if form[1:] != forms[0][1:]:
+            raise ValueError(
+                f"{file} has {form.n_features} features in {form.types}, {files[0].name} {forms[0].n_features} in "
+                f"{forms[0].types}: give files of one kind."
+            )

@@ -1,0 +1,74 @@
+"""A path as a source: which forms there are."""
+
+import numpy as np
+import pytest
+from parquet_of_lists import parquet_file
+
+from robust_rlhf_jax.sources import ParquetSource, ShardSource, open_pairs
+
+X = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+
+
+def first(source):
+    return next(source.blocks(4))
+
+
+def test_npy_files(tmp_path):
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    for path in paths:
+        np.save(path, X)
+    for given, n in [(paths[0], 4), (str(paths[1]), 4), (paths, 8), (tmp_path, 8)]:
+        source = open_pairs(given)
+        assert isinstance(source, ShardSource)
+        assert source.n_pairs == n
+        np.testing.assert_array_equal(first(source), X)
+
+
+def test_parquet_files(tmp_path):
+    labels = np.array([1, 0, 1, 0])
+    columns = {"chosen": X, "rejected": X / 2, "label": labels, "group": np.arange(4), "more": labels}
+    path = parquet_file(tmp_path / "a.parquet", columns)
+    for given in (path, [path], tmp_path):
+        source = open_pairs(given)
+        assert isinstance(source, ParquetSource)
+        np.testing.assert_array_equal(first(source), X / 2 * (2 * labels - 1)[:, None])
+        assert source.groups.tolist() == [0, 1, 2, 3]
+
+
+def test_parquet_files_of_other_columns_are_refused(tmp_path):
+    path = parquet_file(tmp_path / "a.parquet", {"x": X})
+    with pytest.raises(
+        ValueError, match="has the columns x, and neither chosen and rejected nor differences"
+    ):
+        open_pairs(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for given in (tmp_path / "a.csv", [tmp_path / "a.csv"]):
+        with pytest.raises(
+            ValueError, match=r"a\.csv is no source of pairs: give a folder of \.npy shards, a"
+        ):
+            open_pairs(given)
+    with pytest.raises(ValueError, match=r"has no \.npy or \.parquet or \.pq file"):
+        open_pairs(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"lost\.npy does not exist: check the path\."):
+        open_pairs(tmp_path / "lost.npy")
+
+
+def test_a_folder_of_both_kinds_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", X)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match="is no source of pairs"):
+        open_pairs(tmp_path)
+
+
+def test_one_side_is_not_taken_for_differences(tmp_path):
+    np.save(tmp_path / "chosen.npy", X)
+    np.save(tmp_path / "rejected.npy", X)
+    for name in ("chosen", "rejected"):
+        with pytest.raises(
+            ValueError, match="has one side of pairs: give its folder, or ShardSource both sides"
+        ):
+            open_pairs(tmp_path / f"{name}.npy")
+    assert not first(open_pairs(tmp_path)).any()
