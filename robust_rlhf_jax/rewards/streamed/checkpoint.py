@@ -1,4 +1,4 @@
-"""The state of a fit after each pass, in files that are whole or absent and say whether they are as they were written."""
+"""The state of a fit after each pass, in files that are whole or absent, each with a checksum."""
 
 import hashlib
 import io

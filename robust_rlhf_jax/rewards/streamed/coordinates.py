@@ -89,7 +89,7 @@ def second_moment(passes: Passes, columns: Columns) -> np.ndarray:
     if not np.isfinite(seen).all():
         first = int(np.flatnonzero(~np.isfinite(seen))[0])
         raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
-    return total / float(np.sum(weights_in_scales(seen), dtype=np.float64))
+    return total / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
 
 
 def coordinates_of(moment: np.ndarray, columns: Columns) -> StreamedCoordinates:

@@ -153,7 +153,7 @@ class _Streamed:
         judged = judged_by_all(measured, lanes, cells)
         return Evidence(
             judged,
-            jnp.asarray(lanes.t[0]),
+            jnp.asarray(lanes.last()[0]),
             lengths,
             self._doubted(pairs, found, judged),
             jnp.asarray(measured.spread, jnp.float32),

@@ -16,7 +16,7 @@ from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
 from .passes import Passes
-from .settling import Lanes, Settling
+from .settling import Lanes, Settling, weighed
 
 # Random signs by which lengths under a curvature are measured: a squared length is known to √(2/32) of itself, and the
 # sum over many pairs that is asked for far better.
@@ -61,7 +61,7 @@ def sketch_of(settling: Settling, lanes: Lanes) -> Sketch:
     # A hundredth of a pair along every axis, as in `fit.overdispersion`.
     everyone = np.where(np.arange(settling.passes.padded) < n, 1.0, 0.0).astype(np.float32)
     plain = settling.factor_at(lanes.margins[0], everyone, 0.01 / float(jnp.mean(coordinates.penalty)))
-    theta = matmul(coordinates.to_theta, jnp.asarray(lanes.t).T)
+    theta = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
     return Sketch(theta, jnp.concatenate(roots, axis=1), root(plain) / n**0.5)
 
 
@@ -123,10 +123,12 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
     """`decision.judge` of settled explanations."""
     n = len(cells.of_length)
     ended = np.where(lanes.done, Status.CONVERGED.value, Status.MAX_STEPS.value)
-    rows = []
-    for lane in range(len(lanes.t)):
-        arrays = (part[lane][:n] for part in (measured.margins, measured.leverage, lanes.weights))
-        one = _judged_one(jnp.asarray(lanes.t[lane]), *map(jnp.asarray, arrays), cells.of_length, cells.bins)
+    rows, last = [], lanes.last()
+    for lane in range(len(last)):
+        weights = weighed(measured.margins[lane], cells, lane).weights[:n]
+        arrays = (measured.margins[lane][:n], measured.leverage[lane][:n], weights)
+        margins, leverage, weights = map(jnp.asarray, arrays)
+        one = _judged_one(jnp.asarray(last[lane]), margins, leverage, weights, cells.of_length, cells.bins)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))

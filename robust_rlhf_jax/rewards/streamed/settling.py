@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.lapack import cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -22,11 +22,11 @@ from .coordinates import StreamedCoordinates, straight
 from .curvature import SampleCurvature, curvature_factor, mean_variance
 from .passes import Passes
 
-# An explanation has settled where its margins, its weights and the prior's relative strength hardly move: the root
-# mean square of a step relative to that of the margins; the mean of the weights' change.
-SETTLED_MARGINS, SETTLED_WEIGHTS, SETTLED_STRENGTH = 3e-4, 1e-3, 0.05
-# Margins of this root mean square are none.
-SMALL = 0.1
+# An explanation has settled where the next step promises next to nothing, in nats (r/2 of them are what chance moves a
+# fit of r coordinates by), and the weights and the prior's strength, relatively, hardly change on average.
+SETTLED_GAIN, SETTLED_WEIGHTS, SETTLED_STRENGTH = 0.05, 1e-3, 0.05
+# Nats by which an explanation is behind for good: its belief is e⁻¹⁰⁰, whatever ε is.
+HOPELESS = 100.0
 # A step is halved this often before its explanation is left where it was.
 HALVINGS = 10
 
@@ -34,9 +34,10 @@ HALVINGS = 10
 class Lanes(NamedTuple):
     """Explanations [E] that settle side by side, row 0 the plain fit, in NumPy so that a checkpoint holds them.
 
-    `t` [E, r]: where the next pass looks; `settled_t`, `margins` [E, padded], `weights` [E, padded]: the last point
-    that was accepted, its margins, and the weights that they give; `strength` [E]; `halvings` [E] of the step from
-    there; `done` [E].
+    `t` [E, r]: where the next pass looks; `accepted` [E, r], `margins`, `weights` [E, padded]: the last point that was
+    accepted, its margins, and the weights that they give; `strength` [E]; `halvings` [E] of the step from there;
+    `value`, `convicted` [E] there, as `AtBestLength`, and the nats that the next step promises, `gain`; `best` [E, r]:
+    the accepted point of highest value, `best_value` [E]; `done` [E].
     """
 
     t: np.ndarray
@@ -45,7 +46,16 @@ class Lanes(NamedTuple):
     weights: np.ndarray
     strength: np.ndarray
     halvings: np.ndarray
+    value: np.ndarray
+    convicted: np.ndarray
+    gain: np.ndarray
+    best: np.ndarray
+    best_value: np.ndarray
     done: np.ndarray
+
+    def last(self) -> np.ndarray:
+        """Where each explanation ends [E, r]: at its best point, or one step beyond where that is the last one."""
+        return np.where((self.best_value > self.value)[:, None], self.best, self.t)
 
 
 def first_lanes(
@@ -57,26 +67,40 @@ def first_lanes(
 ) -> Lanes:
     """Where the sample's explanations stand among all pairs."""
     t = np.asarray(matmul(theta, coordinates.from_theta.T))
-    weights = np.zeros_like(margins)
+    weights, nobody = np.zeros_like(margins), np.full(len(t), -np.inf)
     for lane, row in enumerate(margins):
-        weights[lane] = _weights(row, cells, lane)
+        weights[lane] = weighed(row, cells, lane).weights
     count = len(t)
     return Lanes(
-        t, t.copy(), margins, weights, np.array(strength), np.zeros(count, int), np.zeros(count, bool)
-    )
+        t, t.copy(), margins, weights, np.array(strength), np.zeros(count, int), nobody, np.zeros(count),
+        np.full(count, np.inf), t.copy(), nobody.copy(), np.zeros(count, bool),
+    )  # fmt: skip
 
 
-def _weights(margins: np.ndarray, cells: Cells, lane: int) -> np.ndarray:
-    """1 for every pair under the plain fit, else the chance that the explanation leaves it; 0 for padding."""
+class Weighed(NamedTuple):
+    """`weights` [padded]: the chance that the explanation leaves each pair, 1 under the plain fit; 0 for padding; its
+    `value` and what it convicts.
+    """
+
+    weights: np.ndarray
+    value: float
+    convicted: float
+
+
+def weighed(margins: np.ndarray, cells: Cells, lane: int) -> Weighed:
+    """What an explanation of all pairs makes of each."""
     n = len(cells.of_length)
+    lies, value, convicted = _contaminated(jnp.asarray(margins[:n]), cells.of_length, cells.bins)
     weights = np.zeros(len(margins), np.float32)
-    weights[:n] = 1.0 if lane == 0 else _honest(jnp.asarray(margins[:n]), cells.of_length, cells.bins)
-    return weights
+    weights[:n] = 1.0 if lane == 0 else 1.0 - lies
+    return Weighed(weights, float(value), float(convicted))
 
 
 @eqx.filter_jit
-def _honest(margins: Float[Array, " N"], of_length: Array, bins: int) -> Float[Array, " N"]:
-    return 1.0 - contaminated_at_best_length(margins, Cells(of_length, bins)).found.lies
+def _contaminated(margins: Float[Array, " N"], of_length: Array, bins: int):
+    """(lies [N], value, convicted) at the best length."""
+    at = contaminated_at_best_length(margins, Cells(of_length, bins))
+    return at.found.lies, at.value, at.found.convicted
 
 
 @jax.jit
@@ -101,6 +125,15 @@ def look(
     return margins, np.asarray(matmul(jnp.asarray(pull, jnp.float32), coordinates.to_theta))
 
 
+def _hopeless(lanes: Lanes) -> np.ndarray:
+    """Explanations that another one, which convicts no more, is ahead of by more than steps may change."""
+    behind = lanes.best_value[None, :] - lanes.best_value[:, None]
+    dominated = (behind > HOPELESS + 2.0 * lanes.gain[:, None]) & (
+        lanes.convicted[None, :] <= lanes.convicted[:, None]
+    )
+    return dominated.any(axis=1) & (np.arange(len(lanes.t)) > 0)
+
+
 class Settling:
     """Settles `Lanes` by one pass after another."""
 
@@ -119,7 +152,7 @@ class Settling:
 
     def step(self, lanes: Lanes) -> Lanes:
         """One pass, and one step of every explanation that has not settled."""
-        active = np.flatnonzero(~lanes.done)
+        active = np.flatnonzero(~lanes.done).tolist()
         margins, gradient = look(self.passes, self.coordinates, lanes.t[active], lanes.weights[active])
         new = Lanes(*(part.copy() for part in lanes))
         for row, lane in enumerate(active):
@@ -127,9 +160,9 @@ class Settling:
                 self._halve(new, lane)
             else:
                 self._move(new, lane, margins[row], gradient[row])
-        return new
+        return new._replace(done=new.done | _hopeless(new))
 
-    def _falls(self, lanes: Lanes, lane: int, margins: np.ndarray) -> Bool[Array, ""]:
+    def _falls(self, lanes: Lanes, lane: int, margins: np.ndarray) -> bool:
         """Whether the step has lowered the objective under the weights of this pass."""
 
         def objective(margins, t):
@@ -137,7 +170,7 @@ class Settling:
             return fit - 0.5 * lanes.strength[lane] * np.dot(self.penalty, t**2)
 
         before = objective(lanes.margins[lane], lanes.accepted[lane])
-        return objective(margins, lanes.t[lane]) < before - 1e-6 * abs(before)
+        return bool(objective(margins, lanes.t[lane]) < before - 1e-6 * abs(before))
 
     def _halve(self, lanes: Lanes, lane: int) -> None:
         lanes.t[lane] = 0.5 * (lanes.t[lane] + lanes.accepted[lane])
@@ -147,7 +180,6 @@ class Settling:
     def _move(self, lanes: Lanes, lane: int, margins: np.ndarray, gradient: np.ndarray) -> None:
         """Accept the point, choose the weights and the prior's strength anew, and take Newton's step from there."""
         t, used, strength = lanes.t[lane].copy(), lanes.weights[lane].copy(), lanes.strength[lane]
-        size = max(float(np.linalg.norm(t)), SMALL)
         factor = self.factor_at(margins, used, strength)
         total = max(float(used.sum(dtype=np.float64)), 1.0)
         gradient = (gradient - strength * self.penalty * t) / self.passes.n
@@ -162,13 +194,16 @@ class Settling:
             jnp.asarray(total),
             self.config,
         )
-        lanes.margins[lane], lanes.accepted[lane] = margins, t
-        lanes.weights[lane] = _weights(margins, self.cells, lane)
-        lanes.strength[lane], lanes.halvings[lane] = asked, 0
-        lanes.t[lane] = t + move
-        change = np.abs(lanes.weights[lane] - used).sum(dtype=np.float64) / self.passes.n
+        found = weighed(margins, self.cells, lane)
+        lanes.margins[lane], lanes.accepted[lane], lanes.weights[lane] = margins, t, found.weights
+        lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, t + move
+        lanes.value[lane], lanes.convicted[lane] = found.value, found.convicted
+        lanes.gain[lane] = 0.5 * self.passes.n * np.dot(gradient, move)
+        if found.value > lanes.best_value[lane]:
+            lanes.best[lane], lanes.best_value[lane] = t, found.value
+        change = np.abs(found.weights - used).sum(dtype=np.float64) / self.passes.n
         lanes.done[lane] = (
-            np.linalg.norm(move) < SETTLED_MARGINS * size
+            lanes.gain[lane] < SETTLED_GAIN
             and change < SETTLED_WEIGHTS
             and abs(np.log(lanes.strength[lane] / strength)) < SETTLED_STRENGTH
         )
