@@ -154,7 +154,11 @@ def unjudged(cells: Cells, dtype) -> AtBestLength:
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
-    bin_of = quantile_bins(jnp.abs(margins), cells.bins)
+    return contaminated_in_bins(margins, quantile_bins(jnp.abs(margins), cells.bins), cells)
+
+
+def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells) -> AtBestLength:
+    """`contaminated_at_best_length` of margins of which the bins by length are known."""
     cell = bin_of * (cells.bins + 1) + cells.of_length
 
     def shortened(best: AtBestLength, scale):

@@ -3,15 +3,12 @@
 import queue
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-from jaxtyping import Shaped
+T = TypeVar("T")
 
 
-def read_ahead(
-    blocks: Iterable[Shaped[np.ndarray, "..."]], depth: int = 1
-) -> Iterator[Shaped[np.ndarray, "..."]]:
+def read_ahead(blocks: Iterable[T], depth: int = 1) -> Iterator[T]:
     """`blocks` in their order, read in a thread that is at most `depth` blocks ahead.
 
     The thread begins with the first block that is asked for, and ends with the last one, or where the iterator is

@@ -34,7 +34,8 @@ class Checkpoint:
         if self.folder is None:
             return
         content = io.BytesIO()
-        np.savez(content, **arrays, **{SEAL: np.frombuffer(self._digest(arrays), np.uint8)})
+        with_seal: dict[str, Any] = {**arrays, SEAL: np.frombuffer(self._digest(arrays), np.uint8)}
+        np.savez(content, **with_seal)
         write_whole(self.folder / f"{name}.npz", content.getvalue())
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
@@ -48,11 +49,6 @@ class Checkpoint:
         except DAMAGE:
             return None
         return arrays if seal.tobytes() == self._digest(arrays) else None
-
-    def forget(self, *names: str) -> None:
-        """Remove states that a later one stands for."""
-        for name in names if self.folder is not None else ():
-            (self.folder / f"{name}.npz").unlink(missing_ok=True)
 
     def _digest(self, arrays: dict[str, np.ndarray]) -> bytes:
         digest = hashlib.sha256(self.facts.encode())

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +36,7 @@ from .curvature import sample_curvature
 from .judging import Measured, judged_by_all, measure, sketch_of
 from .passes import Passes
 from .sample import Found, explanations_of, read_sample, sampled_places
-from .settling import Lanes, Settling, first_lanes
+from .settling import Lanes, Sample, Settling, first_lanes
 
 # Copies of the differences in float32 that a fit in memory takes at its peak.
 COPIES = 12
@@ -81,7 +82,8 @@ def fit_source(
     if _fits(source, streaming):
         x = jnp.asarray(_all_of(source))
         return fit_differences(x, jnp.ones(len(x), x.dtype), level, numbers, config)
-    return conclude(_Streamed(source, numbers, config, streaming).evidence(), level, config, False)[0]
+    evidence = _Streamed(source, numbers, float(level), config, streaming).evidence()
+    return _conclude(evidence, level, config)[0]
 
 
 def _groups_of(source: PairSource, groups: Int[np.ndarray, " N"] | None) -> Int[Array, " N"] | None:
@@ -124,21 +126,28 @@ class _Streamed:
     """A fit by passes: each stage is read from the checkpoint, or made and kept there."""
 
     def __init__(
-        self, source: PairSource, groups: Int[Array, " N"] | None, config: RobustFit, streaming: Streaming
+        self,
+        source: PairSource,
+        groups: Int[Array, " N"] | None,
+        epsilon: float,
+        config: RobustFit,
+        streaming: Streaming,
     ):
         self.passes, self.config, self.streaming = Passes(source, streaming.tell), config, streaming
+        self.epsilon = epsilon
         self.groups = None if groups is None else np.asarray(groups)
         self.places = sampled_places(source.n_pairs, _sample_size(source, streaming))
         facts = {
             "source": source.fingerprint(),
             "pairs": [source.n_pairs, source.n_features, len(self.places)],
+            "epsilon": epsilon,
             "config": dataclasses.asdict(config),
             "passes": streaming.passes,
         }
         self.checkpoint = Checkpoint(streaming.folder, facts)
 
     def evidence(self) -> Evidence:
-        """All that a conclusion needs, whatever ε."""
+        """All that a conclusion needs."""
         sample = self._sample()
         coordinates = self._coordinates(sample)
         found = self._found(sample)
@@ -146,7 +155,12 @@ class _Streamed:
         lanes, lengths = self._first_lanes(coordinates, found)
         cells = cells_of_lengths(lengths)
         settling = Settling(
-            self.passes, coordinates, sample_curvature(pairs), self.places, cells, self.config
+            self.passes,
+            coordinates,
+            Sample(sample_curvature(pairs), self.places),
+            cells,
+            self.config.allowance * self.epsilon,
+            self.config,
         )
         lanes = self._settled(settling, lanes)
         measured = self._measured(settling, lanes)
@@ -155,7 +169,7 @@ class _Streamed:
             judged,
             jnp.asarray(lanes.last()[0]),
             lengths,
-            self._doubted(pairs, found, judged),
+            self._doubted(pairs, found.unsuspected[lanes.number[1:] - 1], judged),
             jnp.asarray(measured.spread, jnp.float32),
             at_bound(coordinates, jnp.asarray(lanes.strength[0]), self.config),
             coordinates.to_theta,
@@ -207,12 +221,14 @@ class _Streamed:
         state = self._state("leverages", made)
         return Measured(state["margins"], state["leverage"], float(state["spread"]))
 
-    def _doubted(self, pairs: UnitFreePairs, found: Found, judged: Judged) -> Float[Array, "m r"]:
+    def _doubted(
+        self, pairs: UnitFreePairs, unsuspected: Float[Array, "E-1 m"], judged: Judged
+    ) -> Float[Array, "d r"]:
         """Directions that only suspects cover, as far as the sample shows them."""
         lies = judged.lies[1:, self.places]
         rows = [
-            _doubted_directions(pairs, unsuspected, 1.0 - gone, t, self.config.covered)
-            for unsuspected, gone, t in zip(found.unsuspected, lies, judged.t[1:], strict=True)
+            _doubted_directions(pairs, proposed, 1.0 - gone, t, self.config.covered)
+            for proposed, gone, t in zip(unsuspected, lies, judged.t[1:], strict=True)
         ]
         return jnp.concatenate([jnp.zeros((1, len(pairs.penalty)), judged.t.dtype), *rows])
 
@@ -239,3 +255,8 @@ class _Streamed:
 
 
 _doubted_directions = jax.jit(doubted_directions)
+
+
+@eqx.filter_jit
+def _conclude(evidence: Evidence, epsilon: Float[Array, ""], config: RobustFit):
+    return conclude(evidence, epsilon, config, False)

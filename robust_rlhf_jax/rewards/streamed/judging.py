@@ -11,12 +11,12 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from ..contamination import Cells, contaminated_at_best_length
+from ..contamination import Cells, contaminated_in_bins
 from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
 from .passes import Passes
-from .settling import Lanes, Settling, weighed
+from .settling import Lanes, Settling, bins_by_size, weighed
 
 # Random signs by which lengths under a curvature are measured: a squared length is known to √(2/32) of itself, and the
 # sum over many pairs that is asked for far better.
@@ -100,10 +100,11 @@ def _judged_one(
     margins: Float[Array, " N"],
     leverage: Float[Array, " N"],
     weights: Float[Array, " N"],
+    bin_of: Int[Array, " N"],
     of_length: Int[Array, " N"],
     bins: int,
 ) -> Judged:
-    at = contaminated_at_best_length(margins, Cells(of_length, bins))
+    at = contaminated_in_bins(margins, bin_of, Cells(of_length, bins))
     best, seen = at.found, optimism_of(margins, weights, weights * leverage)
     return Judged(
         at.scale * t,
@@ -125,10 +126,10 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
     ended = np.where(lanes.done, Status.CONVERGED.value, Status.MAX_STEPS.value)
     rows, last = [], lanes.last()
     for lane in range(len(last)):
-        weights = weighed(measured.margins[lane], cells, lane).weights[:n]
-        arrays = (measured.margins[lane][:n], measured.leverage[lane][:n], weights)
-        margins, leverage, weights = map(jnp.asarray, arrays)
-        one = _judged_one(jnp.asarray(last[lane]), margins, leverage, weights, cells.of_length, cells.bins)
+        margins, leverage = (part[lane][:n] for part in (measured.margins, measured.leverage))
+        weights = weighed(margins, cells, lane == 0).weights
+        arrays = (last[lane], margins, leverage, weights, bins_by_size(margins, cells.bins), cells.of_length)
+        one = _judged_one(*map(jnp.asarray, arrays), bins=cells.bins)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))

@@ -10,13 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from ..config import RobustFit
-from ..contamination import Cells, contaminated_at_best_length
+from ..contamination import Cells, contaminated_in_bins
 from ..posterior_fit import next_strength
 from .coordinates import StreamedCoordinates, straight
 from .curvature import SampleCurvature, curvature_factor, mean_variance
@@ -34,12 +34,21 @@ HALVINGS = 10
 class Lanes(NamedTuple):
     """Explanations [E] that settle side by side, row 0 the plain fit, in NumPy so that a checkpoint holds them.
 
-    `t` [E, r]: where the next pass looks; `accepted` [E, r], `margins`, `weights` [E, padded]: the last point that was
-    accepted, its margins, and the weights that they give; `strength` [E]; `halvings` [E] of the step from there;
-    `value`, `convicted` [E] there, as `AtBestLength`, and the nats that the next step promises, `gain`; `best` [E, r]:
-    the accepted point of highest value, `best_value` [E]; `done` [E].
+    | field | shape | meaning |
+    |---|---|---|
+    | `number` | [E] | of each among those of the sample |
+    | `t` | [E, r] | where the next pass looks |
+    | `accepted`, `margins` | [E, r], [E, padded] | the last point that was accepted, and its margins |
+    | `weights` | [E, padded] | what the pairs count from there on |
+    | `strength` | [E] | of the prior |
+    | `halvings` | [E] | of the step from the accepted point |
+    | `value`, `convicted` | [E] | there, as `AtBestLength` and `Contaminated` have them |
+    | `gain` | [E] | nats that the next step promises |
+    | `best`, `best_value` | [E, r], [E] | the accepted point of highest value |
+    | `done` | [E] | whether it has settled |
     """
 
+    number: np.ndarray
     t: np.ndarray
     accepted: np.ndarray
     margins: np.ndarray
@@ -69,12 +78,23 @@ def first_lanes(
     t = np.asarray(matmul(theta, coordinates.from_theta.T))
     weights, nobody = np.zeros_like(margins), np.full(len(t), -np.inf)
     for lane, row in enumerate(margins):
-        weights[lane] = weighed(row, cells, lane).weights
+        weights[lane] = weighed(row, cells, lane == 0).weights
     count = len(t)
     return Lanes(
-        t, t.copy(), margins, weights, np.array(strength), np.zeros(count, int), nobody, np.zeros(count),
-        np.full(count, np.inf), t.copy(), nobody.copy(), np.zeros(count, bool),
-    )  # fmt: skip
+        number=np.arange(count),
+        t=t.copy(),
+        accepted=t.copy(),
+        margins=margins,
+        weights=weights,
+        strength=np.array(strength),
+        halvings=np.zeros(count, int),
+        value=nobody,
+        convicted=np.zeros(count),
+        gain=np.full(count, np.inf),
+        best=t.copy(),
+        best_value=nobody.copy(),
+        done=np.zeros(count, bool),
+    )
 
 
 class Weighed(NamedTuple):
@@ -87,19 +107,29 @@ class Weighed(NamedTuple):
     convicted: float
 
 
-def weighed(margins: np.ndarray, cells: Cells, lane: int) -> Weighed:
-    """What an explanation of all pairs makes of each."""
+def weighed(margins: np.ndarray, cells: Cells, plain: bool) -> Weighed:
+    """What an explanation, or the plain fit, makes of each pair."""
     n = len(cells.of_length)
-    lies, value, convicted = _contaminated(jnp.asarray(margins[:n]), cells.of_length, cells.bins)
+    bin_of = bins_by_size(margins[:n], cells.bins)
+    lies, value, convicted = _contaminated(jnp.asarray(margins[:n]), bin_of, cells.of_length, cells.bins)
     weights = np.zeros(len(margins), np.float32)
-    weights[:n] = 1.0 if lane == 0 else 1.0 - lies
+    weights[:n] = 1.0 if plain else 1.0 - lies
     return Weighed(weights, float(value), float(convicted))
 
 
+def bins_by_size(values: np.ndarray, bins: int) -> Int[Array, " N"]:
+    """`quantile_bins` of absolute values; NumPy sorts a million of them ten times as fast as XLA on a CPU."""
+    size = np.abs(values)
+    edges = np.sort(size)[[len(size) * b // bins for b in range(1, bins)]]
+    return jnp.asarray(np.searchsorted(edges, size, side="right").astype(np.int32))
+
+
 @eqx.filter_jit
-def _contaminated(margins: Float[Array, " N"], of_length: Array, bins: int):
+def _contaminated(
+    margins: Float[Array, " N"], bin_of: Int[Array, " N"], of_length: Int[Array, " N"], bins: int
+):
     """(lies [N], value, convicted) at the best length."""
-    at = contaminated_at_best_length(margins, Cells(of_length, bins))
+    at = contaminated_in_bins(margins, bin_of, Cells(of_length, bins))
     return at.found.lies, at.value, at.found.convicted
 
 
@@ -125,42 +155,50 @@ def look(
     return margins, np.asarray(matmul(jnp.asarray(pull, jnp.float32), coordinates.to_theta))
 
 
-def _hopeless(lanes: Lanes) -> np.ndarray:
-    """Explanations that another one, which convicts no more, is ahead of by more than steps may change."""
+def _hopeless(lanes: Lanes, convictable: float) -> Bool[np.ndarray, " E"]:
+    """Explanations that another one is ahead of by more than steps may change, one that convicts no more than they do
+    or than is `convictable`: the plain fit never.
+    """
     behind = lanes.best_value[None, :] - lanes.best_value[:, None]
-    dominated = (behind > HOPELESS + 2.0 * lanes.gain[:, None]) & (
-        lanes.convicted[None, :] <= lanes.convicted[:, None]
-    )
-    return dominated.any(axis=1) & (np.arange(len(lanes.t)) > 0)
+    stands = lanes.convicted[None, :] <= np.maximum(lanes.convicted, convictable)[:, None]
+    dominated = (behind > HOPELESS + 2.0 * lanes.gain[:, None]) & stands
+    return dominated.any(axis=1) & (lanes.number > 0)
+
+
+class Sample(NamedTuple):
+    """The `curvature` of a sample of the pairs, and their `places` [m] among all."""
+
+    curvature: SampleCurvature
+    places: Int[np.ndarray, " m"]
 
 
 class Settling:
-    """Settles `Lanes` by one pass after another."""
+    """Settles `Lanes` by one pass after another; an explanation may convict the share `convictable` of the pairs."""
 
     def __init__(
         self,
         passes: Passes,
         coordinates: StreamedCoordinates,
-        sample: SampleCurvature,
-        places: np.ndarray,
+        sample: Sample,
         cells: Cells,
+        convictable: float,
         config: RobustFit,
     ):
         self.passes, self.coordinates, self.cells, self.config = passes, coordinates, cells, config
-        self.sample, self.places = sample, places
+        self.sample, self.convictable = sample, convictable
         self.penalty = np.asarray(coordinates.penalty)
 
     def step(self, lanes: Lanes) -> Lanes:
-        """One pass, and one step of every explanation that has not settled."""
+        """One pass, and one step of every explanation that has not settled; `lanes` is used up."""
         active = np.flatnonzero(~lanes.done).tolist()
         margins, gradient = look(self.passes, self.coordinates, lanes.t[active], lanes.weights[active])
-        new = Lanes(*(part.copy() for part in lanes))
         for row, lane in enumerate(active):
             if self._falls(lanes, lane, margins[row]):
-                self._halve(new, lane)
+                self._halve(lanes, lane)
             else:
-                self._move(new, lane, margins[row], gradient[row])
-        return new._replace(done=new.done | _hopeless(new))
+                self._move(lanes, lane, margins[row], gradient[row])
+        hopeful = ~_hopeless(lanes, self.convictable)
+        return lanes if hopeful.all() else Lanes(*(part[hopeful] for part in lanes))
 
     def _falls(self, lanes: Lanes, lane: int, margins: np.ndarray) -> bool:
         """Whether the step has lowered the objective under the weights of this pass."""
@@ -194,7 +232,7 @@ class Settling:
             jnp.asarray(total),
             self.config,
         )
-        found = weighed(margins, self.cells, lane)
+        found = weighed(margins, self.cells, lanes.number[lane] == 0)
         lanes.margins[lane], lanes.accepted[lane], lanes.weights[lane] = margins, t, found.weights
         lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, t + move
         lanes.value[lane], lanes.convicted[lane] = found.value, found.convicted
@@ -210,8 +248,7 @@ class Settling:
 
     def factor_at(self, margins: np.ndarray, weights: np.ndarray, strength: float) -> Array:
         """The lower Cholesky factor of the curvature per pair, with the prior's."""
-        mean = mean_variance(margins, weights, self.passes.n)
-        precision = strength * self.coordinates.penalty / self.passes.n
-        return curvature_factor(
-            self.sample, jnp.asarray(margins[self.places]), jnp.asarray(weights[self.places]), mean, precision
-        )
+        n, (curvature, places) = self.passes.n, self.sample
+        mean = mean_variance(margins, weights, n)
+        at = jnp.asarray(margins[places]), jnp.asarray(weights[places])
+        return curvature_factor(curvature, *at, mean, strength * self.coordinates.penalty / n)
