@@ -38,11 +38,13 @@ def sampled_places(n: int, size: int) -> Int[np.ndarray, " m"]:
 
 def read_sample(passes: Passes, places: Int[np.ndarray, " m"]) -> np.ndarray:
     """One pass: the pairs at `places` in float32 [m, k]."""
-    rows = []
+    # In one piece from the start: small pieces kept between large blocks would leave the memory in holes.
+    rows, filled = np.empty((len(places), passes.n_features), np.float32), 0
     for place, block in passes.blocks("sample"):
         inside = places[(places >= place.start) & (places < place.stop)] - place.start
-        rows.append(np.asarray(block)[inside].astype(np.float32))
-    return np.concatenate(rows)
+        rows[filled : filled + len(inside)] = np.asarray(block)[inside]
+        filled += len(inside)
+    return rows
 
 
 def explanations_of(sample: Float[Array, "m k"], config: RobustFit) -> Found:
