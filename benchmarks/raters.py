@@ -47,11 +47,26 @@ def scores(theta, z):
     return np.mean(margins > 0) + 0.5 * np.mean(margins == 0), np.mean(np.logaddexp(0, -margins))
 
 
-def cells(name, shared, seed, quick, kinds):
-    """A row of numbers for each kind and share of bad raters."""
+def divided(name, shared, seed):
+    """(clean pairs to train on, numbers of their raters, clean pairs of the people held out)."""
     z, who = pairs_of(name, shared, seed)
     out = group_folds(np.random.default_rng(seed), who, 5) == 0
-    train, of = z[~out], np.unique(who[~out], return_inverse=True)[1]
+    return z[~out], np.unique(who[~out], return_inverse=True)[1], z[out]
+
+
+def replaced(train, of, kind, share, seed, theta=None):
+    """The pairs to train on with bots among their raters: the same raters for every kind of bot."""
+    return replace_raters(np.random.default_rng(seed + 1), train, of, kind, share, theta)
+
+
+def named_bad(table):
+    """Which raters are called bad; `raters` are numbers, and the table has them in the order of the numbers."""
+    return np.isin([row.kind for row in table.rows], BAD)
+
+
+def cells(name, shared, seed, quick, kinds):
+    """A row of numbers for each kind and share of bad raters."""
+    train, of, test = divided(name, shared, seed)
     clean, _ = plain_fit(np.float32(train), np.ones(len(train), np.float32))
     theta = np.array(clean, float)
     strongest = np.argmax(np.abs(theta) * train.std(axis=0))
@@ -61,32 +76,32 @@ def cells(name, shared, seed, quick, kinds):
     cases = [case for case in cases if case[0] in ("none", *kinds)]
     base = None
     for kind, share in cases:
-        rated = replace_raters(np.random.default_rng(seed + 1), train, of, kind, share, theta)
+        rated = replaced(train, of, kind, share, seed, theta)
         pairs = Pairs(np.float32(rated.z), np.zeros_like(rated.z, np.float32))
         plain, _ = plain_fit(np.float32(rated.z), np.ones(len(of), np.float32))
         found = fit_weighed(pairs, of, chose_first=rated.chose_first, chose_longer=rated.chose_longer)
-        # `raters` are numbers: the table has their names in the order of texts of numbers.
         kinds = np.array([row.kind for row in found.table.rows])
-        named, pairs_each = np.isin(kinds, BAD), np.bincount(of)
-        one, two = scores(plain, z[out]), scores(found.theta, z[out])
+        named, pairs_each = named_bad(found.table), np.bincount(of)
+        one, two = scores(plain, test), scores(found.theta, test)
         base = one if base is None else base
         yield {
             "kind": kind, "share": share, "plain": one, "weighed": two,
             "back": (one[1] - two[1]) / (one[1] - base[1]) if one[1] - base[1] > LOSS else np.nan,
-            "all": _caught(named, rated.bad), "judged": _caught(*(v[pairs_each >= JUDGED] for v in (named, rated.bad))),
+            "all": caught(named, rated.bad), "judged": caught(*(v[pairs_each >= JUDGED] for v in (named, rated.bad))),
             "bots": np.mean(named[rated.bad]) if rated.bad.any() else np.mean(named),
             "other": np.mean((kinds == "other taste")[rated.bad]) if rated.bad.any() else np.nan,
         }  # fmt: skip
 
 
-def _caught(named, bad):
+def caught(named, bad):
     """(named and bad, named, bad)."""
     return np.array([np.sum(named & bad), np.sum(named), np.sum(bad)])
 
 
-def _shares(counts):
-    right, named, bad = counts
-    return " / ".join(short(right / n) if n else "–" for n in (named, bad)) + f" ({bad})"
+def rates_of(counts):
+    """Precision / recall."""
+    right, *of = counts
+    return " / ".join(short(right / n) if n else "–" for n in of)
 
 
 def main():
@@ -114,13 +129,14 @@ def main():
             )
             back = np.mean([c["back"] for c in same])
             judged, every = (sum(c[w] for c in same) for w in ("judged", "all"))
+            caught_of = " | ".join(f"{rates_of(counts)} ({counts[2]})" for counts in (judged, every))
             if same[0]["kind"] == "minority":
                 bots, other = (np.mean([c[w] for c in same]) for w in ("bots", "other"))
                 minorities.append(f"| {name} | {short(bots)} | {short(other)} | {plain} | {weighed} |")
                 continue
             print(
                 f"| {name} | {same[0]['kind']} | {same[0]['share']:.2f} | {plain} | {weighed} | "
-                f"{'–' if np.isnan(back) else f'{back:.0%}'} | {_shares(judged)} | {_shares(every)} |",
+                f"{'–' if np.isnan(back) else f'{back:.0%}'} | {caught_of} |",
                 flush=True,
             )
     print("\n| data | minority called bots | named other taste | plain | weighed |\n|---|---|---|---|---|")
