@@ -8,6 +8,7 @@ from .fit import RewardFit, fit_differences, fit_with_alternative, plain_fit
 from .front_door import fit_data, fit_reward
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
+from .streamed import Streaming, fit_source
 
 __all__ = [
     "CEILING",
@@ -18,10 +19,12 @@ __all__ = [
     "RewardFit",
     "RewardModel",
     "RobustFit",
+    "Streaming",
     "estimate_epsilon",
     "fit_data",
     "fit_differences",
     "fit_reward",
+    "fit_source",
     "fit_with_alternative",
     "plain_fit",
     "robust_reward",

@@ -15,18 +15,21 @@ from robust_rlhf_jax.preferences import (
     check_preferences,
     group_numbers,
 )
+from robust_rlhf_jax.sources import PairSource
 
 from .config import CEILING, RobustFit
 from .fit import RewardFit, fit_differences
 from .model import RewardModel
+from .streamed import Streaming, fit_source
 
 
 def fit_reward(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     groups: Int[np.ndarray, " N"] | None = None,
     config: RobustFit | None = None,
+    streaming: Streaming | None = None,
 ) -> RewardModel:
     """A linear reward from preferences, some of which may be corrupt.
 
@@ -40,17 +43,18 @@ def fit_reward(
     **Arguments:**
 
     - `data`: N `Pairs` (`load`, `Pairs(chosen, rejected)`), ties and pairs of weight 0 among them if there are any, or
-      `PreferenceData` (`sample_preferences`).
+      `PreferenceData` (`sample_preferences`), or a `PairSource` (`sources.open_pairs`), which need not fit into memory.
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values); labels of one group are dependent. None: the groups that
       `Pairs` know, else independent pairs.
     - `config`: every constant that decides, `RobustFit()` by default.
+    - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 
     **Returns:** `RewardModel`; `model.message` says what was found.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, `groups` of
-    another length, or ties alone.
+    another length, ties alone, or `streaming` of what is in memory.
 
     **Source:** candidates by the paper's Algorithm 2 and filters; judged by a mixture with concomitant
     variables, weighed by pseudo-BMA+ (`rewards/decision.py`). Measured in docs/do_no_harm.md.
@@ -64,6 +68,12 @@ def fit_reward(
     if epsilon is not None:
         check_epsilon(epsilon)
     level = CEILING if epsilon is None else epsilon
+    if not isinstance(data, Pairs | PreferenceData):
+        return reward_model(fit_source(data, level, groups, config, streaming))
+    if streaming is not None:
+        raise ValueError(
+            "streaming is for a PairSource: these pairs are in memory; give sources.ArraySource.of_pairs."
+        )
     if isinstance(data, Pairs) and not data.fitted.all():
         return _fit_with_ties(data, level, groups, config)
     seen = as_labelled(data, groups)
