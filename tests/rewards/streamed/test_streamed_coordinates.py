@@ -1,0 +1,69 @@
+"""Coordinates by passes, against NumPy in float64 and those of memory."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from robust_rlhf_jax.rewards.coordinates import unit_free
+from robust_rlhf_jax.rewards.streamed.coordinates import (
+    coordinates_of,
+    lengths_and_margins,
+    second_moment,
+    typical_columns,
+)
+from robust_rlhf_jax.rewards.streamed.passes import Passes
+from robust_rlhf_jax.sources import ArraySource
+
+
+def rows(n=3_000, k=7, null=0):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(n, k)) * np.logspace(-2, 2, k)
+    for column in range(null):
+        x[:, column] = x[:, k - 1] * 0.5
+    return x.astype(np.float32)
+
+
+def streamed(x):
+    passes, columns = Passes(ArraySource(x)), typical_columns(jnp.asarray(x))
+    moment = second_moment(passes, columns)
+    return passes, columns, moment, coordinates_of(moment, columns)
+
+
+def test_second_moment_is_that_of_float64():
+    x = rows()
+    _, columns, moment, _ = streamed(x)
+    scaled = x.astype(np.float64) / np.asarray(columns.size, np.float64)
+    np.testing.assert_allclose(moment, scaled.T @ scaled / len(x), rtol=1e-5, atol=1e-6)
+
+
+def test_coordinates_are_those_of_memory():
+    x = rows()
+    passes, _, _, found = streamed(x)
+    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
+    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
+    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-4)
+    np.testing.assert_allclose(np.sort(found.penalty), np.sort(expected.penalty), rtol=1e-3)
+    np.testing.assert_allclose(found.from_theta @ found.to_theta, np.eye(7), atol=1e-4)
+
+
+def test_null_directions_are_none():
+    _, _, _, found = streamed(rows(null=2))
+    assert int(found.rank) == 5
+    assert int(np.sum(np.asarray(found.penalty) == 0)) == 2
+
+
+def test_margins_are_products():
+    x, theta = rows(), np.random.default_rng(3).normal(size=(3, 7)).astype(np.float32)
+    passes, _, _, found = streamed(x)
+    _, margins = lengths_and_margins(passes, found, jnp.asarray(theta))
+    assert margins.shape == (3, passes.padded)
+    np.testing.assert_allclose(margins[:, : len(x)], theta @ x.T, rtol=1e-4, atol=1e-3)
+    assert not margins[:, len(x) :].any()
+
+
+def test_rows_that_lie_absurdly_far_out_are_shortened():
+    x = rows()
+    x[5] *= 1e7
+    passes, _, _, found = streamed(x)
+    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
+    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
+    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)

@@ -1,0 +1,31 @@
+"""What `Streaming` takes for memory."""
+
+import pytest
+
+from robust_rlhf_jax.memory import host_bytes
+from robust_rlhf_jax.rewards import Streaming
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        (1000, 1000),
+        ("2GB", 2 * 10**9),
+        ("1.5 gb", 1_500_000_000),
+        ("64kB", 64_000),
+        ("3M", 3_000_000),
+        ("7", 7),
+    ],
+)
+def test_memory_in_words(memory, expected):
+    assert Streaming(memory=memory).memory_bytes == expected
+
+
+@pytest.mark.parametrize("memory", ["much", "-2GB", "2PB", "0", ""])
+def test_memory_that_is_no_number_is_refused(memory):
+    with pytest.raises(ValueError, match="give a number of bytes"):
+        Streaming(memory=memory)
+
+
+def test_half_of_the_machine_where_nobody_says():
+    assert Streaming().memory_bytes == host_bytes() // 2
