@@ -41,7 +41,7 @@ def fit_command(
         _write(folder, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
     seconds = time.monotonic() - begun
     console.print(
-        marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.0f} s."),
+        marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
         highlight=False,
     )
     console.print(marked(said), highlight=False)

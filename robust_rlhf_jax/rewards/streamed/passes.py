@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from robust_rlhf_jax.sources import PairSource, read_ahead
 
@@ -18,15 +18,19 @@ FEWEST_ROWS = 64
 
 
 class Passes:
-    """Blocks of `rows` pairs of a source as device arrays, the last one padded with rows of zeros.
+    """Blocks of `rows` pairs of a source as arrays on all devices of this process, the last one padded with zeros.
 
-    `n`: pairs; `padded`: the length of whatever there is per pair, a multiple of `rows`; `made`: passes so far.
+    Each device has as many rows of every block, and sums over rows are the same on all. `n`: pairs; `padded`: the
+    length of whatever there is per pair, a multiple of `rows`; `made`: passes so far.
     """
 
     def __init__(self, source: PairSource, tell: Tell | None = None):
         self.source, self.tell = source, tell
         self.n, self.n_features = source.n_pairs, source.n_features
-        self.rows = max(FEWEST_ROWS, NUMBERS // max(self.n_features, 1))
+        devices = jax.local_devices()
+        mesh = jax.make_mesh((len(devices),), ("pairs",), (AxisType.Auto,), devices=devices)
+        self.by_rows = NamedSharding(mesh, PartitionSpec("pairs"))
+        self.rows = len(devices) * max(FEWEST_ROWS, NUMBERS // max(self.n_features, 1))
         self.padded = -(-self.n // self.rows) * self.rows
         self.made = 0
 
@@ -56,7 +60,7 @@ class Passes:
             )
         if len(block) < self.rows:
             block = np.concatenate([block, np.zeros((self.rows - len(block), self.n_features), block.dtype)])
-        return jnp.asarray(block)
+        return jax.device_put(block, self.by_rows)
 
     def room(self, *leading: int, dtype: Any = np.float32) -> np.ndarray:
         """Zeros for something per pair, [..., padded]."""

@@ -1,5 +1,9 @@
 """The fit by passes: that of memory, whatever the blocks, the precision and the interruptions."""
 
+import os
+import subprocess
+import sys
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -190,3 +194,24 @@ def test_proposals_that_do_not_exist_are_refused():
             config=RobustFit(proposals=("nobody",)),
             streaming=STREAMING,
         )
+
+
+IN_FOUR = """
+import numpy as np
+from robust_rlhf_jax.rewards import Streaming, fit_source
+from robust_rlhf_jax.sources import open_pairs
+found = fit_source(open_pairs("pairs.npy"), 0.1, streaming=Streaming(memory=3_000_000, sample=2_000))
+np.savez("found.npz", theta=found.theta, weights=found.weights)
+"""
+
+
+@pytest.mark.slow
+def test_four_devices_give_the_numbers_of_one(tmp_path):
+    z = differences("planted")
+    np.save(tmp_path / "pairs.npy", z)
+    flags = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    subprocess.run([sys.executable, "-c", IN_FOUR], cwd=tmp_path, env=flags, check=True)
+    expected = fit_source(ArraySource(z), 0.1, streaming=STREAMING)
+    with np.load(tmp_path / "found.npz") as found:
+        np.testing.assert_allclose(found["theta"], expected.theta, rtol=1e-4)
+        np.testing.assert_allclose(found["weights"], expected.weights, atol=1e-4)
