@@ -8,41 +8,43 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.lapack import lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .newton import maximise
+from .fisher_products import curvature_of, leverages, trace_left
+from .newton import Optimum, maximise
+from .wide_fit import maximise_by_looks
 
 # The prior's standard deviation of a margin, at least: nothing.
 LEAST_MARGIN = 1e-3
 # Refits that a fit gets to settle: most do in 2 to 5.
 ROUNDS = 8
-# Random signs that stand for all axes where those are many: the trace is known to 1 % at 512 axes.
-PROBES = 32
+# Rows per axis from which on leverages are small enough to be drawn.
+ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
 
 
 class Fit(NamedTuple):
     """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature there, per unit of
-    weight; `status`.
+    weight; of wide pairs only what the prior adds to it, λ·penalty, its λ that of the fit before; `status`.
     """
 
     t: Float[Array, " r"]
     strength: Float[Array, ""]
-    factor: Float[Array, "r r"]
+    factor: Float[Array, "r r"] | Float[Array, " r"]
     status: Int[Array, ""]
 
 
 def first_fit(pairs: UnitFreePairs) -> Fit:
     """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    return Fit(
-        jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array()
-    )
+    strength = expected_strength(pairs)
+    factor = strength * pairs.penalty if pairs.wide else 0.5 * jnp.eye(r, dtype=dtype)
+    return Fit(jnp.zeros(r, dtype), strength, factor, Status.CONVERGED.array())
 
 
 def expected_strength(pairs: UnitFreePairs) -> Float[Array, ""]:
@@ -62,11 +64,8 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
-    precision = last.strength * pairs.penalty
-    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
-    found = maximise(pairs.rows, weights, last.t, precision)
-    half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
-    known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
+    find = _maximum_of_wide if pairs.wide else _maximum
+    found, known = find(pairs, weights, last)
     size = matmul(pairs.penalty, found.t**2)
     rank = jnp.maximum(pairs.rank, 1)
     strength = jnp.clip(
@@ -77,15 +76,22 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
-    """Columns z with Σ_z zzᵀ = I: all axes, or where those are many, signs at random, for which it holds on average.
+def _maximum(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
+    """(the maximum under λ of `last`, γ by its factor)."""
+    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
+    found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty)
+    half = lower_solve(
+        found.factor, jnp.sqrt(pairs.penalty)[:, None] * jnp.eye(len(last.t), dtype=last.t.dtype)
+    )
+    return found, pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
 
-    **Source:** Hutchinson 1989, for the trace of an inverse.
-    """
-    r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    if not pairs.wide:
-        return jnp.eye(r, dtype=dtype)
-    return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
+
+def _maximum_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
+    """(the maximum under λ of `last`, γ at it), by products with the rows alone."""
+    precision = last.strength * pairs.penalty
+    found = maximise_by_looks(pairs.rows, weights, last.t, precision)
+    left = trace_left(curvature_of(pairs, weights, found.margins, precision))
+    return Optimum(found.t, found.value, precision, found.status), pairs.rank - left
 
 
 def at_bound(pairs: UnitFreePairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
@@ -102,11 +108,34 @@ def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Flo
     **Source:** approximate leave-one-out, Rad & Maleki 2020.
     """
     margins = pairs.margins(fit.t)
+    if pairs.wide:
+        return _optimism_of_wide(pairs, weights, fit, margins)
     total = jnp.maximum(jnp.sum(weights), 1.0)
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
+    return _gain(weights, margins, leverage)
+
+
+def _gain(weights: Float[Array, " N"], margins: Float[Array, " N"], leverage: Float[Array, " N"]):
+    """The sum of `optimism`, given the leverage of every pair."""
     left = jnp.maximum(1.0 - leverage * label_variance(margins), LEAST_LEFT)
     unseen = margins - leverage * missed(margins) / left
     return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
+
+
+def _optimism_of_wide(
+    pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit, margins: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """By leverages from draws where rows are many; less the bias that their noise brings, by Quenouille's jackknife.
+
+    Where rows are few, leverages are large and the draws too coarse, and a factor of the curvature costs little.
+    """
+    curvature = curvature_of(pairs, weights, margins, fit.factor)
+    if pairs.n_pairs < ROWS_PER_AXIS * len(fit.t):
+        factor = cholesky(curvature.dense())
+        return _gain(weights, margins, weights * jnp.sum(lower_solve(factor, pairs.rows.T) ** 2, axis=0))
+    halves = weights * leverages(curvature)
+    coarse = [_gain(weights, margins, half) for half in halves]
+    return 2.0 * _gain(weights, margins, jnp.mean(halves, axis=0)) - 0.5 * (coarse[0] + coarse[1])
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
