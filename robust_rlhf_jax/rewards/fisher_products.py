@@ -19,7 +19,7 @@ PROBES, FEWEST_PROBES, PROBED_ROWS = 32, 8, 64_000
 # Random draws for the leverages: each is known to √(2/64), and what they come to as well as the trace.
 DRAWS = 64
 # Relative residual of a solution. What a trace and the leverages are off by is of its square.
-RESOLVED = 0.02
+RESOLVED = 0.005
 
 
 class Curvature(NamedTuple):

@@ -24,6 +24,7 @@ from .explanations import Explanations, noisy_chances
 from .interval import interval_of
 from .posterior_fit import ROUNDS, at_bound, first_fit, information, missed, refit
 from .suspicion import suspicion_of
+from .wide_doubt import doubted_span
 
 __all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
 
@@ -173,13 +174,18 @@ def _fit_differences(
     stands = standing(beliefs.probability, decision.apart < config.plausible)
     interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
     none = (epsilon == 0) | predicted
-    doubted = span_basis(
-        jnp.where(none, 0.0, 1.0)
-        * jax.lax.map(
-            lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
-            (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
-        ).reshape(-1, pairs.rows.shape[1])
-    )
+    if pairs.wide:
+        doubted = doubted_span(
+            pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none
+        )
+    else:
+        doubted = span_basis(
+            jnp.where(none, 0.0, 1.0)
+            * jax.lax.map(
+                lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
+                (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
+            ).reshape(-1, pairs.rows.shape[1])
+        )
     fitted = RewardFit(
         theta=matmul(pairs.to_theta, beliefs.t),
         weights=beliefs.weights,
