@@ -1,4 +1,4 @@
-"""Many linear systems of one positive definite operator side by side: conjugate gradients with a diagonal before them."""
+"""Linear systems of one positive definite operator side by side, by conjugate gradients with a diagonal before them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,7 +27,7 @@ def conjugate_gradients(
     right: Float[Array, "m d"],
     tolerance: float,
 ) -> Float[Array, "m d"]:
-    """Rows u_i with H u_i = right_i up to ‖right_i − H u_i‖ ≤ tolerance·‖right_i‖ in the norm of D⁻¹, D = diag(`diagonal`).
+    """Rows u_i with ‖right_i − H u_i‖ ≤ tolerance·‖right_i‖ in the norm of D⁻¹, D = diag(`diagonal`).
 
     One product of H with all rows a step, until the slowest has converged; a row of zeros stays zero, and one that is
     not finite spoils no other.

@@ -82,25 +82,22 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 
 
 def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
-    """(plain, the weights proposed, what settled), proposals that need nothing of each other in lockstep.
+    """(plain, the weights proposed, what settled): the first group in turn, then proposals of a group in lockstep.
 
     Of many columns a look at the rows takes as long as to read them: for several fits hardly longer than for one.
     """
-    groups = [group for group in independent(len(table.keep), config) if group]
-    known, parts = first, []
+    begin, *groups = independent(len(table.keep), config)
+    given = jax.tree.map(lambda leaf: leaf[: begin.stop], table)
+    (plain, short, honest, index), part = jax.lax.scan(in_turn, first, given)
+    parts = [part]
     for group in groups:
-        given = jax.tree.map(lambda leaf, group=group: leaf[group.start : group.stop], table)
-        if len(group) == 1:
-            known, part = jax.lax.scan(in_turn, known, given)
-        else:
-            ends, settled = jax.vmap(settle, (None, 0))(known, given)
-            part = ends.weights, settled
-            plain, short, honest, index = known
+        if group:
+            given = jax.tree.map(lambda leaf, group=group: leaf[group.start : group.stop], table)
+            ends, settled = jax.vmap(settle, (None, 0))((plain, short, honest, index), given)
             honest = honest.at[group.start : group.stop].set(settled.weights)
-            known = plain, short, honest, index + len(group)
-        parts.append(part)
+            parts.append((ends.weights, settled))
     proposed, settled = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-    return known[0], proposed, settled
+    return plain, proposed, settled
 
 
 def _settled(

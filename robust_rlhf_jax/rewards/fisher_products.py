@@ -42,7 +42,9 @@ class Curvature(NamedTuple):
 
     def dense(self) -> Float[Array, "r r"]:
         """H itself."""
-        return weighted_gram(self.rows, self.variance) + jnp.diag(self.precision + 1e-5 * jnp.max(self.diagonal))
+        return weighted_gram(self.rows, self.variance) + jnp.diag(
+            self.precision + 1e-5 * jnp.max(self.diagonal)
+        )
 
     def solve(self, right: Float[Array, "m r"]) -> Float[Array, "m r"]:
         """H⁻¹ times each row."""

@@ -74,10 +74,12 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
 
 
 def independent(count: int, config: RobustFit) -> list[range]:
-    """The places of `count` proposals in groups, one after the other, that need nothing of each other."""
+    """The places of `count` proposals in groups, one after the other. After the first, whose two come in turn, those
+    of a group need nothing of each other.
+    """
     first = {"plain", "short", *config.proposals}
     contrary = sum(name in first and accuser in first for name, accuser in CONTRARY.items())
-    return [range(1), range(1, 2), range(2, count - contrary), range(count - contrary, count)]
+    return [range(2), range(2, count - contrary), range(count - contrary, count)]
 
 
 def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:

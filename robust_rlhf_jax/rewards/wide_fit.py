@@ -60,7 +60,8 @@ def maximise_by_looks(
 
     A look gives value and gradient for two products with the rows. Rows of second moment I have a curvature of about
     c·I + diag(λ): from there L-BFGS needs a handful. A step that does not raise the value is shortened. It ends where
-    the last step is a third of √eps of t, as the curvature measures lengths, or gains what rounding hides and no smaller gradient.
+    the last step is a third of √eps of t, as the curvature measures lengths, or gains what rounding hides, and the
+    gradient does not fall.
 
     **Source:** Liu & Nocedal 1989.
     """
@@ -82,7 +83,9 @@ def maximise_by_looks(
         gradient = matmul(weights * jax.nn.sigmoid(-margins), rows) - precision * t
         rounding = hidden * (1.0 + jnp.abs(s.value))
         better = ~begun | (value >= s.value - rounding)
-        diagonal = jnp.where(begun, s.diagonal, flat_diagonal(rows, weights * label_variance(margins), precision))
+        diagonal = jnp.where(
+            begun, s.diagonal, flat_diagonal(rows, weights * label_variance(margins), precision)
+        )
         rise = matmul(s.gradient, move)
         resolved = jnp.abs(rise) <= 0.1 * jnp.finfo(dtype).eps * (LEAST + matmul(s.t, s.t * s.diagonal))
         falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
@@ -128,14 +131,18 @@ def _direction(
     memory: _Memory, diagonal: Float[Array, " r"], gradient: Float[Array, " r"]
 ) -> Float[Array, " r"]:
     """The quasi-Newton step up: the remembered inverse curvature, begun from D⁻¹ scaled to the newest pair, times g."""
-    g, shares = gradient, []
-    for i in reversed(range(MEMORY)):
-        share = memory.inverse[i] * matmul(memory.steps[i], g)
-        g = g - share * memory.falls[i]
-        shares.append(share)
+
+    def forget(g, pair):
+        step, fall, inverse = pair
+        share = inverse * matmul(step, g)
+        return g - share * fall, share
+
+    def recall(move, given):
+        (step, fall, inverse), share = given
+        return move + (share - inverse * matmul(fall, move)) * step, None
+
+    # Loops, for they compile faster than what they say written out.
+    g, shares = jax.lax.scan(forget, gradient, memory, reverse=True)
     newest = memory.falls[-1]
     size = memory.inverse[-1] * matmul(newest, newest / diagonal)
-    move = g / diagonal / positive_or_one(size)
-    for i, share in zip(range(MEMORY), reversed(shares), strict=True):
-        move = move + (share - memory.inverse[i] * matmul(memory.falls[i], move)) * memory.steps[i]
-    return move
+    return jax.lax.scan(recall, g / diagonal / positive_or_one(size), (memory, shares))[0]
