@@ -57,6 +57,7 @@ SLOW = {
     "rewards.epsilon_estimate",
     "rewards.filter_and_trim",
     "rewards.fit",
+    "rewards.reward_fit",
     "rewards.model",
 }
 

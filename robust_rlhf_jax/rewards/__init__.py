@@ -4,10 +4,11 @@ from .config import CEILING, RobustFit
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .explanations import Explanations
 from .filter_and_trim import FilteredReward, robust_reward
-from .fit import RewardFit, fit_differences, fit_with_alternative, plain_fit
+from .fit import fit_differences, fit_with_alternative, plain_fit
 from .front_door import fit_data, fit_reward
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
+from .reward_fit import RewardFit
 from .streamed import Streaming, fit_source
 
 __all__ = [

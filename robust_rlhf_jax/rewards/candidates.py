@@ -10,7 +10,7 @@ from .config import RobustFit
 from .contamination import AtBestLength, Cells, contaminated_at_best_length, unjudged
 from .coordinates import UnitFreePairs
 from .posterior_fit import ROUNDS, Fit, first_fit, refit
-from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
+from .proposals import HOLD, UNSURE, Proposal, best_share, independent, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
@@ -60,7 +60,11 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         given = given._replace(
             weights=jnp.where(given.contrary < 0, given.weights, 1.0 - honest[given.contrary])
         )
-        proposed, end = _settled(pairs, cells, given, start, rounds, config)
+        return _settled(pairs, cells, given, start, rounds, config)
+
+    def in_turn(known, given):
+        plain, short, honest, index = known
+        proposed, end = settle(known, given)
         plain = _where(index == 0, proposed, plain)
         short = _where(index == 1, proposed.fit, short)
         honest = honest.at[index].set(end.weights)
@@ -68,10 +72,32 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 
     nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
-    (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
+    if pairs.wide:
+        plain, proposed, settled = _side_by_side(table, first, settle, in_turn, config)
+    else:
+        (plain, *_), (proposed, settled) = jax.lax.scan(in_turn, first, table)
     explanations = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), plain, settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
     return Candidates(explanations, jnp.where(by_place[:, None], proposed, settled.weights))
+
+
+def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
+    """(plain, the weights proposed, what settled): the first group in turn, then proposals of a group in lockstep.
+
+    Of many columns a look at the rows takes as long as to read them: for several fits hardly longer than for one.
+    """
+    begin, *groups = independent(len(table.keep), config)
+    given = jax.tree.map(lambda leaf: leaf[: begin.stop], table)
+    (plain, short, honest, index), part = jax.lax.scan(in_turn, first, given)
+    parts = [part]
+    for group in groups:
+        if group:
+            given = jax.tree.map(lambda leaf, group=group: leaf[group.start : group.stop], table)
+            ends, settled = jax.vmap(settle, (None, 0))((plain, short, honest, index), given)
+            honest = honest.at[group.start : group.stop].set(settled.weights)
+            parts.append((ends.weights, settled))
+    proposed, settled = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return plain, proposed, settled
 
 
 def _settled(

@@ -18,8 +18,9 @@ from robust_rlhf_jax.preferences import (
 from robust_rlhf_jax.sources import PairSource
 
 from .config import CEILING, RobustFit
-from .fit import RewardFit, fit_differences
+from .fit import fit_differences
 from .model import RewardModel
+from .reward_fit import RewardFit
 from .streamed import Streaming, fit_source
 
 

@@ -8,20 +8,22 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.lapack import lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .newton import maximise
+from .fisher_products import curvature_of, leverages, trace_left
+from .newton import Optimum, maximise
+from .wide_fit import maximise_by_looks
 
 # The prior's standard deviation of a margin, at least: nothing.
 LEAST_MARGIN = 1e-3
 # Refits that a fit gets to settle: most do in 2 to 5.
 ROUNDS = 8
-# Random signs that stand for all axes where those are many: the trace is known to 1 % at 512 axes.
-PROBES = 32
+# Rows per axis from which on leverages are small enough to be drawn.
+ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
 
@@ -41,21 +43,21 @@ class Prior(Protocol):
 
 class Fit(NamedTuple):
     """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature there, per unit of
-    weight; `status`.
+    weight; of wide pairs only what the prior adds to it, λ·penalty, its λ that of the fit before; `status`.
     """
 
     t: Float[Array, " r"]
     strength: Float[Array, ""]
-    factor: Float[Array, "r r"]
+    factor: Float[Array, "r r"] | Float[Array, " r"]
     status: Int[Array, ""]
 
 
 def first_fit(pairs: UnitFreePairs) -> Fit:
     """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    return Fit(
-        jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array()
-    )
+    strength = expected_strength(pairs)
+    factor = strength * pairs.penalty if pairs.wide else 0.5 * jnp.eye(r, dtype=dtype)
+    return Fit(jnp.zeros(r, dtype), strength, factor, Status.CONVERGED.array())
 
 
 def expected_strength(pairs: Prior) -> Float[Array, ""]:
@@ -75,27 +77,16 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
-    precision = last.strength * pairs.penalty
-    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
-    found = maximise(pairs.rows, weights, last.t, precision)
-    total = jnp.maximum(jnp.sum(weights), 1.0)
-    strength = next_strength(pairs, found.t, found.factor, last.strength, total, config)
+    find = _maximum_of_wide if pairs.wide else _maximum
+    found, known = find(pairs, weights, last)
+    strength = asked_strength(pairs, found.t, known, config)
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def next_strength(
-    pairs: Prior,
-    t: Float[Array, " r"],
-    factor: Float[Array, "r r"],
-    last: Float[Array, ""],
-    total: Float[Array, ""],
-    config: RobustFit,
+def asked_strength(
+    pairs: Prior, t: Float[Array, " r"], known: Float[Array, ""], config: RobustFit
 ) -> Float[Array, ""]:
-    """The λ that the evidence at t asks for, where the curvature under λ of `last` is `factor`·`factor`ᵀ per unit of
-    the `total` weight: see `refit`.
-    """
-    half = lower_solve(factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
-    known = pairs.rank - last * jnp.sum(half**2) / total
+    """The λ that the evidence at t asks for, where the pairs decide on `known` axes, γ: see `refit`."""
     size = matmul(pairs.penalty, t**2)
     rank = jnp.maximum(pairs.rank, 1)
     return jnp.clip(
@@ -105,15 +96,22 @@ def next_strength(
     )
 
 
-def _probes(pairs: Prior) -> Float[Array, "r m"]:
-    """Columns z with Σ_z zzᵀ = I: all axes, or where those are many, signs at random, for which it holds on average.
+def _maximum(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
+    """(the maximum under λ of `last`, γ by its factor)."""
+    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
+    found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty)
+    half = lower_solve(
+        found.factor, jnp.sqrt(pairs.penalty)[:, None] * jnp.eye(len(last.t), dtype=last.t.dtype)
+    )
+    return found, pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
 
-    **Source:** Hutchinson 1989, for the trace of an inverse.
-    """
-    r, dtype = len(pairs.penalty), pairs.penalty.dtype
-    if not pairs.wide:
-        return jnp.eye(r, dtype=dtype)
-    return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
+
+def _maximum_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
+    """(the maximum under λ of `last`, γ at it), by products with the rows alone."""
+    precision = last.strength * pairs.penalty
+    found = maximise_by_looks(pairs.rows, weights, last.t, precision)
+    left = trace_left(curvature_of(pairs, weights, found.margins, precision))
+    return Optimum(found.t, found.value, precision, found.status), pairs.rank - left
 
 
 def at_bound(pairs: Prior, strength: Float[Array, ""], config: RobustFit) -> Bool[Array, ""]:
@@ -130,6 +128,8 @@ def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Flo
     **Source:** approximate leave-one-out, Rad & Maleki 2020.
     """
     margins = pairs.margins(fit.t)
+    if pairs.wide:
+        return _optimism_of_wide(pairs, weights, fit, margins)
     total = jnp.maximum(jnp.sum(weights), 1.0)
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
     return optimism_of(margins, weights, leverage)
@@ -142,6 +142,24 @@ def optimism_of(
     left = jnp.maximum(1.0 - leverage * label_variance(margins), LEAST_LEFT)
     unseen = margins - leverage * missed(margins) / left
     return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
+
+
+def _optimism_of_wide(
+    pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit, margins: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """By leverages from draws where rows are many; less the bias that their noise brings, by Quenouille's jackknife.
+
+    Where rows are few, leverages are large and the draws too coarse, and a factor of the curvature costs little.
+    """
+    curvature = curvature_of(pairs, weights, margins, fit.factor)
+    if pairs.n_pairs < ROWS_PER_AXIS * len(fit.t):
+        factor = cholesky(curvature.dense())
+        return optimism_of(
+            margins, weights, weights * jnp.sum(lower_solve(factor, pairs.rows.T) ** 2, axis=0)
+        )
+    halves = weights * leverages(curvature)
+    coarse = [optimism_of(margins, weights, half) for half in halves]
+    return 2.0 * optimism_of(margins, weights, jnp.mean(halves, axis=0)) - 0.5 * (coarse[0] + coarse[1])
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:

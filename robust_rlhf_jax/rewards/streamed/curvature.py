@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.kernels.lapack import cholesky, eigh
+from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from ..coordinates import UnitFreePairs
+from ..fisher_products import PROBES, signs
+from .coordinates import StreamedCoordinates
 
 # A direction of which a sample shows less than this share of its second moment counts as not seen there.
 UNSEEN = 0.05
@@ -64,3 +66,15 @@ def curvature_factor(
 def mean_variance(margins: Float[Array, " N"], weights: Float[Array, " N"], n: int) -> Float[Array, ""]:
     """Σ_n w_n P(1 − P)/n."""
     return jnp.sum(weights * label_variance(margins)) / n
+
+
+@jax.jit
+def decided(
+    factor: Float[Array, "r r"], coordinates: StreamedCoordinates, strength: Float[Array, ""]
+) -> Float[Array, ""]:
+    """γ, the axes of which the pairs and not the prior decide: tr(H⁻¹F) where H = F + λ·diag(penalty), LLᵀ = H is
+    known per pair, and λ per pair is `strength`. By random signs, as `fisher_products.trace_left`.
+    """
+    r = len(coordinates.penalty)
+    probes = signs(r, PROBES, factor.dtype) * jnp.sqrt(strength * coordinates.penalty)
+    return coordinates.rank - jnp.sum(lower_solve(factor, probes.T) ** 2) / PROBES

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -15,13 +14,14 @@ from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.sources import PairSource
 
+from ..conclusion import Evidence, conclude
 from ..config import RobustFit
 from ..contamination import cells_of_lengths
 from ..coordinates import UnitFreePairs
 from ..decision import Judged
-from ..doubt import doubted_directions
-from ..fit import Evidence, RewardFit, conclude, fit_differences
+from ..fit import doubted, fit_differences
 from ..posterior_fit import at_bound
+from ..reward_fit import RewardFit
 from .checkpoint import Checkpoint
 from .config import Streaming
 from .coordinates import (
@@ -225,12 +225,11 @@ class _Streamed:
         self, pairs: UnitFreePairs, unsuspected: Float[Array, "E-1 m"], judged: Judged
     ) -> Float[Array, "d r"]:
         """Directions that only suspects cover, as far as the sample shows them."""
-        lies = judged.lies[1:, self.places]
-        rows = [
-            _doubted_directions(pairs, proposed, 1.0 - gone, t, self.config.covered)
-            for proposed, gone, t in zip(unsuspected, lies, judged.t[1:], strict=True)
-        ]
-        return jnp.concatenate([jnp.zeros((1, len(pairs.penalty)), judged.t.dtype), *rows])
+        none = jnp.asarray(self.epsilon == 0) | (jnp.min(judged.margins[0]) > 0)
+        if not len(unsuspected):
+            return jnp.zeros((1, len(pairs.penalty)), judged.t.dtype)
+        weights = 1.0 - judged.lies[1:, self.places]
+        return _doubted(pairs, unsuspected, weights, judged.t[1:], self.config.covered, none)
 
     def _say(self, doing: str) -> None:
         if self.streaming.tell is not None:
@@ -254,7 +253,7 @@ class _Streamed:
         self.checkpoint.save(name, **state, passes=np.asarray(self.passes.made))
 
 
-_doubted_directions = jax.jit(doubted_directions)
+_doubted = eqx.filter_jit(doubted)
 
 
 @eqx.filter_jit

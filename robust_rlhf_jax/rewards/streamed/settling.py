@@ -17,9 +17,9 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from ..config import RobustFit
 from ..contamination import Cells, contaminated_in_bins
-from ..posterior_fit import next_strength
+from ..posterior_fit import asked_strength
 from .coordinates import StreamedCoordinates, straight
-from .curvature import SampleCurvature, curvature_factor, mean_variance
+from .curvature import SampleCurvature, curvature_factor, decided, mean_variance
 from .passes import Passes
 
 # An explanation has settled where the next step promises next to nothing, in nats (r/2 of them are what chance moves a
@@ -219,19 +219,10 @@ class Settling:
         """Accept the point, choose the weights and the prior's strength anew, and take Newton's step from there."""
         t, used, strength = lanes.t[lane].copy(), lanes.weights[lane].copy(), lanes.strength[lane]
         factor = self.factor_at(margins, used, strength)
-        total = max(float(used.sum(dtype=np.float64)), 1.0)
         gradient = (gradient - strength * self.penalty * t) / self.passes.n
         move = np.asarray(cholesky_solve(factor, jnp.asarray(gradient)[:, None])[:, 0])
-        # The factor is per pair, and `next_strength` takes one per unit of weight.
-        rescaled = factor * (self.passes.n / total) ** 0.5
-        asked = next_strength(
-            self.coordinates,
-            jnp.asarray(t + move),
-            rescaled,
-            jnp.asarray(strength),
-            jnp.asarray(total),
-            self.config,
-        )
+        known = decided(factor, self.coordinates, jnp.asarray(strength / self.passes.n))
+        asked = asked_strength(self.coordinates, jnp.asarray(t + move), known, self.config)
         found = weighed(margins, self.cells, lanes.number[lane] == 0)
         lanes.margins[lane], lanes.accepted[lane], lanes.weights[lane] = margins, t, found.weights
         lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, t + move
