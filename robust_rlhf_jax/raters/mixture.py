@@ -116,7 +116,8 @@ def fit_mixture(
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
     def step(point, start, steps: Steps):
-        found, _, log_chance = look(*point.parts(), start, steps)
+        crowd, shares = point.parts()
+        found, _, log_chance = look(crowd, shares, start, steps)
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
         weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])
