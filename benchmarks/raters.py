@@ -12,56 +12,23 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from pair_sets import CHOICES, real_choices
+from pair_sets import CHOICES
+from rater_files import JUDGED, WORLDS, caught, divided, named_bad, rates_of, replaced
 from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax import Pairs
-from robust_rlhf_jax.audit import group_folds
-from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
+from robust_rlhf_jax.lab.attacks.rater_bots import BOTS
 from robust_rlhf_jax.raters import fit_weighed
-from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.rewards import plain_fit
 
-WORLDS = ("one taste", "many tastes")
-# Pairs that a rater needs to be judged by precision and recall; the loss that must be there to speak of a share of it.
-JUDGED, LOSS = 15, 0.002
-
-
-def pairs_of(name, shared, seed):
-    """(preferred less other [N, k], raters [N])."""
-    if name in CHOICES:
-        real = real_choices(name, shared)
-        return (real.options[:, 1] - real.options[:, 0]) * real.labels[:, None], real.people
-    rng = np.random.default_rng(seed)
-    who = np.repeat(np.arange(125), 25)
-    theta = rng.normal(size=6)
-    theta *= 3 / np.linalg.norm(theta)
-    tastes = theta + (0.5 if name == "many tastes" else 0.0) * rng.normal(size=(125, 6))
-    x = rng.normal(size=(len(who), 6))
-    return x * np.where(rng.logistic(size=len(x)) < np.sum(x * tastes[who], axis=1), 1, -1)[:, None], who
+# The loss that must be there to speak of a share of it.
+LOSS = 0.002
 
 
 def scores(theta, z):
     """(accuracy, log-loss) of σ(θᵀz) on clean pairs, whose column of lengths is 0."""
     margins = z @ np.asarray(theta, float)[: z.shape[1]]
     return np.mean(margins > 0) + 0.5 * np.mean(margins == 0), np.mean(np.logaddexp(0, -margins))
-
-
-def divided(name, shared, seed):
-    """(clean pairs to train on, numbers of their raters, clean pairs of the people held out)."""
-    z, who = pairs_of(name, shared, seed)
-    out = group_folds(np.random.default_rng(seed), who, 5) == 0
-    return z[~out], np.unique(who[~out], return_inverse=True)[1], z[out]
-
-
-def replaced(train, of, kind, share, seed, theta=None):
-    """The pairs to train on with bots among their raters: the same raters for every kind of bot."""
-    return replace_raters(np.random.default_rng(seed + 1), train, of, kind, share, theta)
-
-
-def named_bad(table):
-    """Which raters are called bad; `raters` are numbers, and the table has them in the order of the numbers."""
-    return np.isin([row.kind for row in table.rows], BAD)
 
 
 def cells(name, shared, seed, quick, kinds):
@@ -91,17 +58,6 @@ def cells(name, shared, seed, quick, kinds):
             "bots": np.mean(named[rated.bad]) if rated.bad.any() else np.mean(named),
             "other": np.mean((kinds == "other taste")[rated.bad]) if rated.bad.any() else np.nan,
         }  # fmt: skip
-
-
-def caught(named, bad):
-    """(named and bad, named, bad)."""
-    return np.array([np.sum(named & bad), np.sum(named), np.sum(bad)])
-
-
-def rates_of(counts):
-    """Precision / recall."""
-    right, *of = counts
-    return " / ".join(short(right / n) if n else "–" for n in of)
 
 
 def main():

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from pair_sets import CHOICES
-from raters import JUDGED, WORLDS, caught, divided, named_bad, rates_of, replaced
+from rater_files import JUDGED, WORLDS, caught, divided, named_bad, rates_of, replaced
 from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax import Pairs
