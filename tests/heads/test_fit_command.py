@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.heads import FILES, fit_command
+from robust_rlhf_jax.heads.command import FILES, fit_command
 from robust_rlhf_jax.io import RewardHead
 from robust_rlhf_jax.rewards import RewardModel
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.rewards import fisher_products
-from robust_rlhf_jax.rewards.posterior_fit import Fit, _gain, optimism
+from robust_rlhf_jax.rewards.posterior_fit import Fit, optimism, optimism_of
 
 from .wide_worlds import N, unit_free_pairs
 
@@ -77,6 +77,6 @@ def test_optimism_is_that_of_exact_leverages(given):
     pairs, weights, t, precision = stated(**given)
     y = np.asarray(pairs.rows)
     exact = np.sum(y * np.linalg.solve(dense(pairs, weights, t, precision), y.T).T, axis=1)
-    expected = _gain(weights, pairs.margins(t), weights * jnp.asarray(exact, jnp.float32))
+    expected = optimism_of(pairs.margins(t), weights, weights * jnp.asarray(exact, jnp.float32))
     fit = Fit(t, jnp.float32(30.0), precision, jnp.int32(0))
     np.testing.assert_allclose(optimistic(pairs, weights, fit), expected, rtol=0.02)

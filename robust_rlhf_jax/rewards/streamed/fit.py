@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.io.pairs import FEWEST_GROUPS
-from robust_rlhf_jax.memory import check_room
+from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.sources import PairSource
 
@@ -38,8 +38,8 @@ from .passes import Passes
 from .sample import Found, explanations_of, read_sample, sampled_places
 from .settling import Lanes, Sample, Settling, first_lanes
 
-# Copies of the differences in float32 that a fit in memory takes at its peak.
-COPIES = 12
+# Copies of the differences in float32 that a fit in memory takes at its peak, programs included.
+COPIES = 20
 # Float32 numbers per pair that a fit by passes holds at its peak: some ten for each of up to ten explanations.
 PER_PAIR = 100
 # Matrices of float64 that its coordinates take at their peak, and pairs without which no sample says anything.
@@ -74,7 +74,7 @@ def fit_source(
     >>> source = ArraySource.of_pairs(preferences.rail_pairs())
     >>> fit = rewards.fit_source(source, 0.1)
     >>> [round(float(weight), 1) for weight in fit.theta], float(fit.epsilon)
-    ([-2.0, -0.9, -0.2, -0.6], 0.0)
+    ([-1.9, -0.8, -0.2, -0.6], 0.0)
     """
     config, streaming = config or RobustFit(), streaming or Streaming()
     numbers = _groups_of(source, groups)
@@ -240,6 +240,7 @@ class _Streamed:
         state = self._kept(name)
         if state is None:
             state = {key: np.asarray(array) for key, array in make().items()}
+            give_back()
             self._keep(name, state)
         return state
 
