@@ -83,6 +83,7 @@ def fit_source(
         x = jnp.asarray(_all_of(source))
         return fit_differences(x, jnp.ones(len(x), x.dtype), level, numbers, config)
     evidence = _Streamed(source, numbers, float(level), config, streaming).evidence()
+    give_back()
     return _conclude(evidence, level, config)[0]
 
 
