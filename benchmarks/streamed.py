@@ -27,6 +27,7 @@ from scipy.optimize import minimize
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import Streaming, fit_differences, fit_source
+from robust_rlhf_jax.rewards.streamed.fit import COPIES
 from robust_rlhf_jax.rewards.streamed.passes import Passes
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource, ShardSource, open_pairs
 
@@ -75,8 +76,8 @@ def equal(quick: bool) -> list[str]:
     print("|---|---|---|---|---|---|---|")
     for kind in ("clean", "planted", "flipped"):
         z = world.pairs(n, 1, kind)
-        # As little as passes can do with: a fit in memory is out of the question.
-        source, streaming = ArraySource(z), Streaming(memory=max(4 * 101 * n, 48 * 4_096 * k), sample=8_192)
+        # A little less than a fit in memory takes.
+        source, streaming = ArraySource(z), Streaming(memory=int(0.9 * 4 * COPIES * n * k))
         found = fit_source(source, EPSILON, streaming=streaming)
         other = fit_differences(jnp.asarray(z), jnp.ones(n, jnp.float32), jnp.float32(EPSILON))
         apart = np.linalg.norm((found.theta - other.theta) * world.scale) / np.linalg.norm(
@@ -261,7 +262,7 @@ def linear(quick: bool) -> list[str]:
     for n in sizes:
         make = partial(generated, world, n)
         clock, begun = Clock(), time.perf_counter()
-        memory = max(4 * 101 * n, 48 * 16_384 * k)
+        memory = max(4 * 101 * n, 4 * COPIES * 16_384 * k)
         source = GeneratedSource(make, n_pairs=n)
         found = jax.block_until_ready(
             fit_source(source, EPSILON, streaming=Streaming(memory=memory, tell=clock))

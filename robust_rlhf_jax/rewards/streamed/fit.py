@@ -120,7 +120,7 @@ def _sample_size(source: PairSource, streaming: Streaming) -> int:
         "give more memory, fewer features, or a sample of the pairs",
         memory,
     )
-    return min(streaming.sample, memory // (4 * COPIES * k))
+    return min(streaming.sample_of(k), memory // (4 * COPIES * k))
 
 
 class _Streamed:

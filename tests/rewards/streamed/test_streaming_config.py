@@ -27,5 +27,10 @@ def test_memory_that_is_no_number_is_refused(memory):
         Streaming(memory=memory)
 
 
+def test_the_sample_grows_with_the_features():
+    assert [Streaming().sample_of(k) for k in (10, 1024)] == [16_384, 65_536]
+    assert Streaming(sample=500).sample_of(1024) == 500
+
+
 def test_half_of_the_machine_where_nobody_says():
     assert Streaming().memory_bytes == host_bytes() // 2
