@@ -27,6 +27,8 @@ from .passes import Passes
 SETTLED_GAIN, SETTLED_WEIGHTS, SETTLED_STRENGTH = 0.05, 1e-3, 0.05
 # Nats by which an explanation is behind for good: its belief is e⁻¹⁰⁰, whatever ε is.
 HOPELESS = 100.0
+# Share of an objective that the rounding of its terms hides.
+ROUNDING = 1e-7
 # A step is halved this often before its explanation is left where it was.
 HALVINGS = 10
 
@@ -204,11 +206,12 @@ class Settling:
         """Whether the step has lowered the objective under the weights of this pass."""
 
         def objective(margins, t):
-            fit = np.dot(lanes.weights[lane], -np.logaddexp(np.float32(0), -margins))
+            # In float64: a float32 sum over ten million pairs is off by more than a step gains.
+            fit = -np.sum(lanes.weights[lane] * np.logaddexp(np.float32(0), -margins), dtype=np.float64)
             return fit - 0.5 * lanes.strength[lane] * np.dot(self.penalty, t**2)
 
         before = objective(lanes.margins[lane], lanes.accepted[lane])
-        return bool(objective(margins, lanes.t[lane]) < before - 1e-6 * abs(before))
+        return bool(objective(margins, lanes.t[lane]) < before - ROUNDING * abs(before))
 
     def _halve(self, lanes: Lanes, lane: int) -> None:
         lanes.t[lane] = 0.5 * (lanes.t[lane] + lanes.accepted[lane])
