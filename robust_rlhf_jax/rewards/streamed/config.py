@@ -1,11 +1,10 @@
 """`Streaming`: how a source that does not fit into memory is read; nothing here changes what is decided."""
 
+import dataclasses
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-
-import equinox as eqx
 
 from robust_rlhf_jax.memory import host_bytes
 
@@ -18,7 +17,8 @@ PER_FEATURE, FEWEST = 64, 16_384
 SHARE = 0.5
 
 
-class Streaming(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Streaming:
     """How `fit_reward` reads a `PairSource`.
 
     | option | meaning |
@@ -38,13 +38,13 @@ class Streaming(eqx.Module):
     2000000000
     """
 
-    memory: int | str | None = eqx.field(static=True, default=None)
-    checkpoint: str | os.PathLike | None = eqx.field(static=True, default=None)
-    sample: int | None = eqx.field(static=True, default=None)
-    passes: int = eqx.field(static=True, default=15)
-    tell: Tell | None = eqx.field(static=True, default=None)
+    memory: int | str | None = None
+    checkpoint: str | os.PathLike | None = None
+    sample: int | None = None
+    passes: int = 15
+    tell: Tell | None = None
 
-    def __check_init__(self):
+    def __post_init__(self):
         _ = self.memory_bytes
 
     @property
