@@ -13,6 +13,8 @@ Tell = Callable[[str, int, int], None]
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Pairs of a sample: of 256 features, a tenth of the surest labels flipped was found in 64 for each, and not in 32.
 PER_FEATURE, FEWEST = 64, 16_384
+# A sample, second moments, lengths, a step, leverages.
+STAGES = 5
 # Where nobody says: this share of the machine's memory.
 SHARE = 0.5
 
@@ -29,7 +31,7 @@ class Streaming:
     | `passes` | after so many passes a fit ends, settled or not |
     | `tell` | is called after every block with what is done, the pairs read and the pairs in all |
 
-    **Raises:** ValueError for a memory that is no number of bytes.
+    **Raises:** ValueError for a memory that is no number of bytes, and for fewer passes than a fit has stages.
 
     **Example:**
 
@@ -46,6 +48,8 @@ class Streaming:
 
     def __post_init__(self):
         _ = self.memory_bytes
+        if self.passes < STAGES:
+            raise ValueError(f"passes={self.passes}: a fit takes at least {STAGES}.")
 
     @property
     def memory_bytes(self) -> int:

@@ -1,6 +1,7 @@
 """The robust reward of a source of pairs: in memory where they fit, else by passes."""
 
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.io.pairs import FEWEST_GROUPS
+from robust_rlhf_jax.io.pairs import FEWEST_GROUPS, Pairs
 from robust_rlhf_jax.memory import check_room, give_back
-from robust_rlhf_jax.preferences import group_numbers
+from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.sources import PairSource
 
 from ..conclusion import Evidence, conclude
@@ -36,7 +37,7 @@ from .curvature import sample_curvature
 from .judging import Measured, judged_by_all, measure, sketch_of
 from .passes import Passes
 from .sample import Found, explanations_of, read_sample, sampled_places
-from .settling import Lanes, Sample, Settling, first_lanes
+from .settling import Lanes, Sample, Settling
 
 # Copies of the differences in float32 that a fit in memory takes at its peak, programs included.
 COPIES = 20
@@ -80,8 +81,8 @@ def fit_source(
     numbers = _groups_of(source, groups)
     level = jnp.asarray(epsilon, jnp.float32)
     if _fits(source, streaming):
-        x = jnp.asarray(_all_of(source))
-        return fit_differences(x, jnp.ones(len(x), x.dtype), level, numbers, config)
+        seen = as_labelled(Pairs.of_differences(_all_of(source), np.ones(source.n_pairs)))
+        return fit_differences(seen.x, seen.labels, level, numbers, config)
     evidence = _Streamed(source, numbers, float(level), config, streaming).evidence()
     give_back()
     return _conclude(evidence, level, config)[0]
@@ -101,7 +102,7 @@ def _fits(source: PairSource, streaming: Streaming) -> bool:
     return 4 * COPIES * source.n_pairs * source.n_features <= streaming.memory_bytes
 
 
-def _all_of(source: PairSource) -> np.ndarray:
+def _all_of(source: PairSource) -> Float[np.ndarray, "N k"]:
     blocks = [block.astype(np.float32) for block in source.blocks(1 << 14)]
     return np.concatenate(blocks)
 
@@ -141,6 +142,7 @@ class _Streamed:
         facts = {
             "source": source.fingerprint(),
             "pairs": [source.n_pairs, source.n_features, len(self.places)],
+            "groups": None if self.groups is None else hashlib.sha256(self.groups.tobytes()).hexdigest(),
             "epsilon": epsilon,
             "config": dataclasses.asdict(config),
             "passes": streaming.passes,
@@ -153,7 +155,7 @@ class _Streamed:
         coordinates = self._coordinates(sample)
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
-        lanes, lengths = self._first_lanes(coordinates, found)
+        lengths, margins = self._lengths(coordinates, found)
         cells = cells_of_lengths(lengths)
         settling = Settling(
             self.passes,
@@ -163,7 +165,7 @@ class _Streamed:
             self.config.allowance * self.epsilon,
             self.config,
         )
-        lanes = self._settled(settling, lanes)
+        lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
         judged = judged_by_all(measured, lanes, cells)
         return Evidence(
@@ -192,23 +194,19 @@ class _Streamed:
         state = self._state("explanations", lambda: explanations_of(sample, self.config)._asdict())
         return Found(**{name: jnp.asarray(array) for name, array in state.items()})
 
-    def _first_lanes(
+    def _lengths(
         self, coordinates: StreamedCoordinates, found: Found
-    ) -> tuple[Lanes, Float[Array, " N"]]:
+    ) -> tuple[Float[Array, " N"], Float[np.ndarray, "E padded"]]:
         def measured():
             lengths, margins = lengths_and_margins(self.passes, coordinates, found.theta)
             return {"lengths": lengths[: self.passes.n], "margins": margins}
 
         state = self._state("lengths", measured)
-        lengths = jnp.asarray(state["lengths"])
-        lanes = first_lanes(
-            coordinates, found.theta, found.strength, state["margins"], cells_of_lengths(lengths)
-        )
-        return lanes, lengths
+        return jnp.asarray(state["lengths"]), state["margins"]
 
-    def _settled(self, settling: Settling, lanes: Lanes) -> Lanes:
+    def _settled(self, settling: Settling, found: Found, margins: Float[np.ndarray, "E padded"]) -> Lanes:
         state = self._kept("settling")
-        lanes = lanes if state is None else Lanes(**state)
+        lanes = settling.begin(found.theta, found.strength, margins) if state is None else Lanes(**state)
         while not lanes.done.all() and self.passes.made < self.streaming.passes - LAST:
             lanes = settling.step(lanes)
             self._keep("settling", lanes._asdict())

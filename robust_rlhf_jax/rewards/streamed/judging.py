@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -16,7 +16,7 @@ from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
 from .passes import Passes
-from .settling import Lanes, Settling, bins_by_size, weighed
+from .settling import Lanes, Settling, bins_by_size
 
 # Random signs by which lengths under a curvature are measured: a squared length is known to √(2/32) of itself, and the
 # sum over many pairs that is asked for far better.
@@ -99,13 +99,15 @@ def _judged_one(
     t: Float[Array, " r"],
     margins: Float[Array, " N"],
     leverage: Float[Array, " N"],
-    weights: Float[Array, " N"],
+    plain: Bool[Array, ""],
     bin_of: Int[Array, " N"],
     of_length: Int[Array, " N"],
     bins: int,
 ) -> Judged:
     at = contaminated_in_bins(margins, bin_of, Cells(of_length, bins))
-    best, seen = at.found, optimism_of(margins, weights, weights * leverage)
+    best = at.found
+    weights = jnp.where(plain, 1.0, 1.0 - best.lies)
+    seen = optimism_of(margins, weights, weights * leverage)
     return Judged(
         at.scale * t,
         at.scale * margins,
@@ -127,8 +129,14 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
     rows, last = [], lanes.last()
     for lane in range(len(last)):
         margins, leverage = (part[lane][:n] for part in (measured.margins, measured.leverage))
-        weights = weighed(margins, cells, lane == 0).weights
-        arrays = (last[lane], margins, leverage, weights, bins_by_size(margins, cells.bins), cells.of_length)
+        arrays = (
+            last[lane],
+            margins,
+            leverage,
+            lane == 0,
+            bins_by_size(margins, cells.bins),
+            cells.of_length,
+        )
         one = _judged_one(*map(jnp.asarray, arrays), bins=cells.bins)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)

@@ -65,38 +65,11 @@ class Lanes(NamedTuple):
     done: np.ndarray
 
     def last(self) -> np.ndarray:
-        """Where each explanation ends [E, r]: at its best point, or one step beyond where that is the last one."""
-        return np.where((self.best_value > self.value)[:, None], self.best, self.t)
-
-
-def first_lanes(
-    coordinates: StreamedCoordinates,
-    theta: Float[Array, "E k"],
-    strength: Float[Array, " E"],
-    margins: np.ndarray,
-    cells: Cells,
-) -> Lanes:
-    """Where the sample's explanations stand among all pairs."""
-    t = np.asarray(matmul(theta, coordinates.from_theta.T))
-    weights, nobody = np.zeros_like(margins), np.full(len(t), -np.inf)
-    for lane, row in enumerate(margins):
-        weights[lane] = weighed(row, cells, lane == 0).weights
-    count = len(t)
-    return Lanes(
-        number=np.arange(count),
-        t=t.copy(),
-        accepted=t.copy(),
-        margins=margins,
-        weights=weights,
-        strength=np.array(strength),
-        halvings=np.zeros(count, int),
-        value=nobody,
-        convicted=np.zeros(count),
-        gain=np.full(count, np.inf),
-        best=t.copy(),
-        best_value=nobody.copy(),
-        done=np.zeros(count, bool),
-    )
+        """Where each explanation ends [E, r]: at its best point, or one step beyond where that is the last one. The
+        plain fit always does the latter: it is maximum likelihood, whatever it makes of contradictions.
+        """
+        turned_back = (self.best_value > self.value) & (self.number > 0)
+        return np.where(turned_back[:, None], self.best, self.t)
 
 
 class Weighed(NamedTuple):
@@ -189,6 +162,27 @@ class Settling:
         self.passes, self.coordinates, self.cells, self.config = passes, coordinates, cells, config
         self.sample, self.convictable = sample, convictable
         self.penalty = np.asarray(coordinates.penalty)
+
+    def begin(self, theta: Float[Array, "E k"], strength: Float[Array, " E"], margins: np.ndarray) -> Lanes:
+        """Where the sample's explanations stand among all pairs, whose `margins` [E, padded] under them are known."""
+        t = np.array(matmul(theta, self.coordinates.from_theta.T))
+        count, nothing = len(t), np.full(len(t), -np.inf)
+        weights = [weighed(row, self.cells, lane == 0).weights for lane, row in enumerate(margins)]
+        return Lanes(
+            number=np.arange(count),
+            t=t,
+            accepted=t.copy(),
+            margins=margins,
+            weights=np.stack(weights),
+            strength=np.array(strength),
+            halvings=np.zeros(count, int),
+            value=nothing,
+            convicted=np.zeros(count),
+            gain=np.full(count, np.inf),
+            best=t.copy(),
+            best_value=nothing.copy(),
+            done=np.zeros(count, bool),
+        )
 
     def step(self, lanes: Lanes) -> Lanes:
         """One pass, and one step of every explanation that has not settled; `lanes` is used up."""

@@ -158,6 +158,23 @@ def test_passes_are_few():
     assert len({doing for doing in told if doing.startswith("pass")}) <= 9
 
 
+def test_the_plain_fit_is_maximum_likelihood_whatever_it_makes_of_contradictions():
+    """At its best point for contradictions the plain fit would be the sample's."""
+    z = differences("planted")
+    found, expected = fit_source(ArraySource(z), 0.1, streaming=STREAMING), in_memory(z)
+    plain, other = (fit.explanations.theta[0] * z.std(axis=0) for fit in (found, expected))
+    # Its last step promises .05 nats at most: .8 % of so short a θ.
+    assert np.linalg.norm(plain - other) < 1e-2 * np.linalg.norm(other)
+
+
+@pytest.mark.parametrize("memory", [MEMORY, "1GB"])
+def test_bad_features_end_in_one_sentence_in_memory_and_beyond(memory):
+    z = differences("clean")
+    z[17, 2] = np.inf
+    with pytest.raises(ValueError, match="finite"):
+        fit_source(ArraySource(z), 0.1, streaming=Streaming(memory=memory, sample=2_000))
+
+
 def test_features_that_are_not_finite_are_named():
     z = differences("clean")
     z[4_321, 3] = np.nan

@@ -32,5 +32,10 @@ def test_the_sample_grows_with_the_features():
     assert Streaming(sample=500).sample_of(1024) == 500
 
 
+def test_too_few_passes_are_refused():
+    with pytest.raises(ValueError, match="at least 5"):
+        Streaming(passes=4)
+
+
 def test_half_of_the_machine_where_nobody_says():
     assert Streaming().memory_bytes == host_bytes() // 2
