@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
+from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance, weighted_gram
 from robust_rlhf_jax.kernels.units import (
     in_units,
     row_sizes,
@@ -18,10 +18,6 @@ from robust_rlhf_jax.kernels.units import (
 
 from ..coordinates import WIDE, UnitFreePairs, penalty_along, weights_in_scales
 from .passes import Passes
-
-# Eigenvalues of a second moment of k columns, of float32 products that are added in float64, below 8√k·eps of the
-# largest are rounding: a symmetric matrix of k² independent errors of size eps has norm 2√k·eps.
-ROUNDING = 8.0
 
 
 class Columns(eqx.Module):
@@ -69,42 +65,73 @@ def straight(x: Float[Array, "m k"], columns: Columns) -> Float[Array, "m k"]:
 
 
 @jax.jit
-def _moment(block: Array, columns: Columns) -> tuple[Float[Array, "k k"], Float[Array, " m"]]:
-    """(Σ w xxᵀ of a block in columns divided by their sizes, the rows' relative lengths)."""
+def _scaled(
+    block: Array, columns: Columns
+) -> tuple[Float[Array, "m k"], Float[Array, " m"], Float[Array, " m"]]:
+    """(rows in columns divided by their sizes, absurdly long ones shortened; what each counts; relative lengths)."""
     x = in_units(block.astype(columns.size.dtype), columns.size)
     lengths = row_sizes(x) / columns.typical
-    return weighted_gram(shortened(x, lengths), weights_in_scales(lengths)), lengths
+    return shortened(x, lengths), weights_in_scales(lengths), lengths
 
 
-def second_moment(passes: Passes, columns: Columns) -> np.ndarray:
-    """One pass: Σ_n w_n x_n x_nᵀ/Σ_n w_n [k, k] in columns divided by their sizes.
+def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarray, "k k"]:
+    """A basis, as columns, in which a sample has second moment I, but for directions that it hardly shows.
+
+    In it float32 products of all pairs lose nothing: a second moment in the columns themselves would keep no digit of a
+    direction whose standard deviation is below √eps of the largest. Directions that the sample does not show are as
+    long as rounding allows.
+    """
+    # What is not finite is named by the pass that follows.
+    sample = jnp.where(jnp.isfinite(sample), sample, 0.0)
+    rows, weights, _ = (np.asarray(part, np.float64) for part in _scaled(sample, columns))
+    values, axes = np.linalg.eigh((rows * weights[:, None]).T @ rows / weights.sum())
+    deviations = np.sqrt(np.maximum(values, 0.0))
+    return axes / np.maximum(deviations, null_below(deviations))
+
+
+def null_below(deviations: Float[np.ndarray, " k"]) -> float:
+    """The standard deviation up to which a direction is rounding, as in `moments.span.row_span`."""
+    return float(relative_tolerance(jnp.float32, len(deviations))) * float(deviations.max(initial=1e-30))
+
+
+@jax.jit
+def _moment(block: Array, columns: Columns, basis: Float[Array, "k k"]):
+    """(Σ w yyᵀ of a block's rows in a basis, relative lengths)."""
+    x, weights, lengths = _scaled(block, columns)
+    return weighted_gram(matmul(x, basis), weights), lengths
+
+
+def second_moment(
+    passes: Passes, columns: Columns, basis: Float[np.ndarray, "k k"]
+) -> Float[np.ndarray, "k k"]:
+    """One pass: Σ_n w_n x_n x_nᵀ/Σ_n w_n in columns divided by their sizes, added up in a `level_basis`.
 
     **Raises:** ValueError for features that are not finite, with the first such pair.
     """
+    level = jnp.asarray(basis, columns.size.dtype)
     total, lengths = np.zeros((passes.n_features,) * 2), passes.room()
     for place, block in passes.blocks("second moments"):
-        moment, lengths[place] = _moment(block, columns)
-        total += moment
+        moment, lengths[place] = _moment(block, columns, level)
+        total += np.asarray(moment)  # NumPy would let a device array add, in float32
     seen = lengths[: passes.n]
     if not np.isfinite(seen).all():
         first = int(np.flatnonzero(~np.isfinite(seen))[0])
         raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
-    return total / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
+    back = np.linalg.inv(np.asarray(level, np.float64))
+    return back.T @ total @ back / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
 
 
-def coordinates_of(moment: np.ndarray, columns: Columns) -> StreamedCoordinates:
+def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> StreamedCoordinates:
     """Coordinates in which the second moment is I on the span, from that of columns divided by their sizes."""
     values, axes = np.linalg.eigh(moment)
-    dtype = columns.size.dtype
-    keep = values > ROUNDING * len(values) ** 0.5 * jnp.finfo(dtype).eps * values[-1]
-    axes, values = np.where(keep, axes, 0.0), np.where(keep, values, 0.0)
-    deviations = np.sqrt(np.where(keep, values, 1.0))
+    dtype, deviations = columns.size.dtype, np.sqrt(np.maximum(values, 0.0))
+    keep = deviations > null_below(deviations)
+    axes, deviations = np.where(keep, axes, 0.0), np.where(keep, deviations, 1.0)
     whiten, colour = (jnp.asarray(part, dtype) for part in (axes / deviations, axes * deviations))
     rank, spread = jnp.asarray(keep.sum(), jnp.int32), jnp.asarray(np.sqrt(np.diag(moment)), dtype)
     size = columns.size[:, None]
-    return StreamedCoordinates(
-        columns, penalty_along(whiten, spread, rank), whiten / size, (colour * size).T, rank
-    )
+    penalty = penalty_along(whiten, spread, rank)
+    return StreamedCoordinates(columns, penalty, whiten / size, (colour * size).T, rank)
 
 
 @jax.jit

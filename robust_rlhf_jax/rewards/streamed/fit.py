@@ -29,6 +29,7 @@ from .coordinates import (
     StreamedCoordinates,
     coordinates_of,
     lengths_and_margins,
+    level_basis,
     not_all_alike,
     second_moment,
     typical_columns,
@@ -185,7 +186,11 @@ class _Streamed:
 
     def _coordinates(self, sample: Float[Array, "m k"]) -> StreamedCoordinates:
         columns = typical_columns(sample)
-        moment = self._state("moment", lambda: {"moment": second_moment(self.passes, columns)})["moment"]
+
+        def summed():
+            return {"moment": second_moment(self.passes, columns, level_basis(sample, columns))}
+
+        moment = self._state("moment", summed)["moment"]
         not_all_alike(moment)
         return coordinates_of(moment, columns)
 

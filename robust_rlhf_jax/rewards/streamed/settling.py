@@ -126,7 +126,7 @@ def look(
     margins, pull = passes.room(len(t)), np.zeros((len(t), passes.n_features))
     for place, block in passes.blocks("gradients"):
         margins[:, place], part = _look(block, coordinates, theta, weights[:, place])
-        pull += part
+        pull += np.asarray(part)  # NumPy would let a device array add, in float32
     return margins, np.asarray(matmul(jnp.asarray(pull, jnp.float32), coordinates.to_theta))
 
 
@@ -197,7 +197,11 @@ class Settling:
         return lanes if hopeful.all() else Lanes(*(part[hopeful] for part in lanes))
 
     def _falls(self, lanes: Lanes, lane: int, margins: np.ndarray) -> bool:
-        """Whether the step has lowered the objective under the weights of this pass."""
+        """Whether the step has lowered the objective under the weights of this pass. Where an explanation begins there
+        was no step.
+        """
+        if not np.isfinite(lanes.gain[lane]):
+            return False
 
         def objective(margins, t):
             # In float64: a float32 sum over ten million pairs is off by more than a step gains.

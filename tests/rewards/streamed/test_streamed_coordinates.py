@@ -7,6 +7,7 @@ from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.streamed.coordinates import (
     coordinates_of,
     lengths_and_margins,
+    level_basis,
     second_moment,
     typical_columns,
 )
@@ -24,7 +25,7 @@ def rows(n=3_000, k=7, null=0):
 
 def streamed(x):
     passes, columns = Passes(ArraySource(x)), typical_columns(jnp.asarray(x))
-    moment = second_moment(passes, columns)
+    moment = second_moment(passes, columns, level_basis(jnp.asarray(x[::3]), columns))
     return passes, columns, moment, coordinates_of(moment, columns)
 
 
@@ -66,4 +67,27 @@ def test_rows_that_lie_absurdly_far_out_are_shortened():
     passes, _, _, found = streamed(x)
     expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
     lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
+    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)
+
+
+def test_directions_far_below_the_root_of_the_rounding_are_kept_as_in_memory():
+    """Standard deviations from 1 to 10⁻⁴ in columns of like size, of which a float32 second moment has 10⁻⁸."""
+    rng = np.random.default_rng(6)
+    turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    x = (rng.normal(size=(3_000, 8)) * np.logspace(0, -4, 8) @ turn).astype(np.float32)
+    passes, _, _, found = streamed(x)
+    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
+    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 8)))
+    assert int(found.rank) == int(expected.rank) == 8
+    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=5e-3)
+
+
+def test_a_direction_that_the_sample_does_not_show_is_kept():
+    x = rows()
+    x[:, 2] = 0.0
+    x[1, 2] = 3.0  # not among every third row
+    passes, _, _, found = streamed(x)
+    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
+    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
+    assert int(found.rank) == int(expected.rank) == 7
     np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)
