@@ -17,6 +17,9 @@ SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
 # Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
 # fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
 PATIENCE = 40
+# Nats per axis by which a later refit of a wide candidate may explain less and still counts as no worse, where chance
+# moves ½: a prior that has not settled and is too weak explains a little more.
+LATER = 0.01
 
 
 class Explanation(NamedTuple):
@@ -107,6 +110,7 @@ def _settled(
     # Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by.
     wanders = (given.kind == UNSURE) & (given.of_plain > 0)
     patience = rounds if pairs.wide else PATIENCE
+    later = LATER * pairs.rank if pairs.wide else 0.0
 
     def _reweighted(pairs, t):
         margins = pairs.margins(t)
@@ -130,7 +134,8 @@ def _settled(
         seen = state.settling | wanders
         judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, pairs, cells.of_length, fit.t)
         now = Explanation(fit, weights, judged)
-        best = _where(seen & (judged.value > state.best.judged.value), now, state.best)
+        slack = jnp.where(state.settling, later, 0.0)
+        best = _where(seen & (judged.value > state.best.judged.value - slack), now, state.best)
         proposed = _where(state.settling, state.proposed, now)
         begins = over & ~state.settling
         now = _where(begins & wanders, best, now)

@@ -13,6 +13,7 @@ from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .coordinates import UnitFreePairs
+from .prior_strength import PriorShare
 
 # Random signs for a trace: its error is about √(r/(mN)) of the axes, so that more rows need fewer, within bounds.
 PROBES, FEWEST_PROBES, PROBED_ROWS = 32, 8, 64_000
@@ -72,16 +73,29 @@ def flat_diagonal(
     return trace / rows.shape[1] + precision + ridge
 
 
-def trace_left(curvature: Curvature) -> Float[Array, ""]:
-    """tr(diag(λ)H⁻¹), the axes of which the prior and not the pairs decide, by random signs z: mean zᵀ√λ H⁻¹ √λ z.
+def prior_share(curvature: Curvature, t: Float[Array, " r"]) -> PriorShare:
+    """`PriorShare` of a fit t, its traces by random signs z: mean zᵀAz and ‖Az‖², A = √λ H⁻¹ √λ.
 
     **Source:** Hutchinson 1989, for the trace of an inverse.
     """
+    probes = _probes(curvature)
+    solved = curvature.solve(jnp.concatenate([probes, (curvature.precision * t)[None]]))
+    # Conjugate gradients leave nothing along what they found, so that zᵀu is off by the square of what u lacks.
+    left, twice = (jnp.sum(part * solved[:-1]) for part in (probes, solved[:-1] * curvature.precision))
+    return PriorShare(left / len(probes), twice / len(probes), solved[-1])
+
+
+def trace_left(curvature: Curvature) -> Float[Array, ""]:
+    """tr(diag(λ)H⁻¹), the axes of which the prior and not the pairs decide: `PriorShare.left`."""
+    probes = _probes(curvature)
+    return jnp.sum(probes * curvature.solve(probes)) / len(probes)
+
+
+def _probes(curvature: Curvature) -> Float[Array, "m r"]:
+    """√λ ∘ z."""
     n, r = curvature.rows.shape
     count = min(PROBES, max(FEWEST_PROBES, math.ceil(PROBED_ROWS / n)))
-    probes = signs(r, PROBES, curvature.precision.dtype)[:count] * jnp.sqrt(curvature.precision)
-    # Conjugate gradients leave nothing along what they found, so that zᵀu is off by the square of what u lacks.
-    return jnp.sum(probes * curvature.solve(probes)) / count
+    return signs(r, PROBES, curvature.precision.dtype)[:count] * jnp.sqrt(curvature.precision)
 
 
 def leverages(curvature: Curvature) -> Float[Array, "2 N"]:

@@ -18,7 +18,8 @@ from .contamination import cells_of
 from .coordinates import UnitFreePairs, unit_free
 from .decision import judge
 from .doubt import doubted_directions, span_basis
-from .posterior_fit import ROUNDS, at_bound, first_fit, information, missed, refit
+from .posterior_fit import ROUNDS, first_fit, information, missed, refit
+from .prior_strength import at_bound
 from .reward_fit import RewardFit
 from .wide_doubt import doubted_span
 

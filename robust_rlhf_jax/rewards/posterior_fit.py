@@ -1,44 +1,29 @@
 """The reward of weighted pairs, with a prior whose strength the pairs choose; what the pairs then know of it."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .fisher_products import curvature_of, leverages, trace_left
-from .newton import Optimum, maximise
+from .fisher_products import curvature_of, leverages, prior_share
+from .newton import maximise
+from .prior_strength import asked_strength, expected_strength, next_strength
 from .wide_fit import maximise_by_looks
 
-# The prior's standard deviation of a margin, at least: nothing.
-LEAST_MARGIN = 1e-3
 # Refits that a fit gets to settle: most do in 2 to 5.
 ROUNDS = 8
 # Rows per axis from which on leverages are small enough to be drawn.
 ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
-
-
-class Prior(Protocol):
-    """What the prior needs of coordinates: see `UnitFreePairs`."""
-
-    @property
-    def penalty(self) -> Float[Array, " r"]: ...
-
-    @property
-    def rank(self) -> Int[Array, ""]: ...
-
-    @property
-    def wide(self) -> bool: ...
 
 
 class Fit(NamedTuple):
@@ -60,13 +45,6 @@ def first_fit(pairs: UnitFreePairs) -> Fit:
     return Fit(jnp.zeros(r, dtype), strength, factor, Status.CONVERGED.array())
 
 
-def expected_strength(pairs: Prior) -> Float[Array, ""]:
-    """The λ under which margins have variance 1 if every axis has the geometric mean of the penalties: rank over it."""
-    logs = jnp.where(pairs.penalty > 0, jnp.log(positive_or_one(pairs.penalty)), 0.0)
-    rank = jnp.maximum(pairs.rank, 1)
-    return rank * jnp.exp(-jnp.sum(logs) / rank)
-
-
 def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
     """The maximum a posteriori under λ of `last`, and the λ that its evidence asks for.
 
@@ -77,46 +55,25 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
-    find = _maximum_of_wide if pairs.wide else _maximum
-    found, known = find(pairs, weights, last)
-    strength = asked_strength(pairs, found.t, known, config)
-    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
-
-
-def asked_strength(
-    pairs: Prior, t: Float[Array, " r"], known: Float[Array, ""], config: RobustFit
-) -> Float[Array, ""]:
-    """The λ that the evidence at t asks for, where the pairs decide on `known` axes, γ: see `refit`."""
-    size = matmul(pairs.penalty, t**2)
-    rank = jnp.maximum(pairs.rank, 1)
-    return jnp.clip(
-        (jnp.maximum(known, 0.0) + config.prior_axes) / (size + config.prior_axes / expected_strength(pairs)),
-        rank / config.widest_margin**2,
-        rank / LEAST_MARGIN**2,
-    )
-
-
-def _maximum(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
-    """(the maximum under λ of `last`, γ by its factor)."""
+    if pairs.wide:
+        return _refit_of_wide(pairs, weights, last, config)
     # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
     found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty)
     half = lower_solve(
         found.factor, jnp.sqrt(pairs.penalty)[:, None] * jnp.eye(len(last.t), dtype=last.t.dtype)
     )
-    return found, pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
+    known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
+    strength = asked_strength(pairs, found.t, known, config)
+    return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def _maximum_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit):
-    """(the maximum under λ of `last`, γ at it), by products with the rows alone."""
+def _refit_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
+    """By products with the rows alone, for which a refit is expensive: λ takes a step of Newton's method, t follows."""
     precision = last.strength * pairs.penalty
     found = maximise_by_looks(pairs.rows, weights, last.t, precision)
-    left = trace_left(curvature_of(pairs, weights, found.margins, precision))
-    return Optimum(found.t, found.value, precision, found.status), pairs.rank - left
-
-
-def at_bound(pairs: Prior, strength: Float[Array, ""], config: RobustFit) -> Bool[Array, ""]:
-    """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
-    return strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
+    share = prior_share(curvature_of(pairs, weights, found.margins, precision), found.t)
+    strength, t = next_strength(pairs, found.t, last.strength, share, config)
+    return Fit(t.astype(last.t.dtype), strength.astype(last.t.dtype), precision, found.status)
 
 
 def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:

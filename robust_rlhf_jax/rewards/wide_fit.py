@@ -16,6 +16,9 @@ from .fisher_products import flat_diagonal
 MAX_LOOKS = 200
 # Steps whose change of the gradient is remembered.
 MEMORY = 10
+# Steps in a row that change next to nothing, after which no other would. One or two may do so before the memory knows
+# the curvature, where a direction is far flatter than the others.
+STALLS = 3
 # Mean square of the margins below which a fit counts as zero.
 LEAST = 1e-3
 
@@ -46,6 +49,7 @@ class _State(NamedTuple):
     diagonal: Float[Array, " r"]
     memory: _Memory
     scale: Float[Array, ""]
+    stalls: Int[Array, ""]
     done: Bool[Array, ""]
     look: Int[Array, ""]
 
@@ -90,10 +94,11 @@ def maximise_by_looks(
         resolved = jnp.abs(rise) <= 0.1 * jnp.finfo(dtype).eps * (LEAST + matmul(s.t, s.t * s.diagonal))
         falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
         stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
+        stalls = jnp.where(begun & stalled, s.stalls + 1, 0)
         lost = ~better & (s.scale < 1e-3)
         kept = _State(
             t, margins, value, gradient, diagonal, _remember(s.memory, t - s.t, s.gradient - gradient),
-            jnp.ones((), dtype), begun & (resolved | stalled), s.look + 1,
+            jnp.ones((), dtype), stalls, (begun & resolved) | (stalls >= STALLS), s.look + 1,
         )  # fmt: skip
         # Where the parabola through both values and the slope has its top.
         top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
@@ -105,7 +110,7 @@ def maximise_by_looks(
     nothing = _Memory(jnp.zeros((MEMORY, r), dtype), jnp.zeros((MEMORY, r), dtype), jnp.zeros(MEMORY, dtype))
     first = _State(
         start, jnp.zeros(len(rows), dtype), zero, jnp.zeros_like(start), jnp.ones_like(start), nothing,
-        zero + 1.0, jnp.asarray(False), jnp.zeros((), jnp.int32),
+        zero + 1.0, jnp.zeros((), jnp.int32), jnp.asarray(False), jnp.zeros((), jnp.int32),
     )  # fmt: skip
     end = jax.lax.while_loop(unfinished, step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from ..coordinates import UnitFreePairs
 from ..fisher_products import PROBES, signs
-from .coordinates import StreamedCoordinates
+from ..prior_strength import PriorShare
 
 # A direction of which a sample shows less than this share of its second moment counts as not seen there.
 UNSEEN = 0.05
@@ -69,12 +69,13 @@ def mean_variance(margins: Float[Array, " N"], weights: Float[Array, " N"], n: i
 
 
 @jax.jit
-def decided(
-    factor: Float[Array, "r r"], coordinates: StreamedCoordinates, strength: Float[Array, ""]
-) -> Float[Array, ""]:
-    """γ, the axes of which the pairs and not the prior decide: tr(H⁻¹F) where H = F + λ·diag(penalty), LLᵀ = H is
-    known per pair, and λ per pair is `strength`. By random signs, as `fisher_products.trace_left`.
+def prior_share(
+    factor: Float[Array, "r r"], precision: Float[Array, " r"], t: Float[Array, " r"]
+) -> PriorShare:
+    """`fisher_products.prior_share` of a fit t whose curvature LLᵀ, with the prior's λ·diag(penalty) = `precision`, is
+    known per pair.
     """
-    r = len(coordinates.penalty)
-    probes = signs(r, PROBES, factor.dtype) * jnp.sqrt(strength * coordinates.penalty)
-    return coordinates.rank - jnp.sum(lower_solve(factor, probes.T) ** 2) / PROBES
+    probes = signs(len(t), PROBES, factor.dtype) * jnp.sqrt(precision)
+    solved = cholesky_solve(factor, jnp.concatenate([probes, (precision * t)[None]]).T).T
+    left, twice = (jnp.sum(part * solved[:-1]) for part in (probes, solved[:-1] * precision))
+    return PriorShare(left / PROBES, twice / PROBES, solved[-1])

@@ -21,7 +21,7 @@ from ..contamination import cells_of_lengths
 from ..coordinates import UnitFreePairs
 from ..decision import Judged
 from ..fit import doubted, fit_differences
-from ..posterior_fit import at_bound
+from ..prior_strength import at_bound
 from ..reward_fit import RewardFit
 from .checkpoint import Checkpoint
 from .config import Streaming

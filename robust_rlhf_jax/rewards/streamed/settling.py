@@ -17,9 +17,9 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from ..config import RobustFit
 from ..contamination import Cells, contaminated_in_bins
-from ..posterior_fit import asked_strength
+from ..prior_strength import next_strength
 from .coordinates import StreamedCoordinates, straight
-from .curvature import SampleCurvature, curvature_factor, decided, mean_variance
+from .curvature import SampleCurvature, curvature_factor, mean_variance, prior_share
 from .passes import Passes
 
 # An explanation has settled where the next step promises next to nothing, in nats (r/2 of them are what chance moves a
@@ -222,11 +222,15 @@ class Settling:
         factor = self.factor_at(margins, used, strength)
         gradient = (gradient - strength * self.penalty * t) / self.passes.n
         move = np.asarray(cholesky_solve(factor, jnp.asarray(gradient)[:, None])[:, 0])
-        known = decided(factor, self.coordinates, jnp.asarray(strength / self.passes.n))
-        asked = asked_strength(self.coordinates, jnp.asarray(t + move), known, self.config)
+        share = prior_share(
+            factor, strength * self.coordinates.penalty / self.passes.n, jnp.asarray(t + move)
+        )
+        asked, end = next_strength(
+            self.coordinates, jnp.asarray(t + move), jnp.asarray(strength), share, self.config
+        )
         found = weighed(margins, self.cells, lanes.number[lane] == 0)
         lanes.margins[lane], lanes.accepted[lane], lanes.weights[lane] = margins, t, found.weights
-        lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, t + move
+        lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, end
         lanes.value[lane], lanes.convicted[lane] = found.value, found.convicted
         lanes.gain[lane] = 0.5 * self.passes.n * np.dot(gradient, move)
         if found.value > lanes.best_value[lane]:
