@@ -16,9 +16,9 @@ from .fisher_products import flat_diagonal
 MAX_LOOKS = 200
 # Steps whose change of the gradient is remembered.
 MEMORY = 10
-# Steps in a row that change next to nothing, after which no other would. One or two may do so before the memory knows
-# the curvature, where a direction is far flatter than the others.
-STALLS = 3
+# Steps in a row that gain next to nothing, after which no other would. One or two may promise and gain nothing before
+# the memory knows the curvature, where a direction is far flatter than the others.
+QUIET = 3
 # Mean square of the margins below which a fit counts as zero.
 LEAST = 1e-3
 
@@ -49,7 +49,7 @@ class _State(NamedTuple):
     diagonal: Float[Array, " r"]
     memory: _Memory
     scale: Float[Array, ""]
-    stalls: Int[Array, ""]
+    quiet: Int[Array, ""]
     done: Bool[Array, ""]
     look: Int[Array, ""]
 
@@ -63,9 +63,9 @@ def maximise_by_looks(
     """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j², for rows y whose second moment is about I.
 
     A look gives value and gradient for two products with the rows. Rows of second moment I have a curvature of about
-    c·I + diag(λ): from there L-BFGS needs a handful. A step that does not raise the value is shortened. It ends where
-    the last step is a third of √eps of t, as the curvature measures lengths, or gains what rounding hides, and the
-    gradient does not fall.
+    c·I + diag(λ): from there L-BFGS needs a handful. A step that does not raise the value is shortened. It ends after
+    `QUIET` steps in a row that promise no more than a third of √eps of t, as the curvature measures lengths, or gain
+    what rounding hides while the gradient does not fall.
 
     **Source:** Liu & Nocedal 1989.
     """
@@ -94,16 +94,16 @@ def maximise_by_looks(
         resolved = jnp.abs(rise) <= 0.1 * jnp.finfo(dtype).eps * (LEAST + matmul(s.t, s.t * s.diagonal))
         falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
         stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
-        stalls = jnp.where(begun & stalled, s.stalls + 1, 0)
+        quiet = jnp.where(begun & (resolved | stalled), s.quiet + 1, 0)
         lost = ~better & (s.scale < 1e-3)
         kept = _State(
             t, margins, value, gradient, diagonal, _remember(s.memory, t - s.t, s.gradient - gradient),
-            jnp.ones((), dtype), stalls, (begun & resolved) | (stalls >= STALLS), s.look + 1,
+            jnp.ones((), dtype), quiet, quiet >= QUIET, s.look + 1,
         )  # fmt: skip
         # Where the parabola through both values and the slope has its top.
         top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
         shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
-        again = s._replace(scale=shorter.astype(dtype), done=resolved | lost, look=s.look + 1)
+        again = s._replace(scale=shorter.astype(dtype), done=lost, look=s.look + 1)
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), kept, again)
 
     r, zero = len(start), jnp.zeros((), dtype)
