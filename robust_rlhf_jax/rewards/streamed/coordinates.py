@@ -19,6 +19,10 @@ from robust_rlhf_jax.kernels.units import (
 from ..coordinates import WIDE, UnitFreePairs, penalty_along, weights_in_scales
 from .passes import Passes
 
+# Ratio of standard deviations up to which float32 products lose no more than 1e-4 of the smallest second moment: eps
+# times its square.
+STEEP = 30.0
+
 
 class Columns(eqx.Module):
     """`size` [k]: a typical entry of each column; `typical`: a typical row's size in columns divided by those."""
@@ -74,8 +78,9 @@ def _scaled(
     return shortened(x, lengths), weights_in_scales(lengths), lengths
 
 
-def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarray, "k k"]:
-    """A basis, as columns, in which a sample has second moment I, but for directions that it hardly shows.
+def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarray, "k k"] | None:
+    """A basis, as columns, in which a sample has second moment I, but for directions that it hardly shows; None where
+    the columns themselves serve, for no direction of the sample is `STEEP` times as long as another.
 
     In it float32 products of all pairs lose nothing: a second moment in the columns themselves would keep no digit of a
     direction whose standard deviation is below √eps of the largest. Directions that the sample does not show are as
@@ -86,6 +91,8 @@ def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarr
     rows, weights, _ = (np.asarray(part, np.float64) for part in _scaled(sample, columns))
     values, axes = np.linalg.eigh((rows * weights[:, None]).T @ rows / weights.sum())
     deviations = np.sqrt(np.maximum(values, 0.0))
+    if deviations.max() <= STEEP * deviations.min():
+        return None
     return axes / np.maximum(deviations, null_below(deviations))
 
 
@@ -95,20 +102,20 @@ def null_below(deviations: Float[np.ndarray, " k"]) -> float:
 
 
 @jax.jit
-def _moment(block: Array, columns: Columns, basis: Float[Array, "k k"]):
+def _moment(block: Array, columns: Columns, basis: Float[Array, "k k"] | None):
     """(Σ w yyᵀ of a block's rows in a basis, relative lengths)."""
     x, weights, lengths = _scaled(block, columns)
-    return weighted_gram(matmul(x, basis), weights), lengths
+    return weighted_gram(x if basis is None else matmul(x, basis), weights), lengths
 
 
 def second_moment(
-    passes: Passes, columns: Columns, basis: Float[np.ndarray, "k k"]
+    passes: Passes, columns: Columns, basis: Float[np.ndarray, "k k"] | None
 ) -> Float[np.ndarray, "k k"]:
     """One pass: Σ_n w_n x_n x_nᵀ/Σ_n w_n in columns divided by their sizes, added up in a `level_basis`.
 
     **Raises:** ValueError for features that are not finite, with the first such pair.
     """
-    level = jnp.asarray(basis, columns.size.dtype)
+    level = None if basis is None else jnp.asarray(basis, columns.size.dtype)
     total, lengths = np.zeros((passes.n_features,) * 2), passes.room()
     for place, block in passes.blocks("second moments"):
         moment, lengths[place] = _moment(block, columns, level)
@@ -117,8 +124,10 @@ def second_moment(
     if not np.isfinite(seen).all():
         first = int(np.flatnonzero(~np.isfinite(seen))[0])
         raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
-    back = np.linalg.inv(np.asarray(level, np.float64))
-    return back.T @ total @ back / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
+    if level is not None:
+        back = np.linalg.inv(np.asarray(level, np.float64))
+        total = back.T @ total @ back
+    return total / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
 
 
 def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> StreamedCoordinates:

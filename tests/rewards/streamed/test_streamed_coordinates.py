@@ -91,3 +91,10 @@ def test_a_direction_that_the_sample_does_not_show_is_kept():
     lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
     assert int(found.rank) == int(expected.rank) == 7
     np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)
+
+
+def test_level_columns_serve_as_they_are():
+    x = jnp.asarray(rows())
+    assert level_basis(x, typical_columns(x)) is None
+    steep = x.at[:, 0].set(x[:, 1] + 1e-3 * x[:, 0])
+    assert level_basis(steep, typical_columns(steep)) is not None
