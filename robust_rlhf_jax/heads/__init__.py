@@ -2,5 +2,17 @@
 
 from .refit import Refit, refit_head
 from .robust_head import RobustHead
+from .score_inputs import last_states
+from .training_callback import trl_callback
+from .weighted_loss import weighted_trainer
+from .weighted_sampling import resampling_trainer
 
-__all__ = ["Refit", "RobustHead", "refit_head"]
+__all__ = [
+    "Refit",
+    "RobustHead",
+    "last_states",
+    "refit_head",
+    "resampling_trainer",
+    "trl_callback",
+    "weighted_trainer",
+]

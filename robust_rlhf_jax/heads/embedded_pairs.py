@@ -33,9 +33,7 @@ def embedded_pairs(
         yield write_shards(source, Path(scratch) / "pairs", rows_per_shard=ROWS_PER_SHARD)
 
 
-def differences(
-    embed: Embed, chosen: Any, rejected: Any, batch: int
-) -> Iterator[Float[np.ndarray, "m d"]]:
+def differences(embed: Embed, chosen: Any, rejected: Any, batch: int) -> Iterator[Float[np.ndarray, "m d"]]:
     """Embeddings of the chosen inputs less those of the rejected ones, batch by batch."""
     for start in range(0, len(chosen), batch):
         cut = slice(start, start + batch)

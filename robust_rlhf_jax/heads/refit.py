@@ -23,7 +23,7 @@ class Refit:
     | `model` | the `RewardModel` of the embeddings |
     | `head` | θ of it as a `RewardHead`, which other programs read as safetensors |
     | `weights` [N] | the chance that each pair is honest, in the order of the pairs; 0 where it was left out |
-    | `moved` | the mean of \\|weight − weight before\\|; None for a first refit |
+    | `moved` | the mean change of the weights since the last refit; None where there was none |
 
     **Example:**
 
@@ -65,7 +65,7 @@ def refit_head(
 
     - `embed`: a batch of inputs → [m, d], the input of the model's last layer; NumPy, JAX or torch.
     - `chosen`, `rejected`: N inputs each, arrays or lists, or whatever has a length and gives slices.
-    - `before` [N]: the weights of the last refit, for `moved`.
+    - `before` [N]: the weights before, for `moved`.
     - `batch`: how many inputs `embed` is given at once.
     - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory it may use.
     - `folder`: where the embeddings are kept while the fit reads them, for more than fit into memory; removed then.
@@ -92,8 +92,13 @@ def refit_head(
         names = tuple(f"e{i}" for i in range(source.n_features))
     weights = np.asarray(model.weights)
     facts = {"pairs": len(weights), "share_left_out": float(model.epsilon), "said": model.message}
-    moved = None if before is None else float(np.abs(weights - np.asarray(before)).mean())
+    moved = None if before is None else mean_change(before, weights)
     return Refit(model, RewardHead(names, np.asarray(model.theta), None, facts), weights, moved)
+
+
+def mean_change(before: Float[np.ndarray, " N"], after: Float[np.ndarray, " N"]) -> float:
+    """The mean of |after − before|."""
+    return float(np.abs(np.asarray(after) - np.asarray(before)).mean())
 
 
 def check_sides(chosen: Any, rejected: Any, batch: int) -> None:

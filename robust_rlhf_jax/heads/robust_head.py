@@ -1,5 +1,6 @@
 """The weights of pairs through a training: refitted after each epoch, whatever the loop is."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.rewards import RobustFit, Streaming
 
 from .embedded_pairs import Embed
-from .refit import Refit, check_sides, refit_head
+from .refit import Refit, check_sides, mean_change, refit_head
 
 
 class RobustHead:
@@ -18,9 +19,13 @@ class RobustHead:
     The loop is yours: call `after_epoch(embed)` at the end of an epoch, and weigh the next one's loss by `weights`, as
     Σ w·softplus(−margin) / Σ w.
 
-    **Arguments:** as `refit_head`; `warm_up`: epochs after which nothing is refitted yet, all weights being 1.
+    A weight never rises: what one refit has left out stays out. A network learns to set apart whatever it is trained
+    on, so that later embeddings tell no longer what contradicted the rest before (`docs/heads.md`).
 
-    **Raises:** ValueError for sides of other lengths.
+    **Arguments:** as `refit_head`; `warm_up`: epochs after which nothing is refitted yet, all weights being 1;
+    `forgive`: the weights are those of the last refit alone, and may rise.
+
+    **Raises:** ValueError for sides of other lengths, and for `batch` and `warm_up` that are no number of them.
 
     **Example:**
 
@@ -40,6 +45,7 @@ class RobustHead:
         rejected: Any,
         *,
         warm_up: int = 0,
+        forgive: bool = False,
         batch: int = 1024,
         epsilon: float | None = None,
         groups: Any = None,
@@ -48,7 +54,10 @@ class RobustHead:
         folder: str | os.PathLike | None = None,
     ):
         check_sides(chosen, rejected, batch)
-        self._chosen, self._rejected, self._warm_up = chosen, rejected, warm_up
+        if warm_up < 0:
+            raise ValueError(f"warm_up={warm_up!r}: give a whole number of at least 0.")
+        self._chosen, self._rejected = chosen, rejected
+        self._warm_up, self._forgive = warm_up, forgive
         self._options: dict[str, Any] = {
             "batch": batch, "epsilon": epsilon, "groups": groups, "config": config, "streaming": streaming,
             "folder": folder,
@@ -64,8 +73,8 @@ class RobustHead:
         """
         self.epochs += 1
         if self.epochs > self._warm_up:
-            self.last = refit_head(
-                embed, self._chosen, self._rejected, before=self.weights, **self._options
-            )
-            self.weights = self.last.weights
+            found = refit_head(embed, self._chosen, self._rejected, **self._options)
+            kept = found.weights if self._forgive else np.minimum(self.weights, found.weights)
+            self.last = dataclasses.replace(found, weights=kept, moved=mean_change(self.weights, kept))
+            self.weights = kept
         return self.weights
