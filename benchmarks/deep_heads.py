@@ -2,8 +2,8 @@
 
 Pairs of 8 normal numbers on each side, preferred as a network of 16 units says (margins of standard deviation 2). Of
 2,000 pairs none, a twentieth or a tenth is corrupted: labels flipped at random, the surest labels flipped, or pairs
-planted far out, one of the worst fiftieth of inputs half as far out again chosen before one of the best. A network of 64
-and 32 units is trained by Adam for 8 epochs
+planted far out, one of the worst fiftieth of inputs half as far out again chosen before one of the best. A network of
+64 and 32 units is trained by Adam for 8 epochs
 
 - plain: on all pairs;
 - last: the same, weighed from the second epoch on by `RobustHead(forgive=True)`, the weights of the last refit;

@@ -40,7 +40,7 @@ def differences(embed: Embed, chosen: Any, rejected: Any, batch: int) -> Iterato
         first, second = (_embedded(embed, side[cut]) for side in (chosen, rejected))
         if first.shape != second.shape:
             raise ValueError(
-                f"embed gave {first.shape} for chosen inputs and {second.shape} for rejected ones: give [m, d] for both."
+                f"embed gave {first.shape} for chosen and {second.shape} for rejected inputs: give [m, d] for both."
             )
         yield first - second
 

@@ -30,9 +30,8 @@ class Refit:
     >>> import numpy as np
     >>> from robust_rlhf_jax.heads import refit_head
     >>> inputs = np.random.default_rng(0).normal(size=(200, 2))
-    >>> refit_head(lambda x: np.tanh(x), inputs, inputs - 0.1).message
-    'No evidence of corruption: maximum likelihood on all 200 pairs. A reward explains every label (they are separable): \
-the length of θ comes from the prior.'
+    >>> refit_head(np.tanh, inputs, inputs[::-1]).message
+    'No evidence of corruption: maximum likelihood on all 200 pairs.'
     """
 
     model: RewardModel
@@ -67,7 +66,7 @@ def refit_head(
     - `chosen`, `rejected`: N inputs each, arrays or lists, or whatever has a length and gives slices.
     - `before` [N]: the weights before, for `moved`.
     - `batch`: how many inputs `embed` is given at once.
-    - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory it may use.
+    - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory.
     - `folder`: where the embeddings are kept while the fit reads them, for more than fit into memory; removed then.
 
     **Raises:** ValueError for sides of other lengths, for embeddings that are no finite [m, d], and as `fit_reward`.

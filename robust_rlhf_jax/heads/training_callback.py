@@ -49,11 +49,7 @@ def trl_callback(
             return None if self.head is None else self.head.last
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-            rows = given["train_dataloader"].dataset
-            if not hasattr(rows, "__len__"):
-                raise ValueError(
-                    "The data set is streamed: a weight for each pair needs one of known length."
-                )
+            rows = check_length(given["train_dataloader"].dataset)
             self.head = RobustHead(rows["chosen_ids"], rows["rejected_ids"], batch=batch, **options)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -61,3 +57,15 @@ def trl_callback(
             self.head.after_epoch(lambda ids: embed(given["model"], ids))
 
     return RefitCallback()
+
+
+def check_length(rows: Any) -> Any:
+    """`rows`.
+
+    **Raises:** ValueError for a data set that is streamed.
+    """
+    if not hasattr(rows, "__len__"):
+        raise ValueError(
+            "The training set is streamed, and a weight for each pair needs its length: give a datasets.Dataset."
+        )
+    return rows

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .training_callback import check_length
 from .trl_packages import needed
 
 # Columns that the batches of the trainer carry, beside those of TRL.
@@ -21,7 +22,7 @@ def weighted_trainer(callback: Any = None) -> type:
 
     **Returns:** a class, made and used as `RewardTrainer` is.
 
-    **Raises:** ImportError without torch or trl.
+    **Raises:** ImportError without torch or trl; when it is made, ValueError for a data set that is streamed.
 
     **Example:**
 
@@ -34,7 +35,7 @@ def weighted_trainer(callback: Any = None) -> type:
     class WeightedRewardTrainer(base):
         def __init__(self, *given: Any, **named: Any):
             super().__init__(*given, **named)
-            rows = self.train_dataset
+            rows: Any = check_length(self.train_dataset)
             rows = rows.remove_columns(PLACE) if PLACE in rows.column_names else rows
             self._columns = np.asarray(rows[WEIGHT]) if WEIGHT in rows.column_names else np.ones(len(rows))
             self.train_dataset = rows.add_column(PLACE, np.arange(len(rows)))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from .training_callback import check_length
 from .trl_packages import needed
 
 
@@ -19,7 +20,7 @@ def resampling_trainer(callback: Any, base: type | None = None) -> type:
 
     **Returns:** a class, made and used as `base` is.
 
-    **Raises:** ImportError without trl.
+    **Raises:** ImportError without trl; while training ValueError for a data set that is streamed.
 
     **Example:**
 
@@ -36,7 +37,7 @@ def resampling_trainer(callback: Any, base: type | None = None) -> type:
                 self.add_callback(callback)
 
         def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-            rows = self.train_dataset if train_dataset is None else train_dataset
+            rows = check_length(self.train_dataset if train_dataset is None else train_dataset)
             return ByWeight(callback, len(rows), self.args.seed)
 
     return ResamplingTrainer
