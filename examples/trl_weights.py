@@ -76,10 +76,8 @@ def main() -> None:
     trainer.train()
     out = callback.weights < 0.5
     print(callback.last.message)
-    print(
-        f"{out.sum()} of {len(rows)} pairs left out, {wrong[out].sum()} of the {wrong.sum()} labelled wrongly"
-    )
-    print(f"right on new pairs: {accuracy(plain):.1%} without weights, {accuracy(trainer):.1%} with them")
+    print(f"left out: {out[wrong].mean():.1%} of the wrong labels, {out[~wrong].mean():.1%} of the others")
+    print(f"{accuracy(plain):.1%} of new pairs right without weights, {accuracy(trainer):.1%} with them")
 
 
 if __name__ == "__main__":
