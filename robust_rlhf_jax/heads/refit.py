@@ -76,12 +76,12 @@ def refit_head(
     >>> import numpy as np
     >>> from robust_rlhf_jax.heads import refit_head
     >>> rng = np.random.default_rng(0)
-    >>> first, second = rng.normal(size=(2, 1000, 4))
-    >>> wins = (np.tanh(first) - np.tanh(second)).sum(1) + 0.2 * rng.logistic(size=1000) > 0
-    >>> wins[:60] = ~wins[:60]
-    >>> chosen, rejected = np.where(wins[:, None], first, second), np.where(wins[:, None], second, first)
-    >>> found = refit_head(np.tanh, chosen, rejected)
-    >>> bool(found.weights[:60].mean() < 0.5), bool(found.weights[60:].mean() > 0.9)
+    >>> first, second = rng.normal(size=(2, 900, 4))
+    >>> margins = 3 * (np.tanh(first) - np.tanh(second)).sum(1)
+    >>> wrong = np.abs(margins) > np.quantile(np.abs(margins), 0.93)  # the surest labels the wrong way round
+    >>> wins = (margins + rng.logistic(size=900) > 0)[:, None] ^ wrong[:, None]
+    >>> found = refit_head(np.tanh, np.where(wins, first, second), np.where(wins, second, first))
+    >>> bool(found.weights[wrong].mean() < 0.1), bool(found.weights[~wrong].mean() > 0.9)
     (True, True)
     """
     check_sides(chosen, rejected, batch)

@@ -33,7 +33,7 @@ class RobustHead:
     >>> from robust_rlhf_jax.heads import RobustHead
     >>> inputs = np.random.default_rng(0).normal(size=(100, 3))
     >>> head = RobustHead(inputs, inputs[::-1], warm_up=1)
-    >>> head.after_epoch(lambda x: x).sum(), head.last is None  # the epoch of the warm-up
+    >>> float(head.after_epoch(lambda x: x).sum()), head.last is None  # the epoch of the warm-up
     (100.0, True)
     >>> head.after_epoch(lambda x: x).shape, head.last.moved
     ((100,), 0.0)
