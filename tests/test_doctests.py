@@ -35,6 +35,8 @@ SLOW = {
     "audit.advice",
     "audit.cross_fit",
     "audit.suspects",
+    "heads.refit",
+    "heads.robust_head",
     "lab.attacks._adaptive",
     "lab.attacks._adaptive_on_table",
     "lab.attacks._compose",

@@ -20,6 +20,7 @@ TITLES = {
     "algorithms": "Algorithms",
     "io": "Preference files",
     "sources": "Pairs on the disk",
+    "heads": "Heads on deep models",
     "audit": "Audits",
     "likelihood": "Likelihood",
     "moments": "Robust moments",
