@@ -33,8 +33,8 @@ def cuts(begin: int, n: int, rows: int) -> Iterator[slice]:
 
 
 def cuts_from(begin: int, at: int, n: int, rows: int) -> Iterator[slice]:
-    """Slices of a stretch of n rows, the first of which is row `at` of all, that leave out what comes before row `begin`
-    and end where blocks of `rows` from that one on do.
+    """Slices of a stretch of n rows, the first of which is row `at` of all, that leave out what comes before row
+    `begin` and end where blocks of `rows` from that one on do.
     """
     gone = min(max(begin - at, 0), n)
     return (slice(gone + cut.start, gone + cut.stop) for cut in cuts(at + gone - begin, n - gone, rows))

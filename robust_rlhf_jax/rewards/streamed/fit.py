@@ -136,8 +136,8 @@ class _Streamed:
         config: RobustFit,
         streaming: Streaming,
     ):
-        self.passes, self.config, self.streaming = Passes(source, streaming.tell), config, streaming
-        self.epsilon = epsilon
+        self.passes = Passes(source, streaming.tell, streaming.engine)
+        self.config, self.streaming, self.epsilon = config, streaming, epsilon
         self.groups = None if groups is None else np.asarray(groups)
         self.places = sampled_places(source.n_pairs, _sample_size(source, streaming))
         facts = {
