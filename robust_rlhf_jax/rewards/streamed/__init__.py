@@ -2,5 +2,6 @@
 
 from .config import Streaming
 from .fit import fit_source
+from .ray_tasks import RayTasks
 
-__all__ = ["Streaming", "fit_source"]
+__all__ = ["RayTasks", "Streaming", "fit_source"]

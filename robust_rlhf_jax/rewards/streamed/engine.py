@@ -1,6 +1,6 @@
 """Who computes a pass: this process alone, or others."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from robust_rlhf_jax.sources import PairSource
@@ -9,18 +9,21 @@ from .layout import Layout
 from .one_pass import Part, Pass, parts_of
 from .placed_blocks import placed_blocks
 
+# Parts of all pairs, in their order, and of any number of blocks or chunks at a time.
+Compute = Callable[[Pass], Iterator[Part]]
+
 
 class Engine(Protocol):
     """Whoever computes passes; the numbers are the same whoever does."""
 
-    def parts(self, source: PairSource, layout: Layout, a_pass: Pass) -> Iterator[Part]:
-        """What `a_pass` finds of all pairs, in their order, and of any number of blocks at a time."""
+    def of(self, source: PairSource, layout: Layout) -> Compute:
+        """What computes passes over `source`."""
         ...
 
 
 class ThisProcess:
     """The devices of this process."""
 
-    def parts(self, source: PairSource, layout: Layout, a_pass: Pass) -> Iterator[Part]:
+    def of(self, source: PairSource, layout: Layout) -> Compute:
         everywhere = layout.place(0, layout.chunks)
-        return parts_of(a_pass, placed_blocks(source, layout, everywhere), layout)
+        return lambda a_pass: parts_of(a_pass, placed_blocks(source, layout, everywhere), layout)

@@ -1,6 +1,7 @@
 """What one pass over the pairs computes: a function of each block, and what becomes of that."""
 
 import enum
+import importlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -40,6 +41,11 @@ class Pass(NamedTuple):
     given: tuple[np.ndarray, ...] = ()
     begin: int = 0
 
+    def __reduce__(self):
+        # A function under jit is pickled by its name.
+        name = self.of_block.__module__, self.of_block.__qualname__
+        return _of_named, (name, *self[:1], *self[2:])
+
     def within(self, place: slice) -> "Pass":
         """All that the pairs at `place` need."""
         return self._replace(given=self._given(place), begin=place.start)
@@ -49,6 +55,10 @@ class Pass(NamedTuple):
 
     def _given(self, place: slice) -> tuple[np.ndarray, ...]:
         return tuple(array[..., place.start - self.begin : place.stop - self.begin] for array in self.given)
+
+
+def _of_named(name: tuple[str, str], doing: str, *rest: Any) -> Pass:
+    return Pass(doing, getattr(importlib.import_module(name[0]), name[1]), *rest)
 
 
 class Part(NamedTuple):

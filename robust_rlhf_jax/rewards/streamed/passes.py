@@ -26,12 +26,13 @@ class Passes:
     """
 
     def __init__(self, source: PairSource, tell: Tell | None = None, engine: Engine | None = None):
-        self.source, self.tell, self.engine = source, tell, engine or ThisProcess()
+        self.source, self.tell = source, tell
         self.n, self.n_features = source.n_pairs, source.n_features
         devices = len(jax.local_devices())
         self.rows = devices * max(FEWEST_ROWS, NUMBERS // max(self.n_features, 1))
         self.layout = Layout(self.n, self.n_features, self.rows)
         self.padded = self.layout.padded
+        self.compute = (engine or ThisProcess()).of(source, self.layout)
         self.made = 0
 
     def run(self, a_pass: Pass, each: Callable[[slice, np.ndarray], None] | None = None) -> tuple[Any, ...]:
@@ -56,7 +57,7 @@ class Passes:
         return tuple(whole)
 
     def _parts(self, a_pass: Pass) -> Iterator[Part]:
-        for part in self.engine.parts(self.source, self.layout, a_pass):
+        for part in self.compute(a_pass):
             yield part
             if self.tell is not None:
                 self.tell(f"pass {self.made + 1}: {a_pass.doing}", min(part.place.stop, self.n), self.n)

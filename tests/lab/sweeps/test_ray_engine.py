@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_sweep import COMMAND, small_sweep, wait_for
 
-from robust_rlhf_jax import cli
+from robust_rlhf_jax import cli, ray_connection
 from robust_rlhf_jax.lab.sweeps import config_toml, engine, ray_engine, run_sweep
 from robust_rlhf_jax.lab.sweeps.store import PartStore
 
@@ -174,7 +174,7 @@ def test_ctrl_c_saves_what_is_done_and_either_engine_goes_on(folder, environment
 def command(monkeypatch, capsys, tmp_path):
     """command("…") → (exit status, stderr) of a sweep in an empty folder, which stays empty."""
     monkeypatch.chdir(tmp_path)
-    for name in (*VARIABLES, ray_engine.LOOPBACK):
+    for name in (*VARIABLES, ray_connection.LOOPBACK):
         monkeypatch.setenv(name, "")  # what the engine sets goes with the test
         monkeypatch.delenv(name)
 
@@ -216,9 +216,9 @@ def test_only_a_cluster_of_its_own_is_kept_to_this_machine(monkeypatch):
     seen = []
     stand_in = types.SimpleNamespace(init=lambda *_, **__: None, shutdown=lambda: None)
     monkeypatch.setattr(
-        ray_engine, "_ray", lambda: seen.append(os.environ.get(ray_engine.LOOPBACK)) or stand_in
+        ray_connection, "ray_module", lambda: seen.append(os.environ.get(ray_connection.LOOPBACK)) or stand_in
     )
-    for name in (*VARIABLES, ray_engine.LOOPBACK):
+    for name in (*VARIABLES, ray_connection.LOOPBACK):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     with ray_engine.ray_cluster("auto"):
@@ -230,8 +230,8 @@ def test_only_a_cluster_of_its_own_is_kept_to_this_machine(monkeypatch):
 
 def test_without_ray_one_sentence_names_the_extra(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert command("--engine ray") == (2, f"robust-rlhf: {ray_engine.MISSING}\n")
-    assert "robust-rlhf-jax[ray]" in ray_engine.MISSING
+    assert command("--engine ray") == (2, f"robust-rlhf: {ray_connection.MISSING}\n")
+    assert "robust-rlhf-jax[ray]" in ray_connection.MISSING
 
 
 @needs_ray
