@@ -53,6 +53,7 @@ def ray_connected(address: str | None, object_bytes: int) -> Iterator[Any]:
     """
     # What Ray reads when it is imported. Where something else listens it would try twenty times, for a quarter hour.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of tasks beside one whose error is told
     if address is None:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), LOOPBACK: "0"}
     else:

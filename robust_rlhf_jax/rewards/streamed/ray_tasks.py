@@ -103,7 +103,15 @@ class _Tasks:
         try:
             return self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            raise as_ours(self.ray, error, "a part of a pass") from None
+            raise self._said(error) from None
+
+    def _said(self, error: Any) -> Exception:
+        if isinstance(getattr(error, "cause", None), self.ray.exceptions.RaySystemError):
+            reason = str(error.cause).strip().splitlines()[-1].rstrip(".")
+            return ValueError(
+                f"a machine cannot open the source ({reason}): install there what it needs, or give files."
+            )
+        return as_ours(self.ray, error, "a part of a pass")
 
 
 def compute(
@@ -119,7 +127,7 @@ def _put(ray: Any, source: PairSource) -> Any:
     try:
         return ray.put(source)
     except Exception as error:  # whatever its parts raise when they are pickled
-        reason = str(error).strip().splitlines()[0].rstrip(".: ")
+        reason = str(error.__cause__ or error.__context__ or error).strip().splitlines()[0].rstrip(".: ")
         raise ValueError(
             f"the source cannot be sent to other machines ({reason}): give files, or a GeneratedSource of a function "
             "that can be pickled."

@@ -1,7 +1,5 @@
 """The sweep on Ray: the rows of the local engine to the bit, though a node goes or Ctrl-C comes."""
 
-import contextlib
-import importlib.util
 import json
 import os
 import signal
@@ -15,6 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from small_sweep import COMMAND, small_sweep, wait_for
+from two_ray_nodes import needs_ray, two_nodes
 
 from robust_rlhf_jax import cli, ray_connection
 from robust_rlhf_jax.lab.sweeps import config_toml, engine, ray_engine, run_sweep
@@ -22,11 +21,12 @@ from robust_rlhf_jax.lab.sweeps.store import PartStore
 
 CONFIG = small_sweep(seeds=12)
 CELLS = 24
-VARIABLES = ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_NUM_REDIS_GET_RETRIES")
-
-
-needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="needs the extra ray: pip install 'robust-rlhf-jax[ray]'"
+VARIABLES = (
+    "RAY_USAGE_STATS_ENABLED",
+    "RAY_IGNORE_UNHANDLED_ERRORS",
+    "RAY_AUTH_MODE",
+    "RAY_AUTH_TOKEN",
+    "RAY_NUM_REDIS_GET_RETRIES",
 )
 
 
@@ -58,28 +58,6 @@ def rows(out: Path):
 
 def parts(out: Path):
     return sorted(path.name for path in (out / "parts").glob("*.parquet"))
-
-
-@contextlib.contextmanager
-def two_nodes(folder, environment):
-    """(address, name of the second node, a function that removes it)."""
-    words = [sys.executable, str(Path(__file__).parent / "ray_nodes.py")]
-    with open(folder / "nodes.log", "w") as log:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log, "text": True}
-        server = subprocess.Popen(words, cwd=folder, env=environment, **pipes)
-
-    def remove():
-        server.stdin.write("\n")
-        server.stdin.flush()
-        assert server.stdout.readline() == "removed\n"
-
-    try:
-        address, second = server.stdout.readline().split()
-        yield address, second, remove
-    finally:
-        server.stdin.close()
-        server.wait(timeout=60)
-        server.stdout.close()
 
 
 def hanging(log: Path, second: str):
