@@ -31,7 +31,7 @@ class Streaming:
     | `checkpoint` | a folder for the state after each pass, from which an interrupted fit goes on; None: none |
     | `sample` | pairs from which the explanations come, as memory allows; None: 64 per feature, at least 16,384 |
     | `passes` | after so many passes a fit ends, settled or not |
-    | `engine` | who reads and multiplies the pairs: `RayTasks()`; None: this process |
+    | `engine` | who reads and multiplies the pairs: `RayTasks()`, `Processes()`; None: this process |
     | `tell` | is called after every block with what is done, the pairs read and the pairs in all |
 
     **Raises:** ValueError for a memory that is no number of bytes, and for fewer passes than a fit has stages.

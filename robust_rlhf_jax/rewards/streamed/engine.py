@@ -1,7 +1,8 @@
 """Who computes a pass: this process alone, or others."""
 
+import abc
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TypeVar
 
 from robust_rlhf_jax.sources import PairSource
 
@@ -11,17 +12,22 @@ from .placed_blocks import placed_blocks
 
 # Parts of all pairs, in their order, and of any number of blocks or chunks at a time.
 Compute = Callable[[Pass], Iterator[Part]]
+T = TypeVar("T")
 
 
-class Engine(Protocol):
+class Engine(abc.ABC):
     """Whoever computes passes; the numbers are the same whoever does."""
 
+    @abc.abstractmethod
     def of(self, source: PairSource, layout: Layout) -> Compute:
         """What computes passes over `source`."""
-        ...
+
+    def led(self, source: PairSource, fit: Callable[[], T]) -> T:
+        """What `fit` gives, which has passes over `source` computed."""
+        return fit()
 
 
-class ThisProcess:
+class ThisProcess(Engine):
     """The devices of this process."""
 
     def of(self, source: PairSource, layout: Layout) -> Compute:

@@ -19,7 +19,7 @@ from robust_rlhf_jax.ray_connection import (
 )
 from robust_rlhf_jax.sources import PairSource
 
-from .engine import Compute
+from .engine import Compute, Engine
 from .layout import Layout
 from .one_pass import Part, Pass
 from .share import Share, check_alike, share_of, what_decides
@@ -29,7 +29,7 @@ PER_CPU, MOST_CHUNKS, SUM_BYTES = 8, 8, 256 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class RayTasks:
+class RayTasks(Engine):
     """Passes as tasks of the Ray cluster that this process is connected to by `ray.init`, of one CPU each.
 
     Every machine must have the same versions installed and see the source under the same path; the source is pickled.
