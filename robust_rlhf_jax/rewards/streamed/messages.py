@@ -42,4 +42,4 @@ def _filled(words: UInt32[np.ndarray, " w"], length: int) -> UInt32[np.ndarray, 
 def _message(words: UInt32[np.ndarray, " w"]) -> Any:
     words = np.ascontiguousarray(words)
     size = int(words[0]) + (int(words[1]) << 32)
-    return pickle.loads(words[2:].view(np.uint8)[:size])
+    return pickle.loads(words[2:].view(np.uint8)[:size].data)
