@@ -74,7 +74,7 @@ class Processes(Engine):
             return _served(source)
         try:
             found = fit()
-        except BaseException as error:
+        except Exception as error:
             from_first(Ended(None, str(error) or type(error).__name__))
             raise
         return from_first(Ended(found, None)).found
