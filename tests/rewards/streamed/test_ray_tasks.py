@@ -36,10 +36,10 @@ def shards(tmp_path_factory):
     return ShardSource(folder, groups=np.arange(N) // 40)
 
 
-def fitted(source, engine=None, tell=None):
+def fitted(source, engine=None, tell=None, folder=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "NUMBERS", ROWS * K)
-        streaming = Streaming(memory="20MB", sample=2_000, engine=engine, tell=tell)
+        streaming = Streaming(memory="20MB", sample=2_000, engine=engine, tell=tell, checkpoint=folder)
         return fit_source(source, 0.1, streaming=streaming)
 
 
@@ -60,15 +60,23 @@ def nodes(tmp_path):
         yield second, remove
 
 
+def stops(doing, done, total):
+    if doing == "pass 5: gradients":
+        raise InterruptedError
+
+
 @needs_ray
 @pytest.mark.slow
-def test_two_nodes_give_the_bits_of_one_process(shards, local, nodes):
+def test_two_nodes_give_the_bits_of_one_process(shards, local, nodes, tmp_path):
     told = []
     found = fitted(shards, RayTasks(), lambda *now: told.append(now))
     assert_same(found, local)
     of_sample = [done for doing, done, _ in told if doing == "pass 1: sample"]
     assert of_sample == sorted(of_sample)
     assert of_sample[-1] == N
+    with pytest.raises(InterruptedError):
+        fitted(shards, tell=stops, folder=tmp_path / "states")
+    assert_same(fitted(shards, RayTasks(), folder=tmp_path / "states"), local)
     z = differences()
     made = GeneratedSource(lambda: iter([z[:N]]), groups=np.arange(N) // 40)
     assert_same(fitted(made, RayTasks()), local)
