@@ -28,6 +28,7 @@ from scipy.optimize import minimize
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import Streaming, fit_differences, fit_source
 from robust_rlhf_jax.rewards.streamed.fit import COPIES
+from robust_rlhf_jax.rewards.streamed.one_pass import Kind, Pass
 from robust_rlhf_jax.rewards.streamed.passes import Passes
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource, ShardSource, open_pairs
 
@@ -162,10 +163,8 @@ def plain(shards: Path, memory: str) -> None:
     passes, seconds = Passes(open_pairs(shards)), []
 
     def objective(theta):
-        begun, value, pull = time.perf_counter(), 0.0, np.zeros(passes.n_features)
-        for _, block in passes.blocks("plain"):
-            one, part = _value_and_pull(block, jnp.asarray(theta, jnp.float32))
-            value, pull = value + float(one), pull + np.asarray(part)
+        begun, at = time.perf_counter(), jnp.asarray(theta, jnp.float32)
+        value, pull = passes.run(Pass("plain", _value_and_pull, (Kind.SUM, Kind.SUM), (at,)))
         seconds.append(time.perf_counter() - begun)
         rest = 0.5 * np.sum(theta**2)
         padded = (passes.padded - passes.n) * np.log(0.5)

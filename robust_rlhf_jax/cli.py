@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
+from robust_rlhf_jax.ray_connection import check_address
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
 
 try:
@@ -35,8 +36,7 @@ def _sweep(arguments: Any) -> None:
 def _engine(arguments: Any):
     """A block that gets who computes the sweep's batches; None for this process."""
     engine = arguments.engine
-    if engine != "ray" and arguments.ray_address is not None:
-        raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
+    check_address(engine, arguments.ray_address)
     if engine == "ray":
         from robust_rlhf_jax.lab.sweeps.ray_engine import ray_cluster
 

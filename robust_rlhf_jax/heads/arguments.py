@@ -1,9 +1,17 @@
 """What `robust-rlhf fit` takes."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import tyro
+
+from robust_rlhf_jax.ray_connection import check_address, ray_connected
+
+# Where the command starts a cluster of its own: for the sums of some chunks on their way.
+OBJECT_BYTES = 1 << 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +26,9 @@ class FitArguments:
         checkpoint: folder for the state after each pass; the same command goes on from there.
         out: folder for the files.
         quiet: no bar.
+        engine: local, this process; ray, tasks of a Ray cluster (needs the extra ray), whose machines see source under
+            the same path.
+        ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
     """
 
     source: tyro.conf.Positional[Path]
@@ -26,8 +37,25 @@ class FitArguments:
     checkpoint: Path | None = None
     out: Path = Path("fit")
     quiet: bool = False
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
 
     def run(self) -> None:
-        from .command import fit_command
+        check_address(self.engine, self.ray_address)
+        with self._engine() as engine:
+            from .command import fit_command
 
-        fit_command(self.source, self.epsilon, self.memory, self.checkpoint, self.out, self.quiet)
+            fit_command(
+                self.source, self.epsilon, self.memory, self.checkpoint, self.out, self.quiet, engine=engine
+            )
+
+    @contextlib.contextmanager
+    def _engine(self) -> Iterator[Any]:
+        """A block that gets who computes the passes; None for this process."""
+        if self.engine == "local":
+            yield None
+            return
+        from robust_rlhf_jax.rewards import RayTasks
+
+        with ray_connected(self.ray_address, OBJECT_BYTES):
+            yield RayTasks()

@@ -8,6 +8,7 @@ import numpy as np
 from robust_rlhf_jax.io.reward_head import RewardHead
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
+from robust_rlhf_jax.rewards.streamed.engine import Engine
 from robust_rlhf_jax.sources import PairSource, open_pairs
 from robust_rlhf_jax.terminal import marked
 
@@ -23,6 +24,7 @@ def fit_command(
     checkpoint: Path | None = None,
     out: Path = Path("fit"),
     quiet: bool = False,
+    engine: Engine | None = None,
 ) -> RewardModel:
     """Fit a reward to the pairs at `path`, print what was found, and write `FILES` to `out`.
 
@@ -34,9 +36,8 @@ def fit_command(
     with whole_folder(out, FILES) as folder:
         begun = time.monotonic()
         with shown_passes(quiet) as tell:
-            model = fit_reward(
-                source, epsilon, streaming=Streaming(memory=memory, checkpoint=checkpoint, tell=tell)
-            )
+            streaming = Streaming(memory=memory, checkpoint=checkpoint, tell=tell, engine=engine)
+            model = fit_reward(source, epsilon, streaming=streaming)
             said = model.message
         _write(folder, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
     seconds = time.monotonic() - begun

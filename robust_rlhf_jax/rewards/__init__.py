@@ -9,7 +9,7 @@ from .front_door import fit_data, fit_reward
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
 from .reward_fit import RewardFit
-from .streamed import Streaming, fit_source
+from .streamed import Processes, RayTasks, Streaming, fit_source
 
 __all__ = [
     "CEILING",
@@ -17,6 +17,8 @@ __all__ = [
     "EpsilonEstimate",
     "Explanations",
     "FilteredReward",
+    "Processes",
+    "RayTasks",
     "RewardFit",
     "RewardModel",
     "RobustFit",

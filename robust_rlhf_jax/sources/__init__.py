@@ -1,5 +1,6 @@
 """Pairs that need not fit in memory, read in blocks: arrays, shards, Parquet files, generated ones."""
 
+from ._blocks_from import blocks_from
 from ._read_ahead import read_ahead
 from .arrays import ArraySource
 from .generated import GeneratedSource
@@ -15,6 +16,7 @@ __all__ = [
     "PairSource",
     "ParquetSource",
     "ShardSource",
+    "blocks_from",
     "open_pairs",
     "read_ahead",
     "write_shards",

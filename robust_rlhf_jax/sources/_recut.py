@@ -32,6 +32,14 @@ def cuts(begin: int, n: int, rows: int) -> Iterator[slice]:
         at = end
 
 
+def cuts_from(begin: int, at: int, n: int, rows: int) -> Iterator[slice]:
+    """Slices of a stretch of n rows, the first of which is row `at` of all, that leave out what comes before row
+    `begin` and end where blocks of `rows` from that one on do.
+    """
+    gone = min(max(begin - at, 0), n)
+    return (slice(gone + cut.start, gone + cut.stop) for cut in cuts(at + gone - begin, n - gone, rows))
+
+
 def _recut(blocks: Iterable[np.ndarray], rows: int) -> Iterator[np.ndarray]:
     begin, parts = 0, []
     for block in blocks:

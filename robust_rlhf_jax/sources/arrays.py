@@ -78,8 +78,12 @@ class ArraySource:
 
         **Raises:** ValueError for `rows` below 1.
         """
+        return self.blocks_from(0, rows)
+
+    def blocks_from(self, begin: int, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """The same of pair `begin` and all that follow it."""
         check_rows(rows)
-        return (self._block(slice(i, i + rows)) for i in range(0, self.n_pairs, rows))
+        return (self._block(slice(i, i + rows)) for i in range(begin, self.n_pairs, rows))
 
     def fingerprint(self) -> str:
         """A short hash of shapes, types, labels, and a sample of the rest."""

@@ -65,6 +65,10 @@ class GeneratedSource:
         """A short hash of sizes, the type, and a sample of the first block and of the groups."""
         return fingerprint_of("generated", self.n_pairs, self.n_features, self._sample, self.groups)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A pass that was begun stays in its process; each calls make() anew.
+        return vars(self) | {"_used": None}
+
     def _counted(self) -> Iterator[np.ndarray]:
         """The blocks of a pass of N rows.
 

@@ -18,6 +18,10 @@ class NpyShard(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype
 
+    def anywhere(self) -> "NpyShard":
+        """The same from any working folder."""
+        return self._replace(path=self.path.absolute())
+
     def rows(self, cut: slice) -> Shaped[np.ndarray, "m k"]:
         """A view of the file, mapped anew: pages that were read are given up with it.
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
 
-from ._recut import cuts, recut
+from ._recut import cuts_from, recut
 from .beside import groups_of, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
@@ -63,7 +63,11 @@ class ParquetSource:
         **Raises:** ValueError for `rows` below 1; while reading, for damage, empty cells, lists of another length, and
         a file that has changed.
         """
-        return recut(self._pieces(rows), rows)
+        return self.blocks_from(0, rows)
+
+    def blocks_from(self, begin: int, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """The same of pair `begin` and all that follow it; row groups before it are not read."""
+        return recut(self._pieces(begin, rows), rows)
 
     def fingerprint(self) -> str:
         """A short hash of names, sizes, columns, labels, and samples of the files."""
@@ -73,23 +77,37 @@ class ParquetSource:
     def _vector(self, name: str | None) -> Any:
         return None if name is None else np.concatenate([vector(file, name) for file in self._files])
 
-    def _pieces(self, rows: int) -> Iterator[np.ndarray]:
-        begin = 0
-        for path, length in zip(self._files, self._lengths, strict=True):
-            for sides in self._row_groups(path, length):
-                for cut in cuts(begin, len(sides[0]), rows):
-                    won = part(self._second_won, slice(begin + cut.start, begin + cut.stop))
-                    yield preferred(*(side[cut] for side in sides), second_won=won)
-                begin += len(sides[0])
-                del sides
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process may work in another folder.
+        return vars(self) | {"_files": [file.absolute() for file in self._files]}
 
-    def _row_groups(self, path: Path, length: int) -> Iterator[list[np.ndarray]]:
-        """The sides [m, k] of one row group after the other."""
+    def _pieces(self, begin: int, rows: int) -> Iterator[np.ndarray]:
+        for at, sides in self._row_groups(begin):
+            for cut in cuts_from(begin, at, len(sides[0]), rows):
+                won = part(self._second_won, slice(at + cut.start, at + cut.stop))
+                yield preferred(*(side[cut] for side in sides), second_won=won)
+            del sides
+
+    def _row_groups(self, begin: int) -> Iterator[tuple[int, list[np.ndarray]]]:
+        """(the first row among all, the sides [m, k]) of one row group after the other, from that of row `begin` on."""
+        at = 0
+        for path, length in zip(self._files, self._lengths, strict=True):
+            if at + length > begin:
+                for first, sides in self._of_file(path, length, begin - at):
+                    yield at + first, sides
+                    del sides
+            at += length
+
+    def _of_file(self, path: Path, length: int, begin: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         with opened(path) as file:
             if file.metadata.num_rows != length:
                 raise ValueError(f"{path} has changed since it was opened: open it again.")
+            at = 0
             for i in range(file.num_row_groups):
-                yield self._sides(file, i, path)
+                n = file.metadata.row_group(i).num_rows
+                if at + n > begin:
+                    yield at, self._sides(file, i, path)
+                at += n
 
     def _sides(self, file: Any, i: int, path: Path) -> list[np.ndarray]:
         # pyarrow's own threads let go of a row group late, when several others have been read.

@@ -15,6 +15,9 @@ class PairSource(Protocol):
     are passed on as stored; where chosen and rejected options are stored apart, they are subtracted in float32, or in
     float64 where one is stored so. Values are not checked: a block may hold NaN.
 
+    A source that can be read from the middle may offer `blocks_from(begin, rows)` as well: of many machines each then
+    reads its own share alone. Sources that several machines read are pickled.
+
     **Example:**
 
     >>> import numpy as np

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ._recut import cuts, recut
+from ._recut import cuts_from, recut
 from .beside import groups_of, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
@@ -63,7 +63,11 @@ class ShardSource:
 
         **Raises:** ValueError for `rows` below 1; while reading, for a file that has changed.
         """
-        return recut(self._pieces(rows), rows)
+        return self.blocks_from(0, rows)
+
+    def blocks_from(self, begin: int, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """The same of pair `begin` and all that follow it; nothing before it is read."""
+        return recut(self._pieces(begin, rows), rows)
 
     def fingerprint(self) -> str:
         """A short hash of names, sizes, labels, and samples of the files."""
@@ -71,14 +75,19 @@ class ShardSource:
         first, second = ([shard.path for shard in side or []] for side in (self._first, self._second))
         return fingerprint_of("shards", len(first), *first, *second, won, self.groups)
 
-    def _pieces(self, rows: int) -> Iterator[np.ndarray]:
-        begin = 0
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process may work in another folder.
+        second = None if self._second is None else [shard.anywhere() for shard in self._second]
+        return vars(self) | {"_first": [shard.anywhere() for shard in self._first], "_second": second}
+
+    def _pieces(self, begin: int, rows: int) -> Iterator[np.ndarray]:
+        at = 0
         seconds = self._second or [None] * len(self._first)
         for first, second in zip(self._first, seconds, strict=True):
-            for cut in cuts(begin, first.shape[0], rows):
-                won = part(self._second_won, slice(begin + cut.start, begin + cut.stop))
+            for cut in cuts_from(begin, at, first.shape[0], rows):
+                won = part(self._second_won, slice(at + cut.start, at + cut.stop))
                 yield preferred(first.rows(cut), None if second is None else second.rows(cut), won)
-            begin += first.shape[0]
+            at += first.shape[0]
 
 
 def _beside(folder: Path, name: str, given: Any) -> Any:

@@ -1,12 +1,17 @@
 """`robust-rlhf fit`: files, and one sentence for bad input."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from small_sweep import COMMAND
+from two_ray_nodes import needs_ray
 
 from robust_rlhf_jax.heads.command import FILES, fit_command
 from robust_rlhf_jax.io import RewardHead
+from robust_rlhf_jax.ray_connection import LOOPBACK, MISSING
 from robust_rlhf_jax.rewards import RewardModel
 
 
@@ -45,4 +50,55 @@ def test_a_source_that_is_none_ends_in_one_sentence(tmp_path):
 def test_bad_memory_loses_nothing(tmp_path):
     with pytest.raises(ValueError, match="give a number of bytes"):
         fit_command(folder_of_sides(tmp_path), memory="lots", out=tmp_path / "out", quiet=True)
+    assert not (tmp_path / "out").exists()
+
+
+def folder_beyond(tmp_path, n=6_000, k=12):
+    """Pairs that 3 MB do not hold, a tenth of which is planted."""
+    rng = np.random.default_rng(0)
+    x, theta = rng.normal(size=(n, k)), rng.normal(size=k)
+    z = x * np.where(rng.random(n) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]
+    z[: n // 10] = -6 * theta / np.linalg.norm(theta)
+    np.save(tmp_path / "pairs.npy", z.astype(np.float16))
+    return tmp_path / "pairs.npy"
+
+
+@needs_ray
+@pytest.mark.slow
+def test_ray_writes_the_same_bytes(tmp_path, monkeypatch):
+    folder_beyond(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    told = []
+    for engine in ("local", "ray"):
+        words = ["fit", "pairs.npy", "--memory", "3MB", "--engine", engine, "--out", engine]
+        ended = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=200)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        told.append(ended.stdout.splitlines()[1:3])
+    assert "of 6,000 pairs (10." in told[0][0]
+    assert told[0] == told[1]
+    for name in ("weights.npy", "suspicion.npy"):
+        assert (tmp_path / "local" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()
+    one, other = (RewardModel.load(tmp_path / engine / FILES[0]) for engine in ("local", "ray"))
+    np.testing.assert_array_equal(one.theta, other.theta)
+
+
+def test_an_address_is_for_ray(tmp_path, robust_rlhf):
+    status, _, errors = robust_rlhf("fit", folder_of_sides(tmp_path), "--ray-address", "127.0.0.1:1")
+    assert (status, errors) == (2, "robust-rlhf: --ray-address 127.0.0.1:1 is for --engine ray: add that.\n")
+
+
+def test_without_ray_one_sentence_names_the_extra(tmp_path, robust_rlhf, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for name in (
+        "RAY_USAGE_STATS_ENABLED",
+        "RAY_IGNORE_UNHANDLED_ERRORS",
+        "RAY_AUTH_MODE",
+        "RAY_AUTH_TOKEN",
+        LOOPBACK,
+    ):
+        monkeypatch.setenv(name, "")  # what the command sets goes with the test
+        monkeypatch.delenv(name)
+    words = ("fit", folder_of_sides(tmp_path), "--engine", "ray", "--out", tmp_path / "out")
+    status, _, errors = robust_rlhf(*words)
+    assert (status, errors) == (2, f"robust-rlhf: {MISSING}\n")
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.sources._recut import cuts, recut
+from robust_rlhf_jax.sources._recut import cuts, cuts_from, recut
 
 LENGTHS = st.lists(st.integers(0, 40), max_size=12)
 ROWS = st.integers(1, 50)
@@ -31,6 +31,16 @@ def test_stretches_that_were_cut_are_not_cut_again(lengths, rows):
         assert all((begin + cut.stop) % rows == 0 for cut in found[:-1])
         assert all((begin + cut.start) // rows == (begin + cut.stop - 1) // rows for cut in found)
         begin += n
+
+
+@given(lengths=LENGTHS, rows=ROWS, begin=st.integers(0, 500))
+def test_stretches_are_cut_from_any_row(lengths, rows, begin):
+    found, at = [], 0
+    for n in lengths:
+        found += [range(at + cut.start, at + cut.stop) for cut in cuts_from(begin, at, n, rows)]
+        at += n
+    assert [row for cut in found for row in cut] == list(range(begin, at))
+    assert all((cut.start - begin) // rows == (cut[-1] - begin) // rows for cut in found)
 
 
 def test_blocks_of_that_length_are_passed_on():

@@ -1,5 +1,8 @@
 """Every source gives the same rows in the same order, in blocks of any size, as often as asked."""
 
+import pickle
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from robust_rlhf_jax.sources import (
     PairSource,
     ParquetSource,
     ShardSource,
+    blocks_from,
     open_pairs,
     read_ahead,
     write_shards,
@@ -144,6 +148,62 @@ def test_blocks_are_the_rows_in_order(make, dtype, tmp_path):
         np.testing.assert_array_equal(np.concatenate(blocks), expected)
     ahead = np.concatenate(list(read_ahead(source.blocks(64))))
     np.testing.assert_array_equal(ahead, expected)
+
+
+@pytest.mark.parametrize("make", SOURCES, ids=lambda make: make.__name__)
+def test_blocks_from_the_middle_are_the_rows_that_follow(make, tmp_path):
+    source, expected = make(np.dtype("float32"), tmp_path)
+    for begin in (0, 1, 30, 64, 100, 128, N - 1):
+        for rows in (7, 64, 1000):
+            blocks = list(blocks_from(source, begin, rows))
+            assert [len(block) for block in blocks] == [min(rows, N - i) for i in range(begin, N, rows)]
+            np.testing.assert_array_equal(np.concatenate(blocks), expected[begin:])
+    assert list(blocks_from(source, N, 7)) == []
+
+
+def test_a_source_of_ones_own_need_not_be_read_from_the_middle():
+    class Own:
+        n_pairs, n_features, groups = N, K, None
+        fingerprint = staticmethod(lambda: "own")
+        blocks = staticmethod(ArraySource(drawn("float32", 1)).blocks)
+
+    found = np.concatenate(list(blocks_from(Own(), 70, 20)))
+    np.testing.assert_array_equal(found, drawn("float32", 1)[70:])
+
+
+@pytest.mark.parametrize("begin", [-1, 2.0, True, None])
+def test_begin_is_a_number_from_0(begin):
+    with pytest.raises(ValueError, match=r"^begin=.*: give a whole number of at least 0\.$"):
+        blocks_from(ArraySource(np.ones((3, 2))), begin, 2)
+
+
+FILES = [shards, shards_apart, written_shards, parquet, parquet_apart]
+
+
+@pytest.mark.parametrize("make", [arrays, arrays_apart, *FILES])
+def test_a_pickled_source_is_the_same_from_any_folder(make, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    source, expected = make(np.dtype("float32"), Path("."))
+    pickled = pickle.dumps(source)
+    monkeypatch.chdir(tmp_path / "there")
+    found = pickle.loads(pickled)
+    assert found.fingerprint() == pickle.loads(pickled).fingerprint()
+    np.testing.assert_array_equal(np.concatenate(list(found.blocks(64))), expected)
+
+
+def make_two_blocks():
+    yield drawn("float32", 1)[:100]
+    yield drawn("float32", 1)[100:]
+
+
+def test_a_generated_source_of_a_function_is_pickled_within_a_pass():
+    source = GeneratedSource(make_two_blocks)
+    begun = source.blocks(10)
+    next(begun)
+    found = pickle.loads(pickle.dumps(source))
+    np.testing.assert_array_equal(np.concatenate(list(found.blocks(64))), drawn("float32", 1))
 
 
 @pytest.mark.parametrize(("make", "dtype"), CASES)

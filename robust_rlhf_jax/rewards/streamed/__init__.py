@@ -2,5 +2,7 @@
 
 from .config import Streaming
 from .fit import fit_source
+from .processes import Processes
+from .ray_tasks import RayTasks
 
-__all__ = ["Streaming", "fit_source"]
+__all__ = ["Processes", "RayTasks", "Streaming", "fit_source"]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from robust_rlhf_jax.memory import host_bytes
 
+from .engine import Engine
+
 # Reports (what is done, pairs read, pairs in all) after every block.
 Tell = Callable[[str, int, int], None]
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -29,6 +31,7 @@ class Streaming:
     | `checkpoint` | a folder for the state after each pass, from which an interrupted fit goes on; None: none |
     | `sample` | pairs from which the explanations come, as memory allows; None: 64 per feature, at least 16,384 |
     | `passes` | after so many passes a fit ends, settled or not |
+    | `engine` | who reads and multiplies the pairs: `RayTasks()`, `Processes()`; None: this process |
     | `tell` | is called after every block with what is done, the pairs read and the pairs in all |
 
     **Raises:** ValueError for a memory that is no number of bytes, and for fewer passes than a fit has stages.
@@ -45,6 +48,7 @@ class Streaming:
     sample: int | None = None
     passes: int = 15
     tell: Tell | None = None
+    engine: Engine | None = None
 
     def __post_init__(self):
         _ = self.memory_bytes

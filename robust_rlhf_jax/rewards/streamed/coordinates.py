@@ -17,6 +17,7 @@ from robust_rlhf_jax.kernels.units import (
 )
 
 from ..coordinates import WIDE, UnitFreePairs, penalty_along, weights_in_scales
+from .one_pass import Kind, Pass
 from .passes import Passes
 
 # Ratio of standard deviations up to which float32 products lose no more than 1e-4 of the smallest second moment: eps
@@ -116,10 +117,7 @@ def second_moment(
     **Raises:** ValueError for features that are not finite, with the first such pair.
     """
     level = None if basis is None else jnp.asarray(basis, columns.size.dtype)
-    total, lengths = np.zeros((passes.n_features,) * 2), passes.room()
-    for place, block in passes.blocks("second moments"):
-        moment, lengths[place] = _moment(block, columns, level)
-        total += np.asarray(moment)  # NumPy would let a device array add, in float32
+    total, lengths = passes.run(Pass("second moments", _moment, (Kind.SUM, Kind.PAIR), (columns, level)))
     seen = lengths[: passes.n]
     if not np.isfinite(seen).all():
         first = int(np.flatnonzero(~np.isfinite(seen))[0])
@@ -153,10 +151,7 @@ def lengths_and_margins(
     passes: Passes, coordinates: StreamedCoordinates, theta: Float[Array, "E k"]
 ) -> tuple[np.ndarray, np.ndarray]:
     """One pass: (Mahalanobis length [padded], margin [E, padded] under each θ) of every pair."""
-    lengths, margins = passes.room(), passes.room(len(theta))
-    for place, block in passes.blocks("lengths"):
-        lengths[place], margins[:, place] = _lengths(block, coordinates, theta.T)
-    return lengths, margins
+    return passes.run(Pass("lengths", _lengths, (Kind.PAIR, Kind.PAIR), (coordinates, theta.T)))
 
 
 def not_all_alike(moment: np.ndarray) -> None:

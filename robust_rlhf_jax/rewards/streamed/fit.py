@@ -1,6 +1,7 @@
 """The robust reward of a source of pairs: in memory where they fit, else by passes."""
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable
 from typing import Any
@@ -79,6 +80,17 @@ def fit_source(
     ([-1.9, -0.8, -0.2, -0.6], 0.0)
     """
     config, streaming = config or RobustFit(), streaming or Streaming()
+    fit = functools.partial(_fitted, source, epsilon, groups, config, streaming)
+    return fit() if streaming.engine is None else streaming.engine.led(source, fit)
+
+
+def _fitted(
+    source: PairSource,
+    epsilon: float | Float[Array, ""],
+    groups: Int[np.ndarray, " N"] | None,
+    config: RobustFit,
+    streaming: Streaming,
+) -> RewardFit:
     numbers = _groups_of(source, groups)
     level = jnp.asarray(epsilon, jnp.float32)
     if _fits(source, streaming):
@@ -136,8 +148,8 @@ class _Streamed:
         config: RobustFit,
         streaming: Streaming,
     ):
-        self.passes, self.config, self.streaming = Passes(source, streaming.tell), config, streaming
-        self.epsilon = epsilon
+        self.passes = Passes(source, streaming.tell, streaming.engine)
+        self.config, self.streaming, self.epsilon = config, streaming, epsilon
         self.groups = None if groups is None else np.asarray(groups)
         self.places = sampled_places(source.n_pairs, _sample_size(source, streaming))
         facts = {

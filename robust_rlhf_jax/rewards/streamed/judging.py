@@ -15,6 +15,7 @@ from ..contamination import Cells, contaminated_in_bins
 from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
+from .one_pass import Kind, Pass
 from .passes import Passes
 from .settling import Lanes, Settling, bins_by_size
 
@@ -81,15 +82,15 @@ def measure(
     groups: Int[np.ndarray, " N"] | None,
 ) -> Measured:
     """One pass: margins and leverages at the last points, and how overdispersed the labels of one rater are."""
-    count = sketch.theta.shape[1]
-    margins, leverage = passes.room(count), passes.room(count)
-    n_groups = 0 if groups is None else int(groups.max()) + 1
-    by_group = np.zeros((n_groups, SKETCH))
-    for place, block in passes.blocks("leverages"):
-        margins[:, place], leverage[:, place], scores = _measure(block, coordinates, sketch)
+    by_group = np.zeros((0 if groups is None else int(groups.max()) + 1, SKETCH))
+
+    def add(place: slice, scores: np.ndarray) -> None:
         if groups is not None:
             mine = groups[place]
-            np.add.at(by_group, mine, np.asarray(scores)[: len(mine)])
+            np.add.at(by_group, mine, scores[: len(mine)])
+
+    gives = (Kind.PAIR, Kind.PAIR, Kind.UNUSED if groups is None else Kind.ROWS)
+    margins, leverage, _ = passes.run(Pass("leverages", _measure, gives, (coordinates, sketch)), add)
     spread = float((by_group**2).sum()) / max(int(coordinates.rank), 1)
     return Measured(margins, leverage, max(spread, 1.0))
 

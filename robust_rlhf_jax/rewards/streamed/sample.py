@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..candidates import Candidates, candidates
 from ..config import RobustFit
@@ -13,6 +13,7 @@ from ..contamination import cells_of
 from ..coordinates import UnitFreePairs, unit_free
 from ..decision import apart, judge
 from ..posterior_fit import Fit
+from .one_pass import Kind, Pass
 from .passes import Passes
 
 # Explanations of a sample that differ in fewer of its pairs are settled once: what they prefer differs by chance.
@@ -40,11 +41,20 @@ def read_sample(passes: Passes, places: Int[np.ndarray, " m"]) -> np.ndarray:
     """One pass: the pairs at `places` in float32 [m, k]."""
     # In one piece from the start: small pieces kept between large blocks would leave the memory in holes.
     rows, filled = np.empty((len(places), passes.n_features), np.float32), 0
-    for place, block in passes.blocks("sample"):
-        inside = places[(places >= place.start) & (places < place.stop)] - place.start
-        rows[filled : filled + len(inside)] = np.asarray(block)[inside]
-        filled += len(inside)
+    chosen = np.zeros(passes.padded, bool)
+    chosen[places] = True
+
+    def collect(_, found: np.ndarray) -> None:
+        nonlocal filled
+        rows[filled : filled + len(found)] = found
+        filled += len(found)
+
+    passes.run(Pass("sample", _rows_at, (Kind.ROWS,), given=(chosen,)), collect)
     return rows
+
+
+def _rows_at(block: Array, chosen: Bool[np.ndarray, " m"]) -> tuple[np.ndarray]:
+    return (np.asarray(block)[chosen],)
 
 
 def explanations_of(sample: Float[Array, "m k"], config: RobustFit) -> Found:

@@ -20,6 +20,7 @@ from ..contamination import Cells, contaminated_in_bins
 from ..prior_strength import next_strength
 from .coordinates import StreamedCoordinates, straight
 from .curvature import SampleCurvature, curvature_factor, mean_variance, prior_share
+from .one_pass import Kind, Pass
 from .passes import Passes
 
 # An explanation has settled where the next step promises next to nothing, in nats (r/2 of them are what chance moves a
@@ -123,10 +124,8 @@ def look(
 ) -> tuple[np.ndarray, np.ndarray]:
     """One pass: (margins [E, padded], gradient of the log-likelihood [E, r]) of every explanation."""
     theta = matmul(jnp.asarray(t), coordinates.to_theta.T).T
-    margins, pull = passes.room(len(t)), np.zeros((len(t), passes.n_features))
-    for place, block in passes.blocks("gradients"):
-        margins[:, place], part = _look(block, coordinates, theta, weights[:, place])
-        pull += np.asarray(part)  # NumPy would let a device array add, in float32
+    one = Pass("gradients", _look, (Kind.PAIR, Kind.SUM), (coordinates, theta), (weights,))
+    margins, pull = passes.run(one)
     return margins, np.asarray(matmul(jnp.asarray(pull, jnp.float32), coordinates.to_theta))
 
 
