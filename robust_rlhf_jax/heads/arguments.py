@@ -17,6 +17,8 @@ class FitArguments:
         memory: how much the fit may use beside Python and JAX, such as 2GB; half of the machine's if not given.
         checkpoint: folder for the state after each pass; the same command goes on from there.
         out: folder for the files.
+        export: write the pairs back with weight, suspicion and keep: a Parquet file, or a folder of several.
+        clean: write the pairs that are not left out, with weight and suspicion: as for export, or a folder of shards.
         quiet: no bar.
     """
 
@@ -25,9 +27,13 @@ class FitArguments:
     memory: str | None = None
     checkpoint: Path | None = None
     out: Path = Path("fit")
+    export: Path | None = None
+    clean: Path | None = None
     quiet: bool = False
 
     def run(self) -> None:
         from .command import fit_command
+        from .copies import Copies
 
-        fit_command(self.source, self.epsilon, self.memory, self.checkpoint, self.out, self.quiet)
+        copies = Copies(self.export, self.clean)
+        fit_command(self.source, self.epsilon, self.memory, self.checkpoint, self.out, self.quiet, copies)

@@ -143,7 +143,7 @@ def fit_weighed(
 
 
 def _held(data: Pairs | PreferenceData | PairSource, streaming: Streaming | None) -> Pairs | PreferenceData:
-    """**Raises:** ValueError, before a source is read, for too many features, and for pairs that memory does not hold."""
+    """**Raises:** ValueError, before a source is read, for too many features and for more than memory holds."""
     if not isinstance(data, Pairs | PreferenceData):
         _check_axes(data.n_features)
     return in_memory(data, "the mixture of raters' tastes takes hundreds of rounds over all pairs", streaming)

@@ -2,6 +2,7 @@
 
 from ._read_ahead import read_ahead
 from .arrays import ArraySource
+from .copies import write_copy
 from .generated import GeneratedSource
 from .opening import open_pairs
 from .parquet import ParquetSource
@@ -17,5 +18,6 @@ __all__ = [
     "ShardSource",
     "open_pairs",
     "read_ahead",
+    "write_copy",
     "write_shards",
 ]
