@@ -1,1 +1,1 @@
-"""`robust-rlhf fit`: a reward head from embeddings of any size, and a weight for every pair."""
+"""`robust-rlhf embed` and `fit`: embeddings of texts, and a reward head with a weight for each pair from any number."""

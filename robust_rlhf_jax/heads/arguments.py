@@ -1,9 +1,12 @@
-"""What `robust-rlhf fit` takes."""
+"""What `robust-rlhf embed` and `robust-rlhf fit` take."""
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated, Literal
 
 import tyro
+
+from robust_rlhf_jax.io import Columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,3 +40,48 @@ class FitArguments:
 
         copies = Copies(self.export, self.clean)
         fit_command(self.source, self.epsilon, self.memory, self.checkpoint, self.out, self.quiet, copies)
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbedArguments:
+    """Embed the texts of a preference file and write them as shards, which fit takes.
+
+    Interrupted, the same command goes on with the first shard that is missing.
+
+    Args:
+        source: a file of texts as audit takes it; CSV, JSON lines and Parquet with a pair a row are read in batches.
+        out: new folder for the shards.
+        columns: which column is what.
+        featuriser: what texts become: hashed, format, or the folder of a local model.
+        dtype: of the numbers; float16 for a model, else float32, if not given.
+        rows_per_shard: pairs in each shard, whose embeddings are in memory at once.
+        skip_bad: unusable rows to go on without: a count, or below 1 a share.
+        split: which split of a data set that has several.
+        encoding: of a text file that is not in UTF-8.
+        quiet: no bar.
+    """
+
+    source: tyro.conf.Positional[Path]
+    out: Path
+    columns: Annotated[Columns, tyro.conf.arg(name="")] = dataclasses.field(default_factory=Columns)
+    featuriser: str = "hashed"
+    dtype: Literal["float16", "bfloat16", "float32"] | None = None
+    rows_per_shard: int = 10_000
+    skip_bad: float = 0
+    split: str | None = None
+    encoding: str | None = None
+    quiet: bool = False
+
+    def run(self) -> None:
+        from .embed_command import embed_command
+
+        names = (
+            "columns",
+            "featuriser",
+            "dtype",
+            "rows_per_shard",
+            "skip_bad",
+            "split",
+            "encoding",
+        )
+        embed_command(self.source, self.out, self.quiet, **{name: getattr(self, name) for name in names})

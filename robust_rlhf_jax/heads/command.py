@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from robust_rlhf_jax.io import Featuriser
 from robust_rlhf_jax.io.reward_head import RewardHead
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.sources import PairSource, open_pairs
+from robust_rlhf_jax.sources.embedding import FEATURES
 from robust_rlhf_jax.terminal import marked
 
 from .copies import Copies, kept
@@ -48,7 +50,7 @@ def fit_command(
                 source, epsilon, streaming=Streaming(memory=memory, checkpoint=checkpoint, tell=tell)
             )
             said = model.message
-            _write(folder, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
+            _write(folder, path, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
             copies.write(source, model, tell)
     seconds = time.monotonic() - begun
     console.print(
@@ -62,15 +64,24 @@ def fit_command(
     return model
 
 
-def _write(folder: Path, source: PairSource, model: RewardModel, facts: dict) -> None:
+def _write(folder: Path, path: Path, source: PairSource, model: RewardModel, facts: dict) -> None:
     keep = kept(model)
     facts |= {"pairs": source.n_pairs, "features": source.n_features, "share_left_out": float(model.epsilon)}
     facts |= {"interval": [float(end) for end in model.interval], "kept": int(keep.sum())}
     facts |= {"fingerprint": source.fingerprint()}
     model.save(folder / FILES[0])
-    names = tuple(f"f{number}" for number in range(source.n_features))
-    RewardHead(names, np.asarray(model.theta), None, facts).save(folder / FILES[1])
+    names, featuriser = _features(path, source)
+    RewardHead(names, np.asarray(model.theta), featuriser, facts).save(folder / FILES[1])
     arrays = {"weights": np.asarray(model.weights), "suspicion": np.asarray(model.suspicion), "keep": keep}
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
     write_json(folder / FILES[-1], facts | environment())
+
+
+def _features(path: Path, source: PairSource) -> tuple[tuple[str, ...], Featuriser | None]:
+    """Names of the features, and what made them of texts, where `embed` left it beside the shards."""
+    if (path / FEATURES).is_file():
+        made = RewardHead.load(path / FEATURES)
+        if len(made.names) == source.n_features:
+            return made.names, made.featuriser
+    return tuple(f"f{number}" for number in range(source.n_features)), None
