@@ -49,15 +49,13 @@ def _copy_file(
     """The place after the last row of the file, among all rows."""
     pa, writer = pyarrow_with_parquet(), None
     try:
-        for table, codec in _row_groups(file):
+        for table, how in _row_groups(file):
             mine = slice(begin, begin + table.num_rows)
             begin = mine.stop
             rows = np.flatnonzero(keep[mine])
             if len(rows):
                 table = with_columns(table, rows, {name: v[mine][rows] for name, v in columns.items()})
-                writer = writer or pa.parquet.ParquetWriter(
-                    place, table.schema, compression=codec, write_page_checksum=True
-                )
+                writer = writer or pa.parquet.ParquetWriter(place, table.schema, **how)
                 writer.write_table(table, row_group_size=len(rows))
             del table
             told(begin, len(keep))
@@ -67,9 +65,19 @@ def _copy_file(
     return begin
 
 
-def _row_groups(file: Path) -> Iterator[tuple[Any, str]]:
-    """Each row group as a table, and how it is compressed; what goes wrong while a copy is written is no damage."""
+def _row_groups(file: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each row group as a table, and how it is written; what goes wrong while a copy is written is no damage."""
     with opened(file) as given:
         for i in range(given.num_row_groups):
-            name = given.metadata.row_group(i).column(0).compression.lower()
-            yield given.read_row_group(i, use_threads=False), "none" if name == "uncompressed" else name
+            yield given.read_row_group(i, use_threads=False), _how_written(given.metadata.row_group(i))
+
+
+def _how_written(group: Any) -> dict[str, Any]:
+    """Compression as of the first column, and dictionaries where there are some: those of numbers take long."""
+    columns = [group.column(j) for j in range(group.num_columns)]
+    name = columns[0].compression.lower()
+    return {
+        "compression": "none" if name == "uncompressed" else name,
+        "use_dictionary": [c.path_in_schema for c in columns if c.has_dictionary_page],
+        "write_page_checksum": True,
+    }

@@ -63,11 +63,13 @@ def test_metadata_and_compression_stay(tmp_path):
     features = {"id": {"dtype": "int64", "_type": "Value"}}
     table = pa.table({"id": [1, 2], "x": [[1.0], [2.0]]})
     table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
-    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=["id"])
     source = ParquetSource(tmp_path / "a.parquet", "x", None)
     copy = write_copy(source, tmp_path / "b.parquet", {"weight": np.ones(2, np.float32)})
     file = pq.ParquetFile(copy)
-    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    columns = [file.metadata.row_group(0).column(j) for j in range(3)]
+    assert {column.compression for column in columns} == {"ZSTD"}
+    assert [column.has_dictionary_page for column in columns] == [True, False, False]
     grown = json.loads(file.schema_arrow.metadata[b"huggingface"])["info"]["features"]
     assert grown["weight"] == {"dtype": "float32", "_type": "Value"}
     assert grown["id"] == features["id"]
