@@ -78,7 +78,7 @@ def audit(
     >>> int(found.injected.sum()), int(found.flagged.sum()), found.precision > 0.1, found.robust.accuracy > 0.6
     (20, 20, True, True)
     """
-    data = in_memory(data, "an audit fits every fold to all other pairs", streaming)
+    data = in_memory(data, "an audit fits every fold to all other pairs", streaming, "audit.audit_source")
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
     groups = np.arange(data.n_pairs) if together is None else together

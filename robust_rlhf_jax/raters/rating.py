@@ -146,14 +146,15 @@ def _held(data: Pairs | PreferenceData | PairSource, streaming: Streaming | None
     """**Raises:** ValueError, before a source is read, for too many features and for more than memory holds."""
     if not isinstance(data, Pairs | PreferenceData):
         _check_axes(data.n_features)
-    return in_memory(data, "the mixture of raters' tastes takes hundreds of rounds over all pairs", streaming)
+    why = "the mixture of raters' tastes takes hundreds of rounds over all pairs"
+    return in_memory(data, why, streaming, "audit.audit_source for the raters' reliability")
 
 
 def _check_axes(axes: int) -> None:
     if axes > MOST_AXES:
         raise ValueError(
             f"the differences have {axes} features, and the taste of a rater is told in at most {MOST_AXES}: give "
-            "fewer, such as principal components."
+            "fewer, such as principal components, or ask audit.audit_source for the raters' reliability."
         )
 
 

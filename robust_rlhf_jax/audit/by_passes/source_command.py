@@ -44,8 +44,7 @@ def audit_source_command(
             found = audit_source(source, config.epsilon, streaming=Streaming(memory=memory, tell=tell))
         seconds = time.monotonic() - begun
         if folder is not None:
-            command = f"robust-rlhf fit {shlex.quote(path)} --memory {memory} --out fit --clean clean"
-            command += "" if isinstance(source, ShardSource) or Path(path).is_dir() else ".parquet"
+            command = _fit_command(path, memory, config.epsilon)
             write_source_files(folder, source, found, harmless(Path(path).name), command, seconds)
     console.print(
         marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
@@ -79,6 +78,15 @@ def point_to_passes(path: str) -> None:
         raise ValueError(
             f"{path} has shards of differences: give --memory 4GB or the like, which audits them by passes."
         )
+
+
+def _fit_command(path: str, memory: str, epsilon: float | None) -> str:
+    """What writes a weight for each pair, and a copy without those that are left out."""
+    told = "" if epsilon is None else f" --epsilon {epsilon:g}"
+    copy = "clean" if Path(path).is_dir() or Path(path).suffix == ".npy" else "clean.parquet"
+    return (
+        f"robust-rlhf fit {shlex.quote(path)} --memory {shlex.quote(memory)}{told} --out fit --clean {copy}"
+    )
 
 
 def _check_options(path: str, config: AuditConfig, reading: Reading, writing: Writing) -> None:

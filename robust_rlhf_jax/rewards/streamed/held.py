@@ -13,9 +13,7 @@ from .config import Streaming
 from .fit import COPIES, all_of, fits_in_memory
 
 IN_MEMORY = "streaming is for a PairSource: these pairs are in memory; give sources.ArraySource.of_pairs."
-WAY_OUT = (
-    "give Streaming(memory=…) more, fewer pairs or features, or ask fit_reward, which reads pairs by passes"
-)
+WAY_OUT = "give Streaming(memory=…) more, fewer pairs or features, or ask {}, which reads pairs by passes"
 
 
 def held_pairs(source: PairSource, streaming: Streaming | None = None) -> Pairs | None:
@@ -38,12 +36,15 @@ def held_pairs(source: PairSource, streaming: Streaming | None = None) -> Pairs 
 
 
 def in_memory(
-    data: Pairs | PreferenceData | PairSource, why: str, streaming: Streaming | None = None
+    data: Pairs | PreferenceData | PairSource,
+    why: str,
+    streaming: Streaming | None = None,
+    instead: str = "fit_reward",
 ) -> Pairs | PreferenceData:
     """`data`, or the pairs of a source that memory holds.
 
-    **Raises:** ValueError for a source of more, which says `why` all rows are needed; and for `streaming` of what is in
-    memory.
+    **Raises:** ValueError for a source of more, which says `why` all rows are needed and what to ask `instead`; and for
+    `streaming` of what is in memory.
 
     **Example:**
 
@@ -61,6 +62,6 @@ def in_memory(
     if held is None:
         n, k, memory = data.n_pairs, data.n_features, (streaming or Streaming()).memory_bytes
         what = f"{why}, which for {n:,} pairs of {k:,} features"
-        check_room(what, 4 * COPIES * n * k, WAY_OUT, memory)
+        check_room(what, 4 * COPIES * n * k, WAY_OUT.format(instead), memory)
     assert held is not None
     return held
