@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, fit, leaderboard, benchmark, reproduce and report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, embed, fit, leaderboard, benchmark, reproduce, report."""
 
 import contextlib
 import sys
@@ -123,7 +123,7 @@ def main() -> None:
 def _run(tyro: Any) -> None:
     from robust_rlhf_jax.audit.arguments import AuditArguments, CleanArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
-    from robust_rlhf_jax.heads.arguments import FitArguments
+    from robust_rlhf_jax.heads.arguments import EmbedArguments, FitArguments
     from robust_rlhf_jax.lab.benchmark.arguments import BenchmarkArguments
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
     from robust_rlhf_jax.leaderboard.arguments import LeaderboardArguments
@@ -137,6 +137,7 @@ def _run(tyro: Any) -> None:
         "audit": AuditArguments,
         "describe": DescribeArguments,
         "clean": CleanArguments,
+        "embed": EmbedArguments,
         "fit": FitArguments,
         "leaderboard": LeaderboardArguments,
         "benchmark": BenchmarkArguments,

@@ -1,4 +1,4 @@
-"""Reward heads on embeddings, and a weight for every pair: `robust-rlhf fit`, and refits while a model is trained."""
+"""Reward heads on embeddings, and a weight for every pair: `robust-rlhf embed` and `fit`, and refits in training."""
 
 from .refit import Refit, refit_head
 from .robust_head import RobustHead

@@ -5,16 +5,26 @@ from pathlib import Path
 
 import numpy as np
 
+from robust_rlhf_jax.io import Featuriser
 from robust_rlhf_jax.io.reward_head import RewardHead
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.rewards.streamed.engine import Engine
 from robust_rlhf_jax.sources import PairSource, open_pairs
+from robust_rlhf_jax.sources.embedding import FEATURES
 from robust_rlhf_jax.terminal import marked
 
+from .copies import Copies, kept
 from .progress import shown_passes
 
-FILES = ("reward_model.npz", "reward_head.safetensors", "weights.npy", "suspicion.npy", "fit.json")
+FILES = (
+    "reward_model.npz",
+    "reward_head.safetensors",
+    "weights.npy",
+    "suspicion.npy",
+    "keep.npy",
+    "fit.json",
+)
 
 
 def fit_command(
@@ -24,22 +34,25 @@ def fit_command(
     checkpoint: Path | None = None,
     out: Path = Path("fit"),
     quiet: bool = False,
+    copies: Copies | None = None,
     engine: Engine | None = None,
 ) -> RewardModel:
-    """Fit a reward to the pairs at `path`, print what was found, and write `FILES` to `out`.
+    """Fit a reward to the pairs at `path`, print what was found, and write `FILES` to `out`, and `copies`.
 
-    **Raises:** as `open_pairs` and `fit_reward`; ValueError if `out` cannot be written.
+    **Raises:** as `open_pairs` and `fit_reward`; ValueError if `out` or a copy cannot be written.
     """
     from rich.console import Console
 
-    console, source = Console(), open_pairs(path)
+    console, source, copies = Console(), open_pairs(path), copies or Copies()
+    copies.check(source)
     with whole_folder(out, FILES) as folder:
         begun = time.monotonic()
         with shown_passes(quiet) as tell:
             streaming = Streaming(memory=memory, checkpoint=checkpoint, tell=tell, engine=engine)
             model = fit_reward(source, epsilon, streaming=streaming)
             said = model.message
-        _write(folder, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
+            _write(folder, path, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
+            copies.write(source, model, tell)
     seconds = time.monotonic() - begun
     console.print(
         marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
@@ -47,15 +60,29 @@ def fit_command(
     )
     console.print(marked(said), highlight=False)
     console.print(f"Wrote {', '.join(FILES)} in {marked(out)}", highlight=False)
+    if copies.paths:
+        console.print(marked(f"Wrote {' and '.join(map(str, copies.paths))}"), highlight=False)
     return model
 
 
-def _write(folder: Path, source: PairSource, model: RewardModel, facts: dict) -> None:
+def _write(folder: Path, path: Path, source: PairSource, model: RewardModel, facts: dict) -> None:
+    keep = kept(model)
     facts |= {"pairs": source.n_pairs, "features": source.n_features, "share_left_out": float(model.epsilon)}
-    facts |= {"interval": [float(end) for end in model.interval], "fingerprint": source.fingerprint()}
+    facts |= {"interval": [float(end) for end in model.interval], "kept": int(keep.sum())}
+    facts |= {"fingerprint": source.fingerprint()}
     model.save(folder / FILES[0])
-    names = tuple(f"f{number}" for number in range(source.n_features))
-    RewardHead(names, np.asarray(model.theta), None, facts).save(folder / FILES[1])
-    np.save(folder / FILES[2], np.asarray(model.weights))
-    np.save(folder / FILES[3], np.asarray(model.suspicion))
-    write_json(folder / FILES[4], facts | environment())
+    names, featuriser = _features(path, source)
+    RewardHead(names, np.asarray(model.theta), featuriser, facts).save(folder / FILES[1])
+    arrays = {"weights": np.asarray(model.weights), "suspicion": np.asarray(model.suspicion), "keep": keep}
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+    write_json(folder / FILES[-1], facts | environment())
+
+
+def _features(path: Path, source: PairSource) -> tuple[tuple[str, ...], Featuriser | None]:
+    """Names of the features, and what made them of texts, where `embed` left it beside the shards."""
+    if (path / FEATURES).is_file():
+        made = RewardHead.load(path / FEATURES)
+        if len(made.names) == source.n_features:
+            return made.names, made.featuriser
+    return tuple(f"f{number}" for number in range(source.n_features)), None

@@ -22,6 +22,7 @@ from .fit import fit_differences
 from .model import RewardModel
 from .reward_fit import RewardFit
 from .streamed import Streaming, fit_source
+from .streamed.held import IN_MEMORY
 
 
 def fit_reward(
@@ -72,9 +73,7 @@ def fit_reward(
     if not isinstance(data, Pairs | PreferenceData):
         return reward_model(fit_source(data, level, groups, config, streaming))
     if streaming is not None:
-        raise ValueError(
-            "streaming is for a PairSource: these pairs are in memory; give sources.ArraySource.of_pairs."
-        )
+        raise ValueError(IN_MEMORY)
     if isinstance(data, Pairs) and not data.fitted.all():
         return _fit_with_ties(data, level, groups, config)
     seen = as_labelled(data, groups)

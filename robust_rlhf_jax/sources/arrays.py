@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 from robust_rlhf_jax.io import Pairs
 
 from ._recut import check_rows
-from .beside import groups_of, second_won
+from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .floats import as_block, block_type, check_shape
@@ -21,7 +21,7 @@ class ArraySource:
 
     **Arguments:** `chosen` [N, k]: features of the first options, or, where `rejected` is None, differences, first
     less second. `labels` [N]: ±1 or 0/1, 1 where the first option is preferred; by default everywhere. `groups` [N]:
-    any values.
+    any values, by default the `raters` [N]: who labelled each pair.
 
     **Raises:** ValueError for arrays that do not match, hold no numbers or no pair, and for other labels.
 
@@ -40,6 +40,7 @@ class ArraySource:
         rejected: Float[ArrayLike, "N k"] | None = None,
         labels: Shaped[ArrayLike, " N"] | None = None,
         groups: Any = None,
+        raters: Any = None,
     ):
         self._first = _checked(chosen, "chosen")
         self._second = None if rejected is None else _checked(rejected, "rejected")
@@ -49,7 +50,7 @@ class ArraySource:
             )
         self.n_pairs, self.n_features = self._first.shape
         self._second_won = second_won(labels, self.n_pairs)
-        self.groups = groups_of(groups, self.n_pairs)
+        self.groups, self.raters = groups_and_raters(groups, raters, self.n_pairs)
 
     @classmethod
     def of_pairs(cls, pairs: Pairs) -> "ArraySource":
@@ -71,7 +72,9 @@ class ArraySource:
                 f"{pairs.path} has {int((~pairs.fitted).sum())} ties or pairs of weight 0, which say nothing: give "
                 "pairs.decided()."
             )
-        return cls(pairs.chosen, pairs.rejected, groups=pairs.clusters)
+        source = cls(pairs.chosen, pairs.rejected, groups=pairs.clusters)
+        source.raters = pairs.raters
+        return source
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """Differences in blocks of `rows`; without labels, those given are not copied, and cannot be written to.

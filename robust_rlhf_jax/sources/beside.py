@@ -1,4 +1,4 @@
-"""What stands beside the pairs, one value for each: labels and groups."""
+"""What stands beside the pairs, one value for each: labels, groups and raters."""
 
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,15 @@ def second_won(labels: Any, n_pairs: int) -> Bool[np.ndarray, " N"] | None:
     return ~first if len(others) else None
 
 
-def groups_of(groups: Any, n_pairs: int) -> Shaped[np.ndarray, " N"] | None:
-    """Groups as an array of any values.
+def groups_and_raters(
+    groups: Any, raters: Any, n_pairs: int
+) -> tuple[Shaped[np.ndarray, " N"] | None, Shaped[np.ndarray, " N"] | None]:
+    """(groups, raters) as arrays of any values; the pairs of a rater are a group where no groups are given.
 
     **Raises:** ValueError for another number of them.
     """
-    return _one_each(groups, n_pairs, "groups")
+    groups, raters = _one_each(groups, n_pairs, "groups"), _one_each(raters, n_pairs, "raters")
+    return raters if groups is None else groups, raters
 
 
 def _one_each(values: Any, n_pairs: int, name: str) -> np.ndarray | None:

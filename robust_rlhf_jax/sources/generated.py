@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ._recut import recut
-from .beside import groups_of
+from .beside import groups_and_raters
 from .fingerprints import fingerprint_of
 from .floats import as_block, block_type
 
@@ -16,7 +16,8 @@ class GeneratedSource:
     """Differences that `make` gives in blocks of any length, the same in every pass.
 
     **Arguments:** `make`: called for every pass; returns an iterator of new arrays [m, k], the preferred option's
-    features less the other's. `n_pairs`: N, by default counted in a pass of its own. `groups` [N]: any values.
+    features less the other's. `n_pairs`: N, by default counted in a pass of its own. `groups` [N]: any values, by
+    default the `raters` [N].
 
     **Raises:** ValueError for blocks that are no numbers [m, k], and, in a later pass, for another number of rows,
     another number or type of features, and an iterator that has been used before.
@@ -35,7 +36,11 @@ class GeneratedSource:
     """
 
     def __init__(
-        self, make: Callable[[], Iterator[np.ndarray]], n_pairs: int | None = None, groups: Any = None
+        self,
+        make: Callable[[], Iterator[np.ndarray]],
+        n_pairs: int | None = None,
+        groups: Any = None,
+        raters: Any = None,
     ):
         if n_pairs is not None and (not isinstance(n_pairs, int | np.integer) or n_pairs < 1):
             raise ValueError(
@@ -52,7 +57,7 @@ class GeneratedSource:
         self._sample = fingerprint_of(first)
         self.n_pairs = len(first) + sum(map(len, blocks)) if n_pairs is None else n_pairs
         blocks.close()
-        self.groups = groups_of(groups, self.n_pairs)
+        self.groups, self.raters = groups_and_raters(groups, raters, self.n_pairs)
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """Differences in blocks of `rows`.

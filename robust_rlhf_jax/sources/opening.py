@@ -22,7 +22,7 @@ def open_pairs(path: Paths) -> PairSource:
 
     **Arguments:** `path`: `.npy` files of differences, `.parquet` files, or a folder of one kind, such as
     `write_shards` writes or one that has files named `chosen…` and `rejected…`. Parquet files have the columns
-    `chosen` and `rejected`, or `differences`; their columns `label` and `group` count where they are there.
+    `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater` count where they are there.
 
     **Raises:** FileNotFoundError; ValueError for anything else.
 
@@ -55,11 +55,11 @@ def _shards(path: Paths, files: list[Path]) -> ShardSource:
 def _parquet(path: Paths, files: list[Path]) -> ParquetSource:
     with opened(files[0]) as file:
         names = file.schema_arrow.names
-    label, group = (name if name in names else None for name in ("label", "group"))
+    more = {name: name for name in ("label", "group", "rater") if name in names}
     if "chosen" in names and "rejected" in names:
-        return ParquetSource(path, label=label, group=group)
+        return ParquetSource(path, **more)
     if "differences" in names:
-        return ParquetSource(path, "differences", None, label, group)
+        return ParquetSource(path, "differences", None, **more)
     raise ValueError(
         f"{files[0]} has the columns {', '.join(names)}, and neither chosen and rejected nor differences: name them by "
         "ParquetSource."

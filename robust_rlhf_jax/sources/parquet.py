@@ -10,7 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
 
 from ._recut import cuts_from, recut
-from .beside import groups_of, second_won
+from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .parquet_columns import Form, form_of, matrix, opened, vector
@@ -23,8 +23,8 @@ class ParquetSource:
     **Arguments:** `path`: a file, a list of files in the order to be read, or a folder, whose files are read in the
     order of their names. `chosen`, `rejected`: columns of lists of numbers, all of one length, the features of the
     first and of the second options; `rejected=None` where `chosen` holds differences, first less second. `label`,
-    `group`: columns of labels and groups as of `ArraySource`, which are read at once. Write files in row groups of some
-    thousand rows (`row_group_size`): pyarrow's own are of a million.
+    `group`, `rater`: columns of labels, groups and raters as of `ArraySource`, which are read at once. Write files in
+    row groups of some thousand rows (`row_group_size`): pyarrow's own are of a million.
 
     **Raises:** FileNotFoundError; ValueError for files that are damaged, lack a column, or hold no numbers or no pair;
     ImportError without pyarrow.
@@ -47,6 +47,7 @@ class ParquetSource:
         rejected: str | None = "rejected",
         label: str | None = None,
         group: str | None = None,
+        rater: str | None = None,
     ):
         self._columns = [chosen] if rejected is None else [chosen, rejected]
         self._files = files_of(path, SUFFIXES)
@@ -55,7 +56,13 @@ class ParquetSource:
         self.n_pairs, self.n_features = sum(self._lengths), forms[0].n_features
         _check_alike(self._files, forms)
         self._second_won = second_won(self._vector(label), self.n_pairs)
-        self.groups = groups_of(self._vector(group), self.n_pairs)
+        given = self._vector(group), self._vector(rater)
+        self.groups, self.raters = groups_and_raters(*given, self.n_pairs)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """In the order in which they are read."""
+        return tuple(self._files)
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """Differences in blocks of `rows`.

@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ._recut import cuts_from, recut
-from .beside import groups_of, second_won
+from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
-from .npy_shard import npy_shards
+from .npy_shard import NpyShard, npy_shards
 from .paths import Paths, files_of, within
 
 SUFFIXES = (".npy",)
-BESIDE = ("groups", "labels")
+# Of these, groups, labels and raters are read.
+BESIDE = ("groups", "labels", "raters", "ids", "rows", "weights", "suspicion")
 
 
 class ShardSource:
@@ -23,9 +24,9 @@ class ShardSource:
 
     **Arguments:** `chosen`: files [N, k] of the first options, or, where `rejected` is None, of differences, first less
     second: a path, a list in the order to be read, or a folder, whose files are read in the order of their names.
-    `rejected`: as many files of as many rows. `labels`, `groups`: [N], arrays or the path of one, as of `ArraySource`.
-    A folder that has files named `chosen…` and `rejected…` is read as those; its `labels.npy` and `groups.npy` count
-    where none are given.
+    `rejected`: as many files of as many rows. `labels`, `groups`, `raters`: [N], arrays or the path of one, as of
+    `ArraySource`. A folder that has files named `chosen…` and `rejected…` is read as those; its `labels.npy`,
+    `groups.npy` and `raters.npy` count where none are given.
 
     **Raises:** FileNotFoundError; ValueError for files that are damaged, do not match, or hold no numbers or no pair.
 
@@ -41,10 +42,18 @@ class ShardSource:
     [([1.0, 2.0], 'float16'), ([3.0], 'float16')]
     """
 
-    def __init__(self, chosen: Paths, rejected: Paths | None = None, labels: Any = None, groups: Any = None):
+    def __init__(
+        self,
+        chosen: Paths,
+        rejected: Paths | None = None,
+        labels: Any = None,
+        groups: Any = None,
+        raters: Any = None,
+    ):
         folder = Path(chosen) if isinstance(chosen, str | Path) and Path(chosen).is_dir() else None
         if folder is not None:
-            labels, groups = (_beside(folder, n, v) for n, v in (("labels", labels), ("groups", groups)))
+            given = {"labels": labels, "groups": groups, "raters": raters}
+            labels, groups, raters = (_beside(folder, name, value) for name, value in given.items())
             if rejected is None:
                 chosen, rejected = _sides(folder)
         self._first = npy_shards(files_of(chosen, SUFFIXES, BESIDE))
@@ -56,7 +65,17 @@ class ShardSource:
         self.n_pairs = sum(shard.shape[0] for shard in self._first)
         self.n_features = self._first[0].shape[1]
         self._second_won = second_won(labels, self.n_pairs)
-        self.groups = groups_of(groups, self.n_pairs)
+        self.groups, self.raters = groups_and_raters(groups, raters, self.n_pairs)
+
+    @property
+    def sides(self) -> tuple[tuple[NpyShard, ...], ...]:
+        """The files of the first options, or of differences, and those of the second options if there are any."""
+        return tuple(tuple(side) for side in (self._first, self._second) if side is not None)
+
+    @property
+    def second_won(self) -> Bool[np.ndarray, " N"] | None:
+        """Where the second option is preferred; None if nowhere."""
+        return self._second_won
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """Differences in blocks of `rows`, of which one is in memory at a time.

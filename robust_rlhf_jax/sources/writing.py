@@ -20,7 +20,8 @@ TYPES = {str(np.dtype(dtype)): np.dtype(dtype) for dtype in (*KEPT, BFLOAT16)}
 def write_shards(
     source: PairSource, folder: str | Path, *, rows_per_shard: int, dtype: Any = None
 ) -> ShardSource:
-    """Write the differences of `source` to a new folder, with its groups, if any, as `groups.npy`; open it.
+    """Write the differences of `source` to a new folder, with its groups and raters, if any, as `groups.npy` and
+    `raters.npy`; open it.
 
     The folder is there whole or not at all; one shard is in memory at a time.
 
@@ -41,18 +42,29 @@ def write_shards(
     """
     folder = Path(folder)
     check_rows(rows_per_shard)
-    kind, groups = _type(dtype), _plain(source.groups)
-    _check_new(folder)
+    kind, beside = type_named(dtype), beside_of(source)
+    check_new(folder)
     digits = max(5, len(str(source.n_pairs // rows_per_shard)))
     with whole_path(folder, folder=True) as place:
         for i, block in enumerate(source.blocks(rows_per_shard)):
-            np.save(place / f"shard-{i:0{digits}}.npy", _cast(block, kind), allow_pickle=False)
-        if groups is not None:
-            np.save(place / "groups.npy", groups, allow_pickle=False)
+            np.save(place / f"shard-{i:0{digits}}.npy", in_type(block, kind), allow_pickle=False)
+        for name, values in beside.items():
+            np.save(place / f"{name}.npy", values, allow_pickle=False)
     return ShardSource(folder)
 
 
-def _type(dtype: Any) -> np.dtype | None:
+def beside_of(source: PairSource) -> dict[str, Shaped[np.ndarray, " N"]]:
+    """Groups and raters of a source by the names of their files; raters alone where they are the groups.
+
+    **Raises:** ValueError for groups that are neither numbers nor words.
+    """
+    raters = getattr(source, "raters", None)
+    found = {"groups": None if source.groups is raters else source.groups, "raters": raters}
+    return {name: _plain(values, name) for name, values in found.items() if values is not None}
+
+
+def type_named(dtype: Any) -> np.dtype | None:
+    """**Raises:** ValueError for a type that is none of `TYPES`."""
     if dtype is None:
         return None
     name = dtype if isinstance(dtype, str) else str(jnp.dtype(dtype))
@@ -61,29 +73,33 @@ def _type(dtype: Any) -> np.dtype | None:
     return TYPES[name]
 
 
-def _cast(block: Float[np.ndarray, "m k"], kind: np.dtype | None) -> Float[np.ndarray, "m k"]:
+def in_type(
+    block: Float[np.ndarray, "m k"], kind: np.dtype | None, what: str = "difference"
+) -> Float[np.ndarray, "m k"]:
+    """**Raises:** ValueError for a finite number that the type cannot hold."""
     if kind is None or block.dtype == kind:
         return block
     with np.errstate(over="ignore"):
-        cast = block.astype(kind)
-    lost = np.isinf(cast)
+        made = block.astype(kind)
+    lost = np.isinf(made)
     if lost.any() and (lost := lost & np.isfinite(block)).any():
-        raise ValueError(f"The difference {block[lost][0]:g} is too large for {kind}: give another dtype.")
-    return cast
+        raise ValueError(f"The {what} {block[lost][0]:g} is too large for {kind}: give another dtype.")
+    return made
 
 
-def _plain(groups: Shaped[np.ndarray, " N"] | None) -> Shaped[np.ndarray, " N"] | None:
-    """Groups as numbers or words of one length, which a `.npy` file holds."""
-    if groups is None or groups.dtype.kind not in "OT":
-        return groups
-    if not all(isinstance(group, str) for group in groups.tolist()):
+def _plain(values: Shaped[np.ndarray, " N"], name: str) -> Shaped[np.ndarray, " N"]:
+    """Values as numbers or words of one length, which a `.npy` file holds."""
+    if values.dtype.kind not in "OT":
+        return values
+    if not all(isinstance(value, str) for value in values.tolist()):
         raise ValueError(
-            "The groups are neither numbers nor words, which a .npy file holds: give one of them."
+            f"The {name} are neither numbers nor words, which a .npy file holds: give one of them."
         )
-    return groups.astype(str)
+    return values.astype(str)
 
 
-def _check_new(folder: Path) -> None:
+def check_new(folder: Path) -> None:
+    """**Raises:** ValueError for a folder that holds something, FileNotFoundError where the one above it is missing."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is there already: give a new folder.")
     if not folder.absolute().parent.is_dir():

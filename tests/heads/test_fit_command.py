@@ -102,3 +102,54 @@ def test_without_ray_one_sentence_names_the_extra(tmp_path, robust_rlhf, monkeyp
     status, _, errors = robust_rlhf(*words)
     assert (status, errors) == (2, f"robust-rlhf: {MISSING}\n")
     assert not (tmp_path / "out").exists()
+
+
+def planted_sides(n=400, k=3):
+    """Sides of which the first 40 pairs are planted far out against what the others prefer."""
+    rng, theta = np.random.default_rng(5), np.array([2.0, -1.0, 0.5])
+    x = rng.normal(size=(n, k))
+    z = x * np.where(rng.random(n) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]
+    z[:40] = -6 * theta + 0.1 * x[:40]
+    return z.astype(np.float32), np.zeros_like(z, np.float32)
+
+
+def test_what_a_trainer_takes_of_parquet(tmp_path):
+    from parquet_of_lists import parquet_file
+
+    from robust_rlhf_jax.heads.copies import Copies
+
+    pq = pytest.importorskip("pyarrow.parquet")
+    chosen, rejected = planted_sides()
+    columns = {"id": np.arange(400), "chosen": chosen, "rejected": rejected}
+    path = parquet_file(tmp_path / "pairs.parquet", columns, rows=50)
+    copies = Copies(tmp_path / "all.parquet", tmp_path / "clean.parquet")
+    model = fit_command(path, out=tmp_path / "out", quiet=True, copies=copies)
+    keep = np.load(tmp_path / "out" / "keep.npy")
+    np.testing.assert_array_equal(keep, np.asarray(model.weights) >= 0.5)
+    assert not keep[:40].any()
+    assert keep[40:].mean() > 0.99
+    export, clean = pq.read_table(copies.export), pq.read_table(copies.clean)
+    assert export.column_names == ["id", "chosen", "rejected", "weight", "suspicion", "keep"]
+    np.testing.assert_array_equal(export["weight"].to_numpy(), model.weights)
+    np.testing.assert_array_equal(export["suspicion"].to_numpy(), model.suspicion)
+    assert clean.column_names == ["id", "chosen", "rejected", "weight", "suspicion"]
+    np.testing.assert_array_equal(clean["id"].to_numpy(), np.flatnonzero(keep))
+    assert json.loads((tmp_path / "out" / "fit.json").read_text())["kept"] == keep.sum()
+
+
+def test_what_a_trainer_takes_of_shards(tmp_path):
+    from robust_rlhf_jax.heads.copies import Copies
+    from robust_rlhf_jax.sources import open_pairs
+
+    (tmp_path / "all").mkdir()
+    for name, side in zip(("chosen", "rejected"), planted_sides(), strict=True):
+        np.save(tmp_path / "all" / f"{name}.npy", side)
+    with pytest.raises(ValueError, match="shards have no columns to add to"):
+        fit_command(tmp_path / "all", out=tmp_path / "out", copies=Copies(export=tmp_path / "b"))
+    assert not (tmp_path / "out").exists()
+    fit_command(tmp_path / "all", out=tmp_path / "out", quiet=True, copies=Copies(clean=tmp_path / "clean"))
+    keep = np.load(tmp_path / "out" / "keep.npy")
+    assert open_pairs(tmp_path / "clean").n_pairs == keep.sum() < 361
+    np.testing.assert_array_equal(np.load(tmp_path / "clean" / "rows.npy"), np.flatnonzero(keep))
+    weights = np.load(tmp_path / "out" / "weights.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "clean" / "weights.npy"), weights[keep])

@@ -94,6 +94,7 @@ def test_pairs_give_what_a_fit_sees_of_them():
     np.testing.assert_array_equal(next(source.blocks(4)), seen.x * seen.labels[:, None])
     assert source.groups is None
     assert seen.groups is None
+    np.testing.assert_array_equal(source.raters, np.arange(4))
 
 
 @pytest.mark.parametrize(

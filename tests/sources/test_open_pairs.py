@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from parquet_of_lists import parquet_file
 
-from robust_rlhf_jax.sources import ParquetSource, ShardSource, open_pairs
+from robust_rlhf_jax.sources import ParquetSource, ShardSource, open_pairs, write_shards
 
 X = np.arange(12.0, dtype=np.float32).reshape(4, 3)
 
@@ -72,3 +72,26 @@ def test_one_side_is_not_taken_for_differences(tmp_path):
         ):
             open_pairs(tmp_path / f"{name}.npy")
     assert not first(open_pairs(tmp_path)).any()
+
+
+def test_raters_beside_shards_are_read_and_are_the_groups(tmp_path):
+    x, who = np.ones((6, 2), np.float32), np.array(["Ann", "Ben"] * 3)
+    for name, values in (("chosen", x), ("rejected", 0 * x), ("raters", who)):
+        np.save(tmp_path / f"{name}.npy", values)
+    source = open_pairs(tmp_path)
+    np.testing.assert_array_equal(source.raters, who)
+    np.testing.assert_array_equal(source.groups, who)
+    np.save(tmp_path / "groups.npy", np.arange(6))
+    both = open_pairs(tmp_path)
+    np.testing.assert_array_equal(both.raters, who)
+    np.testing.assert_array_equal(both.groups, np.arange(6))
+    again = write_shards(both, tmp_path / "shards", rows_per_shard=4)
+    np.testing.assert_array_equal(again.raters, who)
+    np.testing.assert_array_equal(again.groups, np.arange(6))
+
+
+def test_the_column_of_raters_is_read(tmp_path):
+    columns = {"chosen": np.ones((4, 2)), "rejected": np.zeros((4, 2)), "rater": np.array([3, 1, 3, 2])}
+    source = open_pairs(parquet_file(tmp_path / "a.parquet", columns))
+    np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])
+    np.testing.assert_array_equal(source.groups, [3, 1, 3, 2])

@@ -16,6 +16,7 @@ from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.sources import PairSource
 
+from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
 from ..config import RobustFit
 from ..contamination import cells_of_lengths
@@ -36,6 +37,7 @@ from .coordinates import (
     typical_columns,
 )
 from .curvature import sample_curvature
+from .engine import T
 from .judging import Measured, judged_by_all, measure, sketch_of
 from .passes import Passes
 from .sample import Found, explanations_of, read_sample, sampled_places
@@ -80,7 +82,10 @@ def fit_source(
     ([-1.9, -0.8, -0.2, -0.6], 0.0)
     """
     config, streaming = config or RobustFit(), streaming or Streaming()
-    fit = functools.partial(_fitted, source, epsilon, groups, config, streaming)
+    return _led(source, streaming, functools.partial(_fitted, source, epsilon, groups, config, streaming))
+
+
+def _led(source: PairSource, streaming: Streaming, fit: Callable[[], T]) -> T:
     return fit() if streaming.engine is None else streaming.engine.led(source, fit)
 
 
@@ -91,14 +96,41 @@ def _fitted(
     config: RobustFit,
     streaming: Streaming,
 ) -> RewardFit:
-    numbers = _groups_of(source, groups)
-    level = jnp.asarray(epsilon, jnp.float32)
-    if _fits(source, streaming):
-        seen = as_labelled(Pairs.of_differences(_all_of(source), np.ones(source.n_pairs)))
+    if fits_in_memory(source, streaming):
+        level, numbers = jnp.asarray(epsilon, jnp.float32), _groups_of(source, groups)
+        seen = as_labelled(Pairs.of_differences(all_of(source), np.ones(source.n_pairs)))
         return fit_differences(seen.x, seen.labels, level, numbers, config)
+    return _by_passes(source, epsilon, groups, config, streaming, False)[0]
+
+
+def fit_by_passes(
+    source: PairSource,
+    epsilon: float | Float[Array, ""],
+    groups: Int[np.ndarray, " N"] | None,
+    config: RobustFit,
+    streaming: Streaming,
+    compare: bool = False,
+) -> tuple[RewardFit, Alternative | None]:
+    """`fit_source` without asking whether the pairs fit into memory; the alternative where somebody wants to `compare`.
+
+    **Raises:** as `fit_source`.
+    """
+    fit = functools.partial(_by_passes, source, epsilon, groups, config, streaming, compare)
+    return _led(source, streaming, fit)
+
+
+def _by_passes(
+    source: PairSource,
+    epsilon: float | Float[Array, ""],
+    groups: Int[np.ndarray, " N"] | None,
+    config: RobustFit,
+    streaming: Streaming,
+    compare: bool,
+) -> tuple[RewardFit, Alternative | None]:
+    numbers, level = _groups_of(source, groups), jnp.asarray(epsilon, jnp.float32)
     evidence = _Streamed(source, numbers, float(level), config, streaming).evidence()
     give_back()
-    return _conclude(evidence, level, config)[0]
+    return _conclude(evidence, level, config, compare)
 
 
 def _groups_of(source: PairSource, groups: Int[np.ndarray, " N"] | None) -> Int[Array, " N"] | None:
@@ -110,12 +142,13 @@ def _groups_of(source: PairSource, groups: Int[np.ndarray, " N"] | None) -> Int[
     return group_numbers(groups, source.n_pairs)
 
 
-def _fits(source: PairSource, streaming: Streaming) -> bool:
+def fits_in_memory(source: PairSource, streaming: Streaming) -> bool:
     """Whether the fit in memory takes no more than it may."""
     return 4 * COPIES * source.n_pairs * source.n_features <= streaming.memory_bytes
 
 
-def _all_of(source: PairSource) -> Float[np.ndarray, "N k"]:
+def all_of(source: PairSource) -> Float[np.ndarray, "N k"]:
+    """All differences in float32."""
     blocks = [block.astype(np.float32) for block in source.blocks(1 << 14)]
     return np.concatenate(blocks)
 
@@ -274,5 +307,5 @@ _doubted = eqx.filter_jit(doubted)
 
 
 @eqx.filter_jit
-def _conclude(evidence: Evidence, epsilon: Float[Array, ""], config: RobustFit):
-    return conclude(evidence, epsilon, config, False)
+def _conclude(evidence: Evidence, epsilon: Float[Array, ""], config: RobustFit, compare: bool):
+    return conclude(evidence, epsilon, config, compare)

@@ -1,0 +1,29 @@
+"""Embedding of a file as a command: batches on a bar, and one sentence."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from robust_rlhf_jax.sources import ShardSource, embedded
+from robust_rlhf_jax.terminal import marked
+
+from .progress import shown_passes
+
+
+def embed_command(path: Path, out: Path, quiet: bool = False, **options: Any) -> ShardSource:
+    """`embedded` with its `options`, on a bar; print what was written.
+
+    **Raises:** as `embedded`.
+    """
+    from rich.console import Console
+
+    begun = time.monotonic()
+    with shown_passes(quiet) as tell:
+        source = embedded(path, out, tell=tell, **options)
+    shards, seconds = len(source.sides[0]), time.monotonic() - begun
+    said = (
+        f"Wrote {source.n_pairs:,} pairs of {source.n_features:,} features in {shards:,} "
+        f"{'shard' if shards == 1 else 'shards'} to {out}, in {seconds:.1f} s."
+    )
+    Console().print(marked(said), highlight=False)
+    return source

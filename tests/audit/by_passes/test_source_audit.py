@@ -1,0 +1,82 @@
+"""What passes say of a source: who is left out, what is repeated, who rates against the others."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import fit_reward
+from robust_rlhf_jax.audit import audit_source
+from robust_rlhf_jax.audit.by_passes import source_raters as module
+from robust_rlhf_jax.audit.by_passes.look import look
+from robust_rlhf_jax.rewards import Streaming
+from robust_rlhf_jax.sources import ArraySource
+
+N, K = 3_000, 8
+BY_PASSES = Streaming(memory=1_800_000, sample=1_500)
+
+
+def differences():
+    """A tenth planted far out against what the others prefer; rater 3 means the opposite."""
+    rng = np.random.default_rng(5)
+    theta, who = rng.normal(size=K), np.arange(N) % 20
+    x = rng.normal(size=(N, K))
+    z = x * np.where(rng.random(N) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]
+    z[who == 3] *= -1
+    z[: N // 10] = -6 * theta + 0.2 * x[: N // 10]
+    return z.astype(np.float32), who
+
+
+def test_empty_repeated_and_contradicted_pairs_are_counted():
+    z, _ = differences()
+    z[10] = z[12] = z[4]
+    z[20] = -z[21]
+    z[30] = 0.0
+    z[31] = -0.0
+    seen = look(ArraySource(z))
+    assert np.flatnonzero(seen.repeats).tolist() == [10, 12]
+    assert np.flatnonzero(seen.opposite).tolist() == [20, 21]
+    assert np.flatnonzero(seen.empty).tolist() == [30, 31]
+
+
+def test_features_that_are_not_finite_are_named():
+    z, _ = differences()
+    z[7, 2], z[70, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match=r"^pair 7 \(from 0\) has a feature that is not finite, and 1 more"):
+        audit_source(ArraySource(z))
+
+
+def test_an_audit_by_passes_is_of_the_fit_and_its_margins():
+    z, who = differences()
+    found = audit_source(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
+    model = fit_reward(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
+    np.testing.assert_array_equal(found.model.theta, model.theta)
+    np.testing.assert_allclose(found.margins, z @ np.asarray(model.theta), atol=1e-4)
+    assert not found.keep[: N // 10].any()
+    assert set(found.worst()[: N // 10]) == set(range(N // 10))
+    assert found.sentences()[0] == model.message
+    assert len(found.sentences()) == 1
+
+
+def test_the_contrary_rater_is_least_reliable():
+    z, who = differences()
+    found = audit_source(ArraySource(z[N // 10 :], raters=who[N // 10 :]))
+    first = found.raters[0]
+    assert first.name == "3"
+    assert first.high < 0
+    assert first.agreement < 0.4
+    assert min(rater.low for rater in found.raters[1:]) > 0
+    assert any("Kinds and tastes of raters" in sentence for sentence in found.not_done())
+
+
+def test_few_pairs_of_each_rater_are_enough(monkeypatch):
+    z, who = differences()
+    margins = z @ np.asarray(fit_reward(ArraySource(z), 0.2).theta)
+    monkeypatch.setattr(module, "MOST_PAIRS", 1_000)
+    some = module._some_of_each(who, np.bincount(who))
+    assert np.bincount(who[some]).tolist() == [50] * 20
+    found = module.source_raters(who, margins, np.ones(N, bool))
+    assert [rater.pairs for rater in found] == [N // 20] * 20
+    assert found[0].name == "3"
+
+
+def test_one_rater_is_no_crowd():
+    assert module.source_raters(np.zeros(5), np.ones(5), np.ones(5, bool)) == ()

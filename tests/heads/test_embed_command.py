@@ -1,0 +1,29 @@
+"""`robust-rlhf embed`: from a file of texts to shards, and on to a reward head of texts."""
+
+import json
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.heads.command import fit_command
+from robust_rlhf_jax.heads.embed_command import embed_command
+from robust_rlhf_jax.io import RewardHead
+
+
+def test_a_head_of_texts_from_shards(tmp_path, capsys):
+    rng, path = np.random.default_rng(0), tmp_path / "pairs.jsonl"
+    words = ("good", "bad", "kettle", "chair?")
+    rows = [{side: " ".join(rng.choice(words, 6)) for side in ("chosen", "rejected")} for _ in range(80)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    embed_command(path, tmp_path / "shards", quiet=True, featuriser="format", rows_per_shard=30)
+    assert "Wrote 80 pairs of 10 features in 3 shards" in " ".join(capsys.readouterr().out.split())
+    model = fit_command(tmp_path / "shards", 0.1, out=tmp_path / "fit", quiet=True)
+    head = RewardHead.load(tmp_path / "fit" / "reward_head.safetensors")
+    assert head.names[:2] == ("log_words", "log_lines")
+    np.testing.assert_allclose(head.theta, model.theta)
+    assert head.reward_texts([""], ["a chair?"]).shape == (1,)
+
+
+def test_no_texts_end_in_one_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        embed_command(tmp_path / "pairs.jsonl", tmp_path / "shards", quiet=True)

@@ -1,0 +1,133 @@
+"""Copies of sources: rows, columns and metadata, bounded memory, and nothing half-written."""
+
+import json
+
+import numpy as np
+import pytest
+from parquet_of_lists import parquet_file
+
+from robust_rlhf_jax.sources import ArraySource, ParquetSource, open_pairs, write_copy
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+RNG = np.random.default_rng(2)
+CHOSEN, REJECTED = RNG.normal(size=(2, 50, 3)).astype(np.float32)
+KEEP = RNG.random(50) < 0.6
+WEIGHT = RNG.random(50).astype(np.float32)
+
+
+def file_of(path, rows=slice(None), **more):
+    columns = {"id": np.arange(50), "chosen": CHOSEN, "rejected": REJECTED, **more}
+    return parquet_file(path, {name: x[rows] for name, x in columns.items()}, rows=8)
+
+
+def folder_of(path, dtype=np.float32, **beside):
+    path.mkdir()
+    for shard, rows in enumerate((slice(0, 20), slice(20, 24), slice(24, 50))):
+        np.save(path / f"chosen{shard}.npy", CHOSEN[rows].astype(dtype))
+        np.save(path / f"rejected{shard}.npy", REJECTED[rows].astype(dtype))
+    for name, values in beside.items():
+        np.save(path / f"{name}.npy", values)
+    return path
+
+
+def differences(source):
+    return np.concatenate(list(source.blocks(7)))
+
+
+def test_a_parquet_file_comes_back_with_columns(tmp_path):
+    path = file_of(tmp_path / "pairs.parquet", weight=np.arange(50))
+    copy = write_copy(open_pairs(path), tmp_path / "copy.parquet", {"weight": WEIGHT, "keep": KEEP})
+    table = pq.read_table(copy)
+    assert table.column_names == ["id", "chosen", "rejected", "weight", "keep"]
+    assert table.schema.field("chosen").type == pq.read_schema(path).field("chosen").type
+    np.testing.assert_array_equal(table["weight"].to_numpy(), WEIGHT)
+    np.testing.assert_array_equal(table["keep"].to_numpy(), KEEP)
+    np.testing.assert_array_equal(differences(open_pairs(copy)), CHOSEN - REJECTED)
+    assert pq.ParquetFile(copy).num_row_groups == 7
+
+
+def test_kept_rows_of_a_folder_of_files(tmp_path):
+    (tmp_path / "all").mkdir()
+    file_of(tmp_path / "all" / "a.parquet", slice(0, 30))
+    file_of(tmp_path / "all" / "b.parquet", slice(30, 50))
+    copy = write_copy(open_pairs(tmp_path / "all"), tmp_path / "some", {"weight": WEIGHT}, keep=KEEP)
+    assert sorted(file.name for file in copy.iterdir()) == ["a.parquet", "b.parquet"]
+    table = pa.concat_tables([pq.read_table(copy / name) for name in ("a.parquet", "b.parquet")])
+    np.testing.assert_array_equal(table["id"].to_numpy(), np.flatnonzero(KEEP))
+    np.testing.assert_array_equal(table["weight"].to_numpy(), WEIGHT[KEEP])
+    np.testing.assert_array_equal(differences(open_pairs(copy)), (CHOSEN - REJECTED)[KEEP])
+
+
+def test_metadata_and_compression_stay(tmp_path):
+    features = {"id": {"dtype": "int64", "_type": "Value"}}
+    table = pa.table({"id": [1, 2], "x": [[1.0], [2.0]]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=["id"])
+    source = ParquetSource(tmp_path / "a.parquet", "x", None)
+    copy = write_copy(source, tmp_path / "b.parquet", {"weight": np.ones(2, np.float32)})
+    file = pq.ParquetFile(copy)
+    columns = [file.metadata.row_group(0).column(j) for j in range(3)]
+    assert {column.compression for column in columns} == {"ZSTD"}
+    assert [column.has_dictionary_page for column in columns] == [True, False, False]
+    grown = json.loads(file.schema_arrow.metadata[b"huggingface"])["info"]["features"]
+    assert grown["weight"] == {"dtype": "float32", "_type": "Value"}
+    assert grown["id"] == features["id"]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_shards_come_back_as_stored_with_what_stands_beside_them(tmp_path, dtype):
+    who, labels = np.repeat(["Ann", "Ben"], 25), np.where(np.arange(50) % 3, 1, -1)
+    source = open_pairs(folder_of(tmp_path / "all", dtype, raters=who, labels=labels))
+    copy = open_pairs(write_copy(source, tmp_path / "some", {"weights": WEIGHT}, keep=KEEP))
+    np.testing.assert_array_equal(differences(copy), differences(source)[KEEP])
+    np.testing.assert_array_equal(copy.raters, who[KEEP])
+    np.testing.assert_array_equal(np.load(tmp_path / "some" / "rows.npy"), np.flatnonzero(KEEP))
+    np.testing.assert_array_equal(np.load(tmp_path / "some" / "weights.npy"), WEIGHT[KEEP])
+    assert np.load(tmp_path / "some" / "chosen0.npy").dtype == dtype
+
+
+def test_a_shard_or_file_of_which_nothing_is_kept_is_left_away(tmp_path):
+    source = open_pairs(folder_of(tmp_path / "all"))
+    keep = np.arange(50) < 20
+    copy = write_copy(source, tmp_path / "some", keep=keep)
+    assert sorted(file.name for file in copy.iterdir()) == ["chosen0.npy", "rejected0.npy", "rows.npy"]
+    assert open_pairs(copy).n_pairs == 20
+
+
+def test_shards_of_two_byte_floats_of_numpy_stay(tmp_path):
+    import jax.numpy as jnp
+
+    source = open_pairs(folder_of(tmp_path / "all", jnp.bfloat16))
+    copy = open_pairs(write_copy(source, tmp_path / "some", keep=KEEP))
+    np.testing.assert_array_equal(differences(copy), differences(source)[KEEP])
+
+
+def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
+    path = file_of(tmp_path / "a.parquet")
+    one, shards = open_pairs(path), open_pairs(folder_of(tmp_path / "all"))
+    for source, place, says in (
+        (ArraySource(CHOSEN), tmp_path / "b", "come from no files"),
+        (one, tmp_path / "b.csv", "ends in .parquet"),
+        (one, path, "is where the pairs come from"),
+        (one, tmp_path / "no" / "b.parquet", "make it first"),
+        (shards, tmp_path / "all", "is where the pairs come from"),
+        (shards, path, "a name without a suffix"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            write_copy(source, place)
+    for keep, says in ((np.zeros(50, bool), "leaves no pair"), (np.ones(50), "a truth value for each")):
+        with pytest.raises(ValueError, match=says):
+            write_copy(one, tmp_path / "b.parquet", keep=keep)
+    with pytest.raises(ValueError, match=r"price.npy has no place beside shards"):
+        write_copy(shards, tmp_path / "b", {"price": WEIGHT})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "all"]
+
+
+def test_a_file_that_has_changed_leaves_nothing(tmp_path):
+    path = file_of(tmp_path / "a.parquet")
+    source = open_pairs(path)
+    file_of(path, slice(0, 40))
+    with pytest.raises(ValueError, match="has changed since it was opened"):
+        write_copy(source, tmp_path / "b.parquet")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]

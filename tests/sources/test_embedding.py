@@ -1,0 +1,135 @@
+"""Texts as shards: the features of `load_pairs`, whole or absent, and going on where it was interrupted."""
+
+import json
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import fit_reward
+from robust_rlhf_jax.io import RewardHead, load_pairs
+from robust_rlhf_jax.sources import embedded, open_pairs
+
+pytest.importorskip("sklearn")
+WORDS = ("alpha", "beta", "gamma", "delta", "- epsilon", "zeta?", "eta 7")
+N = 60
+
+
+class Counted:
+    """Lengths of texts; stops after so many calls."""
+
+    LEARNS = False
+    names = ("length", "words")
+
+    def __init__(self, most=10**9):
+        self.calls, self.most = 0, most
+
+    def fit(self, texts):
+        raise AssertionError("there is nothing to learn")
+
+    def transform(self, prompts, responses):
+        self.calls += 1
+        if self.calls > self.most:
+            raise KeyboardInterrupt
+        return np.array([[len(text), len(text.split())] for text in responses], np.float64)
+
+    def settings(self):
+        return {"featuriser": "counted"}
+
+    def arrays(self):
+        return {}
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "pairs.jsonl"
+    rows = [
+        {side: " ".join(rng.choice(WORDS, rng.integers(1, 9))) for side in ("prompt", "chosen", "rejected")}
+        | {"rater": f"r{i % 12}"}
+        for i in range(N)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def differences(source):
+    return np.concatenate(list(source.blocks(7)))
+
+
+@pytest.mark.parametrize("featuriser", ["hashed", "format"])
+def test_features_are_those_of_the_whole_file(file, tmp_path, featuriser):
+    source = embedded(file, tmp_path / "shards", featuriser=featuriser, rows_per_shard=13)
+    pairs = load_pairs(file, featuriser=featuriser)
+    np.testing.assert_allclose(differences(source), pairs.differences(), atol=1e-5)
+    np.testing.assert_array_equal(source.raters, pairs.raters)
+    assert len(source.sides[0]) == 5
+    np.testing.assert_array_equal(np.load(tmp_path / "shards" / "rows.npy"), np.arange(N))
+
+
+def test_a_head_fitted_to_shards_scores_texts(file, tmp_path):
+    source = embedded(file, tmp_path / "shards", featuriser="hashed")
+    model = fit_reward(source, 0.1)
+    made = RewardHead.load(tmp_path / "shards" / "featuriser.safetensors")
+    pairs = load_pairs(file)
+    head = RewardHead(made.names, np.asarray(model.theta), made.featuriser)
+    scores = head.reward_texts(pairs.texts.prompt, pairs.texts.chosen)
+    np.testing.assert_allclose(scores, pairs.chosen @ np.asarray(model.theta), atol=1e-4)
+
+
+def test_an_interrupted_embedding_goes_on(file, tmp_path):
+    folder, stopped = tmp_path / "shards", Counted(most=5)
+    with pytest.raises(KeyboardInterrupt):
+        embedded(file, folder, featuriser=stopped, rows_per_shard=10)
+    assert not folder.exists()
+    assert len(list((tmp_path / "shards.partial").glob("chosen-*.npy"))) == 2
+    with pytest.raises(ValueError, match="unfinished embedding of another file or with other settings"):
+        embedded(file, folder, featuriser=Counted(), rows_per_shard=20)
+    (tmp_path / "shards.partial" / "rejected-00000.npy").write_bytes(b"damaged")
+    again = Counted()
+    source = embedded(file, folder, featuriser=again, rows_per_shard=10)
+    assert again.calls == 2 * 5  # of six shards one was whole
+    assert not (tmp_path / "shards.partial").exists()
+    fresh = embedded(file, tmp_path / "other", featuriser=Counted(), rows_per_shard=10)
+    np.testing.assert_array_equal(differences(source), differences(fresh))
+
+
+@pytest.mark.parametrize(("dtype", "stored"), [("float16", np.float16), (None, np.float32)])
+def test_types(file, tmp_path, dtype, stored):
+    embedded(file, tmp_path / "shards", featuriser=Counted(), dtype=dtype)
+    assert np.load(tmp_path / "shards" / "chosen-00000.npy").dtype == stored
+
+
+class Broken(Counted):
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def transform(self, prompts, responses):
+        found = super().transform(prompts, responses)
+        found[min(3, len(found) - 1)] = self.value
+        return found
+
+
+def test_bad_features_and_files_leave_nothing(file, tmp_path):
+    folder = tmp_path / "shards"
+    with pytest.raises(ValueError, match="row 4: the chosen text has a feature that is not finite"):
+        embedded(file, folder, featuriser=Broken(np.nan))
+    with pytest.raises(ValueError, match="The feature 70000 is too large for float16"):
+        embedded(file, folder, featuriser=Broken(70_000), dtype="float16")
+    file.write_text(file.read_text() + "\n{}")
+    with pytest.raises(ValueError, match="row 61, column"):
+        embedded(file, folder, featuriser="format")
+    with pytest.raises(ValueError, match="is there already"):
+        embedded(file, tmp_path, featuriser="format")
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+
+
+def test_a_file_of_numbers_has_no_texts(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("chosen_price,rejected_price\n1,2\n3,4\n")
+    with pytest.raises(ValueError, match="texts"):
+        embedded(path, tmp_path / "shards")
+
+
+def test_what_was_embedded_opens_as_a_folder(file, tmp_path):
+    embedded(file, tmp_path / "shards", featuriser="format", rows_per_shard=25)
+    assert open_pairs(tmp_path / "shards").n_pairs == N
