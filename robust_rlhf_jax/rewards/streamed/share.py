@@ -4,6 +4,7 @@ import socket
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax.outputs import environment
@@ -57,10 +58,11 @@ def _joined(a_pass: Pass, parts: list[Part]) -> Part:
 
 
 def what_decides() -> dict[str, Any]:
-    """Versions and devices: where they are the same, so are the numbers."""
+    """Versions, devices and the width of floats: where they are the same, so are the numbers."""
     here = environment()
     versions = {name: here["versions"][name] for name in ("robust-rlhf-jax", "jax", "jaxlib")}
-    return versions | {"platform": here["platform"], "devices": len(jax.local_devices())}
+    here |= {"devices": len(jax.local_devices()), "floats": str(jnp.result_type(float))}
+    return versions | {name: here[name] for name in ("platform", "devices", "floats")}
 
 
 def check_alike(expected: dict[str, Any]) -> None:
