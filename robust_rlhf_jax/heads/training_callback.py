@@ -27,8 +27,8 @@ def trl_callback(
     **Arguments:** `embed`: (model, token numbers of m texts) → [m, d]; `batch`: m; `options`: those of `RobustHead`,
     `warm_up` among them.
 
-    **Raises:** ImportError without transformers; while training ValueError for a data set that is streamed, and as
-    `refit_head`.
+    **Raises:** ImportError without transformers; while training ValueError for a data set that is streamed or has no
+    `chosen_ids`, and as `refit_head`.
 
     **Example:**
 
@@ -49,7 +49,7 @@ def trl_callback(
             return None if self.head is None else self.head.last
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-            rows = check_length(given["train_dataloader"].dataset)
+            rows = check_tokens(check_length(given["train_dataloader"].dataset))
             self.head = RobustHead(rows["chosen_ids"], rows["rejected_ids"], batch=batch, **options)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -67,5 +67,18 @@ def check_length(rows: Any) -> Any:
     if not hasattr(rows, "__len__"):
         raise ValueError(
             "The training set is streamed, and a weight for each pair needs its length: give a datasets.Dataset."
+        )
+    return rows
+
+
+def check_tokens(rows: Any) -> Any:
+    """`rows`.
+
+    **Raises:** ValueError for a data set without the token numbers of both sides.
+    """
+    if not {"chosen_ids", "rejected_ids"} <= {*rows.column_names}:
+        raise ValueError(
+            f"The training set has columns {', '.join(rows.column_names)}, and neither chosen_ids nor rejected_ids: "
+            "take trl.RewardTrainer, of a version that writes them (1.16 does)."
         )
     return rows

