@@ -33,6 +33,7 @@ SLOW = {
     "algorithms._unknown_epsilon",
     "algorithms.descent",
     "audit.advice",
+    "audit.by_passes.source_audit",
     "audit.cross_fit",
     "audit.suspects",
     "heads.refit",

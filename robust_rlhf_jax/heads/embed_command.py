@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from robust_rlhf_jax.sources import ShardSource, embedded
+from robust_rlhf_jax.sources.unfinished_shards import partial
 from robust_rlhf_jax.terminal import marked
 
 from .progress import shown_passes
@@ -13,13 +14,20 @@ from .progress import shown_passes
 def embed_command(path: Path, out: Path, quiet: bool = False, **options: Any) -> ShardSource:
     """`embedded` with its `options`, on a bar; print what was written.
 
-    **Raises:** as `embedded`.
+    **Raises:** as `embedded`; KeyboardInterrupt that says how to go on.
     """
     from rich.console import Console
 
     begun = time.monotonic()
-    with shown_passes(quiet) as tell:
-        source = embedded(path, out, tell=tell, **options)
+    try:
+        with shown_passes(quiet) as tell:
+            source = embedded(path, out, tell=tell, **options)
+    except KeyboardInterrupt:
+        if not partial(out).exists():
+            raise
+        raise KeyboardInterrupt(
+            f"stopped: the same command goes on with the first shard that is missing in {partial(out)}."
+        ) from None
     shards, seconds = len(source.sides[0]), time.monotonic() - begun
     said = (
         f"Wrote {source.n_pairs:,} pairs of {source.n_features:,} features in {shards:,} "

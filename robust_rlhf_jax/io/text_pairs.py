@@ -59,10 +59,14 @@ class TextPairs:
         """All texts in batches of `size`, the last one of what is left."""
         waiting = Texts([], [], [])
         for texts in self.make():
-            waiting = _joined(waiting, texts)
-            while len(waiting.chosen) >= size:
-                yield waiting.take(range(size))
-                waiting = waiting.take(range(size, len(waiting.chosen)))
+            begin, n = 0, len(texts.chosen)
+            while begin < n:
+                end = min(n, begin + size - len(waiting.chosen))
+                waiting = _joined(waiting, texts.take(range(begin, end)))
+                begin = end
+                if len(waiting.chosen) == size:
+                    yield waiting
+                    waiting = Texts([], [], [])
         if waiting.chosen:
             yield waiting
 

@@ -25,7 +25,7 @@ class UnfinishedShards:
     """
 
     def __init__(self, folder: Path, facts: dict[str, Any]):
-        self.folder, self.place = folder, folder.with_name(f"{folder.name}.partial")
+        self.folder, self.place = folder, partial(folder)
         content = json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n"
         self.place.mkdir(exist_ok=True)
         remove_leftovers(self.place)
@@ -67,6 +67,11 @@ class UnfinishedShards:
 
     def _file(self, side: str, number: int) -> Path:
         return self.place / f"{side}-{number:05}.npy"
+
+
+def partial(folder: Path) -> Path:
+    """Where the shards of `folder` are until all are there."""
+    return folder.with_name(f"{folder.name}.partial")
 
 
 def _rows_of(file: Path) -> int:

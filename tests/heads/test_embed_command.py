@@ -24,6 +24,20 @@ def test_a_head_of_texts_from_shards(tmp_path, capsys):
     assert head.reward_texts([""], ["a chair?"]).shape == (1,)
 
 
+def test_a_stopped_command_says_how_to_go_on(tmp_path, monkeypatch):
+    path = tmp_path / "pairs.csv"
+    path.write_text("chosen,rejected\n" + "a b,c\n" * 9)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("robust_rlhf_jax.sources.unfinished_shards.UnfinishedShards.save", stop)
+    with pytest.raises(KeyboardInterrupt, match=r"goes on with the first shard .*shards.partial"):
+        embed_command(path, tmp_path / "shards", quiet=True, featuriser="format")
+    monkeypatch.undo()
+    assert embed_command(path, tmp_path / "shards", quiet=True, featuriser="format").n_pairs == 9
+
+
 def test_no_texts_end_in_one_sentence(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         embed_command(tmp_path / "pairs.jsonl", tmp_path / "shards", quiet=True)

@@ -98,6 +98,33 @@ def test_types(file, tmp_path, dtype, stored):
     assert np.load(tmp_path / "shards" / "chosen-00000.npy").dtype == stored
 
 
+class OfModel(Counted):
+    """As the model in a folder."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def settings(self):
+        return {"featuriser": "model", "path": str(self.path)}
+
+
+def test_features_of_a_model_are_in_half_precision_and_those_of_another_model_are_not_gone_on_with(
+    file, tmp_path
+):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    stopped = OfModel(model)
+    stopped.most = 3
+    with pytest.raises(KeyboardInterrupt):
+        embedded(file, tmp_path / "shards", featuriser=stopped, rows_per_shard=10)
+    assert np.load(tmp_path / "shards.partial" / "chosen-00000.npy").dtype == np.float16
+    (model / "config.json").write_text("{ }")
+    with pytest.raises(ValueError, match="of another file or with other settings"):
+        embedded(file, tmp_path / "shards", featuriser=OfModel(model), rows_per_shard=10)
+
+
 class Broken(Counted):
     def __init__(self, value):
         super().__init__()

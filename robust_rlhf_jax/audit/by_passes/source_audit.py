@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.kernels.ranking import highest_first
+from robust_rlhf_jax.raters.kinds import NOISY
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource
@@ -13,6 +14,10 @@ from robust_rlhf_jax.sources import PairSource
 from .look import Look, blocks_of, look
 from .source_raters import SourceRater, source_raters
 
+# Raters that a sentence names.
+SHOWN = 5
+# A rater of whose pairs a larger share is left out is named.
+MOST_LEFT_OUT = 0.5
 # A pair is kept where it is likelier honest than not.
 KEPT_FROM = 0.5
 OF_TEXTS = (
@@ -70,6 +75,15 @@ class SourceAudit(NamedTuple):
             found.append(
                 f"{counts['opposite']:,} of {n:,} pairs have their opposite in the source, too: the same options, the "
                 "other one preferred."
+            )
+        doubtful = [rater for rater in self.raters if rater.high < NOISY or rater.left_out > MOST_LEFT_OUT]
+        if doubtful:
+            some = ", ".join(rater.name for rater in doubtful[:SHOWN]) + (
+                ", …" if len(doubtful) > SHOWN else ""
+            )
+            found.append(
+                f"Of {len(self.raters):,} raters {len(doubtful):,} {'is' if len(doubtful) == 1 else 'are'} surely less "
+                f"than {NOISY} times as reliable as the others, or gave more pairs that are left out than not: {some}."
             )
         return found
 

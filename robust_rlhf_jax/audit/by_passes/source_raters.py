@@ -13,7 +13,7 @@ MOST_PAIRS, SEED = 100_000, 0
 
 class SourceRater(NamedTuple):
     """A rater of a source: `pairs` judged; shares of them that the fit `left_out`, and that it predicts, `agreement`;
-    `reliability` with its 95 % interval: 1 as the crowd, 0 a coin, below 0 the opposite.
+    `reliability` in the others with its 95 % interval: 1 as the crowd, 0 a coin, below 0 the opposite.
 
     **Example:**
 
@@ -43,7 +43,9 @@ def source_raters(
     if len(names) < 2:
         return ()
     n = np.bincount(of)
-    some = _some_of_each(of, n)
+    # Pairs that are left out are told of apart: one far out against the fit would make its rater a liar.
+    kept = np.flatnonzero(keep)
+    some = kept[_some_of_each(of[kept], np.bincount(of[kept], minlength=len(names)))]
     found = reliability(margins[some].astype(np.float32), of[some].astype(np.int32), len(names))
     agreed = np.bincount(of, (margins > 0) + 0.5 * (margins == 0)) / n
     gone = np.bincount(of, ~keep) / n

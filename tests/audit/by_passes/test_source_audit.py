@@ -49,11 +49,14 @@ def test_an_audit_by_passes_is_of_the_fit_and_its_margins():
     found = audit_source(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
     model = fit_reward(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
     np.testing.assert_array_equal(found.model.theta, model.theta)
+    assert max(rater.left_out for rater in found.raters) < 0.3
     np.testing.assert_allclose(found.margins, z @ np.asarray(model.theta), atol=1e-4)
     assert not found.keep[: N // 10].any()
     assert set(found.worst()[: N // 10]) == set(range(N // 10))
     assert found.sentences()[0] == model.message
-    assert len(found.sentences()) == 1
+    (said,) = found.sentences()[1:]
+    assert said.startswith("Of 20 raters 1 is surely less than 0.6 times as reliable")
+    assert said.endswith(": 3.")
 
 
 def test_the_contrary_rater_is_least_reliable():
@@ -80,3 +83,14 @@ def test_few_pairs_of_each_rater_are_enough(monkeypatch):
 
 def test_one_rater_is_no_crowd():
     assert module.source_raters(np.zeros(5), np.ones(5), np.ones(5, bool)) == ()
+
+
+def test_pairs_that_are_left_out_do_not_make_their_rater_unreliable():
+    rng, who = np.random.default_rng(0), np.repeat(np.arange(10), 100)
+    margins, keep = rng.normal(1.0, 1.0, 1_000), np.ones(1_000, bool)
+    margins[300:360], keep[300:360] = -50.0, False
+    found = {rater.name: rater for rater in module.source_raters(who, margins, keep)}
+    assert found["3"].left_out == 0.6
+    assert found["3"].low > 0.3
+    gone = module.source_raters(who, margins, who != 3)  # nothing is known of a rater without pairs
+    assert {rater.name: rater for rater in gone}["3"].left_out == 1.0
