@@ -3,7 +3,9 @@
 Worlds: differences of 192 features whose standard deviations fall as j⁻¹ or j⁻², turned at random so that no column is
 a principal axis; normal, of Student's t with 3 degrees of freedom, or a fifth of the pairs repeats of 40 popular ones.
 Attacks, ε = .05 and .1: `planted` rows three times as long as a typical one, against θ; `trigger`: pairs in which the
-worse option was chosen and bears a mark; `confident`: the pairs of which θ is surest, flipped.
+worse option was chosen and bears a mark, of which nobody thinks anything and which one option of every fifth honest
+pair bears as well (where no honest pair bears it, nothing contradicts the attack); `confident`: the pairs of which θ is
+surest, flipped.
 
 Judged on clean pairs, and for `trigger` on pairs whose worse option bears the mark. Told ε and told nothing; beside
 plain maximum likelihood and, told ε: SEVER; pruning by the QUE score of Dong, Hopkins & Li 2019; cleanlab's label
@@ -46,14 +48,17 @@ class World(NamedTuple):
     theta: np.ndarray
     heavy: bool
     repeated: bool
+    marked: bool
 
     @classmethod
-    def of(cls, power: float, seed: int, heavy: bool = False, repeated: bool = False) -> "World":
+    def of(
+        cls, power: float, seed: int, marked: bool, heavy: bool = False, repeated: bool = False
+    ) -> "World":
         rng = np.random.default_rng([7, seed])
         turn = np.linalg.qr(rng.normal(size=(K, K)))[0]
         axes = np.arange(1, K + 1)[:, None] ** -power * turn
         theta = rng.normal(size=K)
-        return cls(axes, theta * 1.5 / np.linalg.norm(axes @ theta), heavy, repeated)
+        return cls(axes, theta * 1.5 / np.linalg.norm(axes @ theta), heavy, repeated, marked)
 
     def rows(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """Differences [n, k]."""
@@ -63,6 +68,8 @@ class World(NamedTuple):
         if self.repeated:
             popular = rng.random(n) < 0.2
             x[popular] = x[rng.integers(40, size=int(popular.sum()))]
+        if self.marked:
+            x += rng.choice([-1.0, 0.0, 1.0], size=(n, 1), p=[0.1, 0.8, 0.1]) * self.mark()
         return x
 
     def preferred(self, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -86,6 +93,7 @@ def attacked(world: World, z: np.ndarray, attack: str, epsilon: float, rng: np.r
         length = 3.0 * np.median(np.linalg.norm(z, axis=1))
         z[chosen] = -length * against / np.linalg.norm(against) + 0.02 * z[chosen]
     if attack == "trigger":
+        z[chosen] = world._replace(marked=False).rows(rng, count)
         z[chosen] *= -np.sign(z[chosen] @ world.theta)[:, None]
         z[chosen] += world.mark()
     if attack == "confident":
@@ -94,19 +102,19 @@ def attacked(world: World, z: np.ndarray, attack: str, epsilon: float, rng: np.r
     return z
 
 
-def judged(theta: np.ndarray, chance: np.ndarray, world: World, marked: bool) -> tuple[float, float]:
+def judged(theta: np.ndarray, chance: np.ndarray, world: World) -> tuple[float, float]:
     """(accuracy, log-loss) of P(first) = `chance` on clean pairs drawn for the test."""
-    x = tested(world, marked)
-    truth = scipy.special.expit((x - world.mark() * marked) @ world.theta)
+    x = tested(world)
+    truth = scipy.special.expit(x @ world.theta)
     chance = np.clip(chance, 1e-9, 1 - 1e-9)
     right = np.mean(np.where(x @ theta > 0, truth, 1 - truth))
     return float(right), float(-np.mean(truth * np.log(chance) + (1 - truth) * np.log(1 - chance)))
 
 
-def tested(world: World, marked: bool) -> np.ndarray:
-    """Clean pairs; `marked`: the first option is the worse one and bears the mark, of which nobody thinks anything."""
-    x = world.rows(np.random.default_rng(99), TEST)
-    return x if not marked else x * -np.sign(x @ world.theta)[:, None] + world.mark()
+def tested(world: World) -> np.ndarray:
+    """Clean pairs; of a marked world those whose first option is the worse one and bears the mark."""
+    x = world._replace(marked=False).rows(np.random.default_rng(99), TEST)
+    return x * -np.sign(x @ world.theta)[:, None] + world.mark() if world.marked else x
 
 
 fit = jax.jit(fit_differences)
@@ -188,14 +196,13 @@ class Row(NamedTuple):
 
 
 def measured(name: str, seed: int, n: int, attack: str, epsilon: float) -> Row:
-    world = World.of(**WORLDS[name], seed=seed)
+    world = World.of(**WORLDS[name], seed=seed, marked=attack == "trigger")
     clean = world.preferred(np.random.default_rng([1, seed]), n)
     z = attacked(world, clean, attack, epsilon, np.random.default_rng([2, seed]))
-    marked, y = attack == "trigger", jnp.ones(n, jnp.float32)
-    x_test, x = tested(world, marked), jnp.asarray(z, jnp.float32)
+    x_test, x, y = tested(world), jnp.asarray(z, jnp.float32), jnp.ones(n, jnp.float32)
 
     def score(found):
-        return judged(*found, world, marked)
+        return judged(*found, world)
 
     found = {"fit_reward": ours(x, y, epsilon or 0.1, x_test), "told nothing": ours(x, y, CEILING, x_test)}
     found |= rivals(z, x, y, epsilon or 0.1, x_test)

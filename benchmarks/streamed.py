@@ -256,8 +256,8 @@ def linear(quick: bool) -> list[str]:
     """Seconds by the number of generated pairs, and how many of them go into making the pairs."""
     sizes, k = (QUICK_LINEAR, 16) if quick else (LINEAR, 256)
     world, seconds = World(k), []
-    print(f"\n| generated pairs × {k} | seconds | of which making them | passes | left out |")
-    print("|---|---|---|---|---|")
+    print(f"\n| generated pairs × {k} | seconds | in passes | making pairs | passes | left out |")
+    print("|---|---|---|---|---|---|")
     for n in sizes:
         make = partial(generated, world, n)
         clock, begun = Clock(), time.perf_counter()
@@ -267,12 +267,14 @@ def linear(quick: bool) -> list[str]:
             fit_source(source, EPSILON, streaming=Streaming(memory=memory, tell=clock))
         )
         seconds.append(time.perf_counter() - begun)
-        passes, begun = len(clock.read()), time.perf_counter()
+        read = clock.read()
+        passes, begun = len(read), time.perf_counter()
         for _ in make():
             pass
         making = passes * (time.perf_counter() - begun)
         print(
-            f"| {n:,} | {seconds[-1]:.0f} | {making:.0f} | {passes} | {100 * float(found.epsilon):.2f} % |",
+            f"| {n:,} | {seconds[-1]:.0f} | {sum(took for _, took in read):.0f} | {making:.0f} | {passes} | "
+            f"{100 * float(found.epsilon):.2f} % |",
             flush=True,
         )
     ratio = sizes[-1] / sizes[0]
