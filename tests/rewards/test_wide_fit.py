@@ -85,3 +85,23 @@ def test_an_axis_that_no_row_shows_stays_at_its_prior():
 def test_too_few_looks_are_said(monkeypatch):
     monkeypatch.setattr(wide_fit, "MAX_LOOKS", 2)
     assert jax.jit(lambda *given: wide_fit.maximise_by_looks(*given))(*problem()).status == Status.MAX_STEPS
+
+
+@pytest.mark.parametrize("longer", [1.003, 1.01, 1.05])
+def test_from_near_its_end_a_fit_still_finds_it_along_a_flat_direction(longer):
+    """A first step from nearby is as short as rounding where the curvature is far below that of the other axes."""
+    n, flat = 40_000, 0.1
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(n, 150))
+    rows[:, 0] *= flat
+    truth = np.zeros(150)
+    truth[0] = 1.5 / flat
+    rows *= np.where(rng.random(n) < scipy.special.expit(rows @ truth), 1.0, -1.0)[:, None]
+    weights, precision = np.ones(n), np.full(150, 0.01)
+    best = reference(rows, weights, None, precision)
+    given = (jnp.asarray(part, jnp.float32) for part in (rows, weights, longer * best, precision))
+    found = maximise(*given)
+    off, chance = np.asarray(found.t) - best, scipy.special.expit(rows @ best)
+    nats = 0.5 * np.sum(chance * (1 - chance) * (rows @ off) ** 2)
+    # Twice what the rounding of the value hides; one quiet step alone leaves .4.
+    assert nats < 2 * 4 * np.finfo(np.float32).eps * 1.5 * n
