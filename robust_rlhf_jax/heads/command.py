@@ -25,6 +25,8 @@ FILES = (
     "keep.npy",
     "fit.json",
 )
+# Names, and what made them of texts.
+Features = tuple[tuple[str, ...], Featuriser | None]
 
 
 def fit_command(
@@ -45,13 +47,14 @@ def fit_command(
 
     console, source, copies = Console(), open_pairs(path), copies or Copies()
     copies.check(source)
+    features = _features(path, source)  # what it stumbles over must not come after hours of a fit
     with whole_folder(out, FILES) as folder:
         begun = time.monotonic()
         with shown_passes(quiet) as tell:
             streaming = Streaming(memory=memory, checkpoint=checkpoint, tell=tell, engine=engine)
             model = fit_reward(source, epsilon, streaming=streaming)
             said = model.message
-            _write(folder, path, source, model, {"source": str(path), "epsilon": epsilon, "said": said})
+            _write(folder, source, features, model, {"source": str(path), "epsilon": epsilon, "said": said})
             copies.write(source, model, tell)
     seconds = time.monotonic() - begun
     console.print(
@@ -65,21 +68,20 @@ def fit_command(
     return model
 
 
-def _write(folder: Path, path: Path, source: PairSource, model: RewardModel, facts: dict) -> None:
+def _write(folder: Path, source: PairSource, features: Features, model: RewardModel, facts: dict) -> None:
     keep = kept(model)
     facts |= {"pairs": source.n_pairs, "features": source.n_features, "share_left_out": float(model.epsilon)}
     facts |= {"interval": [float(end) for end in model.interval], "kept": int(keep.sum())}
     facts |= {"fingerprint": source.fingerprint()}
     model.save(folder / FILES[0])
-    names, featuriser = _features(path, source)
-    RewardHead(names, np.asarray(model.theta), featuriser, facts).save(folder / FILES[1])
+    RewardHead(features[0], np.asarray(model.theta), features[1], facts).save(folder / FILES[1])
     arrays = {"weights": np.asarray(model.weights), "suspicion": np.asarray(model.suspicion), "keep": keep}
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
     write_json(folder / FILES[-1], facts | environment())
 
 
-def _features(path: Path, source: PairSource) -> tuple[tuple[str, ...], Featuriser | None]:
+def _features(path: Path, source: PairSource) -> Features:
     """Names of the features, and what made them of texts, where `embed` left it beside the shards."""
     if (path / FEATURES).is_file():
         made = RewardHead.load(path / FEATURES)

@@ -57,7 +57,9 @@ def _embedded(embed: Embed, inputs: Any) -> Float[np.ndarray, "m d"]:
 
 
 def as_numpy(values: Any) -> np.ndarray:
-    """An array of NumPy, JAX or torch on any device, half precision included, in float32."""
+    """An array of NumPy, JAX or torch on any device in float32, or in float64 where it is: half precision included."""
     if hasattr(values, "detach"):
-        values = values.detach().float().cpu().numpy()
-    return np.asarray(values, np.float32)
+        values = values.detach().cpu()
+        values = (values if values.element_size() == 8 else values.float()).numpy()
+    values = np.asarray(values)
+    return values if values.dtype == np.float64 else values.astype(np.float32)

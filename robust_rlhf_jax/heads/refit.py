@@ -22,7 +22,7 @@ class Refit:
     |---|---|
     | `model` | the `RewardModel` of the embeddings |
     | `head` | θ of it as a `RewardHead`, which other programs read as safetensors |
-    | `weights` [N] | the chance that each pair is honest, in the order of the pairs; 0 where it was left out |
+    | `weights` [N] | the chance that each pair is honest, in the order of the pairs; below ½ where it is left out |
     | `moved` | the mean change of the weights since the last refit; None where there was none |
 
     **Example:**
@@ -69,7 +69,8 @@ def refit_head(
     - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory.
     - `folder`: where the embeddings are kept while the fit reads them, for more than fit into memory; removed then.
 
-    **Raises:** ValueError for sides of other lengths, for embeddings that are no finite [m, d], and as `fit_reward`.
+    **Raises:** ValueError for sides or `before` of other lengths, a `folder` that is none, embeddings that are not
+    finite [m, d], and as `fit_reward`.
 
     **Example:**
 
@@ -85,7 +86,13 @@ def refit_head(
     (True, True)
     """
     check_sides(chosen, rejected, batch)
+    if before is not None and np.shape(before) != (len(chosen),):
+        raise ValueError(
+            f"before has shape {np.shape(before)}: give a weight for each of {len(chosen)} pairs."
+        )
     place = None if folder is None else Path(folder)
+    if place is not None and place.exists() and not place.is_dir():
+        raise ValueError(f"{place} is no folder: give one for the embeddings.")
     with embedded_pairs(embed, chosen, rejected, batch, place) as source:
         model = fit_reward(source, epsilon, groups=groups, config=config, streaming=streaming)
         names = tuple(f"e{i}" for i in range(source.n_features))
@@ -106,5 +113,5 @@ def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
         raise ValueError(
             f"{len(chosen)} chosen inputs and {len(rejected)} rejected ones: give as many of both, at least one."
         )
-    if batch < 1:
+    if not isinstance(batch, int | np.integer) or batch < 1:
         raise ValueError(f"batch={batch!r}: give a whole number of at least 1.")

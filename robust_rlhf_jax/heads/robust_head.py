@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RobustFit, Streaming
 
 from .embedded_pairs import Embed
@@ -25,7 +27,8 @@ class RobustHead:
     **Arguments:** as `refit_head`; `warm_up`: epochs after which nothing is refitted yet, all weights being 1;
     `forgive`: the weights are those of the last refit alone, and may rise.
 
-    **Raises:** ValueError for sides of other lengths, and for `batch` and `warm_up` that are no number of them.
+    **Raises:** ValueError for sides or `groups` of other lengths, ε outside [0, ½), and for `batch` and `warm_up` that
+    are no number of them.
 
     **Example:**
 
@@ -54,8 +57,12 @@ class RobustHead:
         folder: str | os.PathLike | None = None,
     ):
         check_sides(chosen, rejected, batch)
-        if warm_up < 0:
+        if not isinstance(warm_up, int | np.integer) or warm_up < 0:
             raise ValueError(f"warm_up={warm_up!r}: give a whole number of at least 0.")
+        if epsilon is not None:
+            check_epsilon(epsilon)
+        if groups is not None:
+            group_numbers(groups, len(chosen))
         self._chosen, self._rejected = chosen, rejected
         self._warm_up, self._forgive = warm_up, forgive
         self._options: dict[str, Any] = {

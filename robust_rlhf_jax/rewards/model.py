@@ -34,7 +34,7 @@ class RewardModel(Module):
     | field | shape | meaning |
     |---|---|---|
     | `theta` | [k] | θ̂, per unit of each feature |
-    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: 0 where it was left out |
+    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: below ½ where it is left out |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
     | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |

@@ -25,9 +25,6 @@ class Prior(Protocol):
     @property
     def rank(self) -> Int[Array, ""]: ...
 
-    @property
-    def wide(self) -> bool: ...
-
 
 class PriorShare(NamedTuple):
     """What the prior decides of a fit t under λ, by A = λ·√P H⁻¹√P, P = diag(penalty), H the curvature with the prior.

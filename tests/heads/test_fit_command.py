@@ -47,6 +47,15 @@ def test_a_source_that_is_none_ends_in_one_sentence(tmp_path):
         fit_command(tmp_path / "pairs.csv", out=tmp_path / "out", quiet=True)
 
 
+def test_a_damaged_featuriser_is_said_before_the_fit(tmp_path, robust_rlhf, monkeypatch):
+    folder = folder_of_sides(tmp_path)
+    (folder / "featuriser.safetensors").write_bytes(b"nothing")
+    monkeypatch.setattr("robust_rlhf_jax.heads.command.fit_reward", None)
+    status, _, errors = robust_rlhf("fit", folder, "--out", tmp_path / "out")
+    assert status == 2
+    assert "featuriser.safetensors is no reward head" in errors
+
+
 def test_bad_memory_loses_nothing(tmp_path):
     with pytest.raises(ValueError, match="give a number of bytes"):
         fit_command(folder_of_sides(tmp_path), memory="lots", out=tmp_path / "out", quiet=True)

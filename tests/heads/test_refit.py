@@ -122,3 +122,30 @@ BAD = {
 def test_bad_input_gets_a_sentence(sides, sentence):
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence](*sides[:2])
+
+
+def test_embeddings_in_double_precision_are_subtracted_in_it(sides, found):
+    far = refit_head(lambda x: np.tanh(x) + 1e8, *sides[:2])
+    np.testing.assert_allclose(far.weights, found.weights, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"batch": 2.5}, "batch=2.5"),
+        ({"warm_up": 1.5}, "warm_up=1.5"),
+        ({"epsilon": 3.0}, "epsilon"),
+        ({"groups": [1, 2]}, "groups has shape"),
+    ],
+)
+def test_what_is_no_option_is_refused_before_the_first_epoch(sides, given, said):
+    with pytest.raises(ValueError, match=said):
+        RobustHead(*sides[:2], **given)
+
+
+def test_bad_options_of_a_refit(sides, tmp_path):
+    with pytest.raises(ValueError, match="before has shape"):
+        refit_head(np.tanh, *sides[:2], before=np.ones(3))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="is no folder"):
+        refit_head(np.tanh, *sides[:2], folder=tmp_path / "file")

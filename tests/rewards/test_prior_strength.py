@@ -125,3 +125,15 @@ def test_random_signs_and_a_factor_know_the_share(wide):
         np.testing.assert_allclose(found.left, exact.left, rtol=0.02)
         np.testing.assert_allclose(found.left_twice, exact.left_twice, rtol=0.06)
         assert np.linalg.norm(found.pull - exact.pull) < 0.01 * np.linalg.norm(exact.pull)
+
+
+def test_few_axes_need_no_random_signs():
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(9, 4))
+    precision, t = np.array([0.1, 0.2, 0.4, 0.0]), rng.normal(size=4)
+    bend = half.T @ half / 9 + np.diag(precision)
+    exact = share(t, bend, precision)
+    given = (np.linalg.cholesky(bend), precision, t)
+    found = share_of_factor(*(jnp.asarray(part, jnp.float32) for part in given))
+    for one, other in zip(found, exact, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)

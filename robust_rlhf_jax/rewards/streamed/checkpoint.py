@@ -24,7 +24,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path | None, facts: dict[str, Any]):
         self.folder = folder
-        self.facts = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        self.facts = hashlib.sha256(json.dumps(facts, sort_keys=True, default=float).encode()).hexdigest()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(folder)

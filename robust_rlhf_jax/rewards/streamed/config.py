@@ -1,10 +1,12 @@
-"""`Streaming`: how a source that does not fit into memory is read; nothing here changes what is decided."""
+"""`Streaming`: how a source that does not fit into memory is read, and from how large a sample."""
 
 import dataclasses
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from robust_rlhf_jax.memory import host_bytes
 
@@ -34,7 +36,8 @@ class Streaming:
     | `engine` | who reads and multiplies the pairs: `RayTasks()`, `Processes()`; None: this process |
     | `tell` | is called after every block with what is done, the pairs read and the pairs in all |
 
-    **Raises:** ValueError for a memory that is no number of bytes, and for fewer passes than a fit has stages.
+    **Raises:** ValueError for a memory that is no number of bytes, fewer passes than a fit has stages, a sample of no
+    pair, and an engine that is none.
 
     **Example:**
 
@@ -52,8 +55,14 @@ class Streaming:
 
     def __post_init__(self):
         _ = self.memory_bytes
-        if self.passes < STAGES:
-            raise ValueError(f"passes={self.passes}: a fit takes at least {STAGES}.")
+        if not _whole(self.passes) or self.passes < STAGES:
+            raise ValueError(f"passes={self.passes!r}: give a whole number; a fit takes at least {STAGES}.")
+        if self.sample is not None and (not _whole(self.sample) or self.sample < 1):
+            raise ValueError(f"sample={self.sample!r}: give a whole number of pairs, or None.")
+        if not isinstance(self.engine, Engine | None):
+            raise ValueError(
+                f"engine={self.engine!r}: give RayTasks(), Processes(), or None for this process."
+            )
 
     @property
     def memory_bytes(self) -> int:
@@ -68,6 +77,10 @@ class Streaming:
     @property
     def folder(self) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint)
+
+
+def _whole(number: object) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def parsed_bytes(memory: int | str) -> int:

@@ -16,7 +16,7 @@ from robust_rlhf_jax.kernels.units import (
     typical_size,
 )
 
-from ..coordinates import WIDE, UnitFreePairs, penalty_along, weights_in_scales
+from ..coordinates import UnitFreePairs, penalty_along, weights_in_scales
 from .one_pass import Kind, Pass
 from .passes import Passes
 
@@ -40,10 +40,6 @@ class StreamedCoordinates(eqx.Module):
     to_theta: Float[Array, "k r"]
     from_theta: Float[Array, "r k"]
     rank: Int[Array, ""]
-
-    @property
-    def wide(self) -> bool:
-        return len(self.penalty) > WIDE
 
     def of_rows(self, x: Float[Array, "m k"]) -> UnitFreePairs:
         """Some of the pairs in these coordinates."""

@@ -10,7 +10,7 @@ from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
-from ..coordinates import UnitFreePairs
+from ..coordinates import WIDE, UnitFreePairs
 from ..fisher_products import PROBES, signs
 from ..prior_strength import PriorShare
 
@@ -72,10 +72,13 @@ def mean_variance(margins: Float[Array, " N"], weights: Float[Array, " N"], n: i
 def prior_share(
     factor: Float[Array, "r r"], precision: Float[Array, " r"], t: Float[Array, " r"]
 ) -> PriorShare:
-    """`fisher_products.prior_share` of a fit t whose curvature LLᵀ, with the prior's λ·diag(penalty) = `precision`, is
-    known per pair.
+    """`PriorShare` of a fit t whose curvature LLᵀ, with the prior's λ·diag(penalty) = `precision`, is known per pair.
+
+    Along all axes where they are few, else by random signs, as `fisher_products.prior_share`.
     """
-    probes = signs(len(t), PROBES, factor.dtype) * jnp.sqrt(precision)
+    r, few = len(t), len(t) <= WIDE
+    probes = (jnp.eye(r, dtype=factor.dtype) if few else signs(r, PROBES, factor.dtype)) * jnp.sqrt(precision)
     solved = cholesky_solve(factor, jnp.concatenate([probes, (precision * t)[None]]).T).T
     left, twice = (jnp.sum(part * solved[:-1]) for part in (probes, solved[:-1] * precision))
-    return PriorShare(left / PROBES, twice / PROBES, solved[-1])
+    count = 1 if few else PROBES
+    return PriorShare(left / count, twice / count, solved[-1])

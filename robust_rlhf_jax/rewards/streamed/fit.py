@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import equinox as eqx
@@ -188,6 +189,8 @@ class _Streamed:
         facts = {
             "source": source.fingerprint(),
             "pairs": [source.n_pairs, source.n_features, len(self.places)],
+            "rows": self.passes.rows,
+            "version": metadata.version("robust-rlhf-jax"),
             "groups": None if self.groups is None else hashlib.sha256(self.groups.tobytes()).hexdigest(),
             "epsilon": epsilon,
             "config": dataclasses.asdict(config),

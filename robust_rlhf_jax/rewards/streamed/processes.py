@@ -1,6 +1,7 @@
 """Passes by all processes of a `jax.distributed` program: the first one fits, and every one reads its share."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -112,9 +113,12 @@ class _Shares:
     """What this process computes of one pass."""
 
     def __init__(self, source: PairSource, begin: Begin):
-        self.begin = begin
-        self.changed = source.fingerprint() != begin.fingerprint
+        self.begin, self.given = begin, source
         self.source = source if hasattr(source, "blocks_from") else Forward(source, begin.layout.rows)
+
+    @functools.cached_property
+    def _changed(self) -> bool:
+        return self.given.fingerprint() != self.begin.fingerprint
 
     def of(self, now: Round, quiet: bool = False) -> list[list[Part]]:
         """What all processes have computed in one round.
@@ -134,7 +138,7 @@ class _Shares:
             return []
         begin = layout.place(now.first, now.first + 1).start
         try:
-            if self.changed:
+            if self._changed:
                 raise ValueError(f"process {jax.process_index()} has another source than the first one.")
             check_alike(self.begin.alike)
             a_pass = self.begin.a_pass._replace(given=now.given, begin=begin)

@@ -27,6 +27,11 @@ from robust_rlhf_jax.rewards import Processes, Streaming, fit_source
 from robust_rlhf_jax.rewards.streamed import passes
 from robust_rlhf_jax.sources import GeneratedSource, ShardSource
 passes.NUMBERS = 256 * 6
+class Gone(ShardSource):
+    def fingerprint(self):
+        if number == 1:
+            raise FileNotFoundError("pairs.npy is not here")
+        return super().fingerprint()
 z = np.load("pairs.npy", mmap_mode="r")
 sources = {
     "shards": ShardSource("pairs.npy", groups=np.arange(20_000) // 40),
@@ -34,6 +39,7 @@ sources = {
     "different": ShardSource("pairs.npy" if number == 0 else "other.npy"),
     "bad": ShardSource("bad.npy"),
     "fits": ShardSource("pairs.npy"),
+    "gone": Gone("pairs.npy"),
 }
 for name in sys.argv[3:]:
     memory = "1GB" if name == "fits" else "9MB"
@@ -79,7 +85,7 @@ def test_two_processes_give_the_bits_of_one_in_both(tmp_path, monkeypatch):
     np.save(tmp_path / "other.npy", z[::-1])
     z[7_777, 2] = np.inf
     np.save(tmp_path / "bad.npy", z)
-    told = run_two(tmp_path, "shards", "different", "generated", "bad", "fits")
+    told = run_two(tmp_path, "shards", "different", "generated", "bad", "fits", "gone")
     monkeypatch.setattr(passes, "NUMBERS", ROWS * K)
     source = ShardSource(tmp_path / "pairs.npy", groups=np.arange(N) // 40)
     alone = fit_source(source, 0.1, streaming=Streaming(memory="9MB", sample=1_500))
@@ -91,10 +97,11 @@ def test_two_processes_give_the_bits_of_one_in_both(tmp_path, monkeypatch):
     with np.load(tmp_path / "fits0.npz") as one, np.load(tmp_path / "fits1.npz") as other:
         np.testing.assert_array_equal(one["theta"], other["theta"])
     for lines in told:
-        said = [line for line in lines if line.startswith(("different", "bad"))]
+        said = [line for line in lines if line.startswith(("different", "bad", "gone"))]
         assert said == [
             "different: process 1 has another source than the first one.",
             "bad: pair 7,777 (from 0) has features that are not finite: leave it out.",
+            "gone: pairs.npy is not here",
         ]
     assert (tmp_path / "checkpoint" / "settling.npz").exists()
 

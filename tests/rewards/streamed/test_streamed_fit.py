@@ -129,6 +129,27 @@ def test_checkpoint_of_other_pairs_is_not_read(tmp_path):
 
 
 @pytest.mark.slow
+def test_checkpoint_of_other_blocks_is_not_read(tmp_path, monkeypatch):
+    """Another number of devices, with blocks of another length, pads otherwise."""
+    source = ArraySource(differences("planted"))
+    told = []
+    streaming = Streaming(
+        memory=MEMORY, sample=2_000, checkpoint=tmp_path, tell=lambda *now: told.append(now)
+    )
+    expected = fit_source(source, 0.1, streaming=streaming)
+    told.clear()
+    monkeypatch.setattr(passes, "NUMBERS", 1_000 * K)
+    found = fit_source(source, 0.1, streaming=streaming)
+    assert any(doing.startswith("pass 1:") for doing, *_ in told)
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
+
+
+def test_numbers_of_numpy_in_a_configuration(tmp_path):
+    config = RobustFit(certainty=np.float32(7))
+    streaming = Streaming(memory=MEMORY, sample=2_000, checkpoint=tmp_path)
+    assert fit_source(ArraySource(differences("clean")), 0.1, config=config, streaming=streaming).epsilon == 0
+
+
 def test_units_do_not_matter():
     z = differences("planted")
     units = np.logspace(-6, 6, K).astype(np.float32)

@@ -3,7 +3,7 @@
 import pytest
 
 from robust_rlhf_jax.memory import host_bytes
-from robust_rlhf_jax.rewards import Streaming
+from robust_rlhf_jax.rewards import RayTasks, Streaming
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,21 @@ def test_the_sample_grows_with_the_features():
 def test_too_few_passes_are_refused():
     with pytest.raises(ValueError, match="at least 5"):
         Streaming(passes=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"passes": "9"}, "passes='9': give a whole number"),
+        ({"sample": 0}, "sample=0: give a whole number of pairs"),
+        ({"sample": 2.5}, "sample=2.5: give a whole number of pairs"),
+        ({"engine": "ray"}, "engine='ray': give RayTasks"),
+        ({"engine": RayTasks}, "give RayTasks"),
+    ],
+)
+def test_what_is_no_option_is_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        Streaming(**given)
 
 
 def test_half_of_the_machine_where_nobody_says():
