@@ -41,11 +41,14 @@ def fit_command(
 ) -> RewardModel:
     """Fit a reward to the pairs at `path`, print what was found, and write `FILES` to `out`, and `copies`.
 
-    **Raises:** as `open_pairs` and `fit_reward`; ValueError if `out` or a copy cannot be written.
+    **Raises:** as `open_pairs` and `fit_reward`; ValueError if `out` or a copy cannot be written, or lies where the
+    pairs are.
     """
     from rich.console import Console
 
     console, source, copies = Console(), open_pairs(path), copies or Copies()
+    check_apart(path, "--out", out)
+    check_apart(path, "--checkpoint", checkpoint)
     copies.check(source)
     features = _features(path, source)  # what it stumbles over must not come after hours of a fit
     with whole_folder(out, FILES) as folder:
@@ -62,10 +65,19 @@ def fit_command(
         highlight=False,
     )
     console.print(marked(said), highlight=False)
+    out_of = source.n_pairs - int(kept(model).sum())
+    if out_of != round(source.n_pairs * float(model.epsilon)):
+        console.print(f"{out_of:,} have a weight below ½: these are not kept.", highlight=False)
     console.print(f"Wrote {', '.join(FILES)} in {marked(out)}", highlight=False)
     if copies.paths:
         console.print(marked(f"Wrote {' and '.join(map(str, copies.paths))}"), highlight=False)
     return model
+
+
+def check_apart(path: Path, option: str, folder: Path | None) -> None:
+    """**Raises:** ValueError where files would come among those of the pairs, which could not be read then."""
+    if folder is not None and path.is_dir() and folder.resolve() == path.resolve():
+        raise ValueError(f"{option} {folder} is the folder of the pairs: give another one.")
 
 
 def _write(folder: Path, source: PairSource, features: Features, model: RewardModel, facts: dict) -> None:

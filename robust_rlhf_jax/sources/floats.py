@@ -19,6 +19,10 @@ def block_type(stored: np.dtype, what: str) -> np.dtype:
         return BFLOAT16
     if stored.kind == "f" and stored.newbyteorder("=") in KEPT:
         return stored.newbyteorder("=")
+    if stored == np.uint16:
+        raise ValueError(
+            f"{what} holds uint16: view bits of bfloat16 as that type, or give whole numbers as int32."
+        )
     if stored.kind in "biu":
         return np.result_type(stored, np.float32)
     raise ValueError(f"{what} holds {stored}: give float16, bfloat16, float32 or float64.")

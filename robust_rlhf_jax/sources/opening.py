@@ -10,11 +10,14 @@ from .paths import Paths, files_of
 from .protocol import PairSource
 from .shards import SUFFIXES as NPY
 from .shards import ShardSource
+from .unfinished_shards import FACTS
 
 FORMS = (
     "give a folder of .npy shards, a .npy file of differences, or .parquet files; other preference files are read "
-    "whole, by io.load_pairs and ArraySource.of_pairs"
+    "whole, by io.load_pairs and ArraySource.of_pairs, and texts become shards by robust-rlhf embed"
 )
+
+BESIDE = ("label", "group", "rater")
 
 
 def open_pairs(path: Paths) -> PairSource:
@@ -22,7 +25,8 @@ def open_pairs(path: Paths) -> PairSource:
 
     **Arguments:** `path`: `.npy` files of differences, `.parquet` files, or a folder of one kind, such as
     `write_shards` writes or one that has files named `chosen…` and `rejected…`. Parquet files have the columns
-    `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater` count where they are there.
+    `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater`, or `labels` and so on, count
+    where they are there.
 
     **Raises:** FileNotFoundError; ValueError for anything else.
 
@@ -38,11 +42,20 @@ def open_pairs(path: Paths) -> PairSource:
     >>> type(source).__name__, source.n_pairs, source.n_features
     ('ShardSource', 4, 2)
     """
+    _check_finished(path)
     files = files_of(path, (*NPY, *PARQUET))
     kinds = {file.suffix.lower() in NPY for file in files if file.suffix.lower() in (*NPY, *PARQUET)}
     if len(kinds) != 1 or any(file.suffix.lower() not in (*NPY, *PARQUET) for file in files):
         raise ValueError(f"{_shown(path)} is no source of pairs: {FORMS}.")
     return _shards(path, files) if kinds.pop() else _parquet(path, files)
+
+
+def _check_finished(path: Paths) -> None:
+    """**Raises:** ValueError for a folder in which `embedded` has not written the last shard."""
+    if isinstance(path, str | Path) and Path(path).suffix == ".partial" and (Path(path) / FACTS).exists():
+        raise ValueError(
+            f"{path} is not finished: run the same robust-rlhf embed again, which goes on with it."
+        )
 
 
 def _shards(path: Paths, files: list[Path]) -> ShardSource:
@@ -55,7 +68,7 @@ def _shards(path: Paths, files: list[Path]) -> ShardSource:
 def _parquet(path: Paths, files: list[Path]) -> ParquetSource:
     with opened(files[0]) as file:
         names = file.schema_arrow.names
-    more = {name: name for name in ("label", "group", "rater") if name in names}
+    more = {role: found for role in BESIDE if (found := _named(role, names))}
     if "chosen" in names and "rejected" in names:
         return ParquetSource(path, **more)
     if "differences" in names:
@@ -64,6 +77,11 @@ def _parquet(path: Paths, files: list[Path]) -> ParquetSource:
         f"{files[0]} has the columns {', '.join(names)}, and neither chosen and rejected nor differences: name them by "
         "ParquetSource."
     )
+
+
+def _named(role: str, names: list[str]) -> str | None:
+    """The column that is called `role`, in the singular or the plural."""
+    return next((name for name in (role, f"{role}s") if name in names), None)
 
 
 def _shown(path: Paths) -> str:

@@ -1,5 +1,6 @@
 """The files that a source reads: one, several in the order given, or those of a folder in the order of their names."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,15 @@ def files_of(paths: Paths, suffixes: tuple[str, ...], apart: tuple[str, ...] = (
 
 
 def within(folder: Path, suffixes: tuple[str, ...], apart: tuple[str, ...] = ()) -> list[Path]:
-    """Files of a folder with one of the `suffixes`, in the order of their names, but hidden ones and those that are
-    called as in `apart`."""
+    """Files of a folder with one of the `suffixes`, in the order of their names, numbers in these by value, but hidden
+    ones and those that are called as in `apart`.
+    """
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
-    return sorted(file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
+    found = (file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
+    return sorted(found, key=lambda file: (_in_numbers(file.name), file.name))
+
+
+def _in_numbers(name: str) -> list[tuple[int, str]]:
+    """A key by which shard-2 comes before shard-10."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

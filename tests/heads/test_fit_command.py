@@ -56,6 +56,18 @@ def test_a_damaged_featuriser_is_said_before_the_fit(tmp_path, robust_rlhf, monk
     assert "featuriser.safetensors is no reward head" in errors
 
 
+@pytest.mark.parametrize("option", ["--out", "--checkpoint"])
+def test_files_do_not_come_among_those_of_the_pairs(tmp_path, robust_rlhf, option):
+    folder = folder_of_sides(tmp_path)
+    before = sorted(folder.iterdir())
+    status, _, errors = robust_rlhf("fit", folder, "--out", tmp_path / "out", option, folder)
+    assert (status, errors) == (
+        2,
+        f"robust-rlhf: {option} {folder} is the folder of the pairs: give another one.\n",
+    )
+    assert sorted(folder.iterdir()) == before
+
+
 def test_bad_memory_loses_nothing(tmp_path):
     with pytest.raises(ValueError, match="give a number of bytes"):
         fit_command(folder_of_sides(tmp_path), memory="lots", out=tmp_path / "out", quiet=True)

@@ -95,3 +95,34 @@ def test_the_column_of_raters_is_read(tmp_path):
     source = open_pairs(parquet_file(tmp_path / "a.parquet", columns))
     np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])
     np.testing.assert_array_equal(source.groups, [3, 1, 3, 2])
+
+
+def test_numbers_in_names_count_by_value(tmp_path):
+    for number in range(12):
+        np.save(tmp_path / f"chosen-{number}.npy", np.full((1, 1), number, np.float32))
+        np.save(tmp_path / f"rejected-{number}.npy", np.zeros((1, 1), np.float32))
+    np.testing.assert_array_equal(np.concatenate(list(open_pairs(tmp_path).blocks(5)))[:, 0], np.arange(12))
+
+
+@pytest.mark.parametrize("name", ["label", "labels"])
+def test_labels_of_parquet_in_the_singular_and_the_plural(tmp_path, name):
+    pytest.importorskip("pyarrow")
+    sides = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
+    path = parquet_file(tmp_path / "pairs.parquet", {**sides, name: np.array([1, -1, 1, -1])})
+    np.testing.assert_array_equal(np.concatenate(list(open_pairs(path).blocks(9)))[:, 0], [1, -1, 1, -1])
+
+
+def test_an_embedding_that_is_not_finished_is_refused(tmp_path):
+    folder = tmp_path / "shards.partial"
+    folder.mkdir()
+    np.save(folder / "chosen-00000.npy", np.ones((2, 1), np.float32))
+    np.save(folder / "rejected-00000.npy", np.zeros((2, 1), np.float32))
+    (folder / "embedding.json").write_text("{}")
+    with pytest.raises(ValueError, match="is not finished: run the same robust-rlhf embed again"):
+        open_pairs(folder)
+
+
+def test_bits_of_bfloat16_are_not_taken_for_numbers(tmp_path):
+    np.save(tmp_path / "pairs.npy", np.ones((2, 1), np.uint16))
+    with pytest.raises(ValueError, match="holds uint16: view bits of bfloat16 as that type"):
+        open_pairs(tmp_path / "pairs.npy")

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance, weighted_gram
 from robust_rlhf_jax.kernels.units import (
@@ -115,13 +115,18 @@ def second_moment(
     level = None if basis is None else jnp.asarray(basis, columns.size.dtype)
     total, lengths = passes.run(Pass("second moments", _moment, (Kind.SUM, Kind.PAIR), (columns, level)))
     seen = lengths[: passes.n]
-    if not np.isfinite(seen).all():
-        first = int(np.flatnonzero(~np.isfinite(seen))[0])
-        raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
+    check_rows_finite(np.isfinite(seen))
     if level is not None:
         back = np.linalg.inv(np.asarray(level, np.float64))
         total = back.T @ total @ back
     return total / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
+
+
+def check_rows_finite(finite: Bool[np.ndarray, " N"]) -> None:
+    """**Raises:** ValueError that names the first pair whose features are not."""
+    if not finite.all():
+        first = int(np.flatnonzero(~finite)[0])
+        raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
 
 
 def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> StreamedCoordinates:

@@ -30,6 +30,7 @@ from .checkpoint import Checkpoint
 from .config import Streaming
 from .coordinates import (
     StreamedCoordinates,
+    check_rows_finite,
     coordinates_of,
     lengths_and_margins,
     level_basis,
@@ -99,7 +100,9 @@ def _fitted(
 ) -> RewardFit:
     if fits_in_memory(source, streaming):
         level, numbers = jnp.asarray(epsilon, jnp.float32), _groups_of(source, groups)
-        seen = as_labelled(Pairs.of_differences(all_of(source), np.ones(source.n_pairs)))
+        x = all_of(source)
+        check_rows_finite(np.isfinite(x).all(axis=1))
+        seen = as_labelled(Pairs.of_differences(x, np.ones(source.n_pairs)))
         return fit_differences(seen.x, seen.labels, level, numbers, config)
     return _by_passes(source, epsilon, groups, config, streaming, False)[0]
 
