@@ -1,5 +1,6 @@
 """Preference files of texts as shards of embeddings, which come batch by batch and need not fit into memory."""
 
+import dataclasses
 import glob
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,8 @@ def embedded(
     say("checking the file", 0, 0)
     pairs = text_pairs(path, columns, skip_bad=skip_bad, split=split, encoding=encoding)
     facts = {
-        "file": _fingerprint(path), "pairs": pairs.n_pairs, "rows": fingerprint_of(pairs.rows), "dtype": str(kind),
+        "file": _fingerprint(path), "pairs": pairs.n_pairs, "texts": pairs.digest, "dtype": str(kind),
+        "columns": dataclasses.asdict(columns or Columns()), "split": split, "encoding": encoding,
         "rows_per_shard": rows_per_shard, "featuriser": _settings_of(made),
     }  # fmt: skip
     unfinished = UnfinishedShards(folder, facts)

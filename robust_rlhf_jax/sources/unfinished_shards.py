@@ -26,16 +26,16 @@ class UnfinishedShards:
 
     def __init__(self, folder: Path, facts: dict[str, Any]):
         self.folder, self.place = folder, partial(folder)
-        content = json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n"
+        content = (json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n").encode()
         self.place.mkdir(exist_ok=True)
         remove_leftovers(self.place)
         kept = self.place / FACTS
-        if kept.exists() and kept.read_text(encoding="utf-8") != content:
+        if kept.exists() and kept.read_bytes() != content:
             raise ValueError(
                 f"{self.place} holds an unfinished embedding of another file or with other settings: remove it, or "
                 "give another folder."
             )
-        write_whole(kept, content.encode())
+        write_whole(kept, content)
 
     def has(self, number: int, rows: int) -> bool:
         """Whether both sides of a shard are there, with so many rows."""

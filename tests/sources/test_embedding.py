@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import fit_reward
-from robust_rlhf_jax.io import RewardHead, load_pairs
-from robust_rlhf_jax.sources import embedded, open_pairs
+from robust_rlhf_jax.io import Columns, RewardHead, load_pairs
+from robust_rlhf_jax.sources import embedded, embedding, open_pairs
 
 pytest.importorskip("sklearn")
 WORDS = ("alpha", "beta", "gamma", "delta", "- epsilon", "zeta?", "eta 7")
@@ -90,6 +90,53 @@ def test_an_interrupted_embedding_goes_on(file, tmp_path):
     assert not (tmp_path / "shards.partial").exists()
     fresh = embedded(file, tmp_path / "other", featuriser=Counted(), rows_per_shard=10)
     np.testing.assert_array_equal(differences(source), differences(fresh))
+
+
+def stopped_after_a_shard(file, folder, **options):
+    """What is in the `.partial` folder then."""
+    with pytest.raises(KeyboardInterrupt):
+        embedded(file, folder, featuriser=Counted(most=3), rows_per_shard=10, **options)
+    return left_in(folder)
+
+
+def left_in(folder):
+    return {path.name: path.read_bytes() for path in folder.with_name("shards.partial").iterdir()}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])  # in batches, and whole
+@pytest.mark.parametrize(
+    "options", [{"columns": Columns(chosen="rejected", rejected="chosen")}, {"encoding": "latin-1"}]
+)
+def test_an_embedding_of_other_columns_is_not_gone_on_with(file, tmp_path, suffix, options):
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    if suffix == ".json":
+        file = file.with_suffix(suffix)
+        file.write_text(json.dumps(rows))
+    left = stopped_after_a_shard(file, tmp_path / "shards")
+    with pytest.raises(ValueError, match="unfinished embedding of another file or with other settings"):
+        embedded(file, tmp_path / "shards", featuriser=Counted(), rows_per_shard=10, **options)
+    assert left_in(tmp_path / "shards") == left
+    assert embedded(file, tmp_path / "shards", featuriser=Counted(), rows_per_shard=10).n_pairs == N
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+@pytest.mark.parametrize(("old", "new"), [('"winner": "a"', '"winner": "b"'), ("alpha", "delta")])
+def test_a_label_or_a_text_changed_anywhere_is_seen(tmp_path, suffix, old, new):
+    rows = [{"response_a": f"alpha {i}", "response_b": f"beta {i} " * 5, "winner": "a"} for i in range(2_000)]
+    path = tmp_path / f"pairs{suffix}"
+    text = json.dumps(rows) if suffix == ".json" else "\n".join(map(json.dumps, rows))
+    path.write_text(text)
+    before = embedding._fingerprint(path)
+    left = stopped_after_a_shard(path, tmp_path / "shards")
+    for at in range(10_000, 20_000, 500):  # between the samples of a fingerprint
+        place = text.index(old, at)
+        path.write_text(text[:place] + new + text[place + len(new) :])
+        if embedding._fingerprint(path) == before:
+            break
+    assert embedding._fingerprint(path) == before
+    with pytest.raises(ValueError, match="unfinished embedding of another file or with other settings"):
+        embedded(path, tmp_path / "shards", featuriser=Counted(), rows_per_shard=10)
+    assert left_in(tmp_path / "shards") == left
 
 
 @pytest.mark.parametrize(("dtype", "stored"), [("float16", np.float16), (None, np.float32)])
