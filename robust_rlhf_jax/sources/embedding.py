@@ -15,15 +15,13 @@ from robust_rlhf_jax.io.text_pairs import TextPairs, text_pairs
 
 from ._recut import check_rows
 from .fingerprints import fingerprint_of
-from .shards import ShardSource
+from .shards import FEATURES, ShardSource
 from .unfinished_shards import UnfinishedShards
 from .writing import check_new, in_type, type_named
 
 # Pairs from which a featuriser that learns does so, at most; pairs of a shard, and pairs that are embedded at once.
 LEARNT_FROM, PER_SHARD, BATCH = 20_000, 10_000, 512
 SEED = 0
-# Beside the shards: the featuriser, as a reward head of θ = 0, so that a head fitted to them scores texts.
-FEATURES = "featuriser.safetensors"
 # Reports (what is done, pairs done, pairs in all).
 Tell = Callable[[str, int, int], None]
 

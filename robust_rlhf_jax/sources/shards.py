@@ -17,6 +17,8 @@ from .paths import Paths, files_of, within
 SUFFIXES = (".npy",)
 # Of these, groups, labels and raters are read.
 BESIDE = ("groups", "labels", "raters", "ids", "rows", "weights", "suspicion")
+# What made the features of texts, as a reward head of θ = 0, so that a head fitted to the shards scores texts.
+FEATURES = "featuriser.safetensors"
 
 
 class ShardSource:

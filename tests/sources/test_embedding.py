@@ -145,6 +145,35 @@ def test_types(file, tmp_path, dtype, stored):
     assert np.load(tmp_path / "shards" / "chosen-00000.npy").dtype == stored
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "chosen-00000.npy"])
+def test_a_folder_of_somebody_else_stays(file, tmp_path, name):
+    (tmp_path / "shards.partial").mkdir()
+    (tmp_path / "shards.partial" / name).write_text("mine")
+    for made in (Broken(np.nan), Counted()):
+        with pytest.raises(ValueError, match=r"shards.partial is there already, and holds no unfinished emb"):
+            embedded(file, tmp_path / "shards", featuriser=made)
+        assert left_in(tmp_path / "shards") == {name: b"mine"}
+
+
+def test_a_file_with_the_name_of_the_unfinished_folder_is_refused(file, tmp_path):
+    (tmp_path / "shards.partial").write_text("mine")
+    with pytest.raises(ValueError, match=r"shards.partial is there already"):
+        embedded(file, tmp_path / "shards", featuriser=Counted())
+    assert (tmp_path / "shards.partial").read_text() == "mine"
+
+
+@pytest.mark.parametrize("featuriser", ["hashed", "format"])
+def test_a_file_put_into_the_unfinished_folder_stays(file, tmp_path, monkeypatch, featuriser):
+    def fail(*_):
+        (tmp_path / "shards.partial" / "notes.txt").write_text("mine")
+        raise ValueError("no more")
+
+    monkeypatch.setattr(embedding, "_write_missing", fail)
+    with pytest.raises(ValueError, match="no more"):
+        embedded(file, tmp_path / "shards", featuriser=featuriser)
+    assert left_in(tmp_path / "shards") == {"notes.txt": b"mine"}
+
+
 class OfModel(Counted):
     """As the model in a folder."""
 
