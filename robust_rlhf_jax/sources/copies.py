@@ -12,8 +12,10 @@ from .parquet import ParquetSource
 from .parquet_copies import copy_parquet
 from .protocol import PairSource
 from .shard_copies import copy_shards
-from .shards import ShardSource
+from .shards import BESIDE, ShardSource
 
+# Beside shards, what is not the source's own.
+FREE = ("ids", "weights", "suspicion")
 # Reports (pairs written or passed over, pairs in all).
 Told = Callable[[int, int], None]
 
@@ -36,7 +38,8 @@ def write_copy(
     **Arguments:** `columns`: by name, a value for each pair of the source; `told(done, total)` is called as it goes on.
 
     **Raises:** ValueError for another source, a place where it cannot be written, `keep` of another length or of no
-    pair, and files that have changed.
+    pair, a column of another length or, beside shards, of the name of what the source itself has there, and files that
+    have changed.
 
     **Example:**
 
@@ -68,7 +71,12 @@ def copy_to(
     keep: Bool[np.ndarray, " N"],
     told: Told,
 ) -> None:
-    """What `write_copy` writes, at a `place` that `whole_copy` gave."""
+    """What `write_copy` writes, at a `place` that `whole_copy` gave.
+
+    **Raises:** as `write_copy`.
+    """
+    columns = {name: np.asarray(values) for name, values in columns.items()}
+    _check_columns(source, columns)
     if isinstance(source, ParquetSource):
         copy_parquet(source, place, columns, keep, told)
     elif isinstance(source, ShardSource):
@@ -110,6 +118,23 @@ def _files(source: PairSource) -> list[Path]:
 
 def _is_folder(source: PairSource) -> bool:
     return isinstance(source, ShardSource) or len(_files(source)) > 1
+
+
+def _check_columns(source: PairSource, columns: dict[str, np.ndarray]) -> None:
+    for name, values in columns.items():
+        if values.shape != (source.n_pairs,):
+            raise ValueError(
+                f"The column {name} has shape {values.shape}: give a value for each of the {source.n_pairs} pairs."
+            )
+        if not isinstance(source, ShardSource):
+            continue
+        if name not in BESIDE:
+            raise ValueError(f"{name}.npy has no place beside shards: name it one of {', '.join(FREE)}.")
+        if name not in FREE:
+            raise ValueError(
+                f"{name}.npy of a copy is that of the source: leave the column out, or name it one of "
+                f"{', '.join(FREE)}."
+            )
 
 
 def _check_keep(keep: np.ndarray, n_pairs: int) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Shaped
 from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped
 
 from .npy_shard import NpyShard
-from .shards import BESIDE, ShardSource
+from .shards import ShardSource
 from .writing import beside_of
 
 
@@ -23,15 +23,11 @@ def copy_shards(
     """The rows to `keep` in files of the same names in the folder `place`, as they are stored, and what stands beside
     them.
 
-    **Raises:** ValueError for files of one name, for a column whose name a folder of shards has no place for, and for
-    files that have changed.
+    **Raises:** ValueError for files of one name, and for files that have changed.
     """
     rows, names = np.flatnonzero(keep), [shard.path.name for side in source.sides for shard in side]
     if len(set(names)) < len(names):
         raise ValueError("Several files have the same name, and a copy has them in one folder: rename one.")
-    strange = next((name for name in columns if name not in BESIDE), None)
-    if strange is not None:
-        raise ValueError(f"{strange}.npy has no place beside shards: name it one of {', '.join(BESIDE)}.")
     for number, side in enumerate(source.sides):
         begin = 0
         for shard in side:

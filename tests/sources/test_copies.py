@@ -124,6 +124,25 @@ def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "all"]
 
 
+@pytest.mark.parametrize("name", ["rows", "labels", "groups", "raters"])
+def test_what_the_source_has_beside_its_shards_is_no_column(tmp_path, name):
+    shards = open_pairs(folder_of(tmp_path / "all", labels=np.where(np.arange(50) % 3, 1, -1)))
+    with pytest.raises(
+        ValueError, match=rf"^{name}.npy of a copy is that of the source: leave the column out"
+    ):
+        write_copy(shards, tmp_path / "b", {name: np.arange(50)})
+    assert [file.name for file in tmp_path.iterdir()] == ["all"]
+
+
+@pytest.mark.parametrize("values", [WEIGHT[:49], np.append(WEIGHT, 1), WEIGHT[:, None], 1.0])
+def test_a_column_has_a_value_for_each_pair(tmp_path, values):
+    shards, one = open_pairs(folder_of(tmp_path / "all")), open_pairs(file_of(tmp_path / "a.parquet"))
+    for source, name, place in ((shards, "weights", "b"), (one, "weight", "b.parquet")):
+        with pytest.raises(ValueError, match=rf"^The column {name} has shape .* each of the 50 pairs"):
+            write_copy(source, tmp_path / place, {name: values})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "all"]
+
+
 def test_a_file_that_has_changed_leaves_nothing(tmp_path):
     path = file_of(tmp_path / "a.parquet")
     source = open_pairs(path)
