@@ -31,7 +31,8 @@ def write_copy(
     """Write the pairs of Parquet files or shards back, with further `columns` and, with `keep`, those pairs alone.
 
     Of a Parquet file it is a file, of several a folder of files with the same names: types, metadata and compression
-    stay, and columns of the same names give way. Of shards it is a folder of shards with the same names, with labels,
+    stay, and columns of the same names give way. Of shards it is a folder of shards with the same names, or numbered
+    ones where a folder of those would not open as the same pairs, with labels,
     groups, raters and each column as a file beside them, and `rows.npy`, which pairs of the source they are. It is
     there whole or not at all; one row group, or some thousand rows of a shard, are in memory at a time.
 

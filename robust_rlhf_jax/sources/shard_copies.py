@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Shaped
 from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped
 
 from .npy_shard import NpyShard
-from .shards import ShardSource
+from .shards import BESIDE, SUFFIXES, ShardSource
 from .writing import beside_of
 
 
@@ -20,19 +20,16 @@ def copy_shards(
     keep: Bool[np.ndarray, " N"],
     told: Callable[[int, int], None],
 ) -> None:
-    """The rows to `keep` in files of the same names in the folder `place`, as they are stored, and what stands beside
-    them.
+    """The rows to `keep` in files of the folder `place`, as they are stored, and what stands beside them.
 
-    **Raises:** ValueError for files of one name, and for files that have changed.
+    **Raises:** ValueError for files that have changed.
     """
-    rows, names = np.flatnonzero(keep), [shard.path.name for side in source.sides for shard in side]
-    if len(set(names)) < len(names):
-        raise ValueError("Several files have the same name, and a copy has them in one folder: rename one.")
-    for number, side in enumerate(source.sides):
+    rows = np.flatnonzero(keep)
+    for number, (side, names) in enumerate(zip(source.sides, _names(source), strict=True)):
         begin = 0
-        for shard in side:
+        for shard, name in zip(side, names, strict=True):
             end = begin + shard.shape[0]
-            _copy_rows(shard, place / shard.path.name, rows[(rows >= begin) & (rows < end)] - begin)
+            _copy_rows(shard, place / name, rows[(rows >= begin) & (rows < end)] - begin)
             begin = end
             told((number * len(keep) + begin) // len(source.sides), len(keep))
     beside = {"rows": np.arange(len(keep))} | beside_of(source) | columns
@@ -40,6 +37,33 @@ def copy_shards(
         beside["labels"] = np.where(source.second_won, -1, 1).astype(np.int8)
     for name, values in beside.items():
         np.save(place / f"{name}.npy", np.asarray(values)[rows], allow_pickle=False)
+
+
+def _names(source: ShardSource) -> list[list[str]]:
+    """For each side the names of its files: theirs if a folder of those opens as the same pairs, else numbered ones."""
+    theirs = [[shard.path.name for shard in side] for side in source.sides]
+    if all(map(_in_order, theirs)) and _say_their_side(theirs):
+        return theirs
+    sides = ("chosen", "rejected") if len(theirs) == 2 else ("shard",)
+    digits = max(5, len(str(len(theirs[0]))))
+    return [[f"{side}-{i:0{digits}}.npy" for i in range(len(theirs[0]))] for side in sides]
+
+
+def _in_order(names: list[str]) -> bool:
+    """Whether a folder of files with these names has them in this order."""
+    found = [name for name in names if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
+    return found == names == sorted(set(names)) and not any(Path(name).stem in BESIDE for name in names)
+
+
+def _say_their_side(names: list[list[str]]) -> bool:
+    """Whether names of two sides begin with chosen and rejected, alike but for that; of differences with neither."""
+    if len(names) == 1:
+        return not any(name.startswith(("chosen", "rejected")) for name in names[0])
+    ends = [
+        [name.removeprefix(side) for name in of if name.startswith(side)]
+        for of, side in zip(names, ("chosen", "rejected"), strict=True)
+    ]
+    return ends[0] == ends[1] and len(ends[0]) == len(names[0])
 
 
 def _copy_rows(shard: NpyShard, place: Path, rows: Int[np.ndarray, " m"]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from parquet_of_lists import parquet_file
 
-from robust_rlhf_jax.sources import ArraySource, ParquetSource, open_pairs, write_copy
+from robust_rlhf_jax.sources import ArraySource, ParquetSource, ShardSource, open_pairs, write_copy
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -101,6 +101,40 @@ def test_shards_of_two_byte_floats_of_numpy_stay(tmp_path):
     source = open_pairs(folder_of(tmp_path / "all", jnp.bfloat16))
     copy = open_pairs(write_copy(source, tmp_path / "some", keep=KEEP))
     np.testing.assert_array_equal(differences(copy), differences(source)[KEEP])
+
+
+def saved(folder, **arrays):
+    """A file for each array, and their paths in the order given."""
+    folder.mkdir(exist_ok=True)
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+    return [folder / f"{name}.npy" for name in arrays]
+
+
+def sources_by_hand(folder):
+    """Shards whose own names would not open as the same pairs in the same order."""
+    x, (a, b) = CHOSEN - REJECTED, (slice(0, 20), slice(20, 50))
+    one = saved(folder / "one", good=CHOSEN, bad=REJECTED)
+    first = saved(folder / "first", b=CHOSEN[a], a=CHOSEN[b])
+    second = saved(folder / "second", b=REJECTED[a], a=REJECTED[b])
+    apart = saved(folder / "apart", chosen_b=CHOSEN[a], chosen_a=CHOSEN[b])
+    return {
+        "other names": ShardSource(*one),
+        "the same names": ShardSource(first, second),
+        "chosen alone": ShardSource(apart, second),
+        "names turned": ShardSource(*saved(folder / "turned", rejected=CHOSEN, chosen=REJECTED)),
+        "ends that differ": ShardSource(*saved(folder / "ends", chosen1=CHOSEN, rejected2=REJECTED)),
+        "differences in another order": ShardSource(saved(folder / "x", b=x[a], a=x[b])),
+        "differences called chosen": ShardSource(saved(folder / "side", chosen=x)),
+        "a name that is kept": ShardSource(saved(folder / "kept", weights=x)),
+    }
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_a_copy_opens_as_the_same_pairs_in_their_order(tmp_path, case):
+    source = list(sources_by_hand(tmp_path).values())[case]
+    copy = open_pairs(write_copy(source, tmp_path / "copy", keep=KEEP))
+    np.testing.assert_array_equal(differences(copy), (CHOSEN - REJECTED)[KEEP])
 
 
 def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
