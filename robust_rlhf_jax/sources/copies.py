@@ -11,7 +11,7 @@ from robust_rlhf_jax.unfinished import whole_path
 from .parquet import ParquetSource
 from .parquet_copies import copy_parquet
 from .protocol import PairSource
-from .shard_copies import copy_shards
+from .shard_copies import copy_shards, provenance
 from .shards import BESIDE, ShardSource
 
 # Beside shards, what is not the source's own.
@@ -32,9 +32,10 @@ def write_copy(
 
     Of a Parquet file it is a file, of several a folder of files with the same names: types, metadata and compression
     stay, and columns of the same names give way. Of shards it is a folder of shards with the same names, or numbered
-    ones where a folder of those would not open as the same pairs, with labels,
-    groups, raters and each column as a file beside them, and `rows.npy`, which pairs of the source they are. It is
-    there whole or not at all; one row group, or some thousand rows of a shard, are in memory at a time.
+    ones where a folder of those would not open as the same pairs. Beside them are labels, groups, raters and each
+    column, and `rows.npy`, which pairs of the source they are; of a folder that has a `rows.npy` of its own, the rows
+    of the original file. Its `ids.npy` and `featuriser.safetensors`, as `embedded` writes them, are copied, too. A copy
+    is there whole or not at all; one row group, or some thousand rows of a shard, are in memory at a time.
 
     **Arguments:** `columns`: by name, a value for each pair of the source; `told(done, total)` is called as it goes on.
 
@@ -109,6 +110,8 @@ def check_copy(source: PairSource, path: Path, option: str) -> None:
         raise ValueError(f"{option} {path} exists: give another name.")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{option} {path}: the folder {path.parent} does not exist: make it first.")
+    if isinstance(source, ShardSource):
+        provenance(source)
 
 
 def _files(source: PairSource) -> list[Path]:

@@ -1,16 +1,17 @@
 """Copies of `.npy` shards, some thousand rows at a time."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped
+from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped, npy_vector
 
 from .npy_shard import NpyShard
-from .shards import BESIDE, SUFFIXES, ShardSource
-from .writing import beside_of
+from .shards import BESIDE, FEATURES, SUFFIXES, ShardSource
+from .writing import beside_of, plain
 
 
 def copy_shards(
@@ -32,11 +33,24 @@ def copy_shards(
             _copy_rows(shard, place / name, rows[(rows >= begin) & (rows < end)] - begin)
             begin = end
             told((number * len(keep) + begin) // len(source.sides), len(keep))
-    beside = {"rows": np.arange(len(keep))} | beside_of(source) | columns
+    beside = provenance(source) | beside_of(source) | columns
     if source.second_won is not None:
         beside["labels"] = np.where(source.second_won, -1, 1).astype(np.int8)
     for name, values in beside.items():
-        np.save(place / f"{name}.npy", np.asarray(values)[rows], allow_pickle=False)
+        np.save(place / f"{name}.npy", plain(values, name)[rows], allow_pickle=False)
+    if source.folder is not None and (source.folder / FEATURES).is_file():
+        shutil.copyfile(source.folder / FEATURES, place / FEATURES)
+
+
+def provenance(source: ShardSource) -> dict[str, Shaped[np.ndarray, " N"]]:
+    """`rows`, those of the file of which the shards were made where their folder says so, else their own; `ids` if the
+    folder has some.
+
+    **Raises:** ValueError where the folder has not one for each pair.
+    """
+    files = {name: source.folder / f"{name}.npy" for name in ("rows", "ids")} if source.folder else {}
+    found = {name: npy_vector(file, source.n_pairs) for name, file in files.items() if file.exists()}
+    return {"rows": np.arange(source.n_pairs)} | found
 
 
 def _names(source: ShardSource) -> list[list[str]]:
