@@ -7,6 +7,7 @@ import pytest
 
 from robust_rlhf_jax import fit_reward
 from robust_rlhf_jax.io import Columns, RewardHead, load_pairs
+from robust_rlhf_jax.io.featurisers import HashedNgrams, LocalModel, local_model
 from robust_rlhf_jax.sources import embedded, embedding, open_pairs
 
 pytest.importorskip("sklearn")
@@ -224,6 +225,57 @@ def test_bad_features_and_files_leave_nothing(file, tmp_path):
     with pytest.raises(ValueError, match="is there already"):
         embedded(file, tmp_path, featuriser="format")
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+
+
+class Unfinished:
+    names = ("a",)
+
+    def fit(self, texts):
+        raise AssertionError("this is work")
+
+    transform = fit
+
+
+@pytest.mark.parametrize(
+    ("featuriser", "says"),
+    [
+        (Unfinished(), "featuriser is without settings and arrays: give"),
+        (Counted, "featuriser is a class, Counted"),
+    ],
+)
+def test_what_is_no_featuriser_is_refused_before_any_work(tmp_path, featuriser, says):
+    with pytest.raises(ValueError, match=says):
+        embedded(tmp_path / "is not read", tmp_path / "shards", featuriser=featuriser)
+    assert not list(tmp_path.iterdir())
+
+
+class OwnHashed(HashedNgrams):
+    """Another one than `hashed`, of whose settings a file would make that one."""
+
+    def transform(self, prompts, responses):
+        return 2 * super().transform(prompts, responses)
+
+
+@pytest.mark.parametrize("featuriser", [Counted(), OwnHashed()])
+def test_of_an_own_featuriser_the_names_are_kept(file, tmp_path, featuriser):
+    embedded(file, tmp_path / "shards", featuriser=featuriser)
+    made = RewardHead.load(tmp_path / "shards" / "featuriser.safetensors")
+    assert made.names == tuple(featuriser.names)
+    assert made.featuriser is None
+
+
+def test_a_model_is_found_from_another_folder(file, tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    lengths = np.vectorize(len, otypes=[np.float32])
+    monkeypatch.setattr(local_model, "_embedder", lambda path: lambda texts: lengths(texts)[:, None])
+    monkeypatch.chdir(tmp_path)
+    given = LocalModel("model")
+    embedded(file, "shards", featuriser=given)
+    monkeypatch.chdir("/")
+    made = RewardHead.load(tmp_path / "shards" / "featuriser.safetensors").featuriser
+    assert made.path == tmp_path / "model"
+    assert str(given.path) == "model"
 
 
 def test_a_file_of_numbers_has_no_texts(tmp_path):
