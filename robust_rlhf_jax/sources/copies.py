@@ -61,7 +61,7 @@ def write_copy(
     check_copy(source, path, "write_copy")
     keep = np.ones(source.n_pairs, bool) if keep is None else np.asarray(keep)
     _check_keep(keep, source.n_pairs)
-    with whole_path(path, folder=_is_folder(source)) as place:
+    with whole_path(path, folder=is_folder(source)) as place:
         copy_to(source, place, columns or {}, keep, told or _nobody)
     return path
 
@@ -87,7 +87,7 @@ def copy_to(
 
 def whole_copy(source: PairSource, path: Path):
     """`whole_path` of a file, or of a folder where the copy is one."""
-    return whole_path(path, folder=_is_folder(source))
+    return whole_path(path, folder=is_folder(source))
 
 
 def check_copy(source: PairSource, path: Path, option: str) -> None:
@@ -96,17 +96,17 @@ def check_copy(source: PairSource, path: Path, option: str) -> None:
         raise ValueError(
             f"{option} {path}: the pairs come from no files: give write_shards what the source makes."
         )
-    if not _is_folder(source) and path.suffix.lower() not in (".parquet", ".pq"):
+    if not is_folder(source) and path.suffix.lower() not in (".parquet", ".pq"):
         raise ValueError(
             f"{option} {path}: the pairs are a Parquet file, so give a name that ends in .parquet."
         )
-    if _is_folder(source) and path.suffix:
+    if is_folder(source) and path.suffix:
         raise ValueError(
             f"{option} {path}: the pairs are written as a folder, so give a name without a suffix."
         )
     if path.resolve() in {place.resolve() for file in _files(source) for place in (file, file.parent)}:
         raise ValueError(f"{option} {path} is where the pairs come from: give another name.")
-    if path.is_dir() or (_is_folder(source) and path.exists()):
+    if path.is_dir() or (is_folder(source) and path.exists()):
         raise ValueError(f"{option} {path} exists: give another name.")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{option} {path}: the folder {path.parent} does not exist: make it first.")
@@ -120,7 +120,8 @@ def _files(source: PairSource) -> list[Path]:
     return list(source.files) if isinstance(source, ParquetSource) else []
 
 
-def _is_folder(source: PairSource) -> bool:
+def is_folder(source: PairSource) -> bool:
+    """Whether a copy of the source is a folder, else a Parquet file."""
     return isinstance(source, ShardSource) or len(_files(source)) > 1
 
 
