@@ -136,15 +136,25 @@ def _in_batches(
     rows = usable[decided[usable]]
     _check_some(path, rows)
     raters, ids = (None if values is None else values[rows] for values in (checked.raters, checked.ids))
-    keys = ids if roles.group is None and ids is not None and _repeat(ids) else checked.keys[rows]
-    told = roles.group is not None or keys is ids or raters is not None
-    groups = _numbers(keys) if told and _repeat(keys) else None
+    groups = _groups(checked, roles)
+    groups = None if groups is None else groups[rows]
 
     def make() -> Iterator[Texts]:
         return _texts(tables(), roles, rows, checked.strength < 0)
 
     digest = _digest(checked.digest, rows)
     return TextPairs(rows, checked.n_rows, raters, ids, groups, make, True, digest)
+
+
+def _groups(checked: _Checked, roles: Roles) -> Int[np.ndarray, " n"] | None:
+    """As `groups_of` of the whole file: of all rows, also of those that are left out."""
+    keys = checked.keys
+    if roles.group is None:
+        if checked.ids is not None and _repeat(checked.ids):
+            keys = checked.ids
+        elif checked.raters is None:
+            return None
+    return _numbers(keys) if _repeat(keys) else None
 
 
 def _whole(path: Path, asked: Columns, skip_bad: float, reading: dict[str, Any]) -> TextPairs:
@@ -255,7 +265,9 @@ def _repeat(keys: np.ndarray) -> bool:
 
 
 def _numbers(keys: np.ndarray) -> Int[np.ndarray, " N"]:
-    return np.unique(keys, return_inverse=True)[1]
+    """From 0, in the order in which they come."""
+    _, first, of = np.unique(keys, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[of]
 
 
 def _check_some(path: Path, rows: np.ndarray) -> None:
