@@ -30,7 +30,7 @@ class TextPairs:
 
     `rows` [N]: of the file; `raters`, `ids`, `groups` [N] or None; `n_rows`: of the file; `make`: called for every
     pass, gives the texts in batches of any size, the preferred one as chosen; `in_batches`: whether they stay on the
-    disk.
+    disk; `digest`: a hash of all rows, their texts and who won.
 
     **Example:**
 
@@ -50,6 +50,7 @@ class TextPairs:
     groups: Int[np.ndarray, " N"] | None
     make: Callable[[], Iterator[Texts]]
     in_batches: bool
+    digest: str
 
     @property
     def n_pairs(self) -> int:
@@ -105,7 +106,8 @@ def text_pairs(
 
 
 class _Checked(NamedTuple):
-    """What a pass says of every row: cells that are bad, who won, who judged, ids, and what tells groups."""
+    """What a pass says of every row: cells that are bad, who won, who judged, ids, what tells groups, and a hash of
+    texts and who won."""
 
     n_rows: int
     bad: list[BadCell]
@@ -114,6 +116,7 @@ class _Checked(NamedTuple):
     weights: np.ndarray | None
     ids: np.ndarray | None
     keys: np.ndarray
+    digest: str
 
 
 def _in_batches(
@@ -133,14 +136,25 @@ def _in_batches(
     rows = usable[decided[usable]]
     _check_some(path, rows)
     raters, ids = (None if values is None else values[rows] for values in (checked.raters, checked.ids))
-    keys = ids if roles.group is None and ids is not None and _repeat(ids) else checked.keys[rows]
-    told = roles.group is not None or keys is ids or raters is not None
-    groups = _numbers(keys) if told and _repeat(keys) else None
+    groups = _groups(checked, roles)
+    groups = None if groups is None else groups[rows]
 
     def make() -> Iterator[Texts]:
         return _texts(tables(), roles, rows, checked.strength < 0)
 
-    return TextPairs(rows, checked.n_rows, raters, ids, groups, make, True)
+    digest = _digest(checked.digest, rows)
+    return TextPairs(rows, checked.n_rows, raters, ids, groups, make, True, digest)
+
+
+def _groups(checked: _Checked, roles: Roles) -> Int[np.ndarray, " n"] | None:
+    """As `groups_of` of the whole file: of all rows, also of those that are left out."""
+    keys = checked.keys
+    if roles.group is None:
+        if checked.ids is not None and _repeat(checked.ids):
+            keys = checked.ids
+        elif checked.raters is None:
+            return None
+    return _numbers(keys) if _repeat(keys) else None
 
 
 def _whole(path: Path, asked: Columns, skip_bad: float, reading: dict[str, Any]) -> TextPairs:
@@ -148,8 +162,9 @@ def _whole(path: Path, asked: Columns, skip_bad: float, reading: dict[str, Any])
     _check_some(path, pairs.rows)
     texts = pairs.texts
     assert texts is not None
+    digest = _digest(_with_texts(hashlib.blake2b(), texts, pairs.strength).hexdigest(), pairs.rows)
     return TextPairs(
-        pairs.rows, pairs.n_rows, pairs.raters, pairs.ids, pairs.groups, lambda: iter([texts]), False
+        pairs.rows, pairs.n_rows, pairs.raters, pairs.ids, pairs.groups, lambda: iter([texts]), False, digest
     )
 
 
@@ -169,7 +184,7 @@ def _roles_of(table: Table, asked: Columns) -> Roles | None:
 
 
 def _checked(tables: Iterator[Table], roles: Roles, asked: Columns) -> _Checked | None:
-    bad, parts, n_rows = [], [], 0
+    bad, parts, n_rows, digest = [], [], 0, hashlib.blake2b()
     for table in tables:
         mine = _roles_of(table, asked)
         if mine is None or _parts(mine) != _parts(roles):
@@ -181,9 +196,11 @@ def _checked(tables: Iterator[Table], roles: Roles, asked: Columns) -> _Checked 
         bad += [cell._replace(row=cell.row + n_rows) for cell in (*table.bad, *wrong, *more, *others)]
         parts.append((strength, raters, weights, ids_of(table, roles), _keys(table, roles, texts)))
         n_rows += table.n_rows
-    strength, raters, weights, ids, keys = zip(*parts, strict=True)
+        _with_texts(digest, texts, strength)
+    strength, *people, keys = zip(*parts, strict=True)
+    raters, weights, ids = map(_one, people)
     return _Checked(
-        n_rows, bad, np.concatenate(strength), _one(raters), _one(weights), _one(ids), np.concatenate(keys)
+        n_rows, bad, np.concatenate(strength), raters, weights, ids, np.concatenate(keys), digest.hexdigest()
     )
 
 
@@ -213,6 +230,17 @@ def _keys(table: Table, roles: Roles, texts: Texts) -> Int[np.ndarray, " n"]:
     return np.frombuffer(digests, np.int64)
 
 
+def _with_texts(found: Any, texts: Texts, strength: np.ndarray) -> Any:
+    """The hash `found`, with every text and who won each pair."""
+    for row in zip(np.sign(strength).tolist(), texts.prompt, texts.chosen, texts.rejected, strict=True):
+        found.update(repr(row).encode("utf-8", "surrogatepass"))
+    return found
+
+
+def _digest(of_texts: str, rows: Int[np.ndarray, " N"]) -> str:
+    return hashlib.blake2b(of_texts.encode() + rows.astype("<i8").tobytes(), digest_size=16).hexdigest()
+
+
 def _texts(
     tables: Iterator[Table], roles: Roles, rows: Int[np.ndarray, " N"], second_won: Bool[np.ndarray, " n"]
 ) -> Iterator[Texts]:
@@ -237,7 +265,9 @@ def _repeat(keys: np.ndarray) -> bool:
 
 
 def _numbers(keys: np.ndarray) -> Int[np.ndarray, " N"]:
-    return np.unique(keys, return_inverse=True)[1]
+    """From 0, in the order in which they come."""
+    _, first, of = np.unique(keys, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[of]
 
 
 def _check_some(path: Path, rows: np.ndarray) -> None:

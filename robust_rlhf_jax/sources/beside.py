@@ -34,12 +34,28 @@ def second_won(labels: Any, n_pairs: int) -> Bool[np.ndarray, " N"] | None:
 def groups_and_raters(
     groups: Any, raters: Any, n_pairs: int
 ) -> tuple[Shaped[np.ndarray, " N"] | None, Shaped[np.ndarray, " N"] | None]:
-    """(groups, raters) as arrays of any values; the pairs of a rater are a group where no groups are given.
+    """(groups, raters) as arrays of any values that can be sorted; the pairs of a rater are a group where no groups are
+    given.
 
     **Raises:** ValueError for another number of them.
     """
-    groups, raters = _one_each(groups, n_pairs, "groups"), _one_each(raters, n_pairs, "raters")
+    groups, raters = (
+        None if values is None else sortable(values)
+        for values in (_one_each(groups, n_pairs, "groups"), _one_each(raters, n_pairs, "raters"))
+    )
     return raters if groups is None else groups, raters
+
+
+def sortable(values: Shaped[np.ndarray, " N"]) -> Shaped[np.ndarray, " N"]:
+    """The values, or words for them where they are of types that have no common order: 1 and "1" stay two."""
+    if values.dtype != object:
+        return values
+    try:
+        np.sort(values)
+    except TypeError:
+        words, exact = ([show(value) for value in values.tolist()] for show in (str, repr))
+        return np.array(words if len(set(words)) == len(set(exact)) else exact)
+    return values
 
 
 def _one_each(values: Any, n_pairs: int, name: str) -> np.ndarray | None:

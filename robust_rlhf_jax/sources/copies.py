@@ -11,9 +11,11 @@ from robust_rlhf_jax.unfinished import whole_path
 from .parquet import ParquetSource
 from .parquet_copies import copy_parquet
 from .protocol import PairSource
-from .shard_copies import copy_shards
-from .shards import ShardSource
+from .shard_copies import copy_shards, provenance
+from .shards import BESIDE, ShardSource
 
+# Beside shards, what is not the source's own.
+FREE = ("ids", "weights", "suspicion")
 # Reports (pairs written or passed over, pairs in all).
 Told = Callable[[int, int], None]
 
@@ -29,14 +31,17 @@ def write_copy(
     """Write the pairs of Parquet files or shards back, with further `columns` and, with `keep`, those pairs alone.
 
     Of a Parquet file it is a file, of several a folder of files with the same names: types, metadata and compression
-    stay, and columns of the same names give way. Of shards it is a folder of shards with the same names, with labels,
-    groups, raters and each column as a file beside them, and `rows.npy`, which pairs of the source they are. It is
-    there whole or not at all; one row group, or some thousand rows of a shard, are in memory at a time.
+    stay, and columns of the same names give way. Of shards it is a folder of shards with the same names, or numbered
+    ones where a folder of those would not open as the same pairs. Beside them are labels, groups, raters and each
+    column, and `rows.npy`, which pairs of the source they are; of a folder that has a `rows.npy` of its own, the rows
+    of the original file. Its `ids.npy` and `featuriser.safetensors`, as `embedded` writes them, are copied, too. A copy
+    is there whole or not at all; one row group, or some thousand rows of a shard, are in memory at a time.
 
     **Arguments:** `columns`: by name, a value for each pair of the source; `told(done, total)` is called as it goes on.
 
     **Raises:** ValueError for another source, a place where it cannot be written, `keep` of another length or of no
-    pair, and files that have changed.
+    pair, a column of another length or, beside shards, of the name of what the source itself has there, and files that
+    have changed.
 
     **Example:**
 
@@ -56,7 +61,7 @@ def write_copy(
     check_copy(source, path, "write_copy")
     keep = np.ones(source.n_pairs, bool) if keep is None else np.asarray(keep)
     _check_keep(keep, source.n_pairs)
-    with whole_path(path, folder=_is_folder(source)) as place:
+    with whole_path(path, folder=is_folder(source)) as place:
         copy_to(source, place, columns or {}, keep, told or _nobody)
     return path
 
@@ -68,7 +73,12 @@ def copy_to(
     keep: Bool[np.ndarray, " N"],
     told: Told,
 ) -> None:
-    """What `write_copy` writes, at a `place` that `whole_copy` gave."""
+    """What `write_copy` writes, at a `place` that `whole_copy` gave.
+
+    **Raises:** as `write_copy`.
+    """
+    columns = {name: np.asarray(values) for name, values in columns.items()}
+    _check_columns(source, columns)
     if isinstance(source, ParquetSource):
         copy_parquet(source, place, columns, keep, told)
     elif isinstance(source, ShardSource):
@@ -77,7 +87,7 @@ def copy_to(
 
 def whole_copy(source: PairSource, path: Path):
     """`whole_path` of a file, or of a folder where the copy is one."""
-    return whole_path(path, folder=_is_folder(source))
+    return whole_path(path, folder=is_folder(source))
 
 
 def check_copy(source: PairSource, path: Path, option: str) -> None:
@@ -86,20 +96,22 @@ def check_copy(source: PairSource, path: Path, option: str) -> None:
         raise ValueError(
             f"{option} {path}: the pairs come from no files: give write_shards what the source makes."
         )
-    if not _is_folder(source) and path.suffix.lower() not in (".parquet", ".pq"):
+    if not is_folder(source) and path.suffix.lower() not in (".parquet", ".pq"):
         raise ValueError(
             f"{option} {path}: the pairs are a Parquet file, so give a name that ends in .parquet."
         )
-    if _is_folder(source) and path.suffix:
+    if is_folder(source) and path.suffix:
         raise ValueError(
             f"{option} {path}: the pairs are written as a folder, so give a name without a suffix."
         )
     if path.resolve() in {place.resolve() for file in _files(source) for place in (file, file.parent)}:
         raise ValueError(f"{option} {path} is where the pairs come from: give another name.")
-    if path.is_dir() or (_is_folder(source) and path.exists()):
+    if path.is_dir() or (is_folder(source) and path.exists()):
         raise ValueError(f"{option} {path} exists: give another name.")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{option} {path}: the folder {path.parent} does not exist: make it first.")
+    if isinstance(source, ShardSource):
+        provenance(source)
 
 
 def _files(source: PairSource) -> list[Path]:
@@ -108,8 +120,26 @@ def _files(source: PairSource) -> list[Path]:
     return list(source.files) if isinstance(source, ParquetSource) else []
 
 
-def _is_folder(source: PairSource) -> bool:
+def is_folder(source: PairSource) -> bool:
+    """Whether a copy of the source is a folder, else a Parquet file."""
     return isinstance(source, ShardSource) or len(_files(source)) > 1
+
+
+def _check_columns(source: PairSource, columns: dict[str, np.ndarray]) -> None:
+    for name, values in columns.items():
+        if values.shape != (source.n_pairs,):
+            raise ValueError(
+                f"The column {name} has shape {values.shape}: give a value for each of the {source.n_pairs} pairs."
+            )
+        if not isinstance(source, ShardSource):
+            continue
+        if name not in BESIDE:
+            raise ValueError(f"{name}.npy has no place beside shards: name it one of {', '.join(FREE)}.")
+        if name not in FREE:
+            raise ValueError(
+                f"{name}.npy of a copy is that of the source: leave the column out, or name it one of "
+                f"{', '.join(FREE)}."
+            )
 
 
 def _check_keep(keep: np.ndarray, n_pairs: int) -> None:

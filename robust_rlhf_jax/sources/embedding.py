@@ -1,5 +1,7 @@
 """Preference files of texts as shards of embeddings, which come batch by batch and need not fit into memory."""
 
+import copy
+import dataclasses
 import glob
 from collections.abc import Callable
 from pathlib import Path
@@ -9,20 +11,19 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_rlhf_jax.io import Columns, Featuriser, RewardHead, Texts
-from robust_rlhf_jax.io.featurisers import make_featuriser
+from robust_rlhf_jax.io.featurisers import LocalModel, make_featuriser
+from robust_rlhf_jax.io.reward_head import loadable
 from robust_rlhf_jax.io.text_pairs import TextPairs, text_pairs
 
 from ._recut import check_rows
 from .fingerprints import fingerprint_of
-from .shards import ShardSource
+from .shards import FEATURES, ShardSource
 from .unfinished_shards import UnfinishedShards
 from .writing import check_new, in_type, type_named
 
 # Pairs from which a featuriser that learns does so, at most; pairs of a shard, and pairs that are embedded at once.
 LEARNT_FROM, PER_SHARD, BATCH = 20_000, 10_000, 512
 SEED = 0
-# Beside the shards: the featuriser, as a reward head of θ = 0, so that a head fitted to them scores texts.
-FEATURES = "featuriser.safetensors"
 # Reports (what is done, pairs done, pairs in all).
 Tell = Callable[[str, int, int], None]
 
@@ -56,8 +57,9 @@ def embedded(
     - `dtype`: float16, bfloat16, float32 or float64; None: float16 for a local model, else float32.
     - `tell(doing, done, total)` is called after every batch.
 
-    **Raises:** as `io.load_pairs`; ValueError for a folder that is there already, for features that are not finite or
-    that `dtype` cannot hold, and for a `.partial` folder of another file or other settings.
+    **Raises:** as `io.load_pairs`; ValueError for a folder that is there already, for what is no `Featuriser`, for
+    features that are not finite or that `dtype` cannot hold, and for a `.partial` folder of another file or other
+    settings.
 
     **Example:**
 
@@ -73,14 +75,15 @@ def embedded(
     path, folder = Path(path), Path(folder)
     check_rows(rows_per_shard)
     check_new(folder)
-    made = make_featuriser(featuriser)
+    made = _checked(make_featuriser(featuriser))
     kind = type_named(_usual_type(made) if dtype is None else dtype)
     assert kind is not None
     say = tell or _nobody
     say("checking the file", 0, 0)
     pairs = text_pairs(path, columns, skip_bad=skip_bad, split=split, encoding=encoding)
     facts = {
-        "file": _fingerprint(path), "pairs": pairs.n_pairs, "rows": fingerprint_of(pairs.rows), "dtype": str(kind),
+        "file": _fingerprint(path), "pairs": pairs.n_pairs, "texts": pairs.digest, "dtype": str(kind),
+        "columns": dataclasses.asdict(columns or Columns()), "split": split, "encoding": encoding,
         "rows_per_shard": rows_per_shard, "featuriser": _settings_of(made),
     }  # fmt: skip
     unfinished = UnfinishedShards(folder, facts)
@@ -96,6 +99,21 @@ def embedded(
             unfinished.save(name, values)
     _head(made, unfinished.n_features()).save(unfinished.place / FEATURES)
     return ShardSource(unfinished.finish())
+
+
+def _checked(made: Featuriser) -> Featuriser:
+    """The featuriser; a local model is named so that its folder is found from any other one.
+
+    **Raises:** ValueError for what is none, before any work.
+    """
+    lost = [part for part in ("names", "fit", "transform", "settings", "arrays") if not hasattr(made, part)]
+    if isinstance(made, type) or not isinstance(made, Featuriser):
+        what = f"a class, {made.__name__}" if isinstance(made, type) else f"without {' and '.join(lost)}"
+        raise ValueError(f"featuriser is {what}: give an object with all that io.Featuriser has.")
+    if isinstance(made, LocalModel):
+        made = copy.copy(made)
+        made.path = made.path.absolute()
+    return made
 
 
 def _write_missing(
@@ -141,7 +159,7 @@ def _learnt(made: Featuriser, pairs: TextPairs, unfinished: UnfinishedShards, sa
         raise ValueError(
             "the featuriser finds nothing in which the texts differ: give others, or another one."
         )
-    if isinstance(made, Featuriser) and made.settings().get("featuriser") == "hashed":
+    if loadable(made):
         _head(made, len(made.names)).save(kept)
     return made
 
@@ -166,8 +184,9 @@ def _columns(texts: Texts) -> tuple[list[str], list[str], list[str]]:
 
 
 def _head(made: Featuriser, n_features: int) -> RewardHead:
+    """The featuriser as a head of θ = 0; of one that a file cannot hold the names alone."""
     names = tuple(made.names) or tuple(f"e{number}" for number in range(n_features))
-    return RewardHead(names, np.zeros(n_features, np.float32), made)
+    return RewardHead(names, np.zeros(n_features, np.float32), made if loadable(made) else None)
 
 
 def _check_finite(values: np.ndarray, rows: np.ndarray, name: str) -> None:

@@ -17,6 +17,8 @@ from .paths import Paths, files_of, within
 SUFFIXES = (".npy",)
 # Of these, groups, labels and raters are read.
 BESIDE = ("groups", "labels", "raters", "ids", "rows", "weights", "suspicion")
+# What made the features of texts, as a reward head of θ = 0, so that a head fitted to the shards scores texts.
+FEATURES = "featuriser.safetensors"
 
 
 class ShardSource:
@@ -26,7 +28,7 @@ class ShardSource:
     second: a path, a list in the order to be read, or a folder, whose files are read in the order of their names.
     `rejected`: as many files of as many rows. `labels`, `groups`, `raters`: [N], arrays or the path of one, as of
     `ArraySource`. A folder that has files named `chosen…` and `rejected…` is read as those; its `labels.npy`,
-    `groups.npy` and `raters.npy` count where none are given.
+    `groups.npy` and `raters.npy` count where none are given. `folder` is that folder, None of files.
 
     **Raises:** FileNotFoundError; ValueError for files that are damaged, do not match, or hold no numbers or no pair.
 
@@ -51,6 +53,7 @@ class ShardSource:
         raters: Any = None,
     ):
         folder = Path(chosen) if isinstance(chosen, str | Path) and Path(chosen).is_dir() else None
+        self.folder = None if folder is None else folder.absolute()
         if folder is not None:
             given = {"labels": labels, "groups": groups, "raters": raters}
             labels, groups, raters = (_beside(folder, name, value) for name, value in given.items())

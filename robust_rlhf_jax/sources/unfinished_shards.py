@@ -1,8 +1,8 @@
 """Shards of both sides that are written one after the other, and go on where they were interrupted."""
 
+import contextlib
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from jaxtyping import Shaped
 from robust_rlhf_jax.unfinished import remove_leftovers, whole_path, write_whole
 
 from .npy_shard import npy_shard
+from .shards import FEATURES
 
 FACTS = "embedding.json"
 
@@ -21,21 +22,27 @@ class UnfinishedShards:
 
     **Arguments:** `facts`: what they are made of, as JSON has it.
 
-    **Raises:** ValueError where a `.partial` folder holds shards of other facts.
+    **Raises:** ValueError where a `.partial` folder holds shards of other facts, or is none of ours.
     """
 
     def __init__(self, folder: Path, facts: dict[str, Any]):
         self.folder, self.place = folder, partial(folder)
-        content = json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n"
-        self.place.mkdir(exist_ok=True)
-        remove_leftovers(self.place)
+        content = (json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n").encode()
         kept = self.place / FACTS
-        if kept.exists() and kept.read_text(encoding="utf-8") != content:
+        if self.place.is_dir():
+            remove_leftovers(self.place)
+        if self.place.exists() and not kept.exists() and not _is_empty(self.place):
+            raise ValueError(
+                f"{self.place} is there already, and holds no unfinished embedding: move it away, or give another "
+                "folder."
+            )
+        self.place.mkdir(exist_ok=True)
+        if kept.exists() and kept.read_bytes() != content:
             raise ValueError(
                 f"{self.place} holds an unfinished embedding of another file or with other settings: remove it, or "
                 "give another folder."
             )
-        write_whole(kept, content.encode())
+        write_whole(kept, content)
 
     def has(self, number: int, rows: int) -> bool:
         """Whether both sides of a shard are there, with so many rows."""
@@ -54,9 +61,13 @@ class UnfinishedShards:
         return npy_shard(self._file("chosen", 0)).shape[1]
 
     def forget(self) -> None:
-        """Remove the folder where it has no shard yet."""
-        if not any(self.place.glob("chosen-*.npy")):
-            shutil.rmtree(self.place, ignore_errors=True)
+        """Remove our files, and the folder if nothing else is in it, where it has no shard yet."""
+        if any(self.place.glob("chosen-*.npy")):
+            return
+        for name in (FACTS, FEATURES):
+            (self.place / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not empty: a file of somebody else
+            self.place.rmdir()
 
     def finish(self) -> Path:
         """Give the folder its name, and return it."""
@@ -72,6 +83,10 @@ class UnfinishedShards:
 def partial(folder: Path) -> Path:
     """Where the shards of `folder` are until all are there."""
     return folder.with_name(f"{folder.name}.partial")
+
+
+def _is_empty(place: Path) -> bool:
+    return place.is_dir() and not any(place.iterdir())
 
 
 def _rows_of(file: Path) -> int:

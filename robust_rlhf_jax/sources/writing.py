@@ -60,7 +60,7 @@ def beside_of(source: PairSource) -> dict[str, Shaped[np.ndarray, " N"]]:
     """
     raters = getattr(source, "raters", None)
     found = {"groups": None if source.groups is raters else source.groups, "raters": raters}
-    return {name: _plain(values, name) for name, values in found.items() if values is not None}
+    return {name: plain(values, name) for name, values in found.items() if values is not None}
 
 
 def type_named(dtype: Any) -> np.dtype | None:
@@ -87,8 +87,11 @@ def in_type(
     return made
 
 
-def _plain(values: Shaped[np.ndarray, " N"], name: str) -> Shaped[np.ndarray, " N"]:
-    """Values as numbers or words of one length, which a `.npy` file holds."""
+def plain(values: Shaped[np.ndarray, " N"], name: str) -> Shaped[np.ndarray, " N"]:
+    """Values as numbers or words of one length, which a `.npy` file holds.
+
+    **Raises:** ValueError for anything else.
+    """
     if values.dtype.kind not in "OT":
         return values
     if not all(isinstance(value, str) for value in values.tolist()):

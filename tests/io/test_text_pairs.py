@@ -8,6 +8,7 @@ import pytest
 
 from robust_rlhf_jax.io import Columns, load_pairs
 from robust_rlhf_jax.io import text_pairs as module
+from robust_rlhf_jax.io.loading import read_pairs
 from robust_rlhf_jax.io.text_pairs import text_pairs
 
 WORDS = ("alpha", "beta", "gamma", "delta", "one two", "three\nlines")
@@ -86,6 +87,68 @@ def test_batches_have_the_texts_of_the_whole_file(tmp_path, suffix, kind):
     else:
         same = found.groups[:, None] == found.groups
         np.testing.assert_array_equal(same, whole.groups[:, None] == whole.groups)
+
+
+def any_rows(rng):
+    """Few texts, ids and raters, so that some repeat: among all rows, or among those that are left alone."""
+    n, known = rng.integers(2, 14), {name: rng.random() < 0.5 for name in ("id", "rater", "weight", "prompt")}
+    rows = []
+    for i in range(n):
+        a, b = rng.choice(WORDS, 2).tolist()
+        row = {
+            "response_a": a,
+            "response_b": b,
+            "winner": str(rng.choice(["a", "b", "tie", "?"], p=[0.4, 0.4, 0.15, 0.05])),
+        }
+        more = {
+            "id": int(rng.integers(12 * n)) if rng.random() < 0.8 else i,
+            "rater": f"r{rng.integers(3)}",
+            "weight": float(rng.integers(1, 4) if rng.random() < 0.8 else rng.integers(-1, 1)),
+            "prompt": f"Say {rng.integers(4)}",
+        }
+        rows.append(row | {name: value for name, value in more.items() if known[name]})
+    return rows
+
+
+def read_or_said(read):
+    try:
+        return read(), None
+    except ValueError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_files_of_any_rows_say_the_same_in_batches(tmp_path, suffix):
+    rng, path = np.random.default_rng(7), tmp_path / f"pairs{suffix}"
+    in_batches = 0
+    for _ in range(60):
+        WRITERS[suffix](path, any_rows(rng))
+        whole, wrong = read_or_said(lambda: read_pairs(path, None, "texts", None, 3).decided())
+        found, said = read_or_said(lambda: text_pairs(path, skip_bad=3))
+        if wrong is not None or not whole.n_pairs:
+            assert said == (
+                wrong or f"{path} has ties or pairs of weight 0 alone: no pair says what is preferred."
+            )
+            continue
+        in_batches += found.in_batches
+        assert everything(found) == (whole.texts.prompt, whole.texts.chosen, whole.texts.rejected)
+        for name in ("rows", "raters", "ids", "groups"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), err_msg=name)
+    assert in_batches > 30
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_an_id_that_a_tie_has_too_makes_ids_the_groups(tmp_path, suffix):
+    path = tmp_path / f"pairs{suffix}"
+    same = {"response_a": "x", "response_b": "y", "rater": "Ann"}
+    WRITERS[suffix](
+        path, [same | {"id": i, "winner": w} for i, w in ((1, "a"), (2, "b"), (2, "tie"), (3, "a"))]
+    )
+    assert (
+        text_pairs(path).groups.tolist()
+        == load_pairs(path, featuriser="format").decided().groups.tolist()
+        == [0, 1, 2]
+    )
 
 
 @pytest.mark.parametrize("suffix", WRITERS)

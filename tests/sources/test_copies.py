@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from parquet_of_lists import parquet_file
 
-from robust_rlhf_jax.sources import ArraySource, ParquetSource, open_pairs, write_copy
+from robust_rlhf_jax.io import RewardHead
+from robust_rlhf_jax.sources import ArraySource, ParquetSource, ShardSource, embedded, open_pairs, write_copy
+from robust_rlhf_jax.sources.copies import check_copy
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -103,6 +105,77 @@ def test_shards_of_two_byte_floats_of_numpy_stay(tmp_path):
     np.testing.assert_array_equal(differences(copy), differences(source)[KEEP])
 
 
+def saved(folder, **arrays):
+    """A file for each array, and their paths in the order given."""
+    folder.mkdir(exist_ok=True)
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+    return [folder / f"{name}.npy" for name in arrays]
+
+
+def sources_by_hand(folder):
+    """Shards whose own names would not open as the same pairs in the same order."""
+    x, (a, b) = CHOSEN - REJECTED, (slice(0, 20), slice(20, 50))
+    one = saved(folder / "one", good=CHOSEN, bad=REJECTED)
+    first = saved(folder / "first", b=CHOSEN[a], a=CHOSEN[b])
+    second = saved(folder / "second", b=REJECTED[a], a=REJECTED[b])
+    apart = saved(folder / "apart", chosen_b=CHOSEN[a], chosen_a=CHOSEN[b])
+    return {
+        "other names": ShardSource(*one),
+        "the same names": ShardSource(first, second),
+        "chosen alone": ShardSource(apart, second),
+        "names turned": ShardSource(*saved(folder / "turned", rejected=CHOSEN, chosen=REJECTED)),
+        "ends that differ": ShardSource(*saved(folder / "ends", chosen1=CHOSEN, rejected2=REJECTED)),
+        "differences in another order": ShardSource(saved(folder / "x", b=x[a], a=x[b])),
+        "differences called chosen": ShardSource(saved(folder / "side", chosen=x)),
+        "a name that is kept": ShardSource(saved(folder / "kept", weights=x)),
+    }
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_a_copy_opens_as_the_same_pairs_in_their_order(tmp_path, case):
+    source = list(sources_by_hand(tmp_path).values())[case]
+    copy = open_pairs(write_copy(source, tmp_path / "copy", keep=KEEP))
+    np.testing.assert_array_equal(differences(copy), (CHOSEN - REJECTED)[KEEP])
+
+
+def test_rows_and_ids_stay_those_of_the_original_file(tmp_path):
+    rows, ids = np.arange(50) * 3, np.array([f"pair {i}" for i in range(50)])
+    all_of_them = folder_of(tmp_path / "all", rows=rows, ids=ids)
+    (all_of_them / "featuriser.safetensors").write_bytes(b"as it is")
+    once = write_copy(open_pairs(all_of_them), tmp_path / "once", keep=KEEP)
+    twice = write_copy(open_pairs(once), tmp_path / "twice", keep=np.arange(KEEP.sum()) % 2 == 0)
+    for folder, kept in ((once, np.flatnonzero(KEEP)), (twice, np.flatnonzero(KEEP)[::2])):
+        np.testing.assert_array_equal(np.load(folder / "rows.npy"), rows[kept])
+        np.testing.assert_array_equal(np.load(folder / "ids.npy"), ids[kept])
+        assert (folder / "featuriser.safetensors").read_bytes() == b"as it is"
+    own = write_copy(
+        open_pairs(once), tmp_path / "own", {"ids": np.arange(KEEP.sum()).astype(str).astype(object)}
+    )
+    assert np.load(own / "ids.npy")[:2].tolist() == ["0", "1"]
+
+
+def test_rows_of_another_number_are_refused_before_any_work(tmp_path):
+    source = open_pairs(folder_of(tmp_path / "all", rows=np.arange(49)))
+    with pytest.raises(ValueError, match=r"rows.npy has 49 rows.*give a row for each pair"):
+        check_copy(source, tmp_path / "copy", "--clean")
+
+
+def test_a_head_fitted_to_a_copy_of_embedded_texts_scores_texts(tmp_path):
+    pytest.importorskip("sklearn")
+    sides = {
+        side: [" ".join(RNG.choice(["a", "b c", "d?"], 5)) for _ in range(50)]
+        for side in ("chosen", "rejected")
+    }
+    rows = [dict(zip(sides, texts, strict=True)) for texts in zip(*sides.values(), strict=True)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = embedded(tmp_path / "pairs.jsonl", tmp_path / "all", rows_per_shard=20)
+    copy = write_copy(source, tmp_path / "some", keep=KEEP)
+    made = RewardHead.load(copy / "featuriser.safetensors").featuriser
+    apart = np.subtract(*(made.transform([""] * 50, texts) for texts in sides.values()))
+    np.testing.assert_allclose(apart[KEEP], differences(open_pairs(copy)), atol=1e-5)
+
+
 def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
     path = file_of(tmp_path / "a.parquet")
     one, shards = open_pairs(path), open_pairs(folder_of(tmp_path / "all"))
@@ -121,6 +194,25 @@ def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
             write_copy(one, tmp_path / "b.parquet", keep=keep)
     with pytest.raises(ValueError, match=r"price.npy has no place beside shards"):
         write_copy(shards, tmp_path / "b", {"price": WEIGHT})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "all"]
+
+
+@pytest.mark.parametrize("name", ["rows", "labels", "groups", "raters"])
+def test_what_the_source_has_beside_its_shards_is_no_column(tmp_path, name):
+    shards = open_pairs(folder_of(tmp_path / "all", labels=np.where(np.arange(50) % 3, 1, -1)))
+    with pytest.raises(
+        ValueError, match=rf"^{name}.npy of a copy is that of the source: leave the column out"
+    ):
+        write_copy(shards, tmp_path / "b", {name: np.arange(50)})
+    assert [file.name for file in tmp_path.iterdir()] == ["all"]
+
+
+@pytest.mark.parametrize("values", [WEIGHT[:49], np.append(WEIGHT, 1), WEIGHT[:, None], 1.0])
+def test_a_column_has_a_value_for_each_pair(tmp_path, values):
+    shards, one = open_pairs(folder_of(tmp_path / "all")), open_pairs(file_of(tmp_path / "a.parquet"))
+    for source, name, place in ((shards, "weights", "b"), (one, "weight", "b.parquet")):
+        with pytest.raises(ValueError, match=rf"^The column {name} has shape .* each of the 50 pairs"):
+            write_copy(source, tmp_path / place, {name: values})
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "all"]
 
 

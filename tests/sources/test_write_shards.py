@@ -41,9 +41,12 @@ def test_names_of_many_shards_are_in_order(tmp_path, monkeypatch):
 def test_groups_of_words_as_objects_are_written(tmp_path):
     source = ArraySource(X, groups=GROUPS.astype(object))
     np.testing.assert_array_equal(write_shards(source, tmp_path / "a", rows_per_shard=9).groups, GROUPS)
-    mixed = np.array(["Ann", 1] * 6, object)
+    mixed = write_shards(
+        ArraySource(X, groups=np.array(["Ann", 1] * 6, object)), tmp_path / "b", rows_per_shard=9
+    )
+    assert mixed.groups[:3].tolist() == ["Ann", "1", "Ann"]
     with pytest.raises(ValueError, match="The groups are neither numbers nor words"):
-        write_shards(ArraySource(X, groups=mixed), tmp_path / "b", rows_per_shard=9)
+        write_shards(ArraySource(X, groups=np.array([2, 1] * 6, object)), tmp_path / "c", rows_per_shard=9)
 
 
 def test_an_end_halfway_leaves_nothing(tmp_path):

@@ -13,12 +13,13 @@ from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, ShardSource, open_pairs
+from robust_rlhf_jax.sources.copies import is_folder
 from robust_rlhf_jax.terminal import harmless, marked
 
 from ..config import AuditConfig, Reading, Writing
 from ..progress import shown_steps
 from .source_audit import SourceAudit, audit_source
-from .source_files import FILES, RATERS, files_of, write_source_files
+from .source_files import FILES, RATERS, files_of, remove_old_raters, write_source_files
 from .source_page import suspect
 
 # Copies of the differences in float32 that an audit in memory holds at least: both sides, whitened, in coordinates.
@@ -44,8 +45,10 @@ def audit_source_command(
             found = audit_source(source, config.epsilon, streaming=Streaming(memory=memory, tell=tell))
         seconds = time.monotonic() - begun
         if folder is not None:
-            command = _fit_command(path, memory, config.epsilon)
+            command = _fit_command(path, memory, config.epsilon, is_folder(source))
             write_source_files(folder, source, found, harmless(Path(path).name), command, seconds)
+    if writing.out is not None and not found.raters:
+        remove_old_raters(Path(writing.out))
     console.print(
         marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
         highlight=False,
@@ -80,10 +83,10 @@ def point_to_passes(path: str) -> None:
         )
 
 
-def _fit_command(path: str, memory: str, epsilon: float | None) -> str:
+def _fit_command(path: str, memory: str, epsilon: float | None, folder: bool) -> str:
     """What writes a weight for each pair, and a copy without those that are left out."""
     told = "" if epsilon is None else f" --epsilon {epsilon:g}"
-    copy = "clean" if Path(path).is_dir() or Path(path).suffix == ".npy" else "clean.parquet"
+    copy = "clean" if folder else "clean.parquet"
     return (
         f"robust-rlhf fit {shlex.quote(path)} --memory {shlex.quote(memory)}{told} --out fit --clean {copy}"
     )

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.raters import reliability
+from robust_rlhf_jax.sources.beside import sortable
 
 # Pairs from which reliabilities are estimated, as many of each rater as there can be.
 MOST_PAIRS, SEED = 100_000, 0
@@ -39,7 +40,7 @@ def source_raters(
     **Arguments:** `margins` [N]: under the fit to all pairs, the rater's own among them, so that agreement is a little
     too high where a rater judged many of them.
     """
-    names, of = np.unique(np.asarray(raters), return_inverse=True)
+    names, of = np.unique(sortable(np.asarray(raters)), return_inverse=True)
     if len(names) < 2:
         return ()
     n = np.bincount(of)

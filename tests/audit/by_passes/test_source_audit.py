@@ -85,6 +85,23 @@ def test_one_rater_is_no_crowd():
     assert module.source_raters(np.zeros(5), np.ones(5), np.ones(5, bool)) == ()
 
 
+def test_raters_of_mixed_types_are_raters():
+    z, who = differences()
+    mixed = np.array([w if w % 2 else (None if w == 4 else f"r{w}") for w in who.tolist()], object)
+    found = audit_source(ArraySource(z, raters=mixed), 0.2, streaming=BY_PASSES)
+    same = audit_source(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
+    assert {rater.name for rater in found.raters} >= {"1", "r2", "None"}
+    np.testing.assert_array_equal(found.model.weights, same.model.weights)
+    assert found.raters[0].name == same.raters[0].name
+    np.testing.assert_allclose(found.raters[0][1:], same.raters[0][1:], rtol=1e-5)
+
+
+def test_a_number_and_its_word_are_two_raters():
+    who = np.array([1, "1", 1, "1", None], object)
+    names = {rater.name for rater in module.source_raters(who, np.ones(5), np.ones(5, bool))}
+    assert names == {"1", "'1'", "None"}
+
+
 def test_pairs_that_are_left_out_do_not_make_their_rater_unreliable():
     rng, who = np.random.default_rng(0), np.repeat(np.arange(10), 100)
     margins, keep = rng.normal(1.0, 1.0, 1_000), np.ones(1_000, bool)

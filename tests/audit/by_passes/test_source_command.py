@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from robust_rlhf_jax.audit.by_passes import source_command as module
 from robust_rlhf_jax.audit.by_passes.source_command import audit_source_command, point_to_passes
 from robust_rlhf_jax.audit.command import audit_file
 from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
+from robust_rlhf_jax.sources import open_pairs
+from robust_rlhf_jax.sources.copies import check_copy
 
 N = 800
 
@@ -55,6 +58,34 @@ def test_files_say_the_same_as_the_model(folder, tmp_path, capsys):
     assert "Accuracy and log-loss on held-out pairs" in page
     assert "robust-rlhf fit" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_raters_of_an_earlier_audit_do_not_stay(folder, tmp_path):
+    out = tmp_path / "out"
+    audit(folder, out)
+    (folder / "raters.npy").unlink()
+    assert (out / "raters.csv").exists()
+    audit(folder, out)
+    assert sorted(file.name for file in out.iterdir()) == ["audit.html", "audit.json", "suspects.csv"]
+    (out / "raters.csv").write_text("who,age\nAnn,7\n")
+    audit(folder, out)
+    assert (out / "raters.csv").read_text() == "who,age\nAnn,7\n"
+
+
+@pytest.mark.parametrize(("files", "name"), [(0, "pairs.parquet"), (1, "all"), (2, "all")])
+def test_the_copy_that_the_page_names_can_be_written(folder, tmp_path, files, name):
+    pa = pytest.importorskip("pyarrow")
+    sides = {side: list(np.load(folder / f"{side}.npy")) for side in ("chosen", "rejected")}
+    (tmp_path / "all").mkdir()
+    for place in (
+        (tmp_path / name,) if not files else [tmp_path / name / f"{i}.parquet" for i in range(files)]
+    ):
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(sides), place)
+    audit(tmp_path / name, tmp_path / "out")
+    page = (tmp_path / "out" / "audit.html").read_text()
+    clean = re.search(r"--clean ([\w.]+)", page)[1]
+    assert clean == ("clean" if files == 2 else "clean.parquet")
+    check_copy(open_pairs(tmp_path / name), tmp_path / clean, "--clean")
 
 
 def test_nothing_is_left_of_a_source_with_features_that_are_not_finite(folder, tmp_path):
