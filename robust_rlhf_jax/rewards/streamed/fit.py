@@ -101,7 +101,7 @@ def _fitted(
     if fits_in_memory(source, streaming):
         level, numbers = jnp.asarray(epsilon, jnp.float32), _groups_of(source, groups)
         x = all_of(source)
-        check_rows_finite(np.isfinite(x).all(axis=1))
+        check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)))
         seen = as_labelled(Pairs.of_differences(x, np.ones(source.n_pairs)))
         return fit_differences(seen.x, seen.labels, level, numbers, config)
     return _by_passes(source, epsilon, groups, config, streaming, False)[0]
