@@ -29,10 +29,10 @@ def within(folder: Path, suffixes: tuple[str, ...], apart: tuple[str, ...] = ())
     """
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     found = (file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
-    return sorted(found, key=lambda file: (_in_numbers(file.name), file.name))
+    return sorted(found, key=lambda file: by_number(file.name))
 
 
-def _in_numbers(name: str) -> list[tuple[int, str]]:
-    """A key by which shard-2 comes before shard-10."""
+def by_number(name: str) -> tuple[list[tuple[int, str]], str]:
+    """A key of sorting by which shard-2 comes before shard-10."""
     parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int, Shaped
 from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped, npy_vector
 
 from .npy_shard import NpyShard
+from .paths import by_number
 from .shards import BESIDE, FEATURES, SUFFIXES, ShardSource
 from .writing import beside_of, plain
 
@@ -66,7 +67,9 @@ def _names(source: ShardSource) -> list[list[str]]:
 def _in_order(names: list[str]) -> bool:
     """Whether a folder of files with these names has them in this order."""
     found = [name for name in names if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES]
-    return found == names == sorted(set(names)) and not any(Path(name).stem in BESIDE for name in names)
+    return found == names == sorted(set(names), key=by_number) and not any(
+        Path(name).stem in BESIDE for name in names
+    )
 
 
 def _say_their_side(names: list[list[str]]) -> bool:

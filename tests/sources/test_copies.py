@@ -127,12 +127,14 @@ def sources_by_hand(folder):
         "names turned": ShardSource(*saved(folder / "turned", rejected=CHOSEN, chosen=REJECTED)),
         "ends that differ": ShardSource(*saved(folder / "ends", chosen1=CHOSEN, rejected2=REJECTED)),
         "differences in another order": ShardSource(saved(folder / "x", b=x[a], a=x[b])),
+        "numbers not in order": ShardSource(saved(folder / "numbers", **{"a-10": x[a], "a-2": x[b]})),
+        "a number that is no decimal": ShardSource(saved(folder / "square", **{"1²2": x})),
         "differences called chosen": ShardSource(saved(folder / "side", chosen=x)),
         "a name that is kept": ShardSource(saved(folder / "kept", weights=x)),
     }
 
 
-@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("case", range(10))
 def test_a_copy_opens_as_the_same_pairs_in_their_order(tmp_path, case):
     source = list(sources_by_hand(tmp_path).values())[case]
     copy = open_pairs(write_copy(source, tmp_path / "copy", keep=KEEP))
@@ -174,6 +176,13 @@ def test_a_head_fitted_to_a_copy_of_embedded_texts_scores_texts(tmp_path):
     made = RewardHead.load(copy / "featuriser.safetensors").featuriser
     apart = np.subtract(*(made.transform([""] * 50, texts) for texts in sides.values()))
     np.testing.assert_allclose(apart[KEEP], differences(open_pairs(copy)), atol=1e-5)
+
+
+def test_names_that_are_in_order_by_their_numbers_stay(tmp_path):
+    files = saved(tmp_path / "all", **{f"x-{i}": CHOSEN[4 * i : 4 * i + 4] for i in range(12)})
+    copy = write_copy(open_pairs(tmp_path / "all"), tmp_path / "copy")
+    assert {file.name for file in copy.iterdir()} == {file.name for file in files} | {"rows.npy"}
+    np.testing.assert_array_equal(differences(open_pairs(copy)), CHOSEN[:48])
 
 
 def test_bad_places_and_sources_are_refused_in_one_sentence(tmp_path):
