@@ -83,6 +83,7 @@ def embedded(
     pairs = text_pairs(path, columns, skip_bad=skip_bad, split=split, encoding=encoding)
     facts = {
         "file": _fingerprint(path), "pairs": pairs.n_pairs, "texts": pairs.digest, "dtype": str(kind),
+        "rows": pairs.n_rows,
         "columns": dataclasses.asdict(columns or Columns()), "split": split, "encoding": encoding,
         "rows_per_shard": rows_per_shard, "featuriser": _settings_of(made),
     }  # fmt: skip

@@ -41,3 +41,12 @@ def test_a_stopped_command_says_how_to_go_on(tmp_path, monkeypatch):
 def test_no_texts_end_in_one_sentence(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         embed_command(tmp_path / "pairs.jsonl", tmp_path / "shards", quiet=True)
+
+
+def test_rows_that_are_left_out_are_counted(tmp_path, capsys):
+    path = tmp_path / "pairs.csv"
+    path.write_text("response_a,response_b,preference\n" + "a b,c,A\nb,c d,tie\n" * 9)
+    embed_command(path, tmp_path / "shards", quiet=True, featuriser="format")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Wrote 9 pairs of" in said
+    assert said.endswith("9 of 18 rows are left out: ties, pairs of weight 0, unusable rows.")
