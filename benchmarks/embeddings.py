@@ -106,7 +106,8 @@ def judged(theta: np.ndarray, chance: np.ndarray, world: World) -> tuple[float, 
     """(accuracy, log-loss) of P(first) = `chance` on clean pairs drawn for the test."""
     x = tested(world)
     truth = scipy.special.expit(x @ world.theta)
-    chance = np.clip(chance, 1e-9, 1 - 1e-9)
+    # In float32 1 − 1e-9 would be 1.
+    chance = np.clip(np.asarray(chance, float), 1e-9, 1 - 1e-9)
     right = np.mean(np.where(x @ theta > 0, truth, 1 - truth))
     return float(right), float(-np.mean(truth * np.log(chance) + (1 - truth) * np.log(1 - chance)))
 
@@ -237,8 +238,9 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help=f"one world, {QUICK:,} pairs, ε = .1")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     given = parser.parse_args()
-    n, names = (QUICK, list(WORLDS)[:1]) if given.quick else (N, list(WORLDS))
+    n, names = (QUICK, list(WORLDS)[:1]) if given.quick else (N, given.worlds)
     cases = [("clean", 0.0)] + [(attack, e) for attack in ATTACKS for e in LEVELS[given.quick :]]
     todo = [(name, seed, n, *case) for name in names for seed in range(given.seeds) for case in cases]
     rows = [measured(*case) for case in track(todo, "fits", disable=not sys.stderr.isatty())]
