@@ -5,7 +5,7 @@ import functools
 import hashlib
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -83,28 +83,8 @@ def fit_source(
     >>> [round(float(weight), 1) for weight in fit.theta], float(fit.epsilon)
     ([-1.9, -0.8, -0.2, -0.6], 0.0)
     """
-    config, streaming = config or RobustFit(), streaming or Streaming()
-    return _led(source, streaming, functools.partial(_fitted, source, epsilon, groups, config, streaming))
-
-
-def _led(source: PairSource, streaming: Streaming, fit: Callable[[], T]) -> T:
-    return fit() if streaming.engine is None else streaming.engine.led(source, fit)
-
-
-def _fitted(
-    source: PairSource,
-    epsilon: float | Float[Array, ""],
-    groups: Int[np.ndarray, " N"] | None,
-    config: RobustFit,
-    streaming: Streaming,
-) -> RewardFit:
-    if fits_in_memory(source, streaming):
-        level, numbers = jnp.asarray(epsilon, jnp.float32), _groups_of(source, groups)
-        x = all_of(source)
-        check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)))
-        seen = as_labelled(Pairs.of_differences(x, np.ones(source.n_pairs)))
-        return fit_differences(seen.x, seen.labels, level, numbers, config)
-    return _by_passes(source, epsilon, groups, config, streaming, False)[0]
+    task = _Task(source, epsilon, groups, config or RobustFit(), streaming or Streaming())
+    return task.led(task.fitted)
 
 
 def fit_by_passes(
@@ -119,22 +99,41 @@ def fit_by_passes(
 
     **Raises:** as `fit_source`.
     """
-    fit = functools.partial(_by_passes, source, epsilon, groups, config, streaming, compare)
-    return _led(source, streaming, fit)
+    task = _Task(source, epsilon, groups, config, streaming)
+    return task.led(functools.partial(task.by_passes, compare))
 
 
-def _by_passes(
-    source: PairSource,
-    epsilon: float | Float[Array, ""],
-    groups: Int[np.ndarray, " N"] | None,
-    config: RobustFit,
-    streaming: Streaming,
-    compare: bool,
-) -> tuple[RewardFit, Alternative | None]:
-    numbers, level = _groups_of(source, groups), jnp.asarray(epsilon, jnp.float32)
-    evidence = _Streamed(source, numbers, float(level), config, streaming).evidence()
-    give_back()
-    return _conclude(evidence, level, config, compare)
+class _Task(NamedTuple):
+    """What `fit_source` is given."""
+
+    source: PairSource
+    epsilon: float | Float[Array, ""]
+    groups: Int[np.ndarray, " N"] | None
+    config: RobustFit
+    streaming: Streaming
+
+    def led(self, fit: Callable[[], T]) -> T:
+        """What `fit` gives, by the engine."""
+        engine = self.streaming.engine
+        return fit() if engine is None else engine.led(self.source, fit)
+
+    def fitted(self) -> RewardFit:
+        if not fits_in_memory(self.source, self.streaming):
+            return self.by_passes(compare=False)[0]
+        x = all_of(self.source)
+        check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)))
+        seen = as_labelled(Pairs.of_differences(x, np.ones(self.source.n_pairs)))
+        numbers = _groups_of(self.source, self.groups)
+        return fit_differences(seen.x, seen.labels, self._level(), numbers, self.config)
+
+    def by_passes(self, compare: bool) -> tuple[RewardFit, Alternative | None]:
+        numbers, level = _groups_of(self.source, self.groups), self._level()
+        evidence = _Streamed(self.source, numbers, float(level), self.config, self.streaming).evidence()
+        give_back()
+        return _conclude(evidence, level, self.config, compare)
+
+    def _level(self) -> Float[Array, ""]:
+        return jnp.asarray(self.epsilon, jnp.float32)
 
 
 def _groups_of(source: PairSource, groups: Int[np.ndarray, " N"] | None) -> Int[Array, " N"] | None:

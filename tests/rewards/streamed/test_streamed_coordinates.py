@@ -29,6 +29,13 @@ def streamed(x):
     return passes, columns, moment, coordinates_of(moment, columns)
 
 
+def beside_memory(x):
+    """(coordinates by passes, lengths in them, coordinates in memory)."""
+    passes, _, _, found = streamed(x)
+    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, x.shape[1])))
+    return found, lengths[: len(x)], unit_free(jnp.asarray(x), jnp.ones(len(x)))
+
+
 def test_second_moment_is_that_of_float64():
     x = rows()
     _, columns, moment, _ = streamed(x)
@@ -38,10 +45,8 @@ def test_second_moment_is_that_of_float64():
 
 def test_coordinates_are_those_of_memory():
     x = rows()
-    passes, _, _, found = streamed(x)
-    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
-    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
-    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-4)
+    found, lengths, expected = beside_memory(x)
+    np.testing.assert_allclose(lengths, expected.lengths(), rtol=1e-4)
     np.testing.assert_allclose(np.sort(found.penalty), np.sort(expected.penalty), rtol=1e-3)
     np.testing.assert_allclose(found.from_theta @ found.to_theta, np.eye(7), atol=1e-4)
 
@@ -64,10 +69,8 @@ def test_margins_are_products():
 def test_rows_that_lie_absurdly_far_out_are_shortened():
     x = rows()
     x[5] *= 1e7
-    passes, _, _, found = streamed(x)
-    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
-    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
-    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)
+    _, lengths, expected = beside_memory(x)
+    np.testing.assert_allclose(lengths, expected.lengths(), rtol=1e-3)
 
 
 def test_directions_far_below_the_root_of_the_rounding_are_kept_as_in_memory():
@@ -75,22 +78,18 @@ def test_directions_far_below_the_root_of_the_rounding_are_kept_as_in_memory():
     rng = np.random.default_rng(6)
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     x = (rng.normal(size=(3_000, 8)) * np.logspace(0, -4, 8) @ turn).astype(np.float32)
-    passes, _, _, found = streamed(x)
-    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
-    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 8)))
+    found, lengths, expected = beside_memory(x)
     assert int(found.rank) == int(expected.rank) == 8
-    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=5e-3)
+    np.testing.assert_allclose(lengths, expected.lengths(), rtol=5e-3)
 
 
 def test_a_direction_that_the_sample_does_not_show_is_kept():
     x = rows()
     x[:, 2] = 0.0
     x[1, 2] = 3.0  # not among every third row
-    passes, _, _, found = streamed(x)
-    expected = unit_free(jnp.asarray(x), jnp.ones(len(x)))
-    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, 7)))
+    found, lengths, expected = beside_memory(x)
     assert int(found.rank) == int(expected.rank) == 7
-    np.testing.assert_allclose(lengths[: len(x)], expected.lengths(), rtol=1e-3)
+    np.testing.assert_allclose(lengths, expected.lengths(), rtol=1e-3)
 
 
 def test_level_columns_serve_as_they_are():
