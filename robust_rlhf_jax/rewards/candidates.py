@@ -17,8 +17,8 @@ SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
 # Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
 # fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
 PATIENCE = 40
-# Nats per axis by which a later refit of a wide candidate may explain less and still counts as no worse, where chance
-# moves ½: a prior that has not settled and is too weak explains a little more.
+# A later refit of a wide candidate counts as no worse if it explains the labels by up to this many nats per axis less;
+# chance moves ½. Earlier refits explain a little more, since their prior is still too weak.
 LATER = 0.01
 
 
