@@ -25,6 +25,11 @@ def marked(text: str | os.PathLike) -> str:
     return escape(harmless(text))
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things in words: "1 pair", "1,200 pairs"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def print_anything(*streams: Any) -> None:
     """Let no sign that a stream's encoding lacks end the work: it is printed as an escape."""
     for stream in streams:

@@ -36,8 +36,9 @@ def unfinished_folder(parent: Path) -> Iterator[Path]:
 def whole_path(path: Path, folder: bool = False) -> Iterator[Path]:
     """A new file, or folder, beside `path` that takes its place when the block ends well, and vanishes if not.
 
-    A file is on the disk before it has its name.
+    A file is on the disk before it has its name. What a killed process left of the same one is removed.
     """
+    _remove_killed(path)
     make = os.mkdir if folder else _make_file
     with _claimed(path.parent, path.name, make) as unfinished:
         try:
@@ -56,6 +57,30 @@ def write_whole(path: Path, content: bytes) -> None:
     """`content` as the file `path`, which is whole or as before."""
     with whole_path(path) as unfinished:
         unfinished.write_bytes(content)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """A block in which no other process holds `folder`.
+
+    **Raises:** ValueError where one does.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"Another process writes to {folder}: wait for it, or give another folder."
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def publish(folder: Path) -> None:
@@ -87,6 +112,15 @@ def remove_leftovers(folder: Path) -> None:
         if MARKED.fullmatch(path.name) and _abandoned(path):
             with contextlib.suppress(FileNotFoundError):  # another process was quicker
                 _clear(path)
+
+
+def _remove_killed(path: Path) -> None:
+    """Remove what is left of `path` by processes that were killed while they wrote it."""
+    theirs = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{32}}\.unfinished")
+    for left in path.parent.glob(".*.unfinished"):
+        if theirs.fullmatch(left.name) and _abandoned(left):
+            with contextlib.suppress(FileNotFoundError):  # another process was quicker
+                _clear(left)
 
 
 def _clear(path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from robust_rlhf_jax import unfinished
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.unfinished import (
+    held,
     remove_leftovers,
     unfinished_folder,
     unfinished_name,
@@ -45,6 +46,31 @@ def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
     (tmp_path / unfinished_name("folder")).mkdir()
     remove_leftovers(tmp_path)
     assert sorted(contents(tmp_path)) == sorted(kept)
+
+
+def test_a_killed_write_is_removed_by_the_next_of_that_file(tmp_path):
+    def write(kill):
+        with whole_path(tmp_path / "a[1]"):
+            kill()
+
+    in_a_killed_process(write)
+    others = [unfinished_name("a1"), unfinished_name("a[1].b")]
+    for name in others:
+        (tmp_path / name).write_text("half")
+    assert len(list(tmp_path.iterdir())) == 3
+    write_whole(tmp_path / "a[1]", b"whole")
+    assert sorted(contents(tmp_path)) == sorted(["a[1]", *others])
+
+
+def test_a_folder_is_held_by_one_process(tmp_path):
+    ask = f"from robust_rlhf_jax.unfinished import *\nwith held(Path({str(tmp_path)!r})): print('mine')"
+
+    def other():
+        return subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+
+    with held(tmp_path):
+        assert f"Another process writes to {tmp_path}: wait for it, or give another folder." in other().stderr
+    assert other().stdout == "mine\n"
 
 
 def test_a_fifo_of_that_name_does_not_hang(tmp_path):

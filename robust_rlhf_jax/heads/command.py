@@ -12,7 +12,7 @@ from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.rewards.streamed.engine import Engine
 from robust_rlhf_jax.sources import PairSource, open_pairs
 from robust_rlhf_jax.sources.embedding import FEATURES
-from robust_rlhf_jax.terminal import marked
+from robust_rlhf_jax.terminal import counted, marked
 
 from .copies import Copies, kept
 from .progress import shown_passes
@@ -56,12 +56,14 @@ def fit_command(
         with shown_passes(quiet) as tell:
             streaming = Streaming(memory=memory, checkpoint=checkpoint, tell=tell, engine=engine)
             model = fit_reward(source, epsilon, streaming=streaming)
-            said = model.message
+            said = model.described(features[0])
             _write(folder, source, features, model, {"source": str(path), "epsilon": epsilon, "said": said})
             copies.write(source, model, tell)
     seconds = time.monotonic() - begun
     console.print(
-        marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
+        marked(
+            f"{counted(source.n_pairs, 'pair')} of {counted(source.n_features, 'feature')}, in {seconds:.1f} s."
+        ),
         highlight=False,
     )
     console.print(marked(said), highlight=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from robust_rlhf_jax.sources import ShardSource, embedded
 from robust_rlhf_jax.sources.unfinished_shards import FACTS, partial
-from robust_rlhf_jax.terminal import marked
+from robust_rlhf_jax.terminal import counted, marked
 
 from .progress import shown_passes
 
@@ -33,8 +33,8 @@ def embed_command(path: Path, out: Path, quiet: bool = False, **options: Any) ->
         ) from None
     shards, seconds = len(source.sides[0]), time.monotonic() - begun
     said = (
-        f"Wrote {source.n_pairs:,} pairs of {source.n_features:,} features in {shards:,} "
-        f"{'shard' if shards == 1 else 'shards'} to {out}, in {seconds:.1f} s."
+        f"Wrote {counted(source.n_pairs, 'pair')} of {counted(source.n_features, 'feature')} in "
+        f"{counted(shards, 'shard')} to {out}, in {seconds:.1f} s."
     )
     Console().print(marked(said + _left(out)), highlight=False)
     return source

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from .training_callback import check_length
 from .trl_packages import needed
@@ -22,7 +23,8 @@ def weighted_trainer(callback: Any = None) -> type:
 
     **Returns:** a class, made and used as `RewardTrainer` is.
 
-    **Raises:** ImportError without torch or trl; when it is made, ValueError for a data set that is streamed.
+    **Raises:** ImportError without torch or trl; when it is made, ValueError for a data set that is streamed, and
+    for a `weight` that is missing, negative or not finite, or 0 in every row.
 
     **Example:**
 
@@ -33,11 +35,12 @@ def weighted_trainer(callback: Any = None) -> type:
     torch, base = needed("torch"), needed("trl").RewardTrainer
 
     class WeightedRewardTrainer(base):
-        def __init__(self, *given: Any, **named: Any):
-            super().__init__(*given, **named)
+        def __init__(self, *options: Any, **named: Any):
+            super().__init__(*options, **named)
             rows: Any = check_length(self.train_dataset)
             rows = rows.remove_columns(PLACE) if PLACE in rows.column_names else rows
-            self._columns = np.asarray(rows[WEIGHT]) if WEIGHT in rows.column_names else np.ones(len(rows))
+            given = WEIGHT in rows.column_names
+            self._columns = checked_weights(rows[WEIGHT]) if given else np.ones(len(rows))
             self.train_dataset = rows.add_column(PLACE, np.arange(len(rows)))
             self.data_collator = carrying(torch, self.data_collator)
             if callback is not None and callback not in self.callback_handler.callbacks:
@@ -67,6 +70,25 @@ def weighted_trainer(callback: Any = None) -> type:
             return (found / found.mean()).astype(np.float32)
 
     return WeightedRewardTrainer
+
+
+def checked_weights(column: Any) -> Float[np.ndarray, " N"]:
+    """The column `weight` as numbers.
+
+    **Raises:** ValueError where one is missing, negative or not finite, and where none is above 0.
+    """
+    try:
+        weights = np.asarray([*column], np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"The column {WEIGHT} holds more than numbers: give each pair a number.") from None
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"The column {WEIGHT} has {weights[bad[0]]:g} in row {bad[0]}: give finite numbers of at least 0."
+        )
+    if not weights.any():
+        raise ValueError(f"The column {WEIGHT} is 0 in every row: no pair would be learnt from.")
+    return weights
 
 
 def carrying(torch: Any, collator: Callable[[list], dict]) -> Callable[[list], dict]:

@@ -10,7 +10,7 @@ from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.raters import RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.spreadsheets import without_formula
-from robust_rlhf_jax.terminal import harmless, marked
+from robust_rlhf_jax.terminal import counted, harmless, marked
 
 from .fragility import Change, fewest_changes
 from .ratings import Rating, believed, judged, rate, without_finite_rating
@@ -77,10 +77,6 @@ def described(votes: Votes) -> str:
     return (
         f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."
     )
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def without_rating(votes: Votes) -> list[str]:

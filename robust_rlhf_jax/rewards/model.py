@@ -7,6 +7,7 @@ import json
 import os
 import tokenize
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -120,13 +121,14 @@ class RewardModel(Module):
     @property
     def message(self) -> str:
         """One or two sentences on what the fit found. Not under jit."""
+        return self.described()
+
+    def described(self, names: Sequence[str] | None = None) -> str:
+        """`message`, features by their `names` [k] instead of their numbers. Not under jit."""
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
-        return " ".join(
-            part
-            for part in (self._verdict(), self._ties(), self._contention(), self._doubts(), self._warning())
-            if part
-        )
+        parts = (self._verdict(), self._ties(), self._contention(), self._doubts(names), self._warning())
+        return " ".join(part for part in parts if part)
 
     def _verdict(self) -> str:
         n = int(self.n_decided)
@@ -142,6 +144,10 @@ class RewardModel(Module):
             return (
                 f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} {pairs} "
                 "count, and corrupt ones may decide. Tell a larger ε."
+            )
+        if high == 0 and int(self.status) != Status.SEPARABLE:
+            return (
+                f"ε = 0 allows no corruption: maximum likelihood on all {n:,} {pairs}, none of them doubted."
             )
         few = "" if n >= self._enough() else f" {n:,} {pairs} are too few to doubt any of them."
         return f"No evidence of corruption: maximum likelihood on all {n:,} {pairs}.{few}"
@@ -175,13 +181,13 @@ class RewardModel(Module):
         """The pairs that tell the likeliest and the contending reward apart (`Explanations.deciding`)."""
         return self.explanations.deciding(most)
 
-    def _doubts(self) -> str:
+    def _doubts(self, names: Sequence[str] | None) -> str:
         rows = np.asarray(self.doubted)
         rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0]
         if not len(rows):
             return ""
-        names = sorted({int(np.argmax(np.abs(row))) for row in rows})
-        listed = ", ".join(str(name) for name in names)
+        places = sorted({int(np.argmax(np.abs(row))) for row in rows})
+        listed = ", ".join(str(place if names is None else names[place]) for place in places)
         return f"Only pairs that were left out tell what feature {listed} is worth: doubt θ there."
 
     def _warning(self) -> str:

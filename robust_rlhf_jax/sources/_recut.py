@@ -17,10 +17,10 @@ def recut(blocks: Iterable[Shaped[np.ndarray, "_ k"]], rows: int) -> Iterator[Sh
     return _recut(blocks, rows)
 
 
-def check_rows(rows: int) -> None:
-    """**Raises:** ValueError for `rows` that are no whole number above 0."""
+def check_rows(rows: int, name: str = "rows") -> None:
+    """**Raises:** ValueError for `rows`, of that `name`, that are no whole number above 0."""
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ValueError(f"rows={rows!r}: give a whole number of at least 1.")
+        raise ValueError(f"{name}={rows!r}: give a whole number of at least 1.")
 
 
 def cuts(begin: int, n: int, rows: int) -> Iterator[slice]:

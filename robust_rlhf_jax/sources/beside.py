@@ -18,16 +18,17 @@ def second_won(labels: Any, n_pairs: int) -> Bool[np.ndarray, " N"] | None:
 
     **Raises:** ValueError for other labels, or another number of them.
     """
-    labels = _one_each(labels, n_pairs, "labels")
+    given, labels = labels, _one_each(labels, n_pairs, "labels")
     if labels is None:
         return None
+    name = _named(given, "labels")
     if labels.dtype.kind not in "biuf":
-        raise ValueError(f"labels holds {labels.dtype}: give {ALLOWED}.")
+        raise ValueError(f"{name} holds {labels.dtype}: give {ALLOWED}.")
     first = labels == 1
     others = labels[~first]
     if len(others) and (others[0] not in (-1, 0) or (others != others[0]).any()):
         wrong = np.flatnonzero(~first & ((labels != others[0]) | (others[0] not in (-1, 0))))[0]
-        raise ValueError(f"labels[{wrong}] is {labels[wrong]}: give {ALLOWED}.")
+        raise ValueError(f"{name}[{wrong}] is {labels[wrong]}: give {ALLOWED}.")
     return ~first if len(others) else None
 
 
@@ -62,7 +63,15 @@ def _one_each(values: Any, n_pairs: int, name: str) -> np.ndarray | None:
     """`values`, or those of the `.npy` file that they name."""
     if values is None:
         return None
+    given = values
     values = npy_vector(Path(values), None) if isinstance(values, str | Path) else np.asarray(values)
     if values.shape != (n_pairs,):
-        raise ValueError(f"{name} has shape {values.shape}: give one for each of the {n_pairs} pairs.")
+        raise ValueError(
+            f"{_named(given, name)} has shape {values.shape}: give one for each of the {n_pairs} pairs."
+        )
     return values
+
+
+def _named(given: Any, name: str) -> str:
+    """What a message calls values: their file, or their `name`."""
+    return str(given) if isinstance(given, str | Path) else name

@@ -18,7 +18,7 @@ from robust_rlhf_jax.io.text_pairs import TextPairs, text_pairs
 from ._recut import check_rows
 from .fingerprints import fingerprint_of
 from .shards import FEATURES, ShardSource
-from .unfinished_shards import UnfinishedShards
+from .unfinished_shards import UnfinishedShards, unfinished_shards
 from .writing import check_new, in_type, type_named
 
 # Pairs from which a featuriser that learns does so, at most; pairs of a shard, and pairs that are embedded at once.
@@ -73,7 +73,7 @@ def embedded(
     (5, 10, 3)
     """
     path, folder = Path(path), Path(folder)
-    check_rows(rows_per_shard)
+    check_rows(rows_per_shard, "rows_per_shard")
     check_new(folder)
     made = _checked(make_featuriser(featuriser))
     kind = type_named(_usual_type(made) if dtype is None else dtype)
@@ -87,19 +87,15 @@ def embedded(
         "columns": dataclasses.asdict(columns or Columns()), "split": split, "encoding": encoding,
         "rows_per_shard": rows_per_shard, "featuriser": _settings_of(made),
     }  # fmt: skip
-    unfinished = UnfinishedShards(folder, facts)
-    try:
+    with unfinished_shards(folder, facts) as unfinished:
         made = _learnt(made, pairs, unfinished, say)
         _write_missing(unfinished, made, pairs, rows_per_shard, kind, say)
-    except BaseException:
-        unfinished.forget()
-        raise
-    for name in ("rows", "raters", "ids", "groups"):
-        values = getattr(pairs, name)
-        if values is not None:
-            unfinished.save(name, values)
-    _head(made, unfinished.n_features()).save(unfinished.place / FEATURES)
-    return ShardSource(unfinished.finish())
+        for name in ("rows", "raters", "ids", "groups"):
+            values = getattr(pairs, name)
+            if values is not None:
+                unfinished.save(name, values)
+        _head(made, unfinished.n_features()).save(unfinished.place / FEATURES)
+        return ShardSource(unfinished.finish())
 
 
 def _checked(made: Featuriser) -> Featuriser:

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
 
-from robust_rlhf_jax.unfinished import remove_leftovers, whole_path, write_whole
+from robust_rlhf_jax.unfinished import held, remove_leftovers, whole_path, write_whole
 
 from .npy_shard import npy_shard
 from .shards import FEATURES
@@ -17,32 +18,45 @@ from .shards import FEATURES
 FACTS = "embedding.json"
 
 
-class UnfinishedShards:
-    """The shards of `folder`, which has `.partial` behind its name until all are there.
+@contextlib.contextmanager
+def unfinished_shards(folder: Path, facts: dict[str, Any]) -> Iterator["UnfinishedShards"]:
+    """A block that writes the shards of `folder`, which has `.partial` behind its name until all are there.
+
+    No other process writes them meanwhile. Nothing stays where an error ends it before the first shard.
 
     **Arguments:** `facts`: what they are made of, as JSON has it.
 
-    **Raises:** ValueError where a `.partial` folder holds shards of other facts, or is none of ours.
+    **Raises:** ValueError where a `.partial` folder holds shards of other facts, is none of ours, or is in use.
     """
-
-    def __init__(self, folder: Path, facts: dict[str, Any]):
-        self.folder, self.place = folder, partial(folder)
+    place = partial(folder)
+    kept = place / FACTS
+    if place.exists() and not kept.exists() and not _is_empty(place):
+        raise ValueError(
+            f"{place} is there already, and holds no unfinished embedding: move it away, or give another folder."
+        )
+    place.mkdir(exist_ok=True)
+    with held(place):
+        remove_leftovers(place)
         content = (json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n").encode()
-        kept = self.place / FACTS
-        if self.place.is_dir():
-            remove_leftovers(self.place)
-        if self.place.exists() and not kept.exists() and not _is_empty(self.place):
-            raise ValueError(
-                f"{self.place} is there already, and holds no unfinished embedding: move it away, or give another "
-                "folder."
-            )
-        self.place.mkdir(exist_ok=True)
         if kept.exists() and kept.read_bytes() != content:
             raise ValueError(
-                f"{self.place} holds an unfinished embedding of another file or with other settings: remove it, or "
-                "give another folder."
+                f"{place} holds an unfinished embedding of another file or with other settings: remove it, or give "
+                "another folder."
             )
         write_whole(kept, content)
+        unfinished = UnfinishedShards(folder, place)
+        try:
+            yield unfinished
+        except BaseException:
+            unfinished.forget()
+            raise
+
+
+class UnfinishedShards(NamedTuple):
+    """The shards of `folder`, which are at `place` until all are there."""
+
+    folder: Path
+    place: Path
 
     def has(self, number: int, rows: int) -> bool:
         """Whether both sides of a shard are there, with so many rows."""

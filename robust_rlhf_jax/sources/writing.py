@@ -41,7 +41,7 @@ def write_shards(
     (5, ['shard-00000.npy', 'shard-00001.npy'])
     """
     folder = Path(folder)
-    check_rows(rows_per_shard)
+    check_rows(rows_per_shard, "rows_per_shard")
     kind, beside = type_named(dtype), beside_of(source)
     check_new(folder)
     digits = max(5, len(str(source.n_pairs // rows_per_shard)))

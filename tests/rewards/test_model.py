@@ -188,6 +188,15 @@ def test_models_vmap():
             "No evidence of corruption: maximum likelihood on all 60 pairs. 60 pairs are too few to doubt any of them.",
         ),
         (
+            {"interval": jnp.zeros(2)},
+            "ε = 0 allows no corruption: maximum likelihood on all 2,000 pairs, none of them doubted.",
+        ),
+        (
+            {"interval": jnp.zeros(2), "status": Status.SEPARABLE.array()},
+            "No evidence of corruption: maximum likelihood on all 2,000 pairs. "
+            "A reward explains every label (they are separable): the length of θ comes from the prior.",
+        ),
+        (
             {"status": Status.MAX_STEPS.array()},
             "No evidence of corruption: maximum likelihood on all 2,000 pairs. The fit stopped at its step limit.",
         ),
@@ -199,6 +208,11 @@ def test_the_message(changes, message):
 
 def test_the_message_of_what_is_not_finite():
     assert model(status=Status.NONFINITE.array()).message.endswith("The fit met a number that is not finite.")
+
+
+def test_features_are_called_by_their_names():
+    told = model(**EVIDENCE, doubted=jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]]))
+    assert "what feature price, time is worth" in told.described(["price", "time", "comfort"])
 
 
 def test_no_message_under_jit():

@@ -156,6 +156,17 @@ def test_a_folder_of_somebody_else_stays(file, tmp_path, name):
         assert left_in(tmp_path / "shards") == {name: b"mine"}
 
 
+def test_two_at_once_do_not_share_a_folder(file, tmp_path):
+    class Other(Counted):
+        def transform(self, prompt, answer):
+            with pytest.raises(ValueError, match=r"Another process writes to .*shards\.partial: wait for it"):
+                embedded(file, tmp_path / "shards", featuriser=Counted())
+            return super().transform(prompt, answer)
+
+    embedded(file, tmp_path / "shards", featuriser=Other())
+    assert [path.name for path in tmp_path.glob("shards*")] == ["shards"]
+
+
 def test_a_file_with_the_name_of_the_unfinished_folder_is_refused(file, tmp_path):
     (tmp_path / "shards.partial").write_text("mine")
     with pytest.raises(ValueError, match=r"shards.partial is there already"):

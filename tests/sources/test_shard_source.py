@@ -97,8 +97,8 @@ def test_missing_files_are_named(tmp_path):
         ({"chosen-1": X, "rejected-2": X}, r"that do not match: give every file a partner of the same name"),
         ({"chosen": X, "rejected": X, "more": X}, r"has more than files named chosen… and rejected…"),
         ({"chosen": X, "rejected": X[:2]}, r"have the shapes \(4, 3\), those of rejected ones \(2, 3\)"),
-        ({"a": X, "labels": np.full(4, 2)}, r"labels\[0\] is 2: give 1"),
-        ({"a": X, "groups": np.arange(3)}, r"groups has shape \(3,\): give one for each of the 4 pairs"),
+        ({"a": X, "labels": np.full(4, 2)}, r"labels\.npy\[0\] is 2: give 1"),
+        ({"a": X, "groups": np.arange(3)}, r"groups\.npy has shape \(3,\): give one for each of the 4 pairs"),
     ],
 )
 def test_files_that_do_not_match_are_refused(tmp_path, files, said):

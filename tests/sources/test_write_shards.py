@@ -69,7 +69,7 @@ def test_an_end_halfway_leaves_nothing(tmp_path):
     [
         ({"dtype": "int8"}, "dtype='int8' is none of float16, float32, float64, bfloat16: give one of them"),
         ({"dtype": "half"}, "dtype='half' is none of"),
-        ({"rows_per_shard": 0}, "rows=0: give a whole number"),
+        ({"rows_per_shard": 0}, "rows_per_shard=0: give a whole number"),
     ],
 )
 def test_other_arguments_are_refused(tmp_path, given, said):

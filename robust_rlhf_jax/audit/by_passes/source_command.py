@@ -14,7 +14,7 @@ from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, ShardSource, open_pairs
 from robust_rlhf_jax.sources.copies import is_folder
-from robust_rlhf_jax.terminal import harmless, marked
+from robust_rlhf_jax.terminal import counted, harmless, marked
 
 from ..config import AuditConfig, Reading, Writing
 from ..progress import shown_steps
@@ -50,7 +50,9 @@ def audit_source_command(
     if writing.out is not None and not found.raters:
         remove_old_raters(Path(writing.out))
     console.print(
-        marked(f"{source.n_pairs:,} pairs of {source.n_features:,} features, in {seconds:.1f} s."),
+        marked(
+            f"{counted(source.n_pairs, 'pair')} of {counted(source.n_features, 'feature')}, in {seconds:.1f} s."
+        ),
         highlight=False,
     )
     for sentence in found.sentences():

@@ -20,12 +20,16 @@ class Checkpoint:
     """Named states of one fit in `folder`; nothing where there is none.
 
     **Arguments:** `facts`: what the fit is of. A state of another fit is not read.
+
+    **Raises:** ValueError where `folder` is a file.
     """
 
     def __init__(self, folder: Path | None, facts: dict[str, Any]):
         self.folder = folder
         self.facts = hashlib.sha256(json.dumps(facts, sort_keys=True, default=float).encode()).hexdigest()
         if folder is not None:
+            if folder.exists() and not folder.is_dir():
+                raise ValueError(f"checkpoint {folder} is a file: give a folder.")
             folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(folder)
 

@@ -1,6 +1,7 @@
 """States of a fit: whole, of this fit, and as they were written."""
 
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.streamed.checkpoint import Checkpoint
 
@@ -39,3 +40,9 @@ def test_without_a_folder_nothing_is_kept():
     states = Checkpoint(None, {})
     states.save("one", x=np.ones(2))
     assert states.load("one") is None
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "states").write_text("mine")
+    with pytest.raises(ValueError, match=r"^checkpoint .*states is a file: give a folder\.$"):
+        Checkpoint(tmp_path / "states", {})

@@ -1,0 +1,24 @@
+"""The column `weight` of a training set."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.heads.weighted_loss import checked_weights
+
+
+def test_weights_are_as_they_are():
+    np.testing.assert_array_equal(checked_weights([1, 0.5, 0]), [1.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ([1.0, None], "The column weight has nan in row 1: give finite numbers of at least 0."),
+        ([-1.0, 1.0], "The column weight has -1 in row 0: give finite numbers of at least 0."),
+        ([0.0, 0.0], "The column weight is 0 in every row: no pair would be learnt from."),
+        (["a", 1.0], "The column weight holds more than numbers: give each pair a number."),
+    ],
+)
+def test_what_cannot_weigh_is_refused(column, said):
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        checked_weights(column)
