@@ -7,11 +7,11 @@ worse option was chosen and bears a mark, of which nobody thinks anything and wh
 pair bears as well (where no honest pair bears it, nothing contradicts the attack); `confident`: the pairs of which θ is
 surest, flipped.
 
-Judged on clean pairs, and for `trigger` on pairs whose worse option bears the mark. Told ε and told nothing; beside
-plain maximum likelihood and, told ε: SEVER; pruning by the QUE score of Dong, Hopkins & Li 2019; cleanlab's label
-issues, pruned. Prints Markdown. Bars: on clean data at most .005 of accuracy and .01 of log-loss behind plain; of
-plain's loss (log-loss against the plain fit of clean data, where that is above .02) at least 80 % back. Exits with 1
-where one is missed.
+Judged on clean pairs, and for `trigger` on pairs whose worse option bears the mark. Told ε and told nothing; `its θ
+alone`: told ε, with the probabilities σ(θᵀx) of a reward head; beside plain maximum likelihood and, told ε: SEVER;
+pruning by the QUE score of Dong, Hopkins & Li 2019; cleanlab's label issues, pruned. Prints Markdown. Bars: on clean
+data at most .005 of accuracy and .01 of log-loss behind plain; of plain's loss (log-loss against the plain fit of clean
+data, where that is above .02) at least 80 % back. Exits with 1 where one is missed.
 """
 
 import argparse
@@ -123,9 +123,15 @@ sever = jax.jit(lambda x, y, epsilon: ESTIMATORS["sever"].estimate(x, y, epsilon
 
 
 def ours(x, y, epsilon, x_test):
+    """(θ, P of `RewardModel.probability`)."""
     found = fit(x, y, jnp.float32(epsilon))
     chance = found.explanations.mean_probability(found.label_noise, jnp.asarray(x_test, jnp.float32))
     return np.asarray(found.theta), np.asarray(chance)
+
+
+def alone(theta: np.ndarray, x_test: np.ndarray):
+    """(θ, σ(θᵀx)), which is what a trainer makes of a reward head."""
+    return theta, scipy.special.expit(x_test @ theta.astype(float))
 
 
 def ridge(z: np.ndarray, x_test: np.ndarray):
@@ -177,7 +183,7 @@ WORLDS = {
     "j⁻¹, t₃": {"power": 1.0, "heavy": True},
     "j⁻¹, repeated": {"power": 1.0, "repeated": True},
 }
-NAMES = ("fit_reward", "told nothing", "SEVER", "QUE", "cleanlab")
+NAMES = ("fit_reward", "its θ alone", "told nothing", "SEVER", "QUE", "cleanlab")
 
 
 class Row(NamedTuple):
@@ -206,6 +212,7 @@ def measured(name: str, seed: int, n: int, attack: str, epsilon: float) -> Row:
         return judged(*found, world)
 
     found = {"fit_reward": ours(x, y, epsilon or 0.1, x_test), "told nothing": ours(x, y, CEILING, x_test)}
+    found["its θ alone"] = alone(found["fit_reward"][0], x_test)
     found |= rivals(z, x, y, epsilon or 0.1, x_test)
     return Row(
         name, attack, epsilon, score(ours(jnp.asarray(clean, jnp.float32), y, 0.0, x_test)),
@@ -221,7 +228,7 @@ def shown(row: Row, name: str) -> str:
 
 def missed(row: Row) -> list[str]:
     bad = []
-    for name in NAMES[:2]:
+    for name in ("fit_reward", "told nothing"):
         accuracy, loss = row.others[name]
         where = f"{row.world}, {row.attack} {row.epsilon}, {name}"
         if not row.epsilon and (accuracy < row.clean[0] - 0.005 or loss > row.clean[1] + 0.01):
@@ -245,9 +252,8 @@ def main() -> int:
     todo = [(name, seed, n, *case) for name in names for seed in range(given.seeds) for case in cases]
     rows = [measured(*case) for case in track(todo, "fits", disable=not sys.stderr.isatty())]
     print("Accuracy / log-loss, and the share of plain's loss that is back:\n")
-    print(
-        "| spectrum | attack | ε | plain, clean | plain | " + " | ".join(NAMES) + " |\n" + "|---" * 10 + "|"
-    )
+    print("| spectrum | attack | ε | plain, clean | plain | " + " | ".join(NAMES) + " |")
+    print("|---" * (5 + len(NAMES)) + "|")
     for row in rows:
         plain = [f"{a:.3f} / {loss:.3f}" for a, loss in (row.clean, row.plain)]
         cells = [row.world, row.attack, f"{row.epsilon or '–'}", *plain, *(shown(row, who) for who in NAMES)]

@@ -24,14 +24,16 @@ CONFIG = RobustFit()
 again = jax.jit(lambda pairs, weights, last: refit(pairs, weights, last, CONFIG))
 
 
-def maximum(y, precision):
-    """(t, H) of maximum a posteriori by Newton's method in NumPy."""
-    t = np.zeros(y.shape[1])
-    for _ in range(60):
+def maximum(y, precision, t=None):
+    """(t, H) of maximum a posteriori by Newton's method in NumPy, from `t` or 0, to the last digit."""
+    t = np.zeros(y.shape[1]) if t is None else t
+    while True:
         miss = scipy.special.expit(-(y @ t))
         bend = (y.T * (miss * (1 - miss))) @ y + np.diag(precision)
-        t = t + np.linalg.solve(bend, miss @ y - precision * t)
-    return t, bend
+        step = np.linalg.solve(bend, miss @ y - precision * t)
+        t = t + step
+        if np.linalg.norm(step) < 1e-10 * np.linalg.norm(t):
+            return t, bend
 
 
 def share(t, bend, precision):
@@ -48,11 +50,11 @@ def wide():
 
 def fixed_point(y, pairs, strength):
     """λ that its own fit asks for, with everything computed anew each time."""
-    penalty = np.asarray(pairs.penalty, float)
-    for _ in range(200):
-        t, bend = maximum(y, strength * penalty)
+    penalty, t, last = np.asarray(pairs.penalty, float), None, 0.0
+    while abs(strength - last) > 1e-6 * strength:
+        t, bend = maximum(y, strength * penalty, t)
         known = pairs.rank - share(t, bend, strength * penalty).left
-        strength = float(asked_strength(pairs, t, known, CONFIG))
+        last, strength = strength, float(asked_strength(pairs, t, known, CONFIG))
     return strength
 
 
