@@ -28,8 +28,8 @@ def influence_pruning(
     the Hessian at θ̂ (Koh & Liang 2017; for reward models Min, Lee, Kwon & Lee 2025). For a linear reward one Hessian is
     solved exactly, where the paper approximates. Pairs whose removal raises the loss stay. The paper validates with
     pairs that experts chose: `validation`, differences and labels. Without them each half of the pairs (n even, n odd)
-    validates the other; where both are corrupted alike, g is chance, and little is found. At ε = 0 it is maximum
-    likelihood. Suspicion: the label's surprise.
+    validates the other; where both are corrupted alike, chance decides whether the corrupted pairs of a half are found.
+    At ε = 0 it is maximum likelihood. Suspicion: the label's surprise.
 
     **Raises:** ValueError for validation pairs of another width, or without a label each.
     """

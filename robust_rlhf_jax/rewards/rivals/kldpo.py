@@ -10,7 +10,7 @@ from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_proble
 from robust_rlhf_jax.likelihood.margin_losses import MarginLoss
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
-# The τ of the authors' code.
+# The τ that the authors' code begins with; their commands have .05, with the cut that `kldpo` goes without.
 TAU = 1.0
 
 

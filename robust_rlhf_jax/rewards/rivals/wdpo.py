@@ -11,8 +11,8 @@ from robust_rlhf_jax.likelihood.margin_fit import MarginProblem, fit_margin_loss
 from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
-# The ρ of the authors' code.
-RHO = 1.0
+# The ρ of the authors' commands.
+RHO = 0.01
 
 
 class PenalisedProblem(MarginProblem):

@@ -65,6 +65,15 @@ def test_the_share_of_wrong_labels_where_the_others_are_certain(wrong, x64):
     np.testing.assert_allclose(share, wrong, atol=0.01)
 
 
+def test_honest_disagreement_counts_as_wrong(x64):
+    """No label is flipped: the share is that of the labels which θ has wrong."""
+    x, labels = sample(flipped=0.0)
+    fit = holder_dpo(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=100.0)
+    margins = labels * (x @ np.asarray(fit.theta))
+    assert np.mean(margins < 0) > 0.1
+    np.testing.assert_allclose(contamination(jnp.asarray(margins)), np.mean(margins < 0), atol=0.01)
+
+
 @pytest.mark.parametrize("gamma", [0.5, 2.0])
 def test_the_share_is_that_of_normalised_chances(gamma, x64):
     """The paper's form: mean p̃^γ / Σ p̃^{1+γ} with p̃ = p/Σp, by Chebyshev's inequality at most 1."""
