@@ -47,8 +47,8 @@ def rime(
     if rounds < 1:
         raise ValueError(f"rounds={rounds} must be at least 1.")
     dtype = x.dtype
-    parts = (jnp.asarray(part, dtype) for part in (radius, alpha, flip_below))
-    return _rime(x, labels.astype(dtype), *parts, rounds)
+    radius, alpha, flip_below = (jnp.asarray(part, dtype) for part in (radius, alpha, flip_below))
+    return _rime(x, labels.astype(dtype), radius, alpha, flip_below, rounds)
 
 
 @eqx.filter_jit
