@@ -21,8 +21,8 @@ def reward_gap(
 ) -> RewardEstimate:
     """A plain fit, the εn pairs of the smallest gap o_nθᵀx_n left out, a plain fit to the rest (RwGap, removal).
 
-    The gap between the rewards of chosen and rejected is the mean of several reward models in Wang et al. 2024, *Secrets
-    of RLHF II*, and of eight DPO models in PrefCleanBench (Yeh & Li 2025). The fit of a linear reward is unique, and
+    The gap between the rewards of chosen and rejected is the mean of several models in Wang et al. 2024, *Secrets of
+    RLHF II*, and of eight DPO models in PrefCleanBench (Yeh & Li 2025). The fit of a linear reward is unique, and
     stands for them: the rule is one round of Algorithm 2 from the plain fit. At ε = 0 it is maximum likelihood.
     Suspicion: the label's surprise under the first fit, which orders the pairs as the gap does.
     """
