@@ -44,6 +44,17 @@ def as_floats(x: Any) -> Array:
     return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 
+def check_positive(value: Any, name: str, or_zero: bool = False) -> None:
+    """Check that a number is positive and finite, with `or_zero` that it is at least 0; skip a traced one.
+
+    **Raises:** ValueError that names it.
+    """
+    if is_traced(value) or (np.isfinite(value) and (value > 0 or (or_zero and value == 0))):
+        return
+    least = "at least 0" if or_zero else "positive"
+    raise ValueError(f"{name}={value} must be {least} and finite.")
+
+
 def check_finite(x: Any, name: str) -> None:
     """Check that no entry of x is NaN or infinite; skip traced x.
 

@@ -1,9 +1,11 @@
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.checks import check_epsilon, check_labels, is_traced
+from robust_rlhf_jax.checks import check_epsilon, check_labels, check_positive, is_traced
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -80,6 +82,26 @@ def test_other_labels_are_named(labels, message):
 
 def test_traced_labels_pass():
     jax.jit(lambda labels: check_labels(labels) or labels)(jnp.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("value", "or_zero", "sentence"),
+    [
+        (0.1, False, None),
+        (jnp.float32(3.0), False, None),
+        (0, True, None),
+        (0, False, "rate=0 must be positive and finite."),
+        (-1.5, True, "rate=-1.5 must be at least 0 and finite."),
+        (float("inf"), False, "rate=inf must be positive and finite."),
+        (float("nan"), True, "rate=nan must be at least 0 and finite."),
+    ],
+)
+def test_rates_that_are_not_positive_are_named(value, or_zero, sentence):
+    if sentence is None:
+        check_positive(value, "rate", or_zero)
+    else:
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            check_positive(value, "rate", or_zero)
 
 
 def test_every_reward_estimator_refuses_labels_0_and_1():

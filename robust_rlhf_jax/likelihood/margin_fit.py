@@ -44,7 +44,7 @@ class MarginProblem(eqx.Module):
         gradient = weighted_sum(share * self.labels * self.loss.slope(margins), self.x)
         return theta, margins, matmul(share, self.loss.value(margins)), matmul(self.projector, gradient)
 
-    def curvature(self, margins: Float[Array, " n"]) -> Float[Array, "k k"]:
+    def curvature(self, theta: Float[Array, " k"], margins: Float[Array, " n"]) -> Float[Array, "k k"]:
         return weighted_gram(self.x, self.weights * self.loss.curvature(margins) / jnp.sum(self.weights))
 
 
@@ -86,7 +86,8 @@ class MarginNewton(eqx.Module):
         return _state(problem, problem.at(start), jnp.asarray(jnp.inf, problem.x.dtype))
 
     def step(self, problem: MarginProblem, state: MarginState, *, key: PRNGKeyArray | None) -> MarginState:
-        target = newton_point(state.theta, -state.gradient, problem.curvature(state.margins), problem.radius)
+        curvature = problem.curvature(state.theta, state.margins)
+        target = newton_point(state.theta, -state.gradient, curvature, problem.radius)
         at = _backtrack(problem, state, matmul(problem.projector, target - state.theta))
         return _state(problem, at, state.value - at[2])
 

@@ -51,6 +51,11 @@ def agree(found: RewardEstimate, expected: RewardEstimate, atol=1e-5):
     np.testing.assert_array_equal(found.status, expected.status)
 
 
+def explained(fit: RewardEstimate, x, labels):
+    """Whether θ has every pair right that it keeps: only the ball then gives it a length."""
+    return (labels * (x @ np.asarray(fit.theta)) > 0)[np.asarray(fit.weights) > 0].all()
+
+
 # rdpo is cdpo with another number in the same compiled program.
 @pytest.mark.parametrize(
     "name",
@@ -64,7 +69,9 @@ def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilation
     for i in range(3):
         alone = one(x[i], y[i], epsilons[i])
         agree(jax.tree.map(lambda leaf, i=i: leaf[i], together), alone)
-        assert alone.status == Status.CONVERGED
+        assert alone.status == Status.CONVERGED or (
+            alone.status == Status.SEPARABLE and explained(alone, x[i], y[i])
+        )
         assert np.linalg.norm(alone.theta) <= RADIUS * (1 + 1e-9)
         assert ((alone.weights >= 0) & (alone.weights <= 1)).all()
         assert np.isfinite(alone.suspicion).all()

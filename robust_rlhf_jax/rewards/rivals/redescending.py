@@ -8,8 +8,8 @@ from robust_rlhf_jax.likelihood.margin_losses import DensityPower
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
 from robust_rlhf_jax.rewards.several_starts import estimate_from_starts
 
-# The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
-# confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
+# The square loss on probabilities, 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted
+# pairs, confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
 GAMMA = 1.0
 
 
@@ -24,8 +24,10 @@ def redescending(
     """min over θ in the ball of Σ_n (1 + 1/γ)(1 − p_n^γ) + p_n^{1+γ} + (1 − p_n)^{1+γ}, p_n = σ(o_nθᵀx_n).
 
     Basu et al. 1998 and, for logistic regression, Ghosh & Basu 2016; the family of divergences with which Hölder-DPO
-    redescends (Fujisawa, Adachi & Osborne 2025): a label that θ finds absurd pulls no longer. Not convex: started from
-    the plain fit and from two row-normalised ones, the lowest value wins. ε is not used; `gamma` in (0, 1].
+    redescends (Fujisawa, Adachi & Osborne 2025): a label that θ finds absurd pulls no longer. At γ = 1 it is 2(1 − p)²,
+    the square loss with which SquareχPO replaces the log-loss (Zhou, Wu, Weng & Orabona 2025), for a linear reward in
+    place of its policy's. Not convex: started from the plain fit and from two row-normalised ones, the lowest value
+    wins. ε is not used; `gamma` in (0, 1].
 
     `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
     """
@@ -38,7 +40,7 @@ ENTRIES = [
         redescending,
         "density power",
         "#6fa8dc",
-        "the density power divergence (Ghosh & Basu 2016); ε is not used",
+        "the density power divergence (Ghosh & Basu 2016): at γ = 1 the square loss on probabilities; ε is not used",
         uses_epsilon=False,
         plain_at_zero=False,
         by_surprise=True,

@@ -1,6 +1,7 @@
 """The density power fit against SciPy from many starts."""
 
 import jax.numpy as jnp
+import noisy_labels
 import numpy as np
 import pytest
 import scipy.optimize
@@ -37,6 +38,14 @@ def test_reaches_the_best_of_many_starts(gamma, x64):
     assert fit.status == Status.CONVERGED
     assert value(np.asarray(fit.theta)) <= best.fun + 1e-6
     np.testing.assert_allclose(fit.theta, best.x, atol=1e-2)
+
+
+def test_by_default_it_is_the_square_loss_on_probabilities(x64):
+    """Σ(1 − σ(oθᵀx))², SquareχPO's loss, by SciPy from many starts."""
+    x, labels = noisy_labels.sample()
+    value = lambda t: np.mean((1 - 1 / (1 + np.exp(-labels * (x @ t)))) ** 2)  # noqa: E731
+    fit = redescending(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=noisy_labels.RADIUS)
+    assert value(np.asarray(fit.theta)) <= noisy_labels.lowest(value).fun + 1e-8
 
 
 def test_a_label_beyond_belief_pulls_no_longer(x64):
