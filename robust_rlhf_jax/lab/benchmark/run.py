@@ -60,6 +60,17 @@ def parts_of(
     return found
 
 
+def left_out(
+    problem: Problem, config: BenchmarkConfig, attacks: Attacks, known: dict[str, Contestant]
+) -> str:
+    """The sentence on what is not run on this file, and why; "" where all is."""
+    if problem.pairs.raters is not None:
+        return ""
+    names = [name for name in config.attacks or attacks if by_raters(name)]
+    names += [name for name in config.estimators or known if known[name].needs_raters]
+    return f"The file does not say who labelled the pairs: left out are {', '.join(names)}." if names else ""
+
+
 def cells_of(parts: list[Part], config: BenchmarkConfig) -> int:
     return sum(len(part.estimators) for part in parts) * len(config.epsilons)
 

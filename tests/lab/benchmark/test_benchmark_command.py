@@ -162,6 +162,39 @@ def test_an_outsider_adds_an_estimator_and_an_attack_with_one_file_and_one_row(t
     assert "(somebody)" in page
 
 
+RATED = '''
+import jax
+import jax.numpy as jnp
+from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
+
+def first_rater(x, labels, epsilon, raters, n_raters, *, radius):
+    """What the first rater preferred less what not; the others are called bad."""
+    theta = jnp.mean(jnp.where(raters == 0, labels, 0.0)[:, None] * x, axis=0)
+    said = jnp.where(jnp.arange(n_raters) == 0, 1.0, 0.0)
+    return RaterEstimate(theta, said[raters], 1.0 - said[raters], jnp.zeros((), jnp.int32), said)
+
+ENTRIES = [RaterEntry(first_rater, "first rater", "the first rater alone")]
+'''
+
+
+def test_an_outsider_adds_an_estimator_that_knows_raters(tmp_path, capsys):
+    plug = tmp_path / "mine.py"
+    plug.write_text(RATED, encoding="utf-8")
+    config = dataclasses.replace(
+        CONFIG, attacks=("near", "contrary_raters"), estimators=("first_rater", "majority")
+    )
+    command.benchmark_command(("rail", "world:chain"), config, tmp_path / "out", (plug,), quiet=True)
+    summary = json.loads((tmp_path / "out" / "benchmark.json").read_text(encoding="utf-8"))
+    rail, world = summary["standings"]
+    found = next(line for line in rail["lines"] if line["estimator"] == "first_rater")
+    assert found["raters_found"] == 1.0
+    assert [line["estimator"] for line in world["lines"]] == ["majority"]
+    said = "The file does not say who labelled the pairs: left out are contrary_raters, first_rater."
+    assert summary["reasons"][1].endswith(said)
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (tmp_path / "out" / "benchmark.html").read_text(encoding="utf-8")
+
+
 def test_a_row_of_other_data_is_not_reproduced():
     claim = {
         "file": "rail", "data": "0" * 16, "attack": "near", "epsilon": 0.1, "pairs": 300,
