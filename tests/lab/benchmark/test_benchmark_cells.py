@@ -140,8 +140,10 @@ def test_a_rater_of_little_reliability_is_called_bad_and_columns_have_size_1():
         theta, said = jnp.ones(2), jnp.array([1.0, 0.49, -1.0])
         return RaterEstimate(theta, labels, 1.0 - said[raters], jnp.zeros((), jnp.int32), said)
 
-    def judges_nobody(*args, radius):
-        return dataclasses.replace(known(*args, radius=radius), reliability=None)
+    def judges_nobody(x, labels, epsilon, raters, n_raters, *, radius):
+        return dataclasses.replace(
+            known(x, labels, epsilon, raters, n_raters, radius=radius), reliability=None
+        )
 
     entries = {f.__name__: RaterEntry(f, "", "") for f in (known, judges_nobody)}
     with jax.disable_jit():
