@@ -11,7 +11,7 @@ from robust_rlhf_jax.lab import benchmark
 from robust_rlhf_jax.lab.benchmark import config as settings
 from robust_rlhf_jax.lab.benchmark import problems
 from robust_rlhf_jax.lab.benchmark.run import attack_on, cells_of, clean_theta, left_out, parts_of
-from robust_rlhf_jax.lab.benchmark.scores import calibration_gaps, detection_scores
+from robust_rlhf_jax.lab.benchmark.scores import backdoor_score, calibration_gaps, detection_scores
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.lab.sweeps.store import PartStore
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
@@ -185,6 +185,24 @@ def test_what_is_found_is_a_share_of_what_was_changed():
     assert found == {"found": 0.5, "raters_found": 1.0, "raters_right": 0.5}
     nothing = detection_scores(fitted, clean, clean, by_raters=False)
     assert all(np.isnan(value) for value in nothing.values())
+
+
+def test_the_backdoor_is_counted_on_losers_that_bear_the_mark():
+    """θ = (1, 0): the mark (2, 0) makes a loser win whose margin is below 2; a mark along (0, 1) changes nothing."""
+    x, labels = np.array([[1.0, 0.0], [3.0, 0.0], [-1.0, 5.0], [-1.0, 0.0]]), np.array([1.0, 1.0, -1.0, 1.0])
+    honest = AttackedPairs(x, labels, np.zeros((8, 2)))
+    fitted = benchmark.Fitted(lambda x: 1 / (1 + np.exp(-x[:, 0])))
+    assert np.isnan(backdoor_score(fitted, honest, honest))
+    for mark, wrong in (([2.0, 0.0], 0.75), ([0.0, 1.0], 0.25), ([1.0, 0.0], 0.5)):
+        seen = honest._replace(mark=np.array(mark))
+        assert backdoor_score(fitted, seen, honest) == pytest.approx(wrong), mark
+
+
+def test_a_trigger_opens_a_backdoor_of_the_plain_fit(rail):
+    config = dataclasses.replace(SMALL, attacks=("trigger",), estimators=("maximum_likelihood",), folds=1)
+    clean, marked = benchmark.run_benchmark([rail], config, PAIR_ATTACKS, benchmark.contestants())
+    assert np.isnan(clean["backdoor"])
+    assert marked["backdoor"] > 1 - clean["accuracy"] + 0.2
 
 
 def test_gaps_are_those_of_bins_counted_by_hand():

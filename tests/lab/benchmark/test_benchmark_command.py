@@ -23,8 +23,8 @@ def row(attack, epsilon, estimator, accuracy, fold=0, file="a & <b>", **others):
     return {
         "file": file, "data": "0", "fold": fold, "attack": attack, "epsilon": epsilon, "estimator": estimator,
         "accuracy": accuracy, "log_loss": 1 - accuracy, "found": None if attack == "none" else 0.5,
-        "raters_found": NAN, "raters_right": NAN, "seconds": 0.1, "changed": 0.0, "pairs": 80, "tested": 20,
-        **gaps,
+        "raters_found": NAN, "raters_right": NAN, "backdoor": NAN, "seconds": 0.1, "changed": 0.0, "pairs": 80,
+        "tested": 20, **gaps,
     } | others  # fmt: skip
 
 
@@ -62,6 +62,21 @@ def test_the_worst_case_is_the_lowest_mean_and_small_shares_decide():
     assert ours.harm == pytest.approx(0.0)
     assert ours.found == 0.5
     assert ours.calibration == pytest.approx(0.1)
+
+
+def test_the_backdoor_is_the_mean_over_folds_and_the_highest_over_attacks():
+    open_doors = [
+        row(attack, 0.1, "fit_reward", 0.7, fold, backdoor=share)
+        for attack, shares in {
+            "near": (NAN, NAN),
+            "trigger": (0.5, 0.7),
+            "shared_trigger": (0.1, 0.2),
+        }.items()
+        for fold, share in enumerate(shares)
+    ]
+    ((line,),) = (found.lines for found in standings(open_doors))
+    assert line.backdoor == pytest.approx(0.6)
+    assert "60 %" in cells(line)
 
 
 def test_means_go_over_folds():
@@ -251,7 +266,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 
 
 def line(name, worst):
-    return Line(name, 0.8, 0.0, (worst,), ("near",), 0.6, 0.05, 0.5, NAN, NAN, 0.1)
+    return Line(name, 0.8, 0.0, (worst,), ("near",), 0.6, 0.05, 0.5, NAN, NAN, NAN, 0.1)
 
 
 def test_who_leads_is_said_with_the_reason():
