@@ -98,6 +98,7 @@ def planned(mdp, data, who):
     return pessimistic_median(jax.random.key(0), data, who, oracle=ExactOracle(mdp))
 
 
+@pytest.mark.slow
 def test_the_objective_is_the_worst_case_of_the_best_policy_by_brute_force(rated):
     """min over a grid of the box of Σ_s ρ(s) max_a θ·φ(s, a) − θ·E_ref[φ]."""
     mdp, data, who = rated
@@ -117,6 +118,7 @@ def test_the_objective_is_the_worst_case_of_the_best_policy_by_brute_force(rated
     assert float(found.diagnostics["objective"]) == pytest.approx(worst, abs=0.02)
 
 
+@pytest.mark.slow
 def test_what_one_rater_says_moves_it_little(rated):
     """Of five raters the last may say what they like: the plan is nearly the best."""
     mdp, data, who = rated
