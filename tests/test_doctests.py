@@ -46,6 +46,7 @@ SLOW = {
     "lab.diagnostics._hidden_actions",
     "lab.diagnostics._stability",
     "lab.diagnostics.label_limits",
+    "lab.pessimistic_median",
     "lab.rivals",
     "lab.sweeps.command",
     "lab.sweeps.engine",

@@ -18,8 +18,8 @@ from .explain import explain
 from .page import render_page
 from .plugins import Players, players
 from .problems import Problem, read_problem
-from .run import Row, cells_of, parts_of, run_benchmark
-from .summary import cell_of, means, standings
+from .run import Row, cells_of, left_out, parts_of, run_benchmark
+from .summary import Standing, cell_of, means, standings
 from .tables import markdown, print_standing
 
 FILES = ("benchmark.html", "benchmark.md", "benchmark.json", "results.parquet")
@@ -120,7 +120,7 @@ def _write(
     more = [row for c in checked if any(counts_for(c, p, config) for p in problems) for row in c.rows]
     found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
-    reasons = [explain(s, by_name[s.file], config, known.attacks) for s in found]
+    reasons = [_reason(s, by_name[s.file], config, known) for s in found]
     lines = {name: who.line for name, who in known.estimators.items()}
     facts = _facts(problems, config, seconds)
     page = render_page(found, reasons, together, checked, lines, facts)
@@ -140,6 +140,12 @@ def _write(
     write_json(folder / FILES[2], summary)
     (folder / FILES[3]).write_bytes(sealed(SealedPart(CELLS, "results", rows)))
     return list(zip(found, reasons, strict=True))
+
+
+def _reason(standing: Standing, problem: Problem, config: BenchmarkConfig, known: Players) -> str:
+    """Who leads and why, and what was not run."""
+    said = explain(standing, problem, config, known.attacks)
+    return f"{said} {left_out(problem, config, known.attacks, known.estimators)}".rstrip()
 
 
 def _first_of_each(rows: list[Row]) -> list[Row]:

@@ -1,7 +1,7 @@
-"""Who is compared: every registered estimator, `fit_reward` without ε, raters weighed, and null baselines."""
+"""Who is compared: every registered estimator, `fit_reward` without ε, those that know raters, and null baselines."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
@@ -14,6 +14,8 @@ from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
 from robust_rlhf_jax.lab.pair_attacks.base import chance, sizes
 from robust_rlhf_jax.raters import fit_weighed
 from robust_rlhf_jax.raters.kinds import BAD
+from robust_rlhf_jax.raters.protocol import BAD_BELOW, RaterEntry
+from robust_rlhf_jax.raters.registry import RATER_ESTIMATORS
 from robust_rlhf_jax.rewards import CEILING, fit_differences
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, Entry
 
@@ -55,10 +57,10 @@ class Contestant(NamedTuple):
     needs_raters: bool = False
 
 
-def contestants(more: dict[str, Entry] | None = None) -> dict[str, Contestant]:
-    """Everybody by name: `fit_reward`, told ε and not, the other estimators, raters weighed, null baselines.
+def contestants(more: Mapping[str, Entry | RaterEntry] | None = None) -> dict[str, Contestant]:
+    """Everybody by name: `fit_reward`, told ε and not, the other estimators, those that know raters, null baselines.
 
-    **Arguments:** `more`: further estimators, as in `rewards/registry.py`.
+    **Arguments:** `more`: further estimators, as in `rewards/registry.py` and `raters/registry.py`.
 
     **Example:**
 
@@ -66,11 +68,11 @@ def contestants(more: dict[str, Entry] | None = None) -> dict[str, Contestant]:
     >>> list(contestants())[:3]
     ['fit_reward', 'fit_reward_untold', 'maximum_likelihood']
     """
-    entries = ESTIMATORS | (more or {})
+    entries = {**ESTIMATORS, **RATER_ESTIMATORS, **(more or {})}
     return {
         DEFAULT: Contestant(_robust(told=True), "the explanations of the labels, weighed; ε is told"),
         f"{DEFAULT}_untold": Contestant(_robust(told=False), "the same without ε"),
-        **{name: Contestant(_entry(entry), entry.line) for name, entry in entries.items() if name != DEFAULT},
+        **{name: _of_entry(entry) for name, entry in entries.items() if name != DEFAULT},
         "fit_weighed": Contestant(
             _weighed, "raters weighed by evidence, then maximum likelihood; ε is not used", needs_raters=True
         ),
@@ -99,6 +101,12 @@ def _robust(told: bool):
     return fit
 
 
+def _of_entry(entry: Entry | RaterEntry) -> Contestant:
+    if isinstance(entry, RaterEntry):
+        return Contestant(_rater_entry(entry), entry.line, needs_raters=True)
+    return Contestant(_entry(entry), entry.line)
+
+
 def _entry(entry: Entry):
     compiled = jax.jit(lambda x, labels, epsilon: entry.estimate(x, labels, epsilon, radius=RADIUS))
 
@@ -108,6 +116,21 @@ def _entry(entry: Entry):
         found = jax.block_until_ready(compiled(*given))
         theta = np.asarray(found.theta, float) / size
         return Fitted(lambda x: chance(theta, x), np.asarray(found.suspicion, float))
+
+    return fit
+
+
+def _rater_entry(entry: RaterEntry):
+    compiled = jax.jit(partial(entry.estimate, radius=RADIUS), static_argnames="n_raters")
+
+    def fit(pairs: AttackedPairs, epsilon: float, names: tuple[str, ...]) -> Fitted:
+        assert pairs.raters is not None
+        size, n_raters = sizes(pairs.x), int(pairs.raters.max()) + 1
+        given = (jnp.asarray(part, jnp.float32) for part in (pairs.x / size, pairs.labels, epsilon))
+        found = jax.block_until_ready(compiled(*given, jnp.asarray(pairs.raters), n_raters=n_raters))
+        theta = np.asarray(found.theta, float) / size
+        bad = None if found.reliability is None else np.asarray(found.reliability) < BAD_BELOW
+        return Fitted(lambda x: chance(theta, x), np.asarray(found.suspicion, float), bad)
 
     return fit
 

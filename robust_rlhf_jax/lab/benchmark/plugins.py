@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS
+from robust_rlhf_jax.raters.protocol import RaterEntry
 from robust_rlhf_jax.rewards.protocol import Entry
-from robust_rlhf_jax.rewards.registry import entries_of
 
 from .contestant import Contestant, contestants
 from .run import Attacks
@@ -51,13 +51,19 @@ def players(files: tuple[Path, ...] = ()) -> Players:
     return Players(attacks, contestants(entries), digest)
 
 
-def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry]]:
+def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry | RaterEntry]]:
     attacks, entries = getattr(module, "ATTACKS", ()), getattr(module, "ENTRIES", ())
     if not isinstance(attacks, list | tuple) or not all(map(callable, attacks)):
         raise ValueError(f"{path}: ATTACKS must be a tuple of functions.")
-    if not isinstance(entries, list | tuple) or not all(isinstance(entry, Entry) for entry in entries):
-        raise ValueError(f"{path}: ENTRIES must be a list of Entry (rewards/protocol.py).")
-    return {attack.__name__: attack for attack in attacks}, dict(entries_of([module]))
+    if not isinstance(entries, list | tuple) or not all(
+        isinstance(entry, Entry | RaterEntry) for entry in entries
+    ):
+        raise ValueError(
+            f"{path}: ENTRIES must be a list of Entry (rewards/protocol.py) or RaterEntry (raters/protocol.py)."
+        )
+    return {attack.__name__: attack for attack in attacks}, {
+        entry.estimate.__name__: entry for entry in entries
+    }
 
 
 def _run(path: Path) -> ModuleType:

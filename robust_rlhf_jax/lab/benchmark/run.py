@@ -19,12 +19,12 @@ from robust_rlhf_jax.rewards import plain_fit
 from .config import CLEAN, BenchmarkConfig
 from .contestant import Contestant
 from .problems import Problem, Trial, trials
-from .scores import detection_scores, prediction_scores
+from .scores import backdoor_score, detection_scores, prediction_scores
 
 Attacks = dict[str, Callable[..., AttackedPairs]]
 Row = dict[str, Any]
 # Raise it when cells come to mean something else, and finished parts are computed anew.
-FORMAT = 1
+FORMAT = 2
 
 
 class Part(NamedTuple):
@@ -58,6 +58,17 @@ def parts_of(
             for name in (CLEAN, *names)
         ]
     return found
+
+
+def left_out(
+    problem: Problem, config: BenchmarkConfig, attacks: Attacks, known: dict[str, Contestant]
+) -> str:
+    """The sentence on what is not run on this file, and why; "" where all is."""
+    if problem.pairs.raters is not None:
+        return ""
+    names = [name for name in config.attacks or attacks if by_raters(name)]
+    names += [name for name in config.estimators or known if known[name].needs_raters]
+    return f"The file does not say who labelled the pairs: left out are {', '.join(names)}." if names else ""
 
 
 def cells_of(parts: list[Part], config: BenchmarkConfig) -> int:
@@ -177,6 +188,7 @@ def _cells(
                 "estimator": name,
                 **prediction_scores(fitted.probability(trial.test.x), trial.test.labels),
                 **detection_scores(fitted, seen, clean, by_raters(part.attack)),
+                "backdoor": backdoor_score(fitted, seen, trial.test),
                 "seconds": time.perf_counter() - began,
                 "changed": float(np.mean(seen.changed(clean))),
                 "pairs": len(clean.labels),

@@ -42,6 +42,16 @@ def calibration_gaps(confidence: Float[np.ndarray, " m"], right: Float[np.ndarra
     return [float(np.sum((right - confidence)[of == b])) / len(right) for b in range(BINS)]
 
 
+def backdoor_score(fitted: Fitted, seen: AttackedPairs, honest: AttackedPairs) -> float:
+    """On honest pairs whose losing option is given the mark of an attack: how often the fit prefers it, ½ for an even
+    chance. NaN where the attack has no mark. Of a mark that is worth nothing to the fit it is 1 − accuracy.
+    """
+    if seen.mark is None:
+        return np.nan
+    marked = honest.x - honest.labels[:, None] * seen.mark
+    return 1.0 - prediction_scores(fitted.probability(marked), honest.labels)["accuracy"]
+
+
 def detection_scores(
     fitted: Fitted, seen: AttackedPairs, clean: AttackedPairs, by_raters: bool
 ) -> dict[str, float]:

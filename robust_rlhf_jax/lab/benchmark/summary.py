@@ -24,6 +24,7 @@ class Mean(NamedTuple):
     found: float
     raters_found: float
     raters_right: float
+    backdoor: float
     seconds: float
 
 
@@ -32,7 +33,8 @@ class Line(NamedTuple):
 
     `clean`: on honest pairs, the largest ε told; `harm`: log-loss there less plain's; `worst`: the lowest accuracy over
     the attacks; `attack`: which; `log_loss`, `calibration`: the highest over attacks and ε; `found`: mean share of the
-    changed pairs that it finds; `raters_found`, `raters_right`: recall and precision of bad raters; `seconds`: median.
+    changed pairs that it finds; `raters_found`, `raters_right`: recall and precision of bad raters; `backdoor`: the
+    highest share of honest pairs whose loser wins once it bears the mark of an attack; `seconds`: median.
     """
 
     estimator: str
@@ -45,6 +47,7 @@ class Line(NamedTuple):
     found: float
     raters_found: float
     raters_right: float
+    backdoor: float
     seconds: float
 
 
@@ -102,7 +105,7 @@ def _mean(parts: list[dict[str, Any]]) -> Mean:
         return float(np.mean(known)) if known else np.nan
 
     gaps = sum(abs(mean(f"gap{b}")) for b in range(BINS))
-    found = [mean(name) for name in ("found", "raters_found", "raters_right", "seconds")]
+    found = [mean(name) for name in ("found", "raters_found", "raters_right", "backdoor", "seconds")]
     return Mean(mean("accuracy"), mean("log_loss"), gaps, *found)
 
 
@@ -113,8 +116,9 @@ def standings(rows: list[dict[str, Any]]) -> list[Standing]:
 
     >>> from robust_rlhf_jax.lab import benchmark
     >>> gaps = {f"gap{b}": 0.0 for b in range(10)}
-    >>> nobody = {"found": None, "raters_found": None, "raters_right": None, "seconds": 0.1, "log_loss": 0.6}
+    >>> nobody = {"found": None, "raters_found": None, "raters_right": None, "backdoor": None}
     >>> place = {"file": "rail", "fold": 0, "tested": 600, "epsilon": 0.1, "estimator": "sever", **gaps, **nobody}
+    >>> place |= {"seconds": 0.1, "log_loss": 0.6}
     >>> rows = [{**place, "attack": a, "accuracy": v} for a, v in (("none", 0.7), ("near", 0.6), ("far", 0.65))]
     >>> found = benchmark.standings(rows)[0]
     >>> found.leader, found.lines[0].worst, found.lines[0].attack
@@ -168,6 +172,7 @@ def _line(name: str, epsilons: tuple[float, ...], mine: dict[tuple[str, float, s
         _mean_known(m.found for m in attacked.values()),
         _mean_known(m.raters_found for m in attacked.values()),
         _mean_known(m.raters_right for m in attacked.values()),
+        max((m.backdoor for m in attacked.values() if not np.isnan(m.backdoor)), default=np.nan),
         float(np.median([m.seconds for m in cells.values()])),
     )
 

@@ -11,7 +11,7 @@ from .summary import Line, Standing
 
 HEAD = (
     "estimator", "honest pairs", "log-loss more than plain's", "worst at ε = {}", "worst attack", "highest log-loss",
-    "calibration error", "finds", "raters found / right", "seconds",
+    "calibration error", "finds", "raters found / right", "backdoor", "seconds",
 )  # fmt: skip
 
 
@@ -49,10 +49,10 @@ def markdown(standings: list[Standing], reasons: list[str]) -> str:
 
     >>> from robust_rlhf_jax.lab.benchmark.summary import Line, Standing
     >>> from robust_rlhf_jax.lab.benchmark.tables import markdown
-    >>> line = Line("sever", 0.7, 0.0, (0.6,), ("near",), 0.66, 0.05, 0.8, float("nan"), float("nan"), 0.01)
+    >>> line = Line("sever", 0.7, 0.0, (0.6,), ("near",), 0.66, 0.05, 0.8, *[float("nan")] * 3, 0.01)
     >>> found = Standing("rail", (0.1,), [line], "sever", 0.0, "near", 0.1, tested=600)
     >>> print(markdown([found], ["It leads."]).splitlines()[-1])
-    | `sever` | .700 | +.000 | .600 | near | .660 | .050 | 80 % | – | .01 |
+    | `sever` | .700 | +.000 | .600 | near | .660 | .050 | 80 % | – | – | .01 |
     """
     table = [list(OVERVIEW), ["---"] * len(OVERVIEW), *overview(standings)]
     blocks = ["\n".join("| " + " | ".join(row) + " |" for row in table)]
@@ -94,6 +94,7 @@ def cells(line: Line) -> list[str]:
         short(line.calibration),
         share(line.found),
         raters,
+        share(line.backdoor),
         f"{line.seconds:.2f}".removeprefix("0") if line.seconds < 10 else f"{line.seconds:.0f}",
     ]
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 class AttackedPairs(NamedTuple):
     """Differences `x` and labels ±1; `options` [M, k]: what the differences are made of; `raters` [N]: numbers from 0
-    of who labelled each pair, None where nobody says.
+    of who labelled each pair, None where nobody says; `mark` [k]: what an attack added to options that are to win.
 
     **Example:**
 
@@ -28,6 +28,7 @@ class AttackedPairs(NamedTuple):
     labels: Float[np.ndarray, " N"]
     options: Float[np.ndarray, "M k"]
     raters: Int[np.ndarray, " N"] | None = None
+    mark: Float[np.ndarray, " k"] | None = None
 
     def changed(self, clean: "AttackedPairs") -> Bool[np.ndarray, " N"]:
         """Which pairs are not as they were."""

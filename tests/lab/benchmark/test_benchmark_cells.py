@@ -2,16 +2,19 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from robust_rlhf_jax.lab import benchmark
 from robust_rlhf_jax.lab.benchmark import config as settings
 from robust_rlhf_jax.lab.benchmark import problems
-from robust_rlhf_jax.lab.benchmark.run import attack_on, cells_of, clean_theta, parts_of
-from robust_rlhf_jax.lab.benchmark.scores import calibration_gaps, detection_scores
+from robust_rlhf_jax.lab.benchmark.run import attack_on, cells_of, clean_theta, left_out, parts_of
+from robust_rlhf_jax.lab.benchmark.scores import backdoor_score, calibration_gaps, detection_scores
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.lab.sweeps.store import PartStore
+from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
 
 SMALL = benchmark.BenchmarkConfig(
     ("near", "contrary_raters"), (0.1,), ("maximum_likelihood", "majority"), folds=2, pairs=400
@@ -114,7 +117,43 @@ def test_a_world_has_fresh_pairs_and_no_raters():
     assert problem.pairs.raters is None
     parts = parts_of([problem], benchmark.BenchmarkConfig(), PAIR_ATTACKS, benchmark.contestants())
     assert not {"contrary_raters"} & {part.attack for part in parts}
-    assert "fit_weighed" not in parts[0].estimators
+    assert not {"fit_weighed", "crowd_bt"} & set(parts[0].estimators)
+
+
+def test_what_needs_raters_is_left_out_with_the_reason(rail):
+    config, known = dataclasses.replace(SMALL, estimators=("majority", "crowd_bt")), benchmark.contestants()
+    unrated = rail._replace(pairs=rail.pairs._replace(raters=None))
+    said = left_out(unrated, config, PAIR_ATTACKS, known)
+    assert said == "The file does not say who labelled the pairs: left out are contrary_raters, crowd_bt."
+    assert left_out(rail, config, PAIR_ATTACKS, known) == ""
+    assert left_out(unrated, benchmark.QUICK, PAIR_ATTACKS, known) == ""
+
+
+def test_a_rater_of_little_reliability_is_called_bad_and_columns_have_size_1():
+    rng = np.random.default_rng(0)
+    x, who = rng.normal(size=(60, 2)) * [10.0, 0.1], np.repeat([0, 1, 2], 20)
+    pairs = AttackedPairs(x, np.ones(60), np.zeros((120, 2)), who)
+    given = {}
+
+    def known(x, labels, epsilon, raters, n_raters, *, radius):
+        given["columns"] = x
+        theta, said = jnp.ones(2), jnp.array([1.0, 0.49, -1.0])
+        return RaterEstimate(theta, labels, 1.0 - said[raters], jnp.zeros((), jnp.int32), said)
+
+    def judges_nobody(x, labels, epsilon, raters, n_raters, *, radius):
+        return dataclasses.replace(
+            known(x, labels, epsilon, raters, n_raters, radius=radius), reliability=None
+        )
+
+    entries = {f.__name__: RaterEntry(f, "", "") for f in (known, judges_nobody)}
+    with jax.disable_jit():
+        fitted, silent = (benchmark.contestants(entries)[name].fit(pairs, 0.1, ()) for name in entries)
+    np.testing.assert_array_equal(fitted.bad, [False, True, True])
+    np.testing.assert_allclose(fitted.suspicion, (1 - np.array([1.0, 0.49, -1.0]))[who], rtol=1e-6)
+    size = np.sqrt(np.mean(x**2, axis=0))
+    np.testing.assert_allclose(given["columns"], x / size, rtol=1e-5)
+    np.testing.assert_allclose(fitted.probability(x), 1 / (1 + np.exp(-(x / size).sum(axis=1))))
+    assert silent.bad is None
 
 
 def test_a_digest_names_the_data(rail):
@@ -146,6 +185,24 @@ def test_what_is_found_is_a_share_of_what_was_changed():
     assert found == {"found": 0.5, "raters_found": 1.0, "raters_right": 0.5}
     nothing = detection_scores(fitted, clean, clean, by_raters=False)
     assert all(np.isnan(value) for value in nothing.values())
+
+
+def test_the_backdoor_is_counted_on_losers_that_bear_the_mark():
+    """θ = (1, 0): the mark (2, 0) makes a loser win whose margin is below 2; a mark along (0, 1) changes nothing."""
+    x, labels = np.array([[1.0, 0.0], [3.0, 0.0], [-1.0, 5.0], [-1.0, 0.0]]), np.array([1.0, 1.0, -1.0, 1.0])
+    honest = AttackedPairs(x, labels, np.zeros((8, 2)))
+    fitted = benchmark.Fitted(lambda x: 1 / (1 + np.exp(-x[:, 0])))
+    assert np.isnan(backdoor_score(fitted, honest, honest))
+    for mark, wrong in (([2.0, 0.0], 0.75), ([0.0, 1.0], 0.25), ([1.0, 0.0], 0.5)):
+        seen = honest._replace(mark=np.array(mark))
+        assert backdoor_score(fitted, seen, honest) == pytest.approx(wrong), mark
+
+
+def test_a_trigger_opens_a_backdoor_of_the_plain_fit(rail):
+    config = dataclasses.replace(SMALL, attacks=("trigger",), estimators=("maximum_likelihood",), folds=1)
+    clean, marked = benchmark.run_benchmark([rail], config, PAIR_ATTACKS, benchmark.contestants())
+    assert np.isnan(clean["backdoor"])
+    assert marked["backdoor"] > 1 - clean["accuracy"] + 0.2
 
 
 def test_gaps_are_those_of_bins_counted_by_hand():

@@ -23,8 +23,8 @@ def row(attack, epsilon, estimator, accuracy, fold=0, file="a & <b>", **others):
     return {
         "file": file, "data": "0", "fold": fold, "attack": attack, "epsilon": epsilon, "estimator": estimator,
         "accuracy": accuracy, "log_loss": 1 - accuracy, "found": None if attack == "none" else 0.5,
-        "raters_found": NAN, "raters_right": NAN, "seconds": 0.1, "changed": 0.0, "pairs": 80, "tested": 20,
-        **gaps,
+        "raters_found": NAN, "raters_right": NAN, "backdoor": NAN, "seconds": 0.1, "changed": 0.0, "pairs": 80,
+        "tested": 20, **gaps,
     } | others  # fmt: skip
 
 
@@ -62,6 +62,21 @@ def test_the_worst_case_is_the_lowest_mean_and_small_shares_decide():
     assert ours.harm == pytest.approx(0.0)
     assert ours.found == 0.5
     assert ours.calibration == pytest.approx(0.1)
+
+
+def test_the_backdoor_is_the_mean_over_folds_and_the_highest_over_attacks():
+    open_doors = [
+        row(attack, 0.1, "fit_reward", 0.7, fold, backdoor=share)
+        for attack, shares in {
+            "near": (NAN, NAN),
+            "trigger": (0.5, 0.7),
+            "shared_trigger": (0.1, 0.2),
+        }.items()
+        for fold, share in enumerate(shares)
+    ]
+    ((line,),) = (found.lines for found in standings(open_doors))
+    assert line.backdoor == pytest.approx(0.6)
+    assert "60 %" in cells(line)
 
 
 def test_means_go_over_folds():
@@ -162,6 +177,39 @@ def test_an_outsider_adds_an_estimator_and_an_attack_with_one_file_and_one_row(t
     assert "(somebody)" in page
 
 
+RATED = '''
+import jax
+import jax.numpy as jnp
+from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
+
+def first_rater(x, labels, epsilon, raters, n_raters, *, radius):
+    """What the first rater preferred less what not; the others are called bad."""
+    theta = jnp.mean(jnp.where(raters == 0, labels, 0.0)[:, None] * x, axis=0)
+    said = jnp.where(jnp.arange(n_raters) == 0, 1.0, 0.0)
+    return RaterEstimate(theta, said[raters], 1.0 - said[raters], jnp.zeros((), jnp.int32), said)
+
+ENTRIES = [RaterEntry(first_rater, "first rater", "the first rater alone")]
+'''
+
+
+def test_an_outsider_adds_an_estimator_that_knows_raters(tmp_path, capsys):
+    plug = tmp_path / "mine.py"
+    plug.write_text(RATED, encoding="utf-8")
+    config = dataclasses.replace(
+        CONFIG, attacks=("near", "contrary_raters"), estimators=("first_rater", "majority")
+    )
+    command.benchmark_command(("rail", "world:chain"), config, tmp_path / "out", (plug,), quiet=True)
+    summary = json.loads((tmp_path / "out" / "benchmark.json").read_text(encoding="utf-8"))
+    rail, world = summary["standings"]
+    found = next(line for line in rail["lines"] if line["estimator"] == "first_rater")
+    assert found["raters_found"] == 1.0
+    assert [line["estimator"] for line in world["lines"]] == ["majority"]
+    said = "The file does not say who labelled the pairs: left out are contrary_raters, first_rater."
+    assert summary["reasons"][1].endswith(said)
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (tmp_path / "out" / "benchmark.html").read_text(encoding="utf-8")
+
+
 def test_a_row_of_other_data_is_not_reproduced():
     claim = {
         "file": "rail", "data": "0" * 16, "attack": "near", "epsilon": 0.1, "pairs": 300,
@@ -218,7 +266,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 
 
 def line(name, worst):
-    return Line(name, 0.8, 0.0, (worst,), ("near",), 0.6, 0.05, 0.5, NAN, NAN, 0.1)
+    return Line(name, 0.8, 0.0, (worst,), ("near",), 0.6, 0.05, 0.5, NAN, NAN, NAN, 0.1)
 
 
 def test_who_leads_is_said_with_the_reason():
