@@ -203,6 +203,7 @@ BY_PASSES = Streaming(memory=1_800_000, sample=1_500)
 
 
 # Told ε, the other explanation names .15 of the flags, and it may be another one by passes.
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "apart"), [(None, 0.0), (0.1, 2 * 0.15 * 0.1)])
 def test_a_source_is_flagged_as_its_pairs_are(epsilon, apart):
     z, lies = planted()

@@ -97,6 +97,7 @@ def test_quality_counts_only_what_can_be_checked(study):
     assert np.isnan(found["precision"]["none"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["boosted trees", "small network"])
 def test_models_learn_and_have_no_favourite_side(name):
     from text_models import MODELS, held_out

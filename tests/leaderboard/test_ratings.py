@@ -78,6 +78,7 @@ def test_without_contradiction_both_ratings_are_the_same_and_the_order_is_by_rat
     assert np.mean([row.plain for row in rows]) == pytest.approx(MIDDLE)
 
 
+@pytest.mark.slow
 def test_bots_that_vote_for_the_last_model_are_left_out():
     given = votes(seed=1)
     rng = np.random.default_rng(2)

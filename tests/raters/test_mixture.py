@@ -50,6 +50,7 @@ def log_posterior(mixture, t):
     )
 
 
+@pytest.mark.slow
 def test_the_likeliest_of_several_ends_is_taken():
     z, who, contrary = few_answers(0)
     mixture, t = fitted(z, who)

@@ -188,6 +188,7 @@ def test_the_message_is_for_the_host():
         jax.eval_shape(lambda: estimate_epsilon(choices(n=50)).message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["1GB", 1_800_000])
 def test_a_source_is_estimated_as_its_pairs_are(memory):
     rng = np.random.default_rng(5)

@@ -46,6 +46,7 @@ def test_groups_are_those_of_the_pairs_or_those_given():
     np.testing.assert_allclose(given.theta, fit_reward(pairs).theta, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_three_chances_are_calibrated_on_fresh_votes():
     model, fresh = fit_reward(votes(seed=1)), votes(seed=2)
     chances = np.asarray(model.outcome_probabilities(fresh.chosen, fresh.rejected))

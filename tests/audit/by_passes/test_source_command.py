@@ -72,6 +72,7 @@ def test_raters_of_an_earlier_audit_do_not_stay(folder, tmp_path):
     assert (out / "raters.csv").read_text() == "who,age\nAnn,7\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("files", "name"), [(0, "pairs.parquet"), (1, "all"), (2, "all")])
 def test_the_copy_that_the_page_names_can_be_written(folder, tmp_path, files, name):
     pa = pytest.importorskip("pyarrow")

@@ -80,6 +80,7 @@ def test_few_pairs_that_no_check_sees(planted, world):
     np.testing.assert_allclose(observed @ null, 0.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_harms_more_than_pushing(planted, world):
     mdp, data = world
 

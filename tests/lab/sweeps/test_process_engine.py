@@ -46,6 +46,7 @@ class Noted(MemoryStore):
         self.names.append(name)
 
 
+@pytest.mark.slow
 def test_processes_change_no_bit(local):
     seen, store = [], Noted()
     with process_engine.worker_processes(CONFIG) as execute:

@@ -106,6 +106,7 @@ def test_two_processes_give_the_bits_of_one_in_both(tmp_path, monkeypatch):
     assert (tmp_path / "checkpoint" / "settling.npz").exists()
 
 
+@pytest.mark.slow
 def test_one_process_is_a_program_too(monkeypatch):
     monkeypatch.setattr(passes, "NUMBERS", ROWS * K)
     streaming = Streaming(memory="9MB", sample=1_500)
