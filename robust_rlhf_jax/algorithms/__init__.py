@@ -1,5 +1,6 @@
 """One thin file per algorithm of the paper, and `robust_policy`."""
 
+from ._best_of_n import Choice, best_of_n
 from ._condition_number import ConditionNumberConfig, condition_number
 from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
@@ -20,6 +21,7 @@ from .pessimism_objective import Smoothing
 from .solution import Solution
 
 __all__ = [
+    "Choice",
     "ConditionNumberConfig",
     "DescentConfig",
     "FirstOrderConfig",
@@ -31,6 +33,7 @@ __all__ = [
     "SubgradientDescent",
     "TheoryParameters",
     "UniformCoverageConfig",
+    "best_of_n",
     "condition_number",
     "descend",
     "first_order",
