@@ -32,7 +32,8 @@ def secured(
     x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], config: RobustFit | None = None
 ) -> Secured:
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
-    the directions that hardly more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
+    the directions that hardly more than εN of them show (`scarce_directions`) and along the doubted; θ̂ with 0 along
+    both.
 
     If all pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether
     they could all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what
@@ -40,7 +41,9 @@ def secured(
     """
     pairs = unit_free(x, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    scarce = scarce_directions(pairs.rows, epsilon, config or RobustFit())
+    # A pair that is disputed shows nothing: were it to count, rows planted far out would make any direction theirs.
+    shown = pairs.rows * jnp.sqrt(found.undisputed)[:, None]
+    scarce = scarce_directions(shown, epsilon, config or RobustFit())
     unknown = span_basis(
         jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
     )
