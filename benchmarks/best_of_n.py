@@ -20,7 +20,7 @@ from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.algorithms import best_of_n
 from robust_rlhf_jax.outputs import environment
 
-SIZES, LEVELS, SETS = (4, 16, 64), (0.0, 0.05, 0.1, 0.2), 400
+LEVELS, SETS = (0.0, 0.05, 0.1, 0.2), 400
 TRIED = ("near", "far", "on_table", "confident")
 
 
@@ -86,10 +86,11 @@ def main() -> int:
         "--sets", nargs="+", default=["world", *CHOICES], help="world, or real choices by name"
     )
     parser.add_argument("--attacks", nargs="+", default=list(TRIED), choices=list(PAIR_ATTACKS))
+    parser.add_argument("--sizes", nargs="+", type=int, default=[4, 16, 64], help="candidates in a set")
     parser.add_argument("--quick", action="store_true", help="n = 16 and ε = 0 and .1 alone")
     given = parser.parse_args()
     start = time.time()
-    sizes, levels = ((16,), (0.0, 0.1)) if given.quick else (SIZES, LEVELS)
+    sizes, levels = ([16], (0.0, 0.1)) if given.quick else (given.sizes, LEVELS)
     print("| data | attack | ε | n | plain | θ̂ of fit_reward | best_of_n, ε told | not told | careful |")
     print("|---|---|---|---|---|---|---|---|---|")
     harmed = []
