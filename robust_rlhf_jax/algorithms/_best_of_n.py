@@ -138,7 +138,8 @@ def _run(seen: Labelled, sets, epsilon, weights, temperature) -> Choice:
     )
     chosen = choose(*flat)
     unflat = jax.tree.map(lambda leaf: leaf.reshape(*sets.shape[:-2], *leaf.shape[1:]), chosen)
-    return Choice(*unflat, found)
+    index, probability, promised, guaranteed, pessimistic = unflat
+    return Choice(index, probability, promised, guaranteed, pessimistic, found)
 
 
 def _of_one_set(
