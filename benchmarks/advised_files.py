@@ -1,6 +1,6 @@
 """Files of pairs, honest or corrupted, with fresh pairs on which dropping some of them can be scored.
 
-Choices of people and worlds (`pair_sets.py`) are attacked as differences (`pair_attacks.py`), generated texts
+Choices of people and worlds (`pair_sets.py`) are attacked as differences (`lab/pair_attacks/`), generated texts
 (`text_faults.py`) as texts. Every file comes with honest pairs and with pairs that went through the same attack.
 """
 
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from pair_attacks import PAIR_ATTACKS, count
-from pair_attacks import Pairs as Attacked
 from pair_sets import Trial, trials
 from real_sets import fitted
 from text_faults import text_set, write
 
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
+from robust_rlhf_jax.lab.pair_attacks.base import count
 
 SETS = ("rail", "electricity", "swissmetro", "cars_us", "taxes", "delivery", "random", "texts")
 # Fresh pairs of generated texts.
@@ -27,7 +27,7 @@ FRESH = 2000
 REPEATS, WORLDS = 2, 10
 
 
-def random(rng, pairs: Attacked, epsilon: float, theta) -> Attacked:
+def random(rng, pairs: AttackedPairs, epsilon: float, theta) -> AttackedPairs:
     """Any labels, flipped."""
     at = rng.permutation(len(pairs.labels))[: count(pairs, epsilon)]
     labels = pairs.labels.copy()
@@ -35,7 +35,7 @@ def random(rng, pairs: Attacked, epsilon: float, theta) -> Attacked:
     return pairs._replace(labels=labels)
 
 
-ATTACKS: dict[str, Callable[..., Attacked]] = {
+ATTACKS: dict[str, Callable[..., AttackedPairs]] = {
     "random": random,
     **{name: PAIR_ATTACKS[name] for name in ("confident", "far", "near_varied", "mimicry")},
 }
@@ -68,11 +68,11 @@ def file_of(
         return None
     x, labels = trial.x[rows], trial.labels[rows]
     theta = fitted(x, labels)
-    train = _attacked(rng, Attacked(x, labels, trial.options), attack, epsilon, theta)
+    train = _attacked(rng, AttackedPairs(x, labels, trial.options), attack, epsilon, theta)
     groups = np.arange(n) if trial.people is None else trial.people[rows]
 
     def fresh():
-        honest = Attacked(trial.test_x, trial.test_labels, trial.options)
+        honest = AttackedPairs(trial.test_x, trial.test_labels, trial.options)
         same = _attacked(rng, honest, attack, epsilon, theta)
         return honest.x * honest.labels[:, None], same.x * same.labels[:, None]
 
@@ -93,7 +93,7 @@ def _rows(rng, people, n_rows: int, n: int) -> np.ndarray:
     return np.argsort(rank[people], kind="stable")[:n]
 
 
-def _attacked(rng, pairs: Attacked, attack: str | None, epsilon: float, theta) -> Attacked:
+def _attacked(rng, pairs: AttackedPairs, attack: str | None, epsilon: float, theta) -> AttackedPairs:
     return pairs if attack is None else ATTACKS[attack](rng, pairs, epsilon, theta)
 
 

@@ -1,9 +1,9 @@
 """`fit_reward` beside every registered estimator on attacked choices: `python benchmarks/beside_rivals.py [--folds 2]`.
 
-Five sets of people's choices (those at hand) × the nine attacks of `label_attacks.py` × ε = .05, .1, .2, scored on the
-clean choices of people left out. Prints accuracy and log-loss of plain maximum likelihood, of `fit_reward` with ε and
-without ε, and the best accuracy of a rival (which one is known in hindsight only), then how often each rival is
-ahead. Exits with 1 where a rival is ahead by more than .02 in more than 5 % of the rows.
+Five sets of people's choices (those at hand) × nine attacks of `lab/pair_attacks/` (`RELABELLED`) × ε = .05, .1, .2,
+scored on the clean choices of people left out. Prints accuracy and log-loss of plain maximum likelihood, of
+`fit_reward` with ε and without ε, and the best accuracy of a rival (which one is known in hindsight only), then how
+often each rival is ahead. Exits with 1 where a rival is ahead by more than .02 in more than 5 % of the rows.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from label_attacks import LABEL_ATTACKS
-from pair_attacks import Pairs, sizes
 from pair_sets import CHOICES, Score, Trial, trials
 from rich.progress import track
-from studies import LEVELS, SHARED
+from studies import LEVELS, RELABELLED, SHARED
 
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
+from robust_rlhf_jax.lab.pair_attacks.base import sizes
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS
@@ -50,11 +50,11 @@ def cases(names, shared: Path, folds: int, levels=LEVELS) -> Iterator[Case]:
         for seed, build in enumerate(trials(name, shared, 1, 0)[:folds]):
             trial = build()
             theta = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
-            for attack, changed in LABEL_ATTACKS.items():
+            for attack in RELABELLED:
                 for epsilon in levels:
-                    found = changed(
+                    found = PAIR_ATTACKS[attack](
                         np.random.default_rng(seed),
-                        Pairs(trial.x, trial.labels, trial.options),
+                        AttackedPairs(trial.x, trial.labels, trial.options),
                         epsilon,
                         theta,
                     )

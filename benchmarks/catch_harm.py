@@ -1,9 +1,10 @@
 """What the robust reward recovers: `python benchmarks/catch_harm.py [--repeats 2] [--seeds 10] [--out FILE]`.
 
 `fit_reward` with ε and without ε beside plain maximum likelihood, on clean held-out pairs, after the attacks of
-`pair_attacks.py` on real choices and the delivery grid, and on the grid also the library's attacks on trajectories.
+`lab/pair_attacks/` (`PLANTED`) on real choices and the delivery grid, and on the grid also the library's attacks on
+trajectories.
 Where plain loses more than .02 of accuracy, the fit with ε should recover 80 % of it at ε ≤ .1 and 50 % at .2; where it
-does not, the fit should lose no more than .02 either. Only a certificate (`two_worlds.py`) excuses a miss: a world
+does not, the fit should lose no more than .02 either. Only a certificate (`lab.diagnostics`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
 The log-loss, with and without ε, should exceed plain's by no more than .05, hopeless or not; the expected
 calibration error should be .1 at most, unless hopeless; and giving ε should cost no more than .01 of accuracy.
@@ -21,13 +22,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pair_attacks import PAIR_ATTACKS, Pairs
 from pair_sets import Score, Trial, available, fit_world, trials
 from rich.progress import track
-from studies import LEVELS, SHARED, short
-from two_worlds import LOSS, Certificate, certificate, chance_of_wins
+from studies import LEVELS, PLANTED, SHARED, short
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
+from robust_rlhf_jax.lab.diagnostics.two_worlds import LOSS, Certificate, certificate, chance_of_wins
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
@@ -69,10 +70,10 @@ def on_pairs(trial: Trial, name: str, epsilon: float, theta, seed: int) -> Seen:
     """An attack of `PAIR_ATTACKS`."""
     attack = PAIR_ATTACKS[name]
     rng = np.random.default_rng(seed)
-    found = attack(rng, Pairs(trial.x, trial.labels, trial.options), epsilon, theta)
+    found = attack(rng, AttackedPairs(trial.x, trial.labels, trial.options), epsilon, theta)
 
     def relabel(labels):
-        return attack(rng, Pairs(trial.x, labels, trial.options), epsilon, theta).labels
+        return attack(rng, AttackedPairs(trial.x, labels, trial.options), epsilon, theta).labels
 
     changes_x = not np.array_equal(found.x, trial.x)
     fit = partial(trial.fit, found.x, found.labels)
@@ -186,7 +187,7 @@ def remarks(results: list[Result], hopeless: bool) -> str:
 def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, attacks=None, draws=100):
     """All lines of a set, a progress line with the time left meanwhile."""
     in_world = name == SETS[-1]
-    attacks = attacks or (WORLD_ATTACKS if in_world else tuple(PAIR_ATTACKS))
+    attacks = attacks or (WORLD_ATTACKS if in_world else PLANTED)
     results = {(attack, epsilon): [] for attack in attacks for epsilon in levels}
     for seed, build in enumerate(track(trials(name.split(",")[0], shared, repeats, seeds), name)):
         trial = build()

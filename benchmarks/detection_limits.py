@@ -1,6 +1,6 @@
 """Where nobody could find the corrupt pairs: `python benchmarks/detection_limits.py [--shared FOLDER]`.
 
-For the rows of `detection.py` in which `fit_reward` believes the corrupted pairs: the certificate of `two_worlds.py`,
+For the rows of `detection.py` in which `fit_reward` believes the corrupted pairs: the certificate of `lab.diagnostics`,
 that is, the share of the pairs that must be corrupt if its answer, given ε = .2, were the truth. If that is at most ε,
 two rewards fit the data equally well, and whoever trusts one of them accuses honest pairs if the other is true.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from real_sets import corrupt, fitted, real_sets
 from studies import SHARED
-from two_worlds import certificate, chance_of_wins
 
 from robust_rlhf_jax import fit_reward
+from robust_rlhf_jax.lab.diagnostics.two_worlds import certificate, chance_of_wins
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.preferences import preferences_from_options
 

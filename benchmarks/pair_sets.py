@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax import PreferenceData, load_rail_choices, sample_preferences
 from robust_rlhf_jax.audit.folds import group_folds, training_rows
+from robust_rlhf_jax.lab.benchmark.scores import calibration_gaps
 from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
@@ -116,12 +117,6 @@ class Score(NamedTuple):
         together: of one trial with hundreds of pairs, chance alone makes it .05.
         """
         return float(np.sum(np.abs(self[3:])))
-
-
-def calibration_gaps(confidence, right, bins: int = 10) -> list[float]:
-    """N_b/N (accuracy − confidence) of bins of confidence from ½ to 1."""
-    of = np.minimum(((confidence - 0.5) * 2 * bins).astype(int), bins - 1)
-    return [float(np.sum((right - confidence)[of == b])) / len(right) for b in range(bins)]
 
 
 def fit_world(data: PreferenceData, epsilon: float) -> RewardFit:

@@ -2,7 +2,7 @@
 
 `python benchmarks/rail_figure.py [--out docs/rail.png]`
 
-Five folds of people. A share ε of the training pairs is corrupted (`pair_attacks.py`); maximum likelihood and
+Five folds of people. A share ε of the training pairs is corrupted (`lab/pair_attacks/`); maximum likelihood and
 `fit_reward` without ε are scored on the untouched choices of the people left out.
 """
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from pair_attacks import PAIR_ATTACKS, Pairs, count
 from pair_sets import Trial, trials
 from studies import SHARED
 
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
 
@@ -30,25 +30,19 @@ FITS = (
 )
 
 
-def flip_random(rng, pairs: Pairs, epsilon, theta):
-    """Random labels, flipped."""
-    flipped = rng.permutation(len(pairs.labels))[: count(pairs, epsilon)]
-    labels = pairs.labels.copy()
-    labels[flipped] *= -1
-    return pairs._replace(labels=labels)
-
-
 ATTACKS = {
     "planted pairs": PAIR_ATTACKS["on_table"],
     "most confident labels flipped": PAIR_ATTACKS["confident"],
-    "random labels flipped": flip_random,
+    "random labels flipped": PAIR_ATTACKS["random_flips"],
 }
 
 
 def accuracies(trial: Trial, attack, epsilon: float, seed: int) -> tuple[float, float]:
     """Held-out accuracy of the plain and of the robust fit."""
     theta = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
-    pairs = attack(np.random.default_rng(seed), Pairs(trial.x, trial.labels, trial.options), epsilon, theta)
+    pairs = attack(
+        np.random.default_rng(seed), AttackedPairs(trial.x, trial.labels, trial.options), epsilon, theta
+    )
     plain, robust = (trial.score(trial.fit(pairs.x, pairs.labels, e)).accuracy for e in (0.0, CEILING))
     return plain, robust
 

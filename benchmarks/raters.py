@@ -12,33 +12,17 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from pair_sets import CHOICES, real_choices
+from pair_sets import CHOICES
+from rater_files import JUDGED, WORLDS, caught, divided, named_bad, rates_of, replaced
 from studies import LEVELS, SHARED, short
 
 from robust_rlhf_jax import Pairs
-from robust_rlhf_jax.audit import group_folds
-from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
+from robust_rlhf_jax.lab.attacks.rater_bots import BOTS
 from robust_rlhf_jax.raters import fit_weighed
-from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.rewards import plain_fit
 
-WORLDS = ("one taste", "many tastes")
-# Pairs that a rater needs to be judged by precision and recall; the loss that must be there to speak of a share of it.
-JUDGED, LOSS = 15, 0.002
-
-
-def pairs_of(name, shared, seed):
-    """(preferred less other [N, k], raters [N])."""
-    if name in CHOICES:
-        real = real_choices(name, shared)
-        return (real.options[:, 1] - real.options[:, 0]) * real.labels[:, None], real.people
-    rng = np.random.default_rng(seed)
-    who = np.repeat(np.arange(125), 25)
-    theta = rng.normal(size=6)
-    theta *= 3 / np.linalg.norm(theta)
-    tastes = theta + (0.5 if name == "many tastes" else 0.0) * rng.normal(size=(125, 6))
-    x = rng.normal(size=(len(who), 6))
-    return x * np.where(rng.logistic(size=len(x)) < np.sum(x * tastes[who], axis=1), 1, -1)[:, None], who
+# The loss that must be there to speak of a share of it.
+LOSS = 0.002
 
 
 def scores(theta, z):
@@ -49,9 +33,7 @@ def scores(theta, z):
 
 def cells(name, shared, seed, quick, kinds):
     """A row of numbers for each kind and share of bad raters."""
-    z, who = pairs_of(name, shared, seed)
-    out = group_folds(np.random.default_rng(seed), who, 5) == 0
-    train, of = z[~out], np.unique(who[~out], return_inverse=True)[1]
+    train, of, test = divided(name, shared, seed)
     clean, _ = plain_fit(np.float32(train), np.ones(len(train), np.float32))
     theta = np.array(clean, float)
     strongest = np.argmax(np.abs(theta) * train.std(axis=0))
@@ -61,32 +43,21 @@ def cells(name, shared, seed, quick, kinds):
     cases = [case for case in cases if case[0] in ("none", *kinds)]
     base = None
     for kind, share in cases:
-        rated = replace_raters(np.random.default_rng(seed + 1), train, of, kind, share, theta)
+        rated = replaced(train, of, kind, share, seed, theta)
         pairs = Pairs(np.float32(rated.z), np.zeros_like(rated.z, np.float32))
         plain, _ = plain_fit(np.float32(rated.z), np.ones(len(of), np.float32))
         found = fit_weighed(pairs, of, chose_first=rated.chose_first, chose_longer=rated.chose_longer)
-        # `raters` are numbers: the table has their names in the order of texts of numbers.
         kinds = np.array([row.kind for row in found.table.rows])
-        named, pairs_each = np.isin(kinds, BAD), np.bincount(of)
-        one, two = scores(plain, z[out]), scores(found.theta, z[out])
+        named, pairs_each = named_bad(found.table), np.bincount(of)
+        one, two = scores(plain, test), scores(found.theta, test)
         base = one if base is None else base
         yield {
             "kind": kind, "share": share, "plain": one, "weighed": two,
             "back": (one[1] - two[1]) / (one[1] - base[1]) if one[1] - base[1] > LOSS else np.nan,
-            "all": _caught(named, rated.bad), "judged": _caught(*(v[pairs_each >= JUDGED] for v in (named, rated.bad))),
+            "all": caught(named, rated.bad), "judged": caught(*(v[pairs_each >= JUDGED] for v in (named, rated.bad))),
             "bots": np.mean(named[rated.bad]) if rated.bad.any() else np.mean(named),
             "other": np.mean((kinds == "other taste")[rated.bad]) if rated.bad.any() else np.nan,
         }  # fmt: skip
-
-
-def _caught(named, bad):
-    """(named and bad, named, bad)."""
-    return np.array([np.sum(named & bad), np.sum(named), np.sum(bad)])
-
-
-def _shares(counts):
-    right, named, bad = counts
-    return " / ".join(short(right / n) if n else "–" for n in (named, bad)) + f" ({bad})"
 
 
 def main():
@@ -114,13 +85,14 @@ def main():
             )
             back = np.mean([c["back"] for c in same])
             judged, every = (sum(c[w] for c in same) for w in ("judged", "all"))
+            caught_of = " | ".join(f"{rates_of(counts)} ({counts[2]})" for counts in (judged, every))
             if same[0]["kind"] == "minority":
                 bots, other = (np.mean([c[w] for c in same]) for w in ("bots", "other"))
                 minorities.append(f"| {name} | {short(bots)} | {short(other)} | {plain} | {weighed} |")
                 continue
             print(
                 f"| {name} | {same[0]['kind']} | {same[0]['share']:.2f} | {plain} | {weighed} | "
-                f"{'–' if np.isnan(back) else f'{back:.0%}'} | {_shares(judged)} | {_shares(every)} |",
+                f"{'–' if np.isnan(back) else f'{back:.0%}'} | {caught_of} |",
                 flush=True,
             )
     print("\n| data | minority called bots | named other taste | plain | weighed |\n|---|---|---|---|---|")

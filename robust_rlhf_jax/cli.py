@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, reproduce and report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, embed, fit, leaderboard, benchmark, reproduce, report."""
 
 import contextlib
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
+from robust_rlhf_jax.ray_connection import check_address
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
 
 try:
@@ -35,8 +36,7 @@ def _sweep(arguments: Any) -> None:
 def _engine(arguments: Any):
     """A block that gets who computes the sweep's batches; None for this process."""
     engine = arguments.engine
-    if engine != "ray" and arguments.ray_address is not None:
-        raise ValueError(f"--ray-address {arguments.ray_address} is for --engine ray: add that.")
+    check_address(engine, arguments.ray_address)
     if engine == "ray":
         from robust_rlhf_jax.lab.sweeps.ray_engine import ray_cluster
 
@@ -123,7 +123,10 @@ def main() -> None:
 def _run(tyro: Any) -> None:
     from robust_rlhf_jax.audit.arguments import AuditArguments, CleanArguments, DescribeArguments
     from robust_rlhf_jax.compilation_cache import keep_compiled_programs
+    from robust_rlhf_jax.heads.arguments import EmbedArguments, FitArguments
+    from robust_rlhf_jax.lab.benchmark.arguments import BenchmarkArguments
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
+    from robust_rlhf_jax.leaderboard.arguments import LeaderboardArguments
 
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
@@ -134,6 +137,10 @@ def _run(tyro: Any) -> None:
         "audit": AuditArguments,
         "describe": DescribeArguments,
         "clean": CleanArguments,
+        "embed": EmbedArguments,
+        "fit": FitArguments,
+        "leaderboard": LeaderboardArguments,
+        "benchmark": BenchmarkArguments,
         "reproduce": reproduce,
         "report": report,
     }
@@ -141,7 +148,7 @@ def _run(tyro: Any) -> None:
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
-    elif isinstance(chosen, AuditArguments | DescribeArguments | CleanArguments):
+    elif chosen is not None:
         chosen.run()
 
 

@@ -1,5 +1,7 @@
 """The memory of this machine, and words for numbers of bytes."""
 
+import contextlib
+import ctypes
 import os
 from pathlib import Path
 
@@ -28,6 +30,12 @@ def check_room(what: str, size: int, remedy: str, memory: int | None = None) -> 
         raise ValueError(
             f"{what} needs {in_words(size)} of memory, and there are {in_words(there)}: {remedy}."
         )
+
+
+def give_back() -> None:
+    """Return to the system what was freed, where the C library can (glibc): it keeps freed memory for later."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def in_words(size: int) -> str:

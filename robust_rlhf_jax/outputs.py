@@ -70,6 +70,22 @@ def environment() -> dict[str, Any]:
     }
 
 
+def page_templates(package: str) -> Any:
+    """The jinja2 environment of the templates of a package, in which every text of the data is escaped.
+
+    **Raises:** ImportError without the extra `cli`.
+    """
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """`content` as indented JSON, which has no NaN: a number that is none is null. Lone surrogates are escaped."""
     text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)

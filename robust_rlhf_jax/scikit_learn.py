@@ -14,6 +14,7 @@ from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING, fit_differences, plain_fit
+from robust_rlhf_jax.sources import PairSource
 
 
 class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
@@ -55,6 +56,10 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             if self.epsilon is not None:
                 check_epsilon(self.epsilon)
             return self._fit(seen.believed_x, seen.labels, seen.groups)
+        if isinstance(X, PairSource):
+            raise ValueError(
+                "RobustBradleyTerry takes arrays, and not a PairSource: give it to fit_reward, which reads by passes."
+            )
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
         check_classification_targets(y)
         if type_of_target(y) != "binary":

@@ -135,6 +135,8 @@ def test_a_signature_shows_keywords_and_defaults(names):
     found = next(found for found in names.public_names() if found.name == "fit_reward")
     assert "    *,\n    groups:" in names.signature(found)
     assert "= None" in names.signature(found)
+    source = next(found for found in names.public_names("sources") if found.name == "GeneratedSource")
+    assert names.signature(source).startswith("```python\nGeneratedSource(\n    make: Callable")
 
 
 def test_lists_and_doctests_are_written_as_the_site_needs_them(names):

@@ -1,8 +1,10 @@
 """The page on raters prints what it says: `docs/raters.md`."""
 
+import pytest
 from page_steps import ROOT, run, same, steps
 
 
+@pytest.mark.slow
 def test_the_page_prints_what_it_says(tmp_path):
     (step,) = steps(ROOT / "docs" / "raters.md")
     same(run(step, tmp_path), step.told)

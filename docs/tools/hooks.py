@@ -19,6 +19,8 @@ TITLES = {
     "rewards": "Rewards",
     "algorithms": "Algorithms",
     "io": "Preference files",
+    "sources": "Pairs on the disk",
+    "heads": "Heads on deep models",
     "audit": "Audits",
     "likelihood": "Likelihood",
     "moments": "Robust moments",

@@ -20,10 +20,13 @@ CONSTANTS = {
     "EXPONENTS": "The power of ε in each bound of the paper's Table 1, by coverage assumption.",
     "FEATURISERS": "What makes features of texts, by the name that `--featuriser` takes.",
     "ISSUES": "Every issue type of an audit by its name.",
+    "PAIR_ATTACKS": "Every attack on labelled differences by its name.",
     "Policy": "A policy: probabilities [H, S, A], or a mixture of policies.",
     "RAIL_FEATURES": "Names of the features of `load_rail_choices`, in the order of θ.",
     "CONTAINERS": "In what files rows come: modules that read and write.",
     "SCHEMAS": "How preferences are written in tables: modules that recognise and map.",
+    "WORLDS": "The generated worlds that a benchmark runs on, by name.",
+    "QUICK": "A benchmark of a minute, to see that it runs.",
     "REWARD_ESTIMATORS": "Reward estimators by name, behind one signature: `--estimator` of an audit takes any.",
 }
 
@@ -119,7 +122,7 @@ def signature(found: PublicName) -> str:
     elif isinstance(node, ast.ClassDef):
         # Fields of a NamedTuple, a dataclass or an Equinox module; a protocol, an enumeration and the like have none.
         fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
-        given, returns = [ast.unparse(field) for field in fields], ""
+        given, returns = [ast.unparse(field) for field in fields] or constructor(node), ""
     else:
         value = textwrap.wrap(ast.unparse(node), 88, subsequent_indent="    ", break_long_words=False)
         return "\n".join(["```python", *value, "```"])
@@ -129,6 +132,12 @@ def signature(found: PublicName) -> str:
     if len(line) > 88:
         line = "\n".join([f"{found.name}(", *(f"    {part}," for part in given), f"){returns}"])
     return f"```python\n{line}\n```"
+
+
+def constructor(node: ast.ClassDef) -> list[str]:
+    """What the `__init__` of a class takes, where it has one."""
+    made = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"]
+    return [given for part in made for given in parameters(part.args)[1:]]
 
 
 def parameters(arguments: ast.arguments) -> list[str]:

@@ -1,6 +1,7 @@
 """Audits of preference files: fits on held-out pairs, what is wrong with each pair, what to do about it."""
 
 from .advice import Advice, advise
+from .by_passes import SourceAudit, SourceRater, audit_source
 from .cross_fit import audit
 from .detection import average_precision, precision, precision_recall_curve, recall
 from .findings import Findings, find
@@ -22,9 +23,12 @@ __all__ = [
     "Gain",
     "HeldOut",
     "Issue",
+    "SourceAudit",
+    "SourceRater",
     "Verdicts",
     "advise",
     "audit",
+    "audit_source",
     "average_precision",
     "clustered_mean",
     "cross_fitted_gain",

@@ -23,6 +23,7 @@ class AuditArguments:
         writing: where results go.
         top: suspicious pairs to print.
         dry_run: print what would be read, with three pairs, and stop.
+        memory: audit embeddings, as fit takes them, by passes that use no more than this, such as 2GB.
     """
 
     source: tyro.conf.Positional[str]
@@ -31,12 +32,16 @@ class AuditArguments:
     writing: Annotated[Writing, Flat] = dataclasses.field(default_factory=Writing)
     top: int = 10
     dry_run: bool = False
+    memory: str | None = None
 
     def run(self) -> None:
+        from .by_passes.source_command import audit_source_command
         from .command import audit_file, print_description
 
         if self.dry_run:
             print_description(self.source, self.reading)
+        elif self.memory is not None:
+            audit_source_command(self.source, self.memory, self.config, self.reading, self.writing, self.top)
         else:
             audit_file(self.source, self.config, self.reading, self.writing, self.top)
 

@@ -1,4 +1,7 @@
-"""The pairs that raters are asked about again, both sides in the file's order, so that no label is given away."""
+"""The pairs that raters are asked about again, both sides in the file's order, so that no label is given away.
+
+Which pairs those are: `advice.py`.
+"""
 
 import csv
 from pathlib import Path

@@ -19,6 +19,7 @@ from robust_rlhf_jax.unfinished import whole_path
 
 from .advice import Advice, advise
 from .advice_commands import Commands
+from .by_passes.source_command import point_to_passes
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
 from .fail_if import ThresholdCrossed, check_thresholds
@@ -63,6 +64,7 @@ def audit_file(
         raise ValueError(f"top={top} is negative: give the number of suspicious pairs to print.")
     check_seed(config.seed)
     began = time.perf_counter()
+    point_to_passes(source)
     with shown_steps() as step:
         step("reading")
         pairs = read_source(source, featuriser=config.featuriser, **reading.options())

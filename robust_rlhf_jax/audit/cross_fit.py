@@ -13,10 +13,12 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
-from robust_rlhf_jax.rewards import CEILING
+from robust_rlhf_jax.rewards import CEILING, Streaming
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import named
+from robust_rlhf_jax.rewards.streamed import in_memory
+from robust_rlhf_jax.sources import PairSource
 
 from .contention import strongest
 from .cross_validation import cross_validate
@@ -32,7 +34,7 @@ INJECTIONS = ("flip_confident", "flip_random")
 
 def audit(
     key: PRNGKeyArray,
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | None = None,
     *,
     folds: int = 5,
@@ -43,6 +45,7 @@ def audit(
     estimator: str = DEFAULT_ESTIMATOR,
     most: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    streaming: Streaming | None = None,
 ) -> AuditResult:
     """Cross-validate a plain and a robust reward model, and rank the pairs by how little they fit the rest.
 
@@ -58,10 +61,12 @@ def audit(
     is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
     largest margins under the plain fit to the labels as given (the worst for it), "flip_random" any. `estimator`: a
     name in `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
-    `progress(done, total)` is called before the first fold and after each.
+    `progress(done, total)` is called before the first fold and after each. `streaming`: the memory that the pairs of a
+    `PairSource` may take; all of them are needed at once, since the folds of every repeat are other ones.
 
-    **Raises:** ValueError for data that `check_preferences` refuses, ε or `inject` outside [0, ½), no ε where it is
-    needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another length, or fewer groups than folds.
+    **Raises:** ValueError for a source that does not fit into it, data that `check_preferences` refuses, ε or `inject`
+    outside [0, ½), no ε where it is needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another
+    length, or fewer groups than folds.
 
     **Example:**
 
@@ -73,6 +78,7 @@ def audit(
     >>> int(found.injected.sum()), int(found.flagged.sum()), found.precision > 0.1, found.robust.accuracy > 0.6
     (20, 20, True, True)
     """
+    data = in_memory(data, "an audit fits every fold to all other pairs", streaming, "audit.audit_source")
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
     groups = np.arange(data.n_pairs) if together is None else together

@@ -1,4 +1,7 @@
-"""The two fits of a training fold: plain, and any entry of `rewards/registry.py`."""
+"""The two fits of a training fold: plain, and any entry of `rewards/registry.py`.
+
+How many rows a fit sees at most: `held_out.py`.
+"""
 
 from typing import NamedTuple
 

@@ -14,10 +14,13 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.preferences.table_check import stand_ins
-from robust_rlhf_jax.rewards import CEILING
+from robust_rlhf_jax.rewards import CEILING, RobustFit, Streaming
 from robust_rlhf_jax.rewards.alternative import Alternative
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import Entry, named
+from robust_rlhf_jax.rewards.reward_fit import RewardFit
+from robust_rlhf_jax.rewards.streamed import fit_by_passes, held_pairs, in_memory
+from robust_rlhf_jax.sources import PairSource
 
 # Share of the ⌊εN⌋ flags, in ε, that goes to an explanation which contradicts the believed one: if it holds, and two
 # thirds of what it names are corrupt, the flags do no worse than chance. Half of them at most.
@@ -25,13 +28,14 @@ HEDGED = 1.5
 
 
 def suspicion_scores(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     estimator: str = DEFAULT_ESTIMATOR,
     radius: float | Float[Array, ""] | None = None,
     groups: Int[np.ndarray, " N"] | None = None,
     ask_table: bool = True,
+    streaming: Streaming | None = None,
 ) -> Float[Array, " N"]:
     """A number for each pair, higher where it is likelier to be corrupt; only the order means something.
 
@@ -47,10 +51,12 @@ def suspicion_scores(
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
     `estimator`: a name in `rewards.REWARD_ESTIMATORS`; all but "fit_reward" also take `radius`, the bound on ‖θ‖₂,
     None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone; None: as `Pairs` know it.
-    `ask_table`: false for the estimator's suspicion alone.
+    `ask_table`: false for the estimator's suspicion alone. `streaming`: how a `PairSource` is read: where memory does
+    not hold its pairs, by passes, and by `fit_reward` alone.
 
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
-    name, or groups of another length.
+    name, groups of another length, `streaming` of what is in memory, or another estimator of pairs that memory does not
+    hold.
 
     **Example:**
 
@@ -64,24 +70,26 @@ def suspicion_scores(
     >>> bool(average_precision(suspicion_scores(bad), lies) > 0.5)  # at random 0.02
     True
     """
-    return _examine(data, epsilon, estimator, radius, groups, ask_table, compare=False).scores
+    return _examine(data, epsilon, estimator, radius, groups, ask_table, streaming, compare=False).scores
 
 
 def flag(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     estimator: str = DEFAULT_ESTIMATOR,
     radius: float | Float[Array, ""] | None = None,
     groups: Int[np.ndarray, " N"] | None = None,
     ask_table: bool = True,
+    streaming: Streaming | None = None,
 ) -> Bool[Array, " N"]:
     """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
 
     Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
     of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
     what it names are corrupt. On honest choices and under random flips there was no such explanation
-    (docs/detection.md); labels that are nearly coins may have one.
+    (docs/detection.md); labels that are nearly coins may have one. By passes over a source explanations that fall far
+    behind are not followed to their end, and the other one may differ from that of memory.
 
     Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
 
@@ -99,7 +107,8 @@ def flag(
     >>> int(flag(rail).sum()), bool(precision(flag(bad), lies) > 0.5)
     (0, True)
     """
-    found = _examine(data, epsilon, estimator, radius, groups, ask_table, compare=epsilon is not None)
+    compare = epsilon is not None
+    found = _examine(data, epsilon, estimator, radius, groups, ask_table, streaming, compare)
     share = jnp.minimum(found.share, 0.499) if epsilon is None else epsilon
     return _flag(found, corruption_count(share, data.n_pairs), share)
 
@@ -128,21 +137,46 @@ def _flag(found: _Examined, count: Int[Array, ""], epsilon: Float[Array, ""]) ->
 
 
 def _examine(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | Float[Array, ""] | None,
     estimator: str,
     radius: float | Float[Array, ""] | None,
     groups: Int[np.ndarray, " N"] | None,
     ask_table: bool,
+    streaming: Streaming | None,
     compare: bool,
 ) -> _Examined:
-    seen = as_labelled(data, groups, ask_table=ask_table)
     entry = named(estimator, epsilon)
     if epsilon is not None:
         check_epsilon(epsilon)
+    if not isinstance(data, Pairs | PreferenceData) and entry.evidence is not None:
+        held = held_pairs(data, streaming)
+        if held is None:
+            return _by_passes(data, CEILING if epsilon is None else epsilon, groups, streaming, compare)
+        data, streaming = held, None
+    data = in_memory(data, f"estimator={estimator!r} fits all pairs at once", streaming)
+    seen = as_labelled(data, groups, ask_table=ask_table)
     radius = jnp.asarray(seen.x.shape[1] ** 0.5 if radius is None else radius, seen.x.dtype)
     ceiling = jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype)
     return _scores(seen, ceiling, radius, entry, compare)
+
+
+def _by_passes(
+    source: PairSource,
+    epsilon: float | Float[Array, ""],
+    groups: Int[np.ndarray, " N"] | None,
+    streaming: Streaming | None,
+    compare: bool,
+) -> _Examined:
+    """What `fit_reward` says of the pairs of a source; no table contradicts any."""
+    config = RobustFit()
+    found, other = fit_by_passes(source, epsilon, groups, config, streaming or Streaming(), compare)
+    return _Examined(found.suspicion, _share(found), jnp.zeros(source.n_pairs, bool), other)
+
+
+def _share(found: RewardFit) -> Float[Array, ""]:
+    """Of the pairs that there is evidence against."""
+    return jnp.maximum(found.epsilon, found.interval[0])
 
 
 @eqx.filter_jit
@@ -152,7 +186,7 @@ def _scores(
     off = seen.off
     if entry.evidence is not None:
         found, alternative = entry.evidence(seen.believed_x, seen.labels, epsilon, seen.groups, compare)
-        scores, share = found.suspicion, jnp.maximum(found.epsilon, found.interval[0])
+        scores, share = found.suspicion, _share(found)
     else:
         rows = stand_ins(off)
         scores = entry.estimate(seen.x[rows], seen.labels[rows], epsilon, radius=radius).suspicion

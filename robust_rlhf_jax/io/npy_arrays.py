@@ -15,7 +15,7 @@ def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
 
     **Raises:** FileNotFoundError; ValueError for a file that is none, holds objects, or has another number of rows.
     """
-    values = _mapped(path)
+    values = mapped(path)
     if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:
         raise ValueError(
             f"{path} holds {values.dtype} of shape {values.shape}: give numbers [pairs, features]."
@@ -28,7 +28,7 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
 
     **Raises:** as `npy_matrix`.
     """
-    values = _mapped(path)
+    values = mapped(path)
     if values.ndim != 1:
         raise ValueError(
             f"{path} has the shape {values.shape}: beside the sides give one value for each pair."
@@ -36,7 +36,11 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
     return np.asarray(_of_length(path, values, n_rows))
 
 
-def _mapped(path: Path) -> np.ndarray:
+def mapped(path: Path) -> np.ndarray:
+    """The array of a `.npy` file, memory-mapped, whatever it holds but objects.
+
+    **Raises:** FileNotFoundError; ValueError for a file that is none, or holds objects.
+    """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     try:

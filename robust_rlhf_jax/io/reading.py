@@ -6,6 +6,7 @@
 import dataclasses
 import glob
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,21 @@ def read_table(
     return table
 
 
+def table_batches(
+    path: str | os.PathLike, rows: int, *, split: str | None = None, encoding: str | None = None
+) -> Iterator[Table]:
+    """The rows of one file in tables of at most `rows`; nothing of what can only be read whole, such as a folder.
+
+    **Raises:** as `read_table`, damage while reading.
+    """
+    path = Path(path)
+    if _is_pattern(path) or path.is_dir():
+        return
+    container, _ = _container_of(path)
+    if hasattr(container, "read_batches"):
+        yield from container.read_batches(path, {"split": split, "encoding": encoding}, rows)
+
+
 def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     """The path of a file that exists, is not empty, and has one of the suffixes.
 
@@ -77,6 +93,14 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
 
 
 def _of_file(path: Path, how: dict[str, Any]) -> Table:
+    container, inner = _container_of(path)
+    table = container.read(path, how)
+    suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
+    return _with_source(table, suffix="" if getattr(container, "AS_FOLDER", False) else suffix)
+
+
+def _container_of(path: Path) -> tuple[Any, str]:
+    """The container of a file, by its suffix, and that suffix."""
     path = existing_file(path, tuple(BY_SUFFIX))
     inner = Path(without_compression(path)).suffix.lower()
     container = BY_SUFFIX[inner]
@@ -85,9 +109,7 @@ def _of_file(path: Path, how: dict[str, Any]) -> Table:
             f"{path} is a compressed {inner} file: decompress it first, since {inner} compresses itself."
         )
     _check_content(path, inner)
-    table = container.read(path, how)
-    suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
-    return _with_source(table, suffix="" if getattr(container, "AS_FOLDER", False) else suffix)
+    return container, inner
 
 
 def _of_several(path: Path, how: dict[str, Any]) -> Table:

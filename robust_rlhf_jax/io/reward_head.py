@@ -14,9 +14,12 @@ from jaxtyping import Float
 
 from robust_rlhf_jax.unfinished import whole_path
 
+from .bad_cells import shown
 from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
 
 FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1
+# Featurisers that a file can hold, as their settings call them.
+KINDS = ("format", "hashed", "model")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +78,8 @@ class RewardHead:
     def load(path: str | os.PathLike) -> "RewardHead":
         """The head that `save` wrote.
 
-        **Raises:** ValueError for a file that is none, or of another version.
+        **Raises:** ValueError for a file that is none, of another version, or of texts whose featuriser is not one of
+        ours.
         """
         from safetensors import SafetensorError, safe_open
 
@@ -88,14 +92,24 @@ class RewardHead:
         if (metadata.get("format"), metadata.get("version")) != (FORMAT, str(VERSION)):
             raise ValueError(f"{path} is no reward head of version {VERSION}: give a file that --head wrote.")
         settings = json.loads(metadata["featuriser"])
-        made = None if settings is None else _featuriser(settings, tensors)
+        made = None if settings is None else _featuriser(path, settings, tensors)
         return RewardHead(
             tuple(json.loads(metadata["names"])), tensors["theta"], made, json.loads(metadata["facts"])
         )
 
 
-def _featuriser(settings: dict, tensors: dict[str, np.ndarray]) -> Featuriser:
-    kind = settings["featuriser"]
+def loadable(made: Featuriser) -> bool:
+    """Whether a head of texts by this featuriser is what `RewardHead.load` gives back."""
+    return type(made) in (FormatFeatures, LocalModel, HashedNgrams)
+
+
+def _featuriser(path: Any, settings: dict[str, Any], tensors: dict[str, np.ndarray]) -> Featuriser:
+    kind = settings.get("featuriser")
+    if kind not in KINDS:
+        raise ValueError(
+            f"{path} is of the featuriser {shown(kind)}, which is none of {', '.join(KINDS)}: save the head without "
+            "it, and give features to reward()."
+        )
     if kind == "format":
         return FormatFeatures()
     if kind == "model":

@@ -111,6 +111,7 @@ class Container(Protocol):
     - `holds(path)`: whether a folder is one.
     - `PACKED = True`: it compresses itself, and is not read from a compressed file.
     - `BEGINS`: first bytes of its files, where others are known by them (`MAGIC` in `reading.py`).
+    - `read_batches(path, how, rows)`: its rows in tables of `rows`, for what need not fit into memory.
     - `AS_FOLDER = True`: what is written of a file is a folder.
     - `ORDER`: its place among the others.
     """

@@ -60,6 +60,12 @@ def qr_basis(matrix: Float[Array, "d m"]) -> Float[Array, "d m"]:
 
 
 @_sequential_on_cpu
+def qr_factor(matrix: Float[Array, "n d"]) -> Float[Array, "d d"]:
+    """R of a tall matrix QR, whose singular values and right singular vectors are those of the matrix."""
+    return jnp.linalg.qr(matrix, mode="r")
+
+
+@_sequential_on_cpu
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Lower factor of a positive definite matrix; NaN, never silence, where it is not. The lower triangle is read."""
     return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)

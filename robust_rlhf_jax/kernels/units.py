@@ -54,11 +54,20 @@ def in_units(x: Float[Array, "n k"], size: Float[Array, " k"]) -> Float[Array, "
 
 def relative_lengths(x: Float[Array, "n k"]) -> Float[Array, " n"]:
     """‖x_n‖ over the (upper) median of the lengths that are not 0, for rows of `in_units`."""
+    size = row_sizes(x)
+    return size / typical_size(size)
+
+
+def row_sizes(x: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """‖x_n‖, without overflow, for rows of `in_units`."""
     most = jnp.max(jnp.abs(x), axis=1)
-    size = most * jnp.linalg.norm(x / positive_or_one(most)[:, None], axis=1)
-    present = (size > 0).astype(x.dtype)
-    typical = upper_threshold(size, present, 0.5 * jnp.sum(present))
-    return size / positive_or_one(typical)
+    return most * jnp.linalg.norm(x / positive_or_one(most)[:, None], axis=1)
+
+
+def typical_size(size: Float[Array, " n"]) -> Float[Array, ""]:
+    """The (upper) median of the sizes that are not 0; 1 where none is."""
+    present = (size > 0).astype(size.dtype)
+    return positive_or_one(upper_threshold(size, present, 0.5 * jnp.sum(present)))
 
 
 def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " k"]:
@@ -80,7 +89,12 @@ def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] 
 
 def shortened(x: Float[Array, "n k"], relative: Float[Array, " n"], longest: float = LONGEST):
     """Rows at most `longest` typical rows long, in their directions."""
-    return x * jnp.minimum(1.0, longest / jnp.maximum(relative, 1.0))[:, None]
+    return x * shortening(relative, longest)[:, None]
+
+
+def shortening(relative: Float[Array, " n"], longest: float = LONGEST) -> Float[Array, " n"]:
+    """What `shortened` multiplies rows by, all that are at most `longest` typical rows long by 1."""
+    return jnp.minimum(1.0, longest / jnp.maximum(relative, 1.0))
 
 
 def column_medians(x: Float[Array, "n k"]) -> Float[Array, " k"]:

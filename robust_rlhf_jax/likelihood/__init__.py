@@ -12,6 +12,7 @@ from .confidence import (
     ellipsoid,
     theory_zeta,
 )
+from .davidson import outcome_log_chances, tie_chances, tie_strength
 from .logistic_regression import LogisticProblem, fit_logistic
 from .projection import Projection, WarmStart
 from .trimmed import TrimmedFit, trimmed_mle
@@ -27,8 +28,11 @@ __all__ = [
     "confidence_set",
     "ellipsoid",
     "fit_logistic",
+    "outcome_log_chances",
     "stationarity",
     "stationarity_bound",
     "theory_zeta",
+    "tie_chances",
+    "tie_strength",
     "trimmed_mle",
 ]

@@ -1,4 +1,7 @@
-"""Losses ρ(m) of the margin m = oθᵀx that rivals of the likelihood minimise; plain is ℓ(m) = log(1 + exp(−m))."""
+"""Losses ρ(m) of the margin m = oθᵀx that rivals of the likelihood minimise; plain is ℓ(m) = log(1 + exp(−m)).
+
+Losses of one rival alone, such as IPO and Dr. DPO, stand in its file: `rewards/rivals/`.
+"""
 
 import abc
 
@@ -23,6 +26,13 @@ class MarginLoss(eqx.Module):
     def curvature(self, margins: Float[Array, " n"]) -> Float[Array, " n"]: ...
 
 
+class WeighingLoss(MarginLoss):
+    """A loss that says what each pair counts beside the likelihood, in proportion to ρ′(m)/ℓ′(m)."""
+
+    @abc.abstractmethod
+    def weight(self, margins: Float[Array, " n"]) -> Float[Array, " n"]: ...
+
+
 class TiltedLogistic(MarginLoss):
     """ℓ(m) + `tilt`·m: a likelihood of flipped labels, since ℓ(−m) = ℓ(m) + m. Convex."""
 
@@ -38,7 +48,7 @@ class TiltedLogistic(MarginLoss):
         return label_variance(margins)
 
 
-class ClippedLogistic(MarginLoss):
+class ClippedLogistic(WeighingLoss):
     """min over δ of ℓ(m + δ) + λ|δ|: ℓ above the margin c, its tangent of slope −λ = −σ(−c) below. Convex.
 
     `lowest`: c, −∞ for the plain ℓ. The minimiser is δ = max(0, c − m): an offset that lowers m never pays.
@@ -67,7 +77,7 @@ class ClippedLogistic(MarginLoss):
         return jnp.exp(jax.nn.log_sigmoid(-clipped) - jax.nn.log_sigmoid(-margins))
 
 
-class DensityPower(MarginLoss):
+class DensityPower(WeighingLoss):
     """(1 + 1/γ)(1 − p^γ) + p^{1+γ} + q^{1+γ} − 1 with p = σ(m), q = 1 − p; −log p as γ → 0, bounded for γ > 0.
 
     The density power divergence of Basu, Harris, Hjort & Jones 1998 for two outcomes (Ghosh & Basu 2016). Its slope

@@ -36,7 +36,7 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
     a distribution. Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted or vmapped
     may call this. Pairs are checked by `io.check_pairs`.
 
-    **Raises:** ValueError that names the first field, and the first entry of it, that is wrong.
+    **Raises:** ValueError that names the first field, and the first entry of it, that is wrong; for a `PairSource`.
 
     **Example:**
 
@@ -49,6 +49,11 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
     """
     if isinstance(data, Pairs):
         return check_pairs(data)
+    if hasattr(data, "blocks"):
+        raise ValueError(
+            "this takes pairs in memory, and not a PairSource, which fit_reward, estimate_epsilon and audit.flag read "
+            "by passes: give Pairs or PreferenceData."
+        )
     _check_shapes(data)
     _check_rounding(data)
     for name in _REALS:

@@ -6,14 +6,17 @@ from ._score_test import ScoreTest, score_test
 from .agreement import Agreement, krippendorff_alpha
 from .rating import WeighedReward, fit_weighed, rate_raters
 from .table import Rater, RaterTable
+from .votes import RaterVotes, fit_votes
 
 __all__ = [
     "Agreement",
     "Rater",
     "RaterTable",
+    "RaterVotes",
     "Reliability",
     "ScoreTest",
     "WeighedReward",
+    "fit_votes",
     "fit_weighed",
     "holm",
     "krippendorff_alpha",

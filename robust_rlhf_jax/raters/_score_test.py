@@ -48,6 +48,7 @@ class ScoreTest(NamedTuple):
     p_taste: Float[Array, " K"]
 
 
+@partial(jax.jit, static_argnames="n_raters")
 def scores_of(
     rows: Float[Array, "N r"], t: Float[Array, " r"], raters: Int[Array, " N"], n_raters: int
 ) -> Scores:
@@ -93,6 +94,7 @@ def score_test(
     return tested(scores_of(pairs.rows, t, raters, n_raters), t)
 
 
+@jax.jit
 def tested(scores: Scores, t: Float[Array, " r"]) -> ScoreTest:
     """The tests of raters whose scores at t are known."""
     score, known = scores
@@ -115,6 +117,7 @@ def tested(scores: Scores, t: Float[Array, " r"]) -> ScoreTest:
     )
 
 
+@jax.jit
 def without_each(scores: Scores, t: Float[Array, " r"]) -> Float[Array, "K r"]:
     """t [K, r] of the fits to all raters but one: t − (F − F_k)⁻¹S_k, a Newton step each."""
     score, known = scores

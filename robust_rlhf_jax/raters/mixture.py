@@ -7,14 +7,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh
 from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weighted_sum
 
 from ._by_rater import RowsByRater
+from ._leap import leap
 from .taste import COLD, WARM, Crowd, Steps, Tastes, tastes
 
-# Rounds of EM. The crowd's spread begins as this share of the squared length of its taste; a tenth of that counts as
-# seen, by as many raters as there are axes and two more.
-ROUNDS, FIRST_SPREAD, PRIOR_SPREAD = 24, 0.25, 0.025
+# EM begins with each of these spreads of tastes, as shares of the squared length of the crowd's, and the likelihood
+# chooses: from the narrow one it may end where contrary raters pass for people of any taste.
+FIRST_SPREADS = (0.25, 2.0)
+# Rounds from each start, a multiple of `LEAPS`. Every third round but the last leaps ahead: without leaps EM is far
+# from its end after a hundred rounds, and farther from one start than from another.
+ROUNDS, LEAPS = 36, 3
+# A spread of this share counts as seen, by as many raters as there are axes and two more.
+PRIOR_SPREAD = 0.025
 # Raters that count as seen: of the crowd, of all other tastes together, and of each kind that does not read the pair.
 SEEN_CROWD, SEEN_OTHER, SEEN_BAD = 10.0, 1.0, 0.5
 # A rater with a habit follows it as if it had been seen to do so in all but half a pair of ten.
@@ -23,7 +30,8 @@ FOLLOWED, LEFT = 10.0, 0.5
 
 class Mixture(NamedTuple):
     """`log_chance` [K, J]: of each of J kinds given a rater's labels; `shares` [J] of the kinds; `evidence` [K, J];
-    `crowd`; `taste`: of each rater as one of the crowd or of the likeliest other taste.
+    `crowd`; `taste`: of each rater as one of the crowd or of the likeliest other taste; `ends` [S]: log-likelihood of
+    all labels plus log-priors where EM ended from each start. All else is of the largest.
 
     Kinds, in order: the crowd, o other tastes, contrary, random, then the habits.
     """
@@ -33,6 +41,26 @@ class Mixture(NamedTuple):
     evidence: Float[Array, "K J"]
     crowd: Crowd
     taste: Tastes
+    ends: Float[Array, " S"]
+
+
+class _Point(NamedTuple):
+    """What EM looks for, without bounds: t̄, the logarithm of Σ, and those of the shares of the kinds."""
+
+    mean: Float[Array, " r"]
+    log_covariance: Float[Array, "r r"]
+    log_shares: Float[Array, " J"]
+
+    @classmethod
+    def of(cls, crowd: Crowd, shares: Float[Array, " J"]) -> "_Point":
+        values, vectors = eigh(crowd.covariance)
+        values = jnp.maximum(values, jnp.finfo(values.dtype).eps * values[-1])  # rounded below 0
+        return cls(crowd.mean, matmul(vectors * jnp.log(values), vectors.T), jnp.log(shares))
+
+    def parts(self) -> tuple[Crowd, Float[Array, " J"]]:
+        values, vectors = eigh(self.log_covariance)
+        covariance = matmul(vectors * jnp.exp(values), vectors.T)
+        return Crowd(self.mean, covariance), jax.nn.softmax(self.log_shares)
 
 
 @partial(jax.jit, static_argnames="n_raters")
@@ -44,7 +72,7 @@ def fit_mixture(
     others: Float[Array, "o r r"],
     habits: Float[Array, "N h"],
 ) -> Mixture:
-    """The mixture of kinds by EM, from a fit t to all pairs.
+    """The mixture of kinds by EM, from a fit t to all pairs and several spreads of tastes.
 
     - the crowd: t_k ~ N(t̄, Σ);
     - other tastes: N(A_j t̄, Σ) for each `others` A_j, which reverses a feature, and N(0, Σ + ‖t̄‖²/r·I): any;
@@ -52,7 +80,8 @@ def fit_mixture(
     - random: each label with chance ½;
     - a habit: `habits` [N, h] is +1 where the label follows it, −1 where not, 0 where it says nothing.
 
-    t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors.
+    t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors. Of the
+    maxima that EM finds from `FIRST_SPREADS` the highest is taken.
     """
     pairs, r = RowsByRater.of(rows, raters, n_raters), rows.shape[1]
     n = pairs.sums(jnp.ones_like(rows[:, 0]))
@@ -86,8 +115,8 @@ def fit_mixture(
         evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
-    def step(state, steps: Steps):
-        crowd, shares, start = state
+    def step(point, start, steps: Steps):
+        crowd, shares = point.parts()
         found, _, log_chance = look(crowd, shares, start, steps)
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
@@ -99,18 +128,38 @@ def fit_mixture(
         prior = r + 2.0
         square = weighted_gram(own - mean, weight) + einsum("k,kij->ij", weight, spread)
         covariance = (square + prior * PRIOR_SPREAD * size * unit) / (total + prior)
-        return Crowd(mean, covariance), shares, found.t
+        return _Point.of(Crowd(mean, covariance), shares), found.t
 
-    crowd = Crowd(t, FIRST_SPREAD * size * unit)
-    means = crowds(crowd).mean[:, None]
-    start = jnp.broadcast_to(means, (len(means), n_raters, r))
-    state = step((crowd, seen / jnp.sum(seen), start), COLD)
-    crowd, shares, start = jax.lax.fori_loop(1, ROUNDS, lambda _, state: step(state, WARM), state)
-    found, evidence, log_chance = look(crowd, shares, start, COLD)
-    likeliest = jnp.argmax(log_chance[:, : n_others + 1], axis=1)
-    k = jnp.arange(n_raters)
-    taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])
-    return Mixture(log_chance, shares, evidence, crowd, taste)
+    def log_prior(crowd, shares):
+        factor = cholesky(crowd.covariance)
+        inverse = cholesky_solve(factor, unit)
+        of_spread = PRIOR_SPREAD * size * jnp.trace(inverse) + 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
+        return jnp.sum(seen * jnp.log(shares)) - 0.5 * (r + 2.0) * of_spread
+
+    def round_of(n, state):
+        before, point, start = state
+        new, start = step(point, start, WARM)
+        ahead = leap(before, point, new)
+        return point, jax.tree.map(partial(jnp.where, n % LEAPS == 0), ahead, new), start
+
+    def from_spread(first):
+        crowd = Crowd(t, first * size * unit)
+        means = crowds(crowd).mean[:, None]
+        start = jnp.broadcast_to(means, (len(means), n_raters, r))
+        point, start = step(_Point.of(crowd, seen / jnp.sum(seen)), start, COLD)
+        _, point, start = jax.lax.fori_loop(1, ROUNDS, round_of, (point, point, start))
+        crowd, shares = point.parts()
+        found, evidence, log_chance = look(crowd, shares, start, COLD)
+        likeliest = jnp.argmax(log_chance[:, : n_others + 1], axis=1)
+        k = jnp.arange(n_raters)
+        taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])
+        likelihood = jnp.sum(jax.nn.logsumexp(evidence + jnp.log(shares), axis=1))
+        return Mixture(log_chance, shares, evidence, crowd, taste, likelihood + log_prior(crowd, shares))
+
+    # One start after another: they are one program, and need the memory of one.
+    each = jax.lax.map(from_spread, jnp.asarray(FIRST_SPREADS, rows.dtype))
+    best = jnp.argmax(jnp.where(jnp.isnan(each.ends), -jnp.inf, each.ends))
+    return jax.tree.map(lambda part: part[best], each)._replace(ends=each.ends)
 
 
 def _at_once(function, crowds):

@@ -10,7 +10,9 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
-from robust_rlhf_jax.rewards import plain_fit
+from robust_rlhf_jax.rewards import Streaming, plain_fit
+from robust_rlhf_jax.rewards.streamed import in_memory
+from robust_rlhf_jax.sources import PairSource
 
 from ._holm import holm
 from ._reliability import Reliability, reliability
@@ -62,11 +64,12 @@ class _Found(NamedTuple):
 
 
 def rate_raters(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     raters: ArrayLike | None = None,
     *,
     chose_first: ArrayLike | None = None,
     chose_longer: ArrayLike | None = None,
+    streaming: Streaming | None = None,
 ) -> RaterTable:
     """What each rater is: attentive, noisy, random, contrary, of another taste, or someone who follows a habit.
 
@@ -77,16 +80,18 @@ def rate_raters(
 
     **Arguments:**
 
-    - `data`: N `Pairs` or `PreferenceData`; which option stands first in them plays no part.
-    - `raters` [N]: who labelled each pair (any values); None: those of the `Pairs`.
+    - `data`: N `Pairs` or `PreferenceData`; which option stands first in them plays no part. Or a `PairSource` of up to
+      64 features whose pairs memory holds: the mixture takes hundreds of rounds, each over all of them.
+    - `raters` [N]: who labelled each pair (any values); None: those of the `Pairs`, or of the source.
     - `chose_first` [N]: +1 where the option that was shown first was preferred, −1 where the other, 0 where nobody
       knows; None: position is not known, and nobody can be "always first".
     - `chose_longer` [N]: the same of the longer option.
+    - `streaming`: the memory that the pairs of a source may take.
 
     **Returns:** `RaterTable`, with weights of pairs for a fit: 1 − P(the rater is bad), 1 without evidence.
 
     **Raises:** ValueError for malformed data, no raters or fewer than 2, arrays of another length, habits other than
-    −1, 0 and 1, or differences that span more than 64 dimensions.
+    −1, 0 and 1, differences that span more than 64 dimensions, or a source that memory does not hold.
 
     **Source:** mixtures of raters after Dawid & Skene 1979; tastes as in mixed logit (McFadden & Train 2000).
 
@@ -102,6 +107,7 @@ def rate_raters(
     >>> [row.name for row in table.rows if row.kind == "contrary"], bool(table.weights[who == 4].max() < 0.1)
     (['4'], True)
     """
+    data = _held(data, streaming)
     x, labels, names, of, habits = _checked(data, raters, chose_first, chose_longer)
     found = _find(x, labels, of, len(names), habits)
     columns = data.names if isinstance(data, Pairs) else tuple(f"f{i}" for i in range(x.shape[1]))
@@ -109,11 +115,12 @@ def rate_raters(
 
 
 def fit_weighed(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     raters: ArrayLike | None = None,
     *,
     chose_first: ArrayLike | None = None,
     chose_longer: ArrayLike | None = None,
+    streaming: Streaming | None = None,
 ) -> WeighedReward:
     """Maximum likelihood in which raters count as far as they are believed (`rate_raters`).
 
@@ -128,10 +135,27 @@ def fit_weighed(
     >>> bool(abs(raters.fit_weighed(rail).theta - fit_reward(rail, 0).theta).max() < 1e-3)
     True
     """
+    data = _held(data, streaming)
     table = rate_raters(data, raters, chose_first=chose_first, chose_longer=chose_longer)
     seen = as_labelled(data)
     theta, status = plain_fit(seen.x, seen.labels, jnp.asarray(table.weights, seen.x.dtype))
     return WeighedReward(theta, status, table)
+
+
+def _held(data: Pairs | PreferenceData | PairSource, streaming: Streaming | None) -> Pairs | PreferenceData:
+    """**Raises:** ValueError, before a source is read, for too many features and for more than memory holds."""
+    if not isinstance(data, Pairs | PreferenceData):
+        _check_axes(data.n_features)
+    why = "the mixture of raters' tastes takes hundreds of rounds over all pairs"
+    return in_memory(data, why, streaming, "audit.audit_source for the raters' reliability")
+
+
+def _check_axes(axes: int) -> None:
+    if axes > MOST_AXES:
+        raise ValueError(
+            f"the differences have {axes} features, and the taste of a rater is told in at most {MOST_AXES}: give "
+            "fewer, such as principal components, or ask audit.audit_source for the raters' reliability."
+        )
 
 
 def _checked(data, raters, chose_first, chose_longer):
@@ -158,11 +182,7 @@ def _checked(data, raters, chose_first, chose_longer):
 
 def _find(x, labels, of, n_raters, habits) -> _Found:
     pairs, t = unit_free_fit(x, labels)
-    if pairs.rows.shape[1] > MOST_AXES:
-        raise ValueError(
-            f"the differences have {pairs.rows.shape[1]} features, and the taste of a rater is told in at most "
-            f"{MOST_AXES}: give fewer, such as principal components."
-        )
+    _check_axes(pairs.rows.shape[1])
     theta = matmul(pairs.to_theta, t)
     scores = scores_of(pairs.rows, t, of, n_raters)
     margins = jnp.sum(pairs.rows * without_each(scores, t)[of], axis=1)

@@ -4,10 +4,12 @@ from .config import CEILING, RobustFit
 from .epsilon_estimate import EpsilonEstimate, estimate_epsilon
 from .explanations import Explanations
 from .filter_and_trim import FilteredReward, robust_reward
-from .fit import RewardFit, fit_differences, fit_with_alternative, plain_fit
+from .fit import fit_differences, fit_with_alternative, plain_fit
 from .front_door import fit_data, fit_reward
 from .model import RewardModel
 from .registry import REWARD_ESTIMATORS
+from .reward_fit import RewardFit
+from .streamed import Processes, RayTasks, Streaming, fit_source
 
 __all__ = [
     "CEILING",
@@ -15,13 +17,17 @@ __all__ = [
     "EpsilonEstimate",
     "Explanations",
     "FilteredReward",
+    "Processes",
+    "RayTasks",
     "RewardFit",
     "RewardModel",
     "RobustFit",
+    "Streaming",
     "estimate_epsilon",
     "fit_data",
     "fit_differences",
     "fit_reward",
+    "fit_source",
     "fit_with_alternative",
     "plain_fit",
     "robust_reward",

@@ -10,13 +10,16 @@ from .config import RobustFit
 from .contamination import AtBestLength, Cells, contaminated_at_best_length, unjudged
 from .coordinates import UnitFreePairs
 from .posterior_fit import ROUNDS, Fit, first_fit, refit
-from .proposals import HOLD, UNSURE, Proposal, best_share, proposals
+from .proposals import HOLD, UNSURE, Proposal, best_share, independent, proposals
 
 # Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
 SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
 # Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
 # fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
 PATIENCE = 40
+# A later refit of a wide candidate counts as no worse if it explains the labels by up to this many nats per axis less;
+# chance moves ½. Earlier refits explain a little more, since their prior is still too weak.
+LATER = 0.01
 
 
 class Explanation(NamedTuple):
@@ -60,7 +63,11 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         given = given._replace(
             weights=jnp.where(given.contrary < 0, given.weights, 1.0 - honest[given.contrary])
         )
-        proposed, end = _settled(pairs, cells, given, start, rounds, config)
+        return _settled(pairs, cells, given, start, rounds, config)
+
+    def in_turn(known, given):
+        plain, short, honest, index = known
+        proposed, end = settle(known, given)
         plain = _where(index == 0, proposed, plain)
         short = _where(index == 1, proposed.fit, short)
         honest = honest.at[index].set(end.weights)
@@ -68,10 +75,32 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 
     nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
-    (plain, *_), (proposed, settled) = jax.lax.scan(settle, first, table)
+    if pairs.wide:
+        plain, proposed, settled = _side_by_side(table, first, settle, in_turn, config)
+    else:
+        (plain, *_), (proposed, settled) = jax.lax.scan(in_turn, first, table)
     explanations = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), plain, settled)
     by_place = (table.kind == HOLD) & (table.of_plain > 0)
     return Candidates(explanations, jnp.where(by_place[:, None], proposed, settled.weights))
+
+
+def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
+    """(plain, the weights proposed, what settled): the first group in turn, then proposals of a group in lockstep.
+
+    Of many columns a look at the rows takes as long as to read them: for several fits hardly longer than for one.
+    """
+    begin, *groups = independent(len(table.keep), config)
+    given = jax.tree.map(lambda leaf: leaf[: begin.stop], table)
+    (plain, short, honest, index), part = jax.lax.scan(in_turn, first, given)
+    parts = [part]
+    for group in groups:
+        if group:
+            given = jax.tree.map(lambda leaf, group=group: leaf[group.start : group.stop], table)
+            ends, settled = jax.vmap(settle, (None, 0))((plain, short, honest, index), given)
+            honest = honest.at[group.start : group.stop].set(settled.weights)
+            parts.append((ends.weights, settled))
+    proposed, settled = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return plain, proposed, settled
 
 
 def _settled(
@@ -81,6 +110,7 @@ def _settled(
     # Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by.
     wanders = (given.kind == UNSURE) & (given.of_plain > 0)
     patience = rounds if pairs.wide else PATIENCE
+    later = LATER * pairs.rank if pairs.wide else 0.0
 
     def _reweighted(pairs, t):
         margins = pairs.margins(t)
@@ -104,7 +134,8 @@ def _settled(
         seen = state.settling | wanders
         judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, pairs, cells.of_length, fit.t)
         now = Explanation(fit, weights, judged)
-        best = _where(seen & (judged.value > state.best.judged.value), now, state.best)
+        slack = jnp.where(state.settling, later, 0.0)
+        best = _where(seen & (judged.value > state.best.judged.value - slack), now, state.best)
         proposed = _where(state.settling, state.proposed, now)
         begins = over & ~state.settling
         now = _where(begins & wanders, best, now)

@@ -47,8 +47,12 @@ class Cells(NamedTuple):
 
 def cells_of(pairs: UnitFreePairs) -> Cells:
     """⌊N^¼⌉ bins of equal size by length, and one of the rows that lie absurdly far out; as many by |margin| later."""
-    bins = max(2, round(pairs.n_pairs**0.25))
-    lengths = pairs.lengths()
+    return cells_of_lengths(pairs.lengths())
+
+
+def cells_of_lengths(lengths: Float[Array, " N"]) -> Cells:
+    """`cells_of` pairs of which the Mahalanobis lengths are known."""
+    bins = max(2, round(len(lengths) ** 0.25))
     absurd = lengths > LONGEST_IN_SCALES * jnp.median(lengths)
     return Cells(jnp.where(absurd, bins, quantile_bins(lengths, bins)), bins)
 
@@ -150,7 +154,11 @@ def unjudged(cells: Cells, dtype) -> AtBestLength:
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
-    bin_of = quantile_bins(jnp.abs(margins), cells.bins)
+    return contaminated_in_bins(margins, quantile_bins(jnp.abs(margins), cells.bins), cells)
+
+
+def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells) -> AtBestLength:
+    """`contaminated_at_best_length` of margins of which the bins by length are known."""
     cell = bin_of * (cells.bins + 1) + cells.of_length
 
     def shortened(best: AtBestLength, scale):

@@ -12,6 +12,7 @@ from robust_rlhf_jax.kernels.units import (
     in_units,
     relative_lengths,
     shortened,
+    shortening,
     typical_entries,
 )
 from robust_rlhf_jax.moments.span import row_span
@@ -40,7 +41,7 @@ class UnitFreePairs(eqx.Module):
 
     @property
     def wide(self) -> bool:
-        return self.rows.shape[1] > WIDE
+        return len(self.penalty) > WIDE
 
     def margins(self, t: Float[Array, " r"]) -> Float[Array, " N"]:
         """tᵀy_n, positive where t agrees with the label."""
@@ -64,13 +65,28 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
     scaled = in_units(x, size)
     relative = relative_lengths(scaled)
     scaled = shortened(scaled, relative)
-    weights = jnp.minimum(1.0, LONGEST_IN_SCALES / jnp.maximum(relative, 1.0)) ** 2
+    weights = weights_in_scales(relative)
     span = row_span(scaled, weights)
     deviations = jnp.sqrt(positive_or_one(span.variances))
     whiten, colour = span.axes / deviations, span.axes * deviations
     spread = jnp.sqrt(weighted_mean(scaled**2, weights))
-    penalty = jnp.sum((spread[:, None] * whiten) ** 2, axis=0)
-    penalty = penalty * span.rank / positive_or_one(jnp.sum(penalty))
     return UnitFreePairs(
-        matmul(scaled, whiten), penalty, whiten / size[:, None], (colour * size[:, None]).T, span.rank
+        matmul(scaled, whiten),
+        penalty_along(whiten, spread, span.rank),
+        whiten / size[:, None],
+        (colour * size[:, None]).T,
+        span.rank,
     )
+
+
+def weights_in_scales(relative: Float[Array, " n"]) -> Float[Array, " n"]:
+    """How much rows of such `relative_lengths` count in second moments: far ones as if they lay nearer."""
+    return shortening(relative, LONGEST_IN_SCALES) ** 2
+
+
+def penalty_along(
+    whiten: Float[Array, "k r"], spread: Float[Array, " k"], rank: Int[Array, ""]
+) -> Float[Array, " r"]:
+    """`UnitFreePairs.penalty` of axes that whiten columns of root mean square `spread`."""
+    penalty = jnp.sum((spread[:, None] * whiten) ** 2, axis=0)
+    return penalty * rank / positive_or_one(jnp.sum(penalty))

@@ -16,6 +16,8 @@ from .posterior_fit import secant_information
 
 # What is known of every axis beside the pairs: a hundredth of one, so that nothing divides by zero.
 FLOOR = 0.01
+# Squared length of a direction's share of unit rows, from which on it is in their span.
+IN_SPAN = 1e-3
 
 
 class Coverage(NamedTuple):
@@ -79,4 +81,4 @@ def unit_rows(directions: Float[Array, "r r"], mask: Bool[Array, " r"]) -> Float
 def span_basis(rows: Float[Array, "m r"]) -> Float[Array, "r r"]:
     """Orthonormal basis of the span of unit rows, as rows; 0 beyond its dimension."""
     values, vectors = eigh(matmul(rows.T, rows))
-    return jnp.where(values[:, None] > 1e-3, vectors.T, 0.0)
+    return jnp.where(values[:, None] > IN_SPAN, vectors.T, 0.0)

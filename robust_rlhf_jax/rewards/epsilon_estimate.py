@@ -11,8 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.preferences import PreferenceData
+from robust_rlhf_jax.sources import PairSource
 
 from .front_door import fit_reward
+from .streamed import Streaming
 
 
 class EpsilonEstimate(eqx.Module):
@@ -44,7 +46,10 @@ class EpsilonEstimate(eqx.Module):
 
 
 def estimate_epsilon(
-    data: Pairs | PreferenceData, *, groups: Int[np.ndarray, " N"] | None = None
+    data: Pairs | PreferenceData | PairSource,
+    *,
+    groups: Int[np.ndarray, " N"] | None = None,
+    streaming: Streaming | None = None,
 ) -> EpsilonEstimate:
     """The share of corrupt pairs that `fit_reward` finds without ε, with an interval.
 
@@ -58,7 +63,8 @@ def estimate_epsilon(
     .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is
     corrupt: corrupt pairs who follow another reward consistently, or decide the fit, are in no interval.
 
-    **Arguments:** `groups` [N]: who labelled each pair, or None.
+    **Arguments:** `groups` [N]: who labelled each pair, or None; `streaming`: how a `PairSource` is read, as of
+    `fit_reward`.
 
     **Raises:** as `fit_reward`.
 
@@ -68,7 +74,7 @@ def estimate_epsilon(
     >>> estimate_epsilon(load_rail_choices(), groups=preferences.rail_people()).message
     'No evidence of corruption; up to 17.9 % of the pairs could be corrupt without a trace.'
     """
-    model = fit_reward(data, groups=groups)
+    model = fit_reward(data, groups=groups, streaming=streaming)
     lower, upper = model.interval
     estimate = jnp.maximum(model.epsilon, lower)
     return EpsilonEstimate(estimate, lower, jnp.maximum(upper, estimate), estimate > 0)

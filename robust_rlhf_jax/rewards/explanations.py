@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.ranking import highest_first
+from robust_rlhf_jax.likelihood.davidson import tie_chances
 
 from .config import RobustFit
 from .contamination import NoiseByMargin
@@ -67,6 +68,16 @@ class Explanations(NamedTuple):
         """Σ_e p_e [(1 − ν_e)σ(θ_eᵀx) + ν_e/2], 1 − ν_e = (1 − `label_noise`)(1 − the rate at |θ_eᵀx|)."""
         margins = jnp.moveaxis(matmul(differences, self.theta.T), -1, 0)
         each = noisy_chances(margins, self.noise, label_noise)
+        return jnp.tensordot(self.probability, each, axes=1, precision="highest")
+
+    def outcome_probabilities(
+        self, label_noise: Float[Array, ""], tie: Float[Array, ""], differences: Float[Array, "*b k"]
+    ) -> Float[Array, "*b 3"]:
+        """P(first), P(tie), P(second): each explanation's ties, and its `mean_probability` of decided pairs."""
+        margins = jnp.moveaxis(matmul(differences, self.theta.T), -1, 0)
+        tied = tie_chances(margins, tie)
+        first = noisy_chances(margins, self.noise, label_noise)
+        each = jnp.stack([(1.0 - tied) * first, tied, (1.0 - tied) * (1.0 - first)], axis=-1)
         return jnp.tensordot(self.probability, each, axes=1, precision="highest")
 
     @property

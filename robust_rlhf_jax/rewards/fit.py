@@ -1,67 +1,27 @@
 """The robust reward of labelled differences, from coordinates to what is believed; `model.py` says it to a person."""
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax._iterate import Status, worst_status
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from .alternative import Alternative, alternative_to
+from .alternative import Alternative
 from .candidates import candidates
-from .config import CEILING, RobustFit
+from .conclusion import Evidence, conclude
+from .config import RobustFit
 from .contamination import cells_of
 from .coordinates import UnitFreePairs, unit_free
-from .decision import Decision, Judged, decide, judge, standing
+from .decision import judge
 from .doubt import doubted_directions, span_basis
-from .explanations import Explanations, noisy_chances
-from .interval import interval_of
-from .posterior_fit import ROUNDS, at_bound, first_fit, information, missed, refit
-from .suspicion import suspicion_of
-
-__all__ = ["CEILING", "Explanations", "RewardFit", "fit_differences", "fit_with_alternative"]
-
-# Halvings of the interval in which the length of the mean reward is sought.
-HALVINGS = 20
-
-
-class RewardFit(NamedTuple):
-    """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
-
-    `undisputed` [N]: the chance that the most suspicious plausible explanation leaves to a pair; `doubted` [r, k]:
-    directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing wherever it stands, 0 where no
-    corruption is believed, else the share found, at most ε/2.
-
-    **Example:**
-
-    >>> import jax.numpy as jnp
-    >>> from robust_rlhf_jax import preferences, rewards
-    >>> fit = rewards.fit_data(preferences.rail_pairs(), jnp.float32(0.1))
-    >>> fit.theta.shape, int(fit.rank), float(fit.weights.min())
-    ((4,), 4, 1.0)
-    """
-
-    theta: Float[Array, " k"]
-    weights: Float[Array, " N"]
-    undisputed: Float[Array, " N"]
-    suspicion: Float[Array, " N"]
-    epsilon: Float[Array, ""]
-    interval: Float[Array, "2"]
-    rank: Int[Array, ""]
-    doubted: Float[Array, "r k"]
-    label_noise: Float[Array, ""]
-    explanations: Explanations
-    status: Int[Array, ""]
-
-    def probability(self, differences: Float[Array, "*b k"]) -> Float[Array, "*b"]:
-        """P(the first option is preferred), given first less second; see `RewardModel.probability`."""
-        return self.explanations.mean_probability(self.label_noise, differences)
+from .posterior_fit import ROUNDS, first_fit, information, missed, refit
+from .prior_strength import at_bound
+from .reward_fit import RewardFit
+from .wide_doubt import doubted_span
 
 
 def fit_differences(
@@ -144,7 +104,7 @@ def plain_fit(
     config = RobustFit()
     fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
-    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit, config)
+    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit.strength, config)
     return matmul(pairs.to_theta, fit.t), jnp.where(
         separable & (fit.status == Status.CONVERGED), Status.SEPARABLE.array(), fit.status
     )
@@ -165,132 +125,37 @@ def _fit_differences(
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
-    decision = decide(judged, epsilon, spread, config)
-    # Labels that the plain fit predicts one and all contradict nothing.
-    predicted = jnp.min(pairs.margins(plain.t)) > 0
-    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
-    beliefs = _believed(pairs, plain.t, judged, decision, epsilon, config)
-    stands = standing(beliefs.probability, decision.apart < config.plausible)
-    interval = interval_of(judged, decision, beliefs.share, epsilon, spread, config)
-    none = (epsilon == 0) | predicted
-    doubted = span_basis(
-        jnp.where(none, 0.0, 1.0)
-        * jax.lax.map(
-            lambda part: doubted_directions(pairs, part[0], part[1], part[2], config.covered),
-            (found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:]),
-        ).reshape(-1, pairs.rows.shape[1])
+    # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
+    none = (epsilon == 0) | (jnp.min(judged.margins[0]) > 0)
+    doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)
+    evidence = Evidence(
+        judged,
+        plain.t,
+        pairs.lengths(),
+        doubts,
+        spread,
+        at_bound(pairs, plain.strength, config),
+        pairs.to_theta,
+        pairs.rank,
     )
-    fitted = RewardFit(
-        theta=matmul(pairs.to_theta, beliefs.t),
-        weights=beliefs.weights,
-        undisputed=jnp.where(none, 1.0, beliefs.undisputed),
-        suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
-        epsilon=beliefs.share,
-        interval=jnp.where(none, 0.0, interval),
-        rank=pairs.rank,
-        doubted=matmul(doubted, pairs.to_theta.T),
-        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(x.dtype),
-        explanations=Explanations(
-            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), pairs.to_theta.T),
-            beliefs.probability,
-            1.0 - judged.lies,
-            judged.needed,
-            decision.evidence,
-            decision.apart[stands.likeliest],
-            stands.belief,
-            stands.likeliest,
-            judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
-        ),
-        status=_status(judged.status, beliefs, predicted | at_bound(pairs, plain, config), config),
-    )
-    if not compare:
-        return fitted, None
-    other = alternative_to(judged, stands.likeliest, decision, epsilon, config)
-    return fitted, other._replace(exists=other.exists & ~none)
+    return conclude(evidence, epsilon, config, compare)
 
 
-class _Beliefs(NamedTuple):
-    """What follows from a decision: `t` [r], `probability` [E], `weights`, `undisputed` [N], `share` left out, `noise`
-    of a label.
-    """
-
-    t: Float[Array, " r"]
-    probability: Float[Array, " E"]
-    weights: Float[Array, " N"]
-    undisputed: Float[Array, " N"]
-    share: Float[Array, ""]
-    noise: Float[Array, ""]
-
-
-def _believed(
+def doubted(
     pairs: UnitFreePairs,
-    plain: Float[Array, " r"],
-    judged: Judged,
-    decision: Decision,
-    epsilon: Float[Array, ""],
-    config: RobustFit,
-) -> _Beliefs:
-    """The plain fit on all pairs; or the mean of the explanations, or of those that hardly differ from one of them:
-    whichever is nearest to what is believed.
-
-    Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
-    two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
-    """
-    only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
-    probability = jnp.where(decision.corrupt, decision.weights, only_plain)
-    lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
-    alike = jnp.where(decision.apart < config.plausible, probability, 0.0)
-    mixed = jnp.concatenate([probability[None], alike / positive_or_one(jnp.sum(alike, axis=1))[:, None]])
-    # As many corrupt pairs as were found may be there unseen, up to ε in all.
-    noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
-    chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
-    # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
-    lengths = pairs.lengths()
-    bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
-    t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
-    plausible = decision.weights > config.plausible
-    disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
-    return _Beliefs(
-        jnp.where(decision.corrupt, t, plain),
-        probability,
-        1.0 - lies,
-        1.0 - disputed,
-        jnp.mean(lies),
-        noise,
+    unsuspected: Float[Array, "E N"],
+    weights: Float[Array, "E N"],
+    t: Float[Array, "E r"],
+    covered: float,
+    none: Bool[Array, ""],
+) -> Float[Array, "m r"]:
+    """Orthonormal directions, and rows of 0, that only suspects of one of the explanations cover."""
+    if pairs.wide:
+        return doubted_span(pairs, unsuspected, weights, t, covered, none)
+    found = jax.lax.map(
+        lambda part: doubted_directions(pairs, part[0], part[1], part[2], covered), (unsuspected, weights, t)
     )
-
-
-def _nearest(
-    mixed: Float[Array, "M E"], judged: Judged, chance: Float[Array, " N"], weights: Float[Array, " N"]
-) -> Float[Array, " r"]:
-    """Of M mixtures of explanations, rows of zeros left out, the nearest to the chances of the labels at its length."""
-
-    def at_best_length(mix):
-        margins = matmul(mix, judged.margins)
-        length = _nearest_length(margins, chance, weights)
-        # KL but for what does not depend on θ.
-        apart = -matmul(weights, jax.nn.log_sigmoid(length * margins) - (1.0 - chance) * length * margins)
-        return length, jnp.where(jnp.any(mix > 0), apart, jnp.inf)
-
-    lengths, apart = jax.lax.map(at_best_length, mixed)
-    best = jnp.argmin(apart)
-    return lengths[best] * matmul(mixed[best], judged.t)
-
-
-def _nearest_length(
-    margins: Float[Array, " N"], chance: Float[Array, " N"], weights: Float[Array, " N"]
-) -> Float[Array, ""]:
-    """argmin over κ in [0, 2] of Σ_n w_n KL(chance_n ‖ σ(κ m_n)), whose derivative rises, by bisection."""
-
-    def halve(_, bounds):
-        low, high = bounds
-        middle = 0.5 * (low + high)
-        longer = matmul(weights, margins * (chance - jax.nn.sigmoid(middle * margins))) > 0
-        return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
-
-    zero = jnp.zeros((), margins.dtype)
-    low, high = jax.lax.fori_loop(0, HALVINGS, halve, (zero, zero + 2.0))
-    return 0.5 * (low + high)
+    return span_basis(jnp.where(none, 0.0, 1.0) * found.reshape(-1, pairs.rows.shape[1]))
 
 
 def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
@@ -305,15 +170,3 @@ def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Arra
     known = information(pairs, jnp.ones_like(margins), margins) + 0.01 * jnp.eye(len(t), dtype=t.dtype)
     whitened = lower_solve(cholesky(known), by_group.T)
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)
-
-
-def _status(
-    statuses: Int[Array, " E"], beliefs: _Beliefs, separable: Bool[Array, ""], config: RobustFit
-) -> Int[Array, ""]:
-    """The worst end of the fits that are believed."""
-    believed = beliefs.probability > config.plausible
-    one_by_one = jnp.where(believed, statuses, Status.CONVERGED.array())
-    worst = worst_status(
-        *one_by_one, jnp.where(separable, Status.SEPARABLE.array(), Status.CONVERGED.array())
-    )
-    return jnp.where(jnp.all(jnp.isfinite(beliefs.t)), worst, Status.NONFINITE.array())

@@ -6,19 +6,32 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.likelihood.davidson import tie_strength
+from robust_rlhf_jax.preferences import (
+    Labelled,
+    PreferenceData,
+    as_labelled,
+    check_preferences,
+    group_numbers,
+)
+from robust_rlhf_jax.sources import PairSource
 
 from .config import CEILING, RobustFit
-from .fit import RewardFit, fit_differences
+from .fit import fit_differences
 from .model import RewardModel
+from .reward_fit import RewardFit
+from .streamed import Streaming, fit_source
+from .streamed.held import IN_MEMORY
 
 
 def fit_reward(
-    data: Pairs | PreferenceData,
+    data: Pairs | PreferenceData | PairSource,
     epsilon: float | Float[Array, ""] | None = None,
     *,
     groups: Int[np.ndarray, " N"] | None = None,
     config: RobustFit | None = None,
+    streaming: Streaming | None = None,
 ) -> RewardModel:
     """A linear reward from preferences, some of which may be corrupt.
 
@@ -26,21 +39,24 @@ def fit_reward(
     choose. ε is a ceiling, not a quota: a pair is left out only as far as the rest contradicts it. Where several
     rewards explain the pairs, each counts as far as it is believed (`RewardModel.explanations`). Pairs whose recorded
     features differ from the table are left out for certain (`off_table`). Nothing depends on the features' units, nor
-    on which option of a pair stands first.
+    on which option of a pair stands first. θ is fitted to the decided pairs; ties say how often options tie
+    (`RewardModel.outcome_probabilities`), and nobody doubts one.
 
     **Arguments:**
 
-    - `data`: N `Pairs` (`load`, `Pairs(chosen, rejected)`) or `PreferenceData` (`sample_preferences`).
+    - `data`: N `Pairs` (`load`, `Pairs(chosen, rejected)`), ties and pairs of weight 0 among them if there are any, or
+      `PreferenceData` (`sample_preferences`), or a `PairSource` (`sources.open_pairs`), which need not fit into memory.
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values); labels of one group are dependent. None: the groups that
       `Pairs` know, else independent pairs.
     - `config`: every constant that decides, `RobustFit()` by default.
+    - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 
     **Returns:** `RewardModel`; `model.message` says what was found.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, or `groups` of
-    another length.
+    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, `groups` of
+    another length, ties alone, or `streaming` of what is in memory.
 
     **Source:** candidates by the paper's Algorithm 2 and filters; judged by a mixture with concomitant
     variables, weighed by pseudo-BMA+ (`rewards/decision.py`). Measured in docs/do_no_harm.md.
@@ -51,12 +67,51 @@ def fit_reward(
     >>> fit_reward(load_rail_choices(), groups=preferences.rail_people()).message
     'No evidence of corruption: maximum likelihood on all 2,929 pairs.'
     """
-    seen = as_labelled(data, groups)
     if epsilon is not None:
         check_epsilon(epsilon)
-    return reward_model(
-        fit_labelled(seen, jnp.asarray(CEILING if epsilon is None else epsilon, seen.x.dtype), config)
+    level = CEILING if epsilon is None else epsilon
+    if not isinstance(data, Pairs | PreferenceData):
+        return reward_model(fit_source(data, level, groups, config, streaming))
+    if streaming is not None:
+        raise ValueError(IN_MEMORY)
+    if isinstance(data, Pairs) and not data.fitted.all():
+        return _fit_with_ties(data, level, groups, config)
+    seen = as_labelled(data, groups)
+    return reward_model(fit_labelled(seen, jnp.asarray(level, seen.x.dtype), config))
+
+
+def _fit_with_ties(
+    data: Pairs,
+    epsilon: float | Float[Array, ""],
+    groups: Int[np.ndarray, " N"] | None,
+    config: RobustFit | None,
+) -> RewardModel:
+    """θ and weights from the decided pairs, ν from all; a tie counts in full and is not suspected, a pair of weight 0
+    counts for nothing.
+    """
+    check_preferences(data)
+    decided = data.fitted
+    if not decided.any():
+        raise ValueError(f"{data.path} has ties or pairs of weight 0 alone: no pair says what is preferred.")
+    groups = data.clusters if groups is None else groups
+    numbers = None if groups is None else np.asarray(group_numbers(groups, data.n_pairs))
+    seen = as_labelled(data.decided(), None if numbers is None else numbers[decided])
+    found = fit_labelled(seen, jnp.asarray(epsilon, seen.x.dtype), config)
+    counts = data.ties if data.weights is None else data.ties & (data.weights > 0)
+
+    def everywhere(values: Float[Array, "*e M"], others: np.ndarray) -> Float[Array, "*e N"]:
+        whole = jnp.broadcast_to(jnp.asarray(others, values.dtype), (*values.shape[:-1], data.n_pairs))
+        return whole.at[..., np.flatnonzero(decided)].set(values)
+
+    found = found._replace(
+        weights=everywhere(found.weights, counts),
+        undisputed=everywhere(found.undisputed, counts),
+        suspicion=everywhere(found.suspicion, np.zeros(data.n_pairs)),
+        explanations=found.explanations._replace(weights=everywhere(found.explanations.weights, counts)),
     )
+    margins = matmul(found.explanations.theta, jnp.asarray(data.preferred_differences()).T)
+    tie = tie_strength(margins, jnp.asarray(counts), found.weights, found.explanations.probability)
+    return reward_model(found, tie, int(decided.sum()))
 
 
 def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardFit:
@@ -88,10 +143,18 @@ def fit_labelled(seen: Labelled, epsilon: Float[Array, ""], config: RobustFit | 
     )
 
 
-def reward_model(found: RewardFit) -> RewardModel:
-    """A `RewardModel` of a fit; outside of jit without the empty rows of `doubted`."""
+def reward_model(
+    found: RewardFit, tie: Float[Array, ""] | None = None, n_decided: int | None = None
+) -> RewardModel:
+    """A `RewardModel` of a fit; outside of jit without the empty rows of `doubted`.
+
+    **Arguments:** `tie`: Davidson's ν, None for no ties; `n_decided`: None for all pairs.
+    """
     doubted = found.doubted
     if not is_traced(doubted) and doubted.ndim == 2:
         length = np.linalg.norm(np.asarray(doubted), axis=1)
         doubted = jnp.asarray(np.asarray(doubted)[length > 0] / length[length > 0, None])
-    return RewardModel(**found._replace(doubted=doubted)._asdict())
+    whole = jnp.zeros_like(found.epsilon)
+    n = found.weights.shape[-1] + whole.astype(jnp.int32) if n_decided is None else jnp.asarray(n_decided)
+    nu = whole if tie is None else tie
+    return RewardModel(**found._replace(doubted=doubted)._asdict(), tie=nu, n_decided=n)

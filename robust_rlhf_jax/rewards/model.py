@@ -24,7 +24,7 @@ from .contamination import NoiseByMargin
 from .explanations import Explanations
 
 FORMAT = "robust_rlhf_jax.RewardModel"
-VERSION = 4
+VERSION = 5
 CERTAINTY = RobustFit().certainty
 
 
@@ -34,7 +34,7 @@ class RewardModel(Module):
     | field | shape | meaning |
     |---|---|---|
     | `theta` | [k] | θ̂, per unit of each feature |
-    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: 0 where it was left out |
+    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: below ½ where it is left out |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
     | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |
@@ -43,6 +43,8 @@ class RewardModel(Module):
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
     | `label_noise` | | what `probability` takes for noise everywhere: the share found corrupt, at most ε/2; else 0 |
     | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
+    | `tie` | | Davidson's ν: P(tie) is ν/(2 + ν) between equally good options; 0 where no pair is a tie |
+    | `n_decided` | | pairs of the N that are no tie and have weight: those that θ is fitted to |
     | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
 
     **Example:**
@@ -63,6 +65,8 @@ class RewardModel(Module):
     undisputed: Float[Array, " N"]
     label_noise: Float[Array, ""]
     explanations: Explanations
+    tie: Float[Array, ""]
+    n_decided: Int[Array, ""]
     status: Int[Array, ""]
 
     def reward(self, features: Float[Array, "*b k"]) -> Float[Array, "*b"]:
@@ -90,31 +94,61 @@ class RewardModel(Module):
         difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
         return self.explanations.mean_probability(self.label_noise, difference)
 
+    def outcome_probabilities(
+        self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]
+    ) -> Float[Array, "*b 3"]:
+        """P(first is preferred), P(tie), P(second is preferred).
+
+        Of decided pairs `probability` says what is preferred; a tie has Σ_e p_e ν/(e^{m_e/2} + e^{−m_e/2} + ν), m_e the
+        margin under explanation e.
+
+        **Source:** Davidson 1970 (`likelihood/davidson.py`).
+
+        **Example:**
+
+        >>> import numpy as np
+        >>> from robust_rlhf_jax import Pairs, fit_reward
+        >>> chosen = np.repeat([[1.0], [0.0], [0.0]], [6, 2, 3], axis=0)
+        >>> pairs = Pairs(chosen, 1.0 - chosen, strength=np.repeat([1.0, 1.0, 0.0], [6, 2, 3]))  # three ties
+        >>> model = fit_reward(pairs)
+        >>> [round(float(p), 2) for p in model.outcome_probabilities(np.ones(1), np.zeros(1))]
+        [0.48, 0.27, 0.25]
+        """
+        difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
+        return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)
+
     @property
     def message(self) -> str:
         """One or two sentences on what the fit found. Not under jit."""
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
         return " ".join(
-            part for part in (self._verdict(), self._contention(), self._doubts(), self._warning()) if part
+            part
+            for part in (self._verdict(), self._ties(), self._contention(), self._doubts(), self._warning())
+            if part
         )
 
     def _verdict(self) -> str:
-        n = self.weights.shape[-1]
+        n = int(self.n_decided)
+        pairs = "pairs" if n == self.weights.shape[-1] else "decided pairs"
         low, high = (100 * float(v) for v in self.interval)
         if float(self.epsilon) > 0:
-            out = round(n - float(jnp.sum(self.weights)))
+            out = round(n * float(self.epsilon))
             return (
-                f"{out:,} of {n:,} pairs ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left "
+                f"{out:,} of {n:,} {pairs} ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left "
                 f"out; between {low:.1f} and {high:.1f} % may be corrupt."
             )
         if low > 0:
             return (
-                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} pairs "
+                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} {pairs} "
                 "count, and corrupt ones may decide. Tell a larger ε."
             )
-        few = "" if n >= self._enough() else f" {n:,} pairs are too few to doubt any of them."
-        return f"No evidence of corruption: maximum likelihood on all {n:,} pairs.{few}"
+        few = "" if n >= self._enough() else f" {n:,} {pairs} are too few to doubt any of them."
+        return f"No evidence of corruption: maximum likelihood on all {n:,} {pairs}.{few}"
+
+    def _ties(self) -> str:
+        nu = float(self.tie)
+        return f"Of two equally good options {100 * nu / (2 + nu):.0f} % tie." if nu > 0 else ""
 
     def _enough(self) -> float:
         """Pairs from which a share of .05 that contradicts the rest for certain could be seen: each tells at most about
@@ -212,5 +246,6 @@ def _flat(explanations: Explanations) -> dict[str, Array]:
 _EACH = "explanations_"
 _PARTS = (*(name for name in Explanations._fields if name != "noise"), "noise_margins", "noise_rates")
 _FIELDS = (
-    "theta", "weights", "suspicion", "epsilon", "interval", "rank", "doubted", "undisputed", "label_noise", "status"
+    "theta", "weights", "suspicion", "epsilon", "interval", "rank", "doubted", "undisputed", "label_noise", "tie",
+    "n_decided", "status",
 )  # fmt: skip

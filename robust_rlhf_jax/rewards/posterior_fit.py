@@ -4,52 +4,45 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.lapack import lower_solve
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
+from .fisher_products import curvature_of, leverages, prior_share
 from .newton import maximise
+from .prior_strength import asked_strength, expected_strength, next_strength
+from .wide_fit import maximise_by_looks
 
-# The prior's standard deviation of a margin, at least: nothing.
-LEAST_MARGIN = 1e-3
 # Refits that a fit gets to settle: most do in 2 to 5.
 ROUNDS = 8
-# Random signs that stand for all axes where those are many: the trace is known to 1 % at 512 axes.
-PROBES = 32
+# Rows per axis from which on leverages are small enough to be drawn.
+ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
 
 
 class Fit(NamedTuple):
     """`t` [r]; `strength` λ of the prior N(0, (λ·diag(penalty))⁻¹); `factor` of the curvature there, per unit of
-    weight; `status`.
+    weight; of wide pairs only what the prior adds to it, λ·penalty, its λ that of the fit before; `status`.
     """
 
     t: Float[Array, " r"]
     strength: Float[Array, ""]
-    factor: Float[Array, "r r"]
+    factor: Float[Array, "r r"] | Float[Array, " r"]
     status: Int[Array, ""]
 
 
 def first_fit(pairs: UnitFreePairs) -> Fit:
     """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    return Fit(
-        jnp.zeros(r, dtype), expected_strength(pairs), 0.5 * jnp.eye(r, dtype=dtype), Status.CONVERGED.array()
-    )
-
-
-def expected_strength(pairs: UnitFreePairs) -> Float[Array, ""]:
-    """The λ under which margins have variance 1 if every axis has the geometric mean of the penalties: rank over it."""
-    logs = jnp.where(pairs.penalty > 0, jnp.log(positive_or_one(pairs.penalty)), 0.0)
-    rank = jnp.maximum(pairs.rank, 1)
-    return rank * jnp.exp(-jnp.sum(logs) / rank)
+    strength = expected_strength(pairs)
+    factor = strength * pairs.penalty if pairs.wide else 0.5 * jnp.eye(r, dtype=dtype)
+    return Fit(jnp.zeros(r, dtype), strength, factor, Status.CONVERGED.array())
 
 
 def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
@@ -62,35 +55,25 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
 
     **Source:** MacKay 1992, *The evidence framework applied to classification networks*.
     """
-    precision = last.strength * pairs.penalty
+    if pairs.wide:
+        return _refit_of_wide(pairs, weights, last, config)
     # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
-    found = maximise(pairs.rows, weights, last.t, precision)
-    half = lower_solve(found.factor, jnp.sqrt(pairs.penalty)[:, None] * _probes(pairs))
-    known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
-    size = matmul(pairs.penalty, found.t**2)
-    rank = jnp.maximum(pairs.rank, 1)
-    strength = jnp.clip(
-        (jnp.maximum(known, 0.0) + config.prior_axes) / (size + config.prior_axes / expected_strength(pairs)),
-        rank / config.widest_margin**2,
-        rank / LEAST_MARGIN**2,
+    found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty)
+    half = lower_solve(
+        found.factor, jnp.sqrt(pairs.penalty)[:, None] * jnp.eye(len(last.t), dtype=last.t.dtype)
     )
+    known = pairs.rank - last.strength * jnp.sum(half**2) / jnp.maximum(jnp.sum(weights), 1.0)
+    strength = asked_strength(pairs, found.t, known, config)
     return Fit(found.t, strength.astype(last.t.dtype), found.factor, found.status)
 
 
-def _probes(pairs: UnitFreePairs) -> Float[Array, "r m"]:
-    """Columns z with Σ_z zzᵀ = I: all axes, or where those are many, signs at random, for which it holds on average.
-
-    **Source:** Hutchinson 1989, for the trace of an inverse.
-    """
-    r, dtype = pairs.rows.shape[1], pairs.rows.dtype
-    if not pairs.wide:
-        return jnp.eye(r, dtype=dtype)
-    return jax.random.rademacher(jax.random.key(0), (r, PROBES), dtype) / PROBES**0.5
-
-
-def at_bound(pairs: UnitFreePairs, fit: Fit, config: RobustFit) -> Bool[Array, ""]:
-    """Whether the pairs ask for the weakest prior there is: a reward (nearly) separates their labels."""
-    return fit.strength <= 1.001 * jnp.maximum(pairs.rank, 1) / config.widest_margin**2
+def _refit_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
+    """By products with the rows alone, for which a refit is expensive: λ takes a step of Newton's method, t follows."""
+    precision = last.strength * pairs.penalty
+    found = maximise_by_looks(pairs.rows, weights, last.t, precision)
+    share = prior_share(curvature_of(pairs, weights, found.margins, precision), found.t)
+    strength, t = next_strength(pairs, found.t, last.strength, share, config)
+    return Fit(t.astype(last.t.dtype), strength.astype(last.t.dtype), precision, found.status)
 
 
 def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:
@@ -102,11 +85,38 @@ def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Flo
     **Source:** approximate leave-one-out, Rad & Maleki 2020.
     """
     margins = pairs.margins(fit.t)
+    if pairs.wide:
+        return _optimism_of_wide(pairs, weights, fit, margins)
     total = jnp.maximum(jnp.sum(weights), 1.0)
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
+    return optimism_of(margins, weights, leverage)
+
+
+def optimism_of(
+    margins: Float[Array, " N"], weights: Float[Array, " N"], leverage: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """`optimism` of pairs whose leverages w_n y_nᵀH⁻¹y_n are known."""
     left = jnp.maximum(1.0 - leverage * label_variance(margins), LEAST_LEFT)
     unseen = margins - leverage * missed(margins) / left
     return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
+
+
+def _optimism_of_wide(
+    pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit, margins: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """By leverages from draws where rows are many; less the bias that their noise brings, by Quenouille's jackknife.
+
+    Where rows are few, leverages are large and the draws too coarse, and a factor of the curvature costs little.
+    """
+    curvature = curvature_of(pairs, weights, margins, fit.factor)
+    if pairs.n_pairs < ROWS_PER_AXIS * len(fit.t):
+        factor = cholesky(curvature.dense())
+        return optimism_of(
+            margins, weights, weights * jnp.sum(lower_solve(factor, pairs.rows.T) ** 2, axis=0)
+        )
+    halves = weights * leverages(curvature)
+    coarse = [optimism_of(margins, weights, half) for half in halves]
+    return 2.0 * optimism_of(margins, weights, jnp.mean(halves, axis=0)) - 0.5 * (coarse[0] + coarse[1])
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:

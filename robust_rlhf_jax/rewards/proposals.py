@@ -73,6 +73,15 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
     return list(made.values())
 
 
+def independent(count: int, config: RobustFit) -> list[range]:
+    """The places of `count` proposals in groups, one after the other. After the first, whose two come in turn, those
+    of a group need nothing of each other.
+    """
+    first = {"plain", "short", *config.proposals}
+    contrary = sum(name in first and accuser in first for name, accuser in CONTRARY.items())
+    return [range(2), range(2, count - contrary), range(count - contrary, count)]
+
+
 def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
     """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
     return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))

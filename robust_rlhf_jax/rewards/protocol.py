@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .alternative import Alternative
-from .fit import RewardFit
+from .reward_fit import RewardFit
 
 
 class RewardEstimate(eqx.Module):

@@ -17,9 +17,10 @@ from robust_rlhf_jax.rewards import rivals
 
 from .alternative import Alternative
 from .filter_and_trim import robust_reward
-from .fit import RewardFit, fit_differences, fit_with_alternative
+from .fit import fit_differences, fit_with_alternative
 from .planted_rows import excess_surprise, removal_is_telling
 from .protocol import Entry, RewardEstimate, RewardEstimator, surprise
+from .reward_fit import RewardFit
 from .reweighted import filtered_then_trimmed, low_leverage, row_normalised, trimmed_from_row_normalised
 
 # Measured (benchmarks/detection.py): with the removed always first, honest far-out pairs bury the lies among labels;

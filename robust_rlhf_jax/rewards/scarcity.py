@@ -14,8 +14,8 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .config import RobustFit
 from .coordinates import unit_free
 from .doubt import span_basis
-from .fit import RewardFit
 from .posterior_fit import secant_information
+from .reward_fit import RewardFit
 
 # Steps from the longest row to the direction that it and similar rows have in common; each is about cubic.
 SHARPENINGS = 4

@@ -246,6 +246,7 @@ def test_too_few_pairs_to_split(world):
         uniform_coverage(key, data.take(jnp.arange(2)), 0.1)
 
 
+@pytest.mark.slow
 def test_oracle_and_configuration_are_used(world):
     """With all data for every stage and ε = 0 Algorithm 1 is plain RLHF; the exact oracle gives V★(θ̂)."""
     mdp, data, key = world

@@ -211,6 +211,7 @@ def test_the_first_part_of_the_data_gives_the_set_and_the_second_the_plan(
     assert len(rows) == len({tuple(row) for row in np.asarray(data.features).reshape(400, -1)})
 
 
+@pytest.mark.slow
 def test_reference_of_the_data_is_the_behaviours(holes):
     mdp, _, reference = holes
     _, (policy, _) = partial_coverage_mdp(
@@ -381,6 +382,7 @@ def test_where_every_pair_is_disputed_zeta_is_that_of_one_pair(monkeypatch):
     np.testing.assert_allclose(extra["removed_mass"], 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_pessimist_may_lose_a_tenth_more_than_the_budget():
     """Honest rows about a hole lie as far out as lies and use up 2ε: the tenth beyond it takes the lies as well."""
     rng = np.random.default_rng(0)

@@ -72,6 +72,7 @@ def test_segments_off_the_table_are_left_out(name):
     np.testing.assert_array_equal(found.value, given.value)
 
 
+@pytest.mark.slow
 def test_plain_rlhf_finds_the_goal_in_clean_data():
     data = sample_segments(jax.random.key(3), grid(), 3_000, 4, temperature=0.18)
     blind = dataclasses.replace(

@@ -66,6 +66,7 @@ def test_planted_features_do_no_harm(name, world):
     assert abs(gaps[1] - gaps[0]) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     slow_where(lambda name: name != "uniform_coverage", OURS),
@@ -77,6 +78,7 @@ def test_nothing_off_the_table_changes_no_bit(name, world):
         assert np.asarray(asked).tobytes() == np.asarray(trusting).tobytes()
 
 
+@pytest.mark.slow
 def test_the_filter_alone_is_told_and_does_not_use_it(world):
     _, _, corrupted = world
     trusting, asked = (solve("uniform_coverage", corrupted, ask_table=ask) for ask in (False, True))

@@ -60,12 +60,14 @@ def test_confident_flips_are_advised_out_with_their_gain(corrupted):
     assert not set(advice.ask) & set(advice.drop)
 
 
+@pytest.mark.slow
 def test_the_order_of_sides_says_nothing(corrupted):
     pairs = corrupted.pairs
     turned = find(dataclasses.replace(pairs, swapped=~pairs.swapped), corrupted.held_out)
     assert cross_fitted_gain(turned, CONFIG) == cross_fitted_gain(corrupted, CONFIG)
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_says_nothing(corrupted):
     order = np.random.default_rng(0).permutation(corrupted.pairs.n_pairs)
     gain = cross_fitted_gain(findings_of(corrupted.pairs.take(order)), CONFIG)
@@ -73,6 +75,7 @@ def test_the_order_of_rows_says_nothing(corrupted):
     assert gain.all_pairs == pytest.approx(cross_fitted_gain(corrupted, CONFIG).all_pairs, abs=0.03)
 
 
+@pytest.mark.slow
 def test_flags_that_teach_nothing_gain_nothing(tmp_path):
     """Pairs of identical sides, which no fit learns from: the interval is [0, 0], and they stay in."""
     path, faulty, _ = faulty_file(tmp_path, "identical", 0.1, n=200)
@@ -171,6 +174,7 @@ def test_each_advice_names_its_command(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_asked_for_needs_no_second_audit(tmp_path):
     called = Commands("p.jsonl", writing=Writing(out=tmp_path), suffix=".jsonl")
     (command,) = [command for _, command in advise(contended(tmp_path), commands=called).commands]

@@ -43,6 +43,7 @@ def write_table(path, data):
     return path
 
 
+@pytest.mark.slow
 def test_robust_fit_is_ahead_of_the_plain_fit_on_corrupted_labels(corrupted):
     assert corrupted.robust.accuracy > corrupted.plain.accuracy + 0.04
     assert corrupted.gain > 2 * corrupted.gain_error
@@ -145,6 +146,7 @@ def test_every_estimator_beats_the_plain_fit(data, estimator):
     assert ahead > 0.02 if ESTIMATORS[estimator].ours else ahead > -1e-6
 
 
+@pytest.mark.slow
 def test_rail_default_is_ahead_of_plain():
     result = audit(
         jax.random.key(0), load_rail_choices(), 0.1, folds=4, repeats=1, groups=rail_people(), inject=0.1

@@ -76,6 +76,7 @@ def test_dropped_raters_are_not_in_the_cleaned_file(audited):
     assert left == set(WHO) - set(CONTRARY)
 
 
+@pytest.mark.slow
 def test_more_features_than_a_taste_can_have_become_axes():
     """One-hot or embedded: 70 columns, of which the raters see three."""
     x, labels = labelled(k=70)

@@ -3,8 +3,9 @@
 import jax
 import numpy as np
 import pytest
-import scipy.optimize
 from toy_trials import THETA, toy_trial
+
+from robust_rlhf_jax.lab.diagnostics import two_worlds
 
 EPSILON = 0.1
 
@@ -12,10 +13,9 @@ EPSILON = 0.1
 @pytest.fixture
 def modules():
     import catch_harm
-    import pair_attacks
-    import two_worlds
+    import studies
 
-    return catch_harm, pair_attacks, two_worlds
+    return catch_harm, studies.PLANTED, two_worlds
 
 
 def plan(modules, trial, name, epsilon=EPSILON):
@@ -27,9 +27,9 @@ def plan(modules, trial, name, epsilon=EPSILON):
 
 
 def test_every_attack_changes_no_more_than_its_budget(modules):
-    catch_harm, pair_attacks, _ = modules
+    catch_harm, planted, _ = modules
     trial = toy_trial()
-    for name in pair_attacks.PAIR_ATTACKS:
+    for name in planted:
         seen = catch_harm.on_pairs(trial, name, EPSILON, THETA, seed=0)
         changed = (seen.x != trial.x).any(axis=1) | (seen.labels != trial.labels)
         assert 0 < changed.sum() <= 60, name
@@ -67,43 +67,6 @@ def test_a_feature_that_liars_outvote_is_hopeless(modules):
     contrary = THETA * [1, 1, -1]
     assert cost(contrary).holds(0.15)
     assert not cost(-THETA).holds(0.15)
-
-
-def test_equal_rows_share_their_chance(modules):
-    two_worlds = modules[2]
-    x = np.array([[0.0, 2.0], [0.0, -2.0], [1.0, 0.0]])
-    # The second row, turned, says that the first one lost: together a coin.
-    found = two_worlds.certificate(x, np.array([1.0, 1.0, 0.5]), np.zeros(2), np.zeros(2), EPSILON)
-    assert found.cost == pytest.approx(0.0)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_least_replaced_share_is_the_linear_programs(seed, modules):
-    """HiGHS: the least Σ max(Q − hP, 0) over both labels, Σh = N, h ≥ 0."""
-    rng = np.random.default_rng(seed)
-    n = 15
-    p, q = rng.uniform(0.01, 0.99, n), rng.uniform(size=n)
-    q = np.round(q) if seed == 0 else q
-    rows = [np.hstack([-np.diag(v), -np.eye(2 * n)[i * n : (i + 1) * n]]) for i, v in enumerate((p, 1 - p))]
-    bounds = np.concatenate([-q, q - 1])
-    sums = np.concatenate([np.ones(n), np.zeros(2 * n)])[None]
-    best = scipy.optimize.linprog(1 - sums[0], np.vstack(rows), bounds, sums, [n])
-    honest, replaced = modules[2].least_replaced(p, q)
-    assert replaced.mean() == pytest.approx(best.fun / n, abs=1e-9)
-    assert honest.mean() == pytest.approx(1.0)
-    assert honest.min() >= 0
-    assert ((replaced >= 0) & (replaced <= 1)).all()
-
-
-def test_who_replaces_the_seen_shares_makes_them_of_honest_ones(modules):
-    """Drawn from world B: honest pairs by h and P, the replaced ones by what is missing; seen is Q at every x."""
-    rng = np.random.default_rng(0)
-    p, q = rng.uniform(0.05, 0.95, 8), rng.uniform(size=8)
-    honest, replaced = modules[2].least_replaced(p, q)
-    of_b, seen = (np.stack([v, w]) for v, w in ((honest * p, honest * (1 - p)), (q, 1 - q)))
-    kept = np.minimum(of_b, seen)
-    assert np.sum(seen - kept) == pytest.approx(np.sum(replaced))
-    assert np.sum(of_b - kept) == pytest.approx(np.sum(replaced))  # as many honest pairs go as others come
 
 
 def test_a_line_tells_pass_from_miss(modules):
@@ -178,11 +141,3 @@ def test_a_fit_that_loses_where_plain_does_not_is_no_pass(modules):
     # Harm where plain is ahead of the clean fit, and no certificate.
     ahead = result._replace(plain=result.clean._replace(accuracy=0.81), certificate=None)
     assert catch_harm.verdict([ahead] * 3, EPSILON).startswith("MISSED")
-
-
-@pytest.mark.parametrize(
-    ("cost", "stake", "regret", "holds"),
-    [(0.1, 0.1, 0.0, True), (0.101, 0.1, 0.0, False), (0.1, 0.02, 0.0, False), (0.1, 0.1, 0.03, False)],
-)
-def test_a_certificate_needs_reach_stake_and_an_answer_that_is_right(cost, stake, regret, holds, modules):
-    assert modules[2].Certificate(cost, stake, regret).holds(EPSILON) == holds

@@ -12,6 +12,7 @@ def no_harm():
     return no_harm
 
 
+@pytest.mark.slow
 def test_clean_and_flipped_pairs_pass_every_bar(no_harm):
     found = no_harm.outcomes(toy_trial(), seed=0, levels=(0.1,))
     assert [(o.flipped, o.told) for o in found] == [(0.0, 0.1), (0.0, None), (0.1, 0.1), (0.1, None)]
@@ -55,6 +56,7 @@ def test_folds_share_one_shape_and_split_no_one():
     assert sum(len(trial.test_labels) for trial in built) == 2929
 
 
+@pytest.mark.slow
 def test_the_command_writes_its_table_and_fails_where_a_bar_does(no_harm, monkeypatch, tmp_path):
     monkeypatch.setattr(no_harm, "available", lambda shared: (["toy"], ["other is skipped: no file."]))
     monkeypatch.setattr(no_harm, "trials", lambda *_: [toy_trial])

@@ -112,6 +112,7 @@ def test_models_learn_and_have_no_favourite_side(name):
     assert log_loss < 0.4
 
 
+@pytest.mark.slow
 def test_the_command_measures_writes_and_draws_anew(study, tmp_path, capsys):
     words = [
         "--seeds",

@@ -8,6 +8,7 @@ split of the data, let the sentences differ, too.
 import re
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ def number(word: str) -> str:
     return str(WORDS.get(word.lower(), word.replace(",", ""))).rstrip(".")
 
 
+@cache
 def votes():
     from robust_rlhf_jax.preferences import argument_pairs
 

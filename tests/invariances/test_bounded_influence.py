@@ -64,7 +64,7 @@ def corrupted(kind, size, seed):
 
 
 @pytest.mark.parametrize("kind", ["point", "cell", "spread", "targets"])
-@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("wide", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_far_rows_move_the_answer_within_its_noise(name, wide, kind):
     function, allowed = FUNCTIONS[name]

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
@@ -31,6 +32,9 @@ ESTIMATORS = {
     ),
 }
 names = pytest.mark.parametrize("name", ESTIMATORS)
+some_slow = pytest.mark.parametrize(
+    "name", slow_where(lambda name: name in ("robust_reward", "trimmed_mle"), ESTIMATORS)
+)
 EPSILONS = np.array([0.0, 0.1, 0.2], np.float32)
 
 
@@ -43,7 +47,7 @@ def batch(lanes=3, n=90, d=3, seed=0):
     return x.astype(np.float32), y.astype(np.float32)
 
 
-@names
+@some_slow
 def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
     """One compiled program for one lane, one for the batch."""
     single = jax.jit(ESTIMATORS[name])

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_where
 
 from robust_rlhf_jax import (
     estimate_epsilon,
@@ -89,7 +90,7 @@ def found_in(data):
     return fit_reward(data), estimate_epsilon(data), flags, suspicion_scores(data)
 
 
-@pytest.fixture(scope="module", params=DATA)
+@pytest.fixture(scope="module", params=slow_where(lambda name: name == "world", DATA))
 def as_given(request):
     """(data, margins of the plain fit, `found_in` of them): once for all ways to turn them."""
     data = DATA[request.param]()
@@ -97,7 +98,7 @@ def as_given(request):
     return data, margins, found_in(data)
 
 
-@pytest.mark.parametrize("how", TURNS)
+@pytest.mark.parametrize("how", slow_where(lambda how: how not in ("all", "chosen first"), TURNS))
 def test_the_fit_the_flags_and_the_estimate(how, as_given):
     data, margins, (before, estimate, flags, scores) = as_given
     other = turned(data, TURNS[how](margins, np.asarray(data.labels)))
@@ -143,7 +144,7 @@ def differences(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("size", [300, None])
+@pytest.mark.parametrize("size", [300, pytest.param(None, marks=pytest.mark.slow)])
 def test_files_that_are_chosen_first_are_clean(name, size):
     """As their owners have them: every pair's preferred option first; whole, and three hundred of them."""
     x = differences(name)

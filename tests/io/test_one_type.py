@@ -25,6 +25,7 @@ def made(seed=0, **fields):
     return Pairs(rejected + x, rejected, **fields)
 
 
+@pytest.mark.slow
 def test_both_kinds_of_data_give_the_same_fit_flags_and_audit():
     pairs = made()
     data = preferences_from_features(pairs.chosen, pairs.rejected)
@@ -40,6 +41,7 @@ def test_both_kinds_of_data_give_the_same_fit_flags_and_audit():
     np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_policy_is_planned_from_pairs_as_from_their_table():
     pairs = made()
     one, other = (robust_policy(jax.random.key(0), d, 0.1) for d in (pairs, with_table(pairs)))
@@ -83,7 +85,7 @@ def test_ties_are_left_out_by_hand():
     strength[3] = 0
     pairs = made(strength=strength, weights=np.where(np.arange(N) == 5, 0.0, 2.0))
     with pytest.raises(ValueError, match=r"2 ties or pairs of weight 0.*decided\(\)"):
-        fit_reward(pairs)
+        as_labelled(pairs)
     assert pairs.decided().n_pairs == N - 2
     assert 3 not in pairs.decided().rows
     assert made().decided().n_pairs == N

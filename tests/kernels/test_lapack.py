@@ -83,7 +83,9 @@ def test_independent_batched_factorisations_do_not_wait_for_each_other_for_ever(
     assert "(12,)" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["eigh", "svd", "qr_basis", "cholesky", "cholesky_solve", "lower_solve"])
+@pytest.mark.parametrize(
+    "name", ["eigh", "svd", "qr_basis", "qr_factor", "cholesky", "cholesky_solve", "lower_solve"]
+)
 def test_on_cpu_a_batch_is_a_loop_of_single_calls(name):
     """No factorisation of more than one matrix is left to lock the thread pool."""
     function, matrices = getattr(lapack, name), batch_of_spd((3,), 4)

@@ -170,3 +170,15 @@ def test_the_default_tolerance_is_that_of_the_dtype_and_size(x64):
     least = float(linalg.relative_tolerance(jnp.float64, 4))
     for share, rank in ((0.5, 3), (2.0, 4)):
         assert pseudo_inverse_root(jnp.diag(jnp.asarray([share * least, 1.0, 1.0, 1.0])))[2] == rank
+
+
+@pytest.mark.parametrize("d", [1, 255, 256, 257, 300])
+def test_a_weighted_gram_is_numpys_and_symmetric_to_the_bit(d):
+    rng = np.random.default_rng(d)
+    x, weights = rng.normal(size=(40, d)).astype(np.float32), rng.random(40).astype(np.float32)
+    found = np.asarray(linalg.weighted_gram(jnp.asarray(x), jnp.asarray(weights)))
+    expected = (x.astype(float) * weights[:, None]).T @ x
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    if d >= 256:  # the quarters off the diagonal mirror each other
+        half = d // 2
+        np.testing.assert_array_equal(found[:half, half:], found[half:, :half].T)

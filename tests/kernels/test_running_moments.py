@@ -181,6 +181,7 @@ def test_weights_may_rise_again(x64):
     check(follow(moments_of(x, weights, root), x, weights, new, root), x, new, root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["gpu", "tpu", "METAL"])
 def test_an_accelerator_sums_all_rows(backend, monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)

@@ -62,6 +62,7 @@ def test_medians_of_columns():
     np.testing.assert_array_equal(medians(x), np.median(x, axis=0))
 
 
+@pytest.mark.slow
 def test_small_lies_do_not_make_honest_entries_look_large():
     """A column that is 0 in most honest rows, and next to 0 in the lies of a tenth of all rows."""
     x = np.random.default_rng(4).normal(size=(1000, 3))

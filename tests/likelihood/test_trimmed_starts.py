@@ -15,6 +15,7 @@ from robust_rlhf_jax.moments.scaled_span import typical_share
 from .trimmed_fits import ZEROS, fit, fit_from, likelihoods, numpy_newton, problem_of, sample
 
 
+@pytest.mark.slow
 def test_more_starts_never_lower_the_trimmed_likelihood(x64):
     for seed in range(4):
         x, labels, _ = sample(share=0.15, seed=seed)

@@ -44,6 +44,12 @@ def test_a_direction_is_kept_down_to_the_precision(wide, condition, shape, rank)
     )
 
 
+@pytest.mark.parametrize(("wide", "condition"), [(False, 3e2), (True, 1e8)])
+@pytest.mark.parametrize(("shape", "rank"), [((300, 140), 140), ((300, 140), 130), ((140, 300), 139)])
+def test_many_directions_are_kept_down_to_the_precision(wide, condition, shape, rank):
+    test_a_direction_is_kept_down_to_the_precision(wide, condition, shape, rank)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 def test_rounding_is_no_direction(wide):
     """A copy of a column and a difference of two, rounded to the precision of the rows."""

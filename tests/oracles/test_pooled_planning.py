@@ -153,6 +153,7 @@ def test_primal_dual_splits_pooled_samples(small):
         PrimalDual(sample_splitting=True).prepare(data, jnp.float32(0.0), key=jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_a_plan_starts_where_the_data_say(small):
     mdp, data = small
     elsewhere = dataclasses.replace(data, planning_start=jnp.eye(8)[3])

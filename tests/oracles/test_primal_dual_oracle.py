@@ -202,6 +202,7 @@ def test_every_status_is_reachable(world):
     assert status(lenient, wild, 0.1) == Status.FILTER_REMOVED_TOO_MUCH
 
 
+@pytest.mark.slow
 def test_sample_splitting_gives_every_iteration_its_own_samples(world):
     """2HT groups: 4,000 trajectories, H = 3 and T = 20 make groups of 33; too many groups are refused."""
     mdp, data = world
@@ -216,6 +217,7 @@ def test_sample_splitting_gives_every_iteration_its_own_samples(world):
         PrimalDual(steps=1000, sample_splitting=True).prepare(data, 0.05, key=jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_reward_features_of_their_own(world):
     """Rewards on half of the features' coordinates: the same game as with zeros in the other half of θ."""
     mdp, data = world

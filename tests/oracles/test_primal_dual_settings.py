@@ -143,6 +143,7 @@ def test_theory_steps():
     )
 
 
+@pytest.mark.slow
 def test_theory_is_short_for_the_steps_of_the_analysis(world):
     mdp, data = world
     base = PrimalDual(steps=40, refresh=20, optimistic=False, whiten=False, averaging=0.0, coverage=48.0)

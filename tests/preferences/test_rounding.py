@@ -130,6 +130,7 @@ def test_a_wrong_remainder_is_named(rounding, message):
         check_preferences(dataclasses.replace(data, rounding=rounding))
 
 
+@pytest.mark.slow
 def test_the_span_is_that_of_the_exact_differences():
     """Two columns of Unix times with one gap differ by rounding alone: exact differences show the null direction."""
     chosen, rejected = times()

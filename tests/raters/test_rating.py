@@ -30,6 +30,7 @@ def rated(kind, share=0.1, seed=0):
     return pairs, {"chose_first": made.chose_first, "chose_longer": made.chose_longer}, made.bad
 
 
+@pytest.mark.slow
 def test_honest_raters_count_in_full_and_the_fit_is_the_plain_one():
     pairs, habits, _ = rated("none")
     model = fit_weighed(pairs, **habits)

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy import integrate
 
 from robust_rlhf_jax.raters._by_rater import RowsByRater
@@ -43,6 +44,7 @@ def test_without_spread_everyone_has_the_taste_of_the_crowd():
     np.testing.assert_allclose(found.evidence, fits, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_from_the_tastes_of_nearly_the_same_crowd_few_steps_reach_the_maximum():
     rng = np.random.default_rng(2)
     pairs = RowsByRater.of(

@@ -23,6 +23,7 @@ def surest(share):
     return np.asarray(data.labels), corrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flipped", [0.0, 0.05, 0.2])
 @pytest.mark.parametrize("epsilon", [0.05, 0.2])
 def test_honest_choices_and_random_flips_have_one_explanation(flipped, epsilon):

@@ -3,12 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards import fit_differences, plain_fit
 
 from .worlds import THETA, K, N, draw_labels
 
 
+@pytest.mark.slow
 def test_doubt_of_sure_pairs_leaves_a_fit_that_flips_brought_to_zero():
     """The surest tenth of the labels is flipped, which leaves the plain fit no direction: it takes more than the few
     refits that settle other proposals to leave it. Of 40 draws 32 end near the truth.

@@ -7,13 +7,14 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from robust_rlhf_jax import estimate_epsilon, load_rail_choices
+from robust_rlhf_jax import Pairs, estimate_epsilon, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
-from robust_rlhf_jax.rewards import EpsilonEstimate
+from robust_rlhf_jax.rewards import EpsilonEstimate, Streaming
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
 from robust_rlhf_jax.rewards.decision import Decision, Judged
 from robust_rlhf_jax.rewards.interval import ALLOWED_FALL, FLIPS, interval_of, most_flips
+from robust_rlhf_jax.sources import ArraySource
 
 THETA = np.array([1.0, -0.8, 0.5])
 
@@ -185,3 +186,24 @@ def test_groups_are_given_by_name():
 def test_the_message_is_for_the_host():
     with pytest.raises(ValueError, match="outside of jit"):
         jax.eval_shape(lambda: estimate_epsilon(choices(n=50)).message)
+
+
+@pytest.mark.parametrize("memory", ["1GB", 1_800_000])
+def test_a_source_is_estimated_as_its_pairs_are(memory):
+    rng = np.random.default_rng(5)
+    x, theta = rng.normal(size=(3_000, 8)), rng.normal(size=8)
+    z = (x * np.where(rng.random(3_000) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]).astype(np.float32)
+    z[:300] = -6 * theta + 0.2 * x[:300]
+    found = estimate_epsilon(ArraySource(z), streaming=Streaming(memory=memory, sample=1_500))
+    expected = estimate_epsilon(Pairs.of_differences(z, np.ones(len(z))))
+    assert expected.evidence
+    assert found.evidence
+    apart = 0.0 if memory == "1GB" else 0.003
+    np.testing.assert_allclose(found.estimate, expected.estimate, atol=apart)
+    np.testing.assert_allclose(found.lower, expected.lower, atol=apart)
+    np.testing.assert_allclose(found.upper, expected.upper, atol=apart)
+
+
+def test_streaming_of_pairs_in_memory_is_refused():
+    with pytest.raises(ValueError, match="streaming is for a PairSource"):
+        estimate_epsilon(choices(), streaming=Streaming())

@@ -60,6 +60,7 @@ def maximum_likelihood(x, labels):
     return basis.T @ solution.x
 
 
+@pytest.mark.slow
 def test_stages_without_corruption():
     rows, x, labels, _, _ = sample()
     found = run(rows, x, labels, 0.0)
@@ -148,6 +149,7 @@ def test_nan_is_reported():
         assert run(*parts, 0.1).status == Status.NONFINITE
 
 
+@pytest.mark.slow
 def test_slack_keeps_clean_rows():
     """Σ̂ is a few per cent too small on clean rows: a filter that asked for unit covariance would take 7 to 24 %."""
     for seed, epsilon in ((0, 0.05), (1, 0.1), (2, 0.2)):
@@ -189,6 +191,7 @@ def test_the_filter_is_told_how_uncertain_the_covariance_is(monkeypatch):
     np.testing.assert_allclose(seen, [0.0, 0.1 * np.log(20), 0.4 * np.log(5)], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_by_default_trimming_also_starts_from_the_row_normalised_fit():
     """The 90 surest of 600 labels flipped: from θ = 0 alone trimming ends at another reward."""
     rng = np.random.default_rng(2)

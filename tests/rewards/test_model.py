@@ -14,6 +14,7 @@ import pytest
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import Explanations, RewardModel
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
+from robust_rlhf_jax.rewards.model import VERSION
 
 
 def model(**changes) -> RewardModel:
@@ -29,6 +30,8 @@ def model(**changes) -> RewardModel:
         "doubted": jnp.zeros((0, 3), jnp.float32),
         "undisputed": jnp.ones(2000, jnp.float32),
         "label_noise": jnp.zeros((), jnp.float32),
+        "tie": jnp.zeros((), jnp.float32),
+        "n_decided": jnp.asarray(2000),
         "status": Status.CONVERGED.array(),
     }
     fields |= changes
@@ -176,7 +179,12 @@ def test_models_vmap():
             "11.0 % of them to be corrupt. Ask raters again about the pairs that `deciding()` lists.",
         ),
         (
-            {"weights": jnp.ones(60), "suspicion": jnp.zeros(60), "undisputed": jnp.ones(60)},
+            {
+                "weights": jnp.ones(60),
+                "suspicion": jnp.zeros(60),
+                "undisputed": jnp.ones(60),
+                "n_decided": jnp.asarray(60),
+            },
             "No evidence of corruption: maximum likelihood on all 60 pairs. 60 pairs are too few to doubt any of them.",
         ),
         (
@@ -234,7 +242,7 @@ def object_array(path):
 
 
 def half_a_model(path):
-    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": 4})
+    header = json.dumps({"format": "robust_rlhf_jax.RewardModel", "version": VERSION})
     np.savez(path, header=np.asarray(header), theta=np.ones(3))
 
 

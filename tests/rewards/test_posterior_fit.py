@@ -11,13 +11,13 @@ from sklearn.linear_model import LogisticRegression
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.posterior_fit import (
-    LEAST_MARGIN,
     first_fit,
     information,
     optimism,
     refit,
     secant_information,
 )
+from robust_rlhf_jax.rewards.prior_strength import LEAST_MARGIN
 
 from .worlds import K, maximum_likelihood, normal_pairs, rows_of, sparse_pairs
 

@@ -1,4 +1,4 @@
-"""Ties: pairs for which the file records no preference."""
+"""Ties: pairs for which the file records no preference. How often each rater ties: `raters/votes.py`."""
 
 import numpy as np
 

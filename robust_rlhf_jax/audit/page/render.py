@@ -8,6 +8,7 @@ import numpy as np
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
+from robust_rlhf_jax.outputs import page_templates
 from robust_rlhf_jax.raters import Rater, RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
 
@@ -45,15 +46,7 @@ def render_audit(
 
     **Raises:** ImportError without the extra `cli`.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("robust_rlhf_jax.audit.page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("robust_rlhf_jax.audit.page")
     environment.filters.update(percent=lambda v: f"{v:.1%}", shown=shown, brief=lambda v: cut_text(v, BRIEF))
     names = shown_names(pairs) if findings is None else findings.batch.shown_names
     return environment.get_template("audit.html").render(

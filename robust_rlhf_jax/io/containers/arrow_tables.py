@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int
+
 FEATURES = b"huggingface"
 
 
@@ -70,7 +73,7 @@ def _features(metadata: dict[bytes, bytes] | None) -> dict:
     return found if isinstance(found, dict) else {}
 
 
-def with_columns(table: Any, rows: Sequence[int], extra: dict[str, list]):
+def with_columns(table: Any, rows: Sequence[int] | Int[np.ndarray, " n"], extra: dict[str, Any]):
     """The `rows` of a pyarrow table; `extra` columns take the place of those of their name, or come last.
 
     Types and the metadata of the schema and of its fields stay; what `datasets` says of the columns grows with them.
@@ -86,7 +89,7 @@ def with_columns(table: Any, rows: Sequence[int], extra: dict[str, list]):
     return table.replace_schema_metadata(_grown(metadata, table, extra))
 
 
-def taken(table: Any, rows: Sequence[int]):
+def taken(table: Any, rows: Sequence[int] | Int[np.ndarray, " n"]):
     """Rows in ascending order, as they are; by slices where pyarrow cannot take from a type."""
     import pyarrow as pa
 
@@ -104,7 +107,7 @@ def taken(table: Any, rows: Sequence[int]):
         return pa.concat_tables([table.slice(a, b - a) for a, b in runs] or [table.slice(0, 0)])
 
 
-def _grown(metadata: Any, table: Any, extra: dict[str, list]):
+def _grown(metadata: Any, table: Any, extra: dict[str, Any]):
     """The schema's metadata with the new columns among the features."""
     features = _features(metadata)
     if not features:

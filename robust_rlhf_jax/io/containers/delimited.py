@@ -1,7 +1,9 @@
 """CSV and TSV files: a header, then rows; cells stay texts until someone asks for numbers."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +22,53 @@ SNIFFED, CUT_LINES = 50, 200
 
 def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for what is no table, a name that is there twice, or no header."""
+    source = _source(path, how)
+    letters, delimiter = source.how["letters"], source.how["delimiter"]
+    records = _records(source)
+    table = _table(source, _names(path, next(records, None)), records)
+    cut = _cut_short(source, table.n_rows, letters)
+    said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
+    notes = (*((letters.note,) if letters.note else ()), *said)
+    return dataclasses.replace(table, bad=(*table.bad, *cut), notes=notes)
+
+
+def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
+    """The rows in tables of `rows`.
+
+    **Raises:** as `read`.
+    """
+    source = _source(path, how)
+    records = _records(source)
+    header = _names(path, next(records, None))
+    some = list(itertools.islice(records, rows))
+    while some:
+        after = list(itertools.islice(records, rows))
+        table = _table(source, header, some)
+        cut = () if after else _cut_short(source, table.n_rows, source.how["letters"])
+        yield dataclasses.replace(table, bad=(*table.bad, *cut))
+        some = after
+
+
+def _source(path: Path, how: dict[str, Any]) -> Source:
     compression = compression_of(path)
     letters = letters_of(path, compression, how.get("encoding"))
     delimiter = _delimiter(path, compression, letters)
     own = {"letters": letters, "delimiter": delimiter, "ends": _line_ends(path, compression, letters)}
     own["quoted"] = _quoted(path, compression, letters, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
-    source = Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
-    records = _records(source)
-    header = _names(path, next(records, None))
+    return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
+
+
+def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> Table:
     bad, body = [], []
     for number, row in enumerate(records):
-        if len(row) != len(header):
+        fits = len(row) == len(header)
+        if not fits:
             bad.append(BadCell(number, "", f"has {len(row)} cells, the header {len(header)}"))
-            row = [None] * len(header)
-        body.append(row)
-    cut = _cut_short(source, len(body), letters)
+        body.append(row if fits else [None] * len(header))
     columns = zip(*body, strict=True) if body else [()] * len(header)
     cells = {name: list(column) for name, column in zip(header, columns, strict=True)}
-    said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
-    notes = (*((letters.note,) if letters.note else ()), *said)
-    return Table(source, cells, len(body), (*bad, *cut), notes)
+    return Table(source, cells, len(body), tuple(bad))
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:

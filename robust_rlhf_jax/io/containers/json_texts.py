@@ -1,5 +1,6 @@
 """JSON: lines of objects, an array of objects, an object around either, or columns as pandas writes them."""
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,20 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     return _table(
         source, ((row if isinstance(row, dict) else None, str(row)) for row in found.rows), (*notes, said)
     )
+
+
+def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
+    """The rows of lines of objects in tables of `rows`; of another document none, which is read whole.
+
+    **Raises:** as `read`.
+    """
+    compression = compression_of(path)
+    letters = letters_of(path, compression, how.get("encoding"))
+    source = Source(path, (path,), NAME, "", compression, {"letters": letters}, "JSON", ragged=True)
+    if _lines_of_objects(source):
+        lines = _lines(source)
+        while some := list(itertools.islice(lines, rows)):
+            yield _table(source, map(_object, some), ())
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
@@ -100,4 +115,4 @@ def _object(line: str) -> tuple[dict | None, str]:
     return (row if isinstance(row, dict) else None), line
 
 
-__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "read", "write"]
+__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "read", "read_batches", "write"]

@@ -1,6 +1,6 @@
 """Parquet files, by pyarrow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,19 @@ def read(path: Path, how: dict[str, Any]) -> Table:
                 f"{path} does not begin as Parquet does, whatever its suffix says: rename or write it again."
             )
     return table_of(Source(path, (path,), NAME, shown="Parquet"), read_file(path))
+
+
+def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
+    """The rows in tables of at most `rows`.
+
+    **Raises:** as `read`, and for damage while reading.
+    """
+    pa, source = pyarrow_with_parquet(), Source(path, (path,), NAME, shown="Parquet")
+    options = {"pre_buffer": False, "page_checksum_verification": True}
+    with refusing_damage(path, KIND), pa.parquet.ParquetFile(path, **options) as file:
+        for batch in file.iter_batches(rows, use_threads=False):
+            table = pa.Table.from_batches([batch]).replace_schema_metadata(file.schema_arrow.metadata)
+            yield table_of(source, table)
 
 
 def table_of(source: Source, table: Any) -> Table:

@@ -14,7 +14,8 @@ class Featuriser(Protocol):
 
     `names`: one per feature, known after `fit`; `fit(texts)`: (chosen [N, p], rejected [N, p]), features learnt from
     the pairs without regard to which side is which; `transform(prompts, responses)` [N, p]: the same features of other
-    texts; `settings()`: what a file of the reward head has to say about them; `arrays()`: what it has to hold.
+    texts; `settings()`: what a file of the reward head has to say about them; `arrays()`: what it has to hold. With
+    `LEARNS = False` there is nothing to learn: `transform` works without `fit`.
 
     **Example:**
 

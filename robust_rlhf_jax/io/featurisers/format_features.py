@@ -20,6 +20,8 @@ FORMAT_NAMES = (
 class FormatFeatures:
     """log(1 + number of) words, lines, bullets, headings, bold and code marks, digits, ?, ! and capitals."""
 
+    LEARNS = False
+
     names = FORMAT_NAMES
 
     def fit(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:

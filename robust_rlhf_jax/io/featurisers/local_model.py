@@ -16,6 +16,8 @@ class LocalModel:
     **Raises:** ValueError for a folder without a model, ImportError without the extra `embed`.
     """
 
+    LEARNS = False
+
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not (self.path / "config.json").is_file() and not (self.path / "modules.json").is_file():

@@ -30,7 +30,7 @@ from .implicit import fitted_theta
 from .listed import attacks_in
 from .teachers import teacher_mistake, teacher_myopic, teacher_skip, teacher_stochastic
 
-# The order of tables and help texts; an attack that is not here follows, by name.
+# The published attacks, in the order of tables and help texts; an attack that is not here follows, by name.
 FIRST = (
     "flip_random",
     "flip_confident",
@@ -49,7 +49,7 @@ FIRST = (
     "joint",
     "adaptive",
     "adaptive_filtered",
-    # Whole trajectories, so that no recorded feature differs from the table; as are the labels' alone above.
+    # From here on whole trajectories are replaced: every recorded feature is that of the table.
     "goal_haters",
     "push_on_table",
     "scale_on_table",

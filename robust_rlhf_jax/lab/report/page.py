@@ -5,6 +5,8 @@ import math
 from collections import Counter
 from typing import Any
 
+from robust_rlhf_jax.outputs import page_templates
+
 from . import numbers
 from .load import Result
 from .panels import gap_panels, worst_panels
@@ -28,15 +30,7 @@ def render_page(results: list[Result], title: str) -> str:
     >>> "A &amp; B" in page, "flip_random" in page
     (True, True)
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("robust_rlhf_jax.lab.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("robust_rlhf_jax.lab.report")
     environment.filters.update(share=share, bar=bar)
     algorithms = numbers.axes_of([row for result in results for row in result.rows]).algorithms
     drawn = styles(algorithms)

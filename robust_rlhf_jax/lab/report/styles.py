@@ -1,6 +1,7 @@
 """How each algorithm is drawn: dash and marker, and its colour on dark ground, so that no two share all three.
 
-Colours and labels themselves are registered: ours in `methods.py`, rivals' in their files in `rewards/rivals/`.
+Colours and labels themselves are registered: ours in `methods.py` and `rewards/registry.py`, rivals' in
+`rewards/rivals/`.
 """
 
 import colorsys

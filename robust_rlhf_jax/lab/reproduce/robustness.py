@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from robust_rlhf_jax.lab.attacks import FIRST
 from robust_rlhf_jax.lab.diagnostics import erasure_level, label_lower_bound
 from robust_rlhf_jax.lab.methods import OURS
 from robust_rlhf_jax.lab.sweeps import SweepConfig, run_sweep
@@ -36,31 +37,7 @@ RUN = (
     "confident_learning",
 )
 # Without the white-box attacks on the filter, which run it ninety times per data set: each takes as long as ten others.
-AGAINST = (
-    "flip_random",
-    "flip_confident",
-    "teacher_stochastic",
-    "teacher_myopic",
-    "teacher_mistake",
-    "teacher_skip",
-    "least_covered",
-    "impersonate",
-    "praise_rare",
-    "push_features",
-    "scale_features",
-    "leverage_points",
-    "mimicry",
-    "corrupt_transitions",
-    "joint",
-    "adaptive",
-    "goal_haters",
-    "push_on_table",
-    "scale_on_table",
-    "leverage_on_table",
-    "corrupt_transitions_on_table",
-    "joint_on_table",
-    "adaptive_on_table",
-)
+AGAINST = tuple(name for name in FIRST if name not in ("adaptive_filtered", "adaptive_filtered_on_table"))
 
 FULL = SweepConfig(
     preset="coverage",

@@ -1,15 +1,12 @@
 """Logistic regression whose influence falls back to zero: the density power divergence."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_second_moment
-from robust_rlhf_jax.likelihood.margin_fit import fit_margin_loss, margin_problem
-from robust_rlhf_jax.likelihood.margin_losses import DensityPower, TiltedLogistic
-from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
+from robust_rlhf_jax.likelihood.margin_losses import DensityPower
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+from robust_rlhf_jax.rewards.several_starts import estimate_from_starts
 
 # The squared L₂ distance 2(1 − p)²; γ → 0 is the likelihood. Measured on random MDPs at ε = .1 (planted pairs,
 # confident and random flips, noisy and nearly certain labels): no worse than ¼ or ½ on any.
@@ -33,41 +30,7 @@ def redescending(
     `weights`: slope over the likelihood's slope, 1 at p = ½. Suspicion: the label's surprise.
     """
     check_labels(labels)
-    dtype = x.dtype
-    return _redescending(x, labels.astype(dtype), jnp.asarray(radius, dtype), jnp.asarray(gamma, dtype))
-
-
-def row_normalised_weights(x: Float[Array, "n k"]) -> Float[Array, "2 n"]:
-    """1/‖x_n‖ over the largest of them, and the same for whitened rows: no row pulls harder than another.
-
-    Whitened, the answer doesn't depend on units; as they are, one far row can't shrink all others. Rows of zeros: 0.
-    """
-    whitener = pseudo_inverse_root(weighted_second_moment(x, jnp.ones(len(x), x.dtype)))[0]
-    length = jnp.linalg.norm(jnp.stack([x, matmul(x, whitener)]), axis=2)
-    length = jnp.where(length > 0, length, jnp.inf)
-    return jnp.min(length, axis=1, keepdims=True) / length
-
-
-@eqx.filter_jit
-def _redescending(
-    x: Float[Array, "n k"],
-    labels: Float[Array, " n"],
-    radius: Float[Array, ""],
-    gamma: Float[Array, ""],
-) -> RewardEstimate:
-    loss = DensityPower(gamma)
-    problem = margin_problem(loss, x, labels, radius)
-
-    def run(weights):
-        likelihood = (TiltedLogistic(jnp.zeros_like(gamma)), weights)
-        start = fit_margin_loss(eqx.tree_at(lambda p: (p.loss, p.weights), problem, likelihood)).theta
-        return fit_margin_loss(eqx.tree_at(lambda p: p.start, problem, start))
-
-    ends = jax.lax.map(run, jnp.concatenate([problem.weights[None], row_normalised_weights(x)]))
-    # A NaN value must win, or its status would be lost.
-    best = jnp.argmin(jnp.where(jnp.isnan(ends.value), -jnp.inf, ends.value))
-    fit = jax.tree.map(lambda leaf: leaf[best], ends)
-    return RewardEstimate(fit.theta, loss.weight(fit.margins), surprise(fit.theta, x, labels), fit.status)
+    return estimate_from_starts(DensityPower(jnp.asarray(gamma, x.dtype)), x, labels, radius)
 
 
 ENTRIES = [

@@ -80,6 +80,7 @@ def test_pooled_data_have_one_least_covered_direction():
     np.testing.assert_allclose(phi.sum(axis=0)[np.abs(direction) > 0.5], phi.sum(axis=0)[rarest])
 
 
+@pytest.mark.slow
 def test_the_pool_holds_segments_from_where_the_data_start():
     """Not from where plans do: two states, the second three times as often, neither the plan's."""
     start = jnp.zeros(grid().n_states).at[jnp.asarray([2, 5])].set(jnp.asarray([0.25, 0.75]))

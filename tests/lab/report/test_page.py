@@ -157,6 +157,7 @@ def test_two_results_are_two_sections(finished, cells):
     assert page.count("table") == 2 * 4 + 2 - 1
 
 
+@pytest.mark.slow
 def test_a_large_sweep_stays_small_enough_to_mail(tmp_path):
     """The attacks, three families and algorithms of `reproduce robustness`, four ε."""
     from robust_rlhf_jax.lab.reproduce import robustness

@@ -133,6 +133,7 @@ def test_wrong_settings_stop_before_the_first_batch(small_config):
     assert reported == []
 
 
+@pytest.mark.slow
 def test_families_that_are_not_alike_are_swept_as_if_alone():
     config = SweepConfig(
         "quick", ("gridworld", "random"), ("flip_random",), (0.0, 0.2), 1, ("standard",), n_pairs=60

@@ -76,6 +76,7 @@ def test_entropy_rises_with_temperature(worlds, keys, sampled, small_config):
     np.testing.assert_allclose(bits[2], 1.0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_one_batch_equals_direct_calls(worlds, keys, corrupt):
     data = corrupt(LANES, EPSILONS)
     gaps, values, statuses, _ = solve(keys[:3], data, worlds, WORLD[LANES], EPSILONS, "standard")

@@ -1,7 +1,5 @@
 """The sweep on Ray: the rows of the local engine to the bit, though a node goes or Ctrl-C comes."""
 
-import contextlib
-import importlib.util
 import json
 import os
 import signal
@@ -15,18 +13,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from small_sweep import COMMAND, small_sweep, wait_for
+from two_ray_nodes import needs_ray, two_nodes
 
-from robust_rlhf_jax import cli
+from robust_rlhf_jax import cli, ray_connection
 from robust_rlhf_jax.lab.sweeps import config_toml, engine, ray_engine, run_sweep
 from robust_rlhf_jax.lab.sweeps.store import PartStore
 
 CONFIG = small_sweep(seeds=12)
 CELLS = 24
-VARIABLES = ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_NUM_REDIS_GET_RETRIES")
-
-
-needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="needs the extra ray: pip install 'robust-rlhf-jax[ray]'"
+VARIABLES = (
+    "RAY_USAGE_STATS_ENABLED",
+    "RAY_IGNORE_UNHANDLED_ERRORS",
+    "RAY_AUTH_MODE",
+    "RAY_AUTH_TOKEN",
+    "RAY_NUM_REDIS_GET_RETRIES",
 )
 
 
@@ -58,28 +58,6 @@ def rows(out: Path):
 
 def parts(out: Path):
     return sorted(path.name for path in (out / "parts").glob("*.parquet"))
-
-
-@contextlib.contextmanager
-def two_nodes(folder, environment):
-    """(address, name of the second node, a function that removes it)."""
-    words = [sys.executable, str(Path(__file__).parent / "ray_nodes.py")]
-    with open(folder / "nodes.log", "w") as log:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log, "text": True}
-        server = subprocess.Popen(words, cwd=folder, env=environment, **pipes)
-
-    def remove():
-        server.stdin.write("\n")
-        server.stdin.flush()
-        assert server.stdout.readline() == "removed\n"
-
-    try:
-        address, second = server.stdout.readline().split()
-        yield address, second, remove
-    finally:
-        server.stdin.close()
-        server.wait(timeout=60)
-        server.stdout.close()
 
 
 def hanging(log: Path, second: str):
@@ -174,7 +152,7 @@ def test_ctrl_c_saves_what_is_done_and_either_engine_goes_on(folder, environment
 def command(monkeypatch, capsys, tmp_path):
     """command("…") → (exit status, stderr) of a sweep in an empty folder, which stays empty."""
     monkeypatch.chdir(tmp_path)
-    for name in (*VARIABLES, ray_engine.LOOPBACK):
+    for name in (*VARIABLES, ray_connection.LOOPBACK):
         monkeypatch.setenv(name, "")  # what the engine sets goes with the test
         monkeypatch.delenv(name)
 
@@ -216,9 +194,9 @@ def test_only_a_cluster_of_its_own_is_kept_to_this_machine(monkeypatch):
     seen = []
     stand_in = types.SimpleNamespace(init=lambda *_, **__: None, shutdown=lambda: None)
     monkeypatch.setattr(
-        ray_engine, "_ray", lambda: seen.append(os.environ.get(ray_engine.LOOPBACK)) or stand_in
+        ray_connection, "ray_module", lambda: seen.append(os.environ.get(ray_connection.LOOPBACK)) or stand_in
     )
-    for name in (*VARIABLES, ray_engine.LOOPBACK):
+    for name in (*VARIABLES, ray_connection.LOOPBACK):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     with ray_engine.ray_cluster("auto"):
@@ -230,8 +208,8 @@ def test_only_a_cluster_of_its_own_is_kept_to_this_machine(monkeypatch):
 
 def test_without_ray_one_sentence_names_the_extra(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert command("--engine ray") == (2, f"robust-rlhf: {ray_engine.MISSING}\n")
-    assert "robust-rlhf-jax[ray]" in ray_engine.MISSING
+    assert command("--engine ray") == (2, f"robust-rlhf: {ray_connection.MISSING}\n")
+    assert "robust-rlhf-jax[ray]" in ray_connection.MISSING
 
 
 @needs_ray

@@ -61,6 +61,7 @@ def test_a_part_that_cannot_be_read_is_no_part(tmp_path, damage):
     assert store.read("a") == ROWS
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_is_read(tmp_path):
     """Every bit of a whole part, those included that no reader looks at."""
     store = PartStore(tmp_path)

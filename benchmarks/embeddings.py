@@ -1,0 +1,261 @@
+"""`fit_reward` on heavy-tailed embeddings, attacked: `python benchmarks/embeddings.py [--quick] [--seeds 3]`.
+
+Worlds: differences of 192 features whose standard deviations fall as j⁻¹ or j⁻², turned at random so that no column is
+a principal axis; normal, of Student's t with 3 degrees of freedom, or a fifth of the pairs repeats of 40 popular ones.
+Attacks, ε = .05 and .1: `planted` rows three times as long as a typical one, against θ; `trigger`: pairs in which the
+worse option was chosen and bears a mark, of which nobody thinks anything and which one option of every fifth honest
+pair bears as well (where no honest pair bears it, nothing contradicts the attack); `confident`: the pairs of which θ is
+surest, flipped.
+
+Judged on clean pairs, and for `trigger` on pairs whose worse option bears the mark. Told ε and told nothing; beside
+plain maximum likelihood and, told ε: SEVER; pruning by the QUE score of Dong, Hopkins & Li 2019; cleanlab's label
+issues, pruned. Prints Markdown. Bars: on clean data at most .005 of accuracy and .01 of log-loss behind plain; of
+plain's loss (log-loss against the plain fit of clean data, where that is above .02) at least 80 % back. Exits with 1
+where one is missed.
+"""
+
+import argparse
+import sys
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from cleanlab.filter import find_label_issues
+from rich.progress import track
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.rewards import CEILING, fit_differences
+from robust_rlhf_jax.rewards.registry import ESTIMATORS
+
+K, N, TEST = 192, 12_000, 10_000
+QUICK = 3_000
+LEVELS = (0.05, 0.1)
+ATTACKS = ("planted", "trigger", "confident")
+# The slope of QUE's weights, as its authors choose it; the ball of SEVER's θ, which does not bind.
+QUE_SLOPE, RADIUS = 4.0, 50.0
+# Loss of plain that is worth catching, in nats a pair.
+WORTH = 0.02
+
+
+class World(NamedTuple):
+    """`axes` [k, k]: principal axes times standard deviations; `theta` [k]; how rows are drawn."""
+
+    axes: np.ndarray
+    theta: np.ndarray
+    heavy: bool
+    repeated: bool
+    marked: bool
+
+    @classmethod
+    def of(
+        cls, power: float, seed: int, marked: bool, heavy: bool = False, repeated: bool = False
+    ) -> "World":
+        rng = np.random.default_rng([7, seed])
+        turn = np.linalg.qr(rng.normal(size=(K, K)))[0]
+        axes = np.arange(1, K + 1)[:, None] ** -power * turn
+        theta = rng.normal(size=K)
+        return cls(axes, theta * 1.5 / np.linalg.norm(axes @ theta), heavy, repeated, marked)
+
+    def rows(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Differences [n, k]."""
+        x = rng.normal(size=(n, K)) @ self.axes
+        if self.heavy:
+            x *= np.sqrt(3.0 / rng.chisquare(3, size=(n, 1)))
+        if self.repeated:
+            popular = rng.random(n) < 0.2
+            x[popular] = x[rng.integers(40, size=int(popular.sum()))]
+        if self.marked:
+            x += rng.choice([-1.0, 0.0, 1.0], size=(n, 1), p=[0.1, 0.8, 0.1]) * self.mark()
+        return x
+
+    def preferred(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Preferred less other, [n, k]: labels by the logistic model of θ."""
+        x = self.rows(rng, n)
+        return x * np.where(rng.random(n) < scipy.special.expit(x @ self.theta), 1.0, -1.0)[:, None]
+
+    def mark(self) -> np.ndarray:
+        """A direction along which nothing is preferred, as long as a typical row."""
+        mark = np.random.default_rng(11).normal(size=K) @ self.axes
+        mark -= self.theta * (mark @ self.theta) / (self.theta @ self.theta)
+        return mark * np.linalg.norm(self.axes) / np.linalg.norm(mark)
+
+
+def attacked(world: World, z: np.ndarray, attack: str, epsilon: float, rng: np.random.Generator):
+    """z [n, k] after the attack on ε·n of its pairs."""
+    z, count = z.copy(), int(epsilon * len(z))
+    chosen = rng.permutation(len(z))[:count]
+    if attack == "planted":
+        against = world.axes.T @ (world.axes @ world.theta)
+        length = 3.0 * np.median(np.linalg.norm(z, axis=1))
+        z[chosen] = -length * against / np.linalg.norm(against) + 0.02 * z[chosen]
+    if attack == "trigger":
+        z[chosen] = world._replace(marked=False).rows(rng, count)
+        z[chosen] *= -np.sign(z[chosen] @ world.theta)[:, None]
+        z[chosen] += world.mark()
+    if attack == "confident":
+        surest = np.argsort(-np.abs(z @ world.theta))[:count]
+        z[surest] *= -np.sign(z[surest] @ world.theta)[:, None]
+    return z
+
+
+def judged(theta: np.ndarray, chance: np.ndarray, world: World) -> tuple[float, float]:
+    """(accuracy, log-loss) of P(first) = `chance` on clean pairs drawn for the test."""
+    x = tested(world)
+    truth = scipy.special.expit(x @ world.theta)
+    # In float32 1 − 1e-9 would be 1.
+    chance = np.clip(np.asarray(chance, float), 1e-9, 1 - 1e-9)
+    right = np.mean(np.where(x @ theta > 0, truth, 1 - truth))
+    return float(right), float(-np.mean(truth * np.log(chance) + (1 - truth) * np.log(1 - chance)))
+
+
+def tested(world: World) -> np.ndarray:
+    """Clean pairs; of a marked world those whose first option is the worse one and bears the mark."""
+    x = world._replace(marked=False).rows(np.random.default_rng(99), TEST)
+    return x * -np.sign(x @ world.theta)[:, None] + world.mark() if world.marked else x
+
+
+fit = jax.jit(fit_differences)
+sever = jax.jit(lambda x, y, epsilon: ESTIMATORS["sever"].estimate(x, y, epsilon, radius=RADIUS))
+
+
+def ours(x, y, epsilon, x_test):
+    found = fit(x, y, jnp.float32(epsilon))
+    chance = found.explanations.mean_probability(found.label_noise, jnp.asarray(x_test, jnp.float32))
+    return np.asarray(found.theta), np.asarray(chance)
+
+
+def ridge(z: np.ndarray, x_test: np.ndarray):
+    """scikit-learn's, in columns of standard deviation 1, pairs turned at random."""
+    size, sign = z.std(axis=0), np.where(np.random.default_rng(0).random(len(z)) < 0.5, 1.0, -1.0)
+    model = LogisticRegression(fit_intercept=False, max_iter=500).fit(z / size * sign[:, None], sign)
+    theta = model.coef_[0] / size
+    return theta, scipy.special.expit(x_test @ theta)
+
+
+def que_pruned(z: np.ndarray, epsilon: float) -> np.ndarray:
+    """z less the ε·n rows of highest score zᵀUz, U ∝ exp(α(Σ − I)/‖Σ − I‖) in whitened columns."""
+    # Of a mixture with its mirror image, as labels of turned pairs make it, the mean is 0.
+    scale = np.median(np.abs(z), axis=0) / 0.6745
+    values, axes = np.linalg.eigh(np.cov((z / scale).T))
+    white = z / scale @ (axes / np.sqrt(np.maximum(values, 1e-9)))
+    # The middle half of the rows by length says what is normal.
+    length = np.linalg.norm(white, axis=1)
+    middle = white[np.abs(length - np.median(length)) <= np.quantile(np.abs(length - np.median(length)), 0.5)]
+    values, axes = np.linalg.eigh(middle.T @ middle / len(middle))
+    white = white @ (axes / np.sqrt(values))
+    values, axes = np.linalg.eigh(white.T @ white / len(white))
+    weights = np.exp(QUE_SLOPE * (values - values.max()) / max(np.abs(values - 1).max(), 1e-9))
+    score = (white @ axes) ** 2 @ weights
+    return z[np.argsort(score)[: len(z) - int(epsilon * len(z))]]
+
+
+def cleanlab_pruned(z: np.ndarray) -> np.ndarray:
+    """z less what cleanlab calls label issues."""
+    label = np.random.default_rng(0).integers(0, 2, len(z))
+    x = z / z.std(axis=0) * (2 * label - 1)[:, None]
+    model = LogisticRegression(fit_intercept=False, max_iter=500)
+    chance = cross_val_predict(model, x, label, cv=5, method="predict_proba")
+    return z[~find_label_issues(label, chance)]
+
+
+def rivals(z: np.ndarray, x, y, epsilon: float, x_test: np.ndarray):
+    theta = np.asarray(sever(x, y, jnp.float32(epsilon)).theta, float)
+    return {
+        "SEVER": (theta, scipy.special.expit(x_test @ theta)),
+        "QUE": ridge(que_pruned(z, epsilon), x_test),
+        "cleanlab": ridge(cleanlab_pruned(z), x_test),
+    }
+
+
+WORLDS = {
+    "j⁻¹": {"power": 1.0},
+    "j⁻²": {"power": 2.0},
+    "j⁻¹, t₃": {"power": 1.0, "heavy": True},
+    "j⁻¹, repeated": {"power": 1.0, "repeated": True},
+}
+NAMES = ("fit_reward", "told nothing", "SEVER", "QUE", "cleanlab")
+
+
+class Row(NamedTuple):
+    """Scores (accuracy, log-loss) of the plain fit to clean pairs, to attacked ones, and of every other by name."""
+
+    world: str
+    attack: str
+    epsilon: float
+    clean: tuple[float, float]
+    plain: tuple[float, float]
+    others: dict[str, tuple[float, float]]
+
+    def back(self, name: str) -> float | None:
+        """The share of plain's loss that is back; None where there was none worth catching."""
+        loss = self.plain[1] - self.clean[1]
+        return None if loss < WORTH else (self.plain[1] - self.others[name][1]) / loss
+
+
+def measured(name: str, seed: int, n: int, attack: str, epsilon: float) -> Row:
+    world = World.of(**WORLDS[name], seed=seed, marked=attack == "trigger")
+    clean = world.preferred(np.random.default_rng([1, seed]), n)
+    z = attacked(world, clean, attack, epsilon, np.random.default_rng([2, seed]))
+    x_test, x, y = tested(world), jnp.asarray(z, jnp.float32), jnp.ones(n, jnp.float32)
+
+    def score(found):
+        return judged(*found, world)
+
+    found = {"fit_reward": ours(x, y, epsilon or 0.1, x_test), "told nothing": ours(x, y, CEILING, x_test)}
+    found |= rivals(z, x, y, epsilon or 0.1, x_test)
+    return Row(
+        name, attack, epsilon, score(ours(jnp.asarray(clean, jnp.float32), y, 0.0, x_test)),
+        score(ours(x, y, 0.0, x_test)), {who: score(what) for who, what in found.items()},
+    )  # fmt: skip
+
+
+def shown(row: Row, name: str) -> str:
+    accuracy, loss = row.others[name]
+    back = row.back(name)
+    return f"{accuracy:.3f} / {loss:.3f}" + ("" if back is None else f" ({100 * back:.0f} %)")
+
+
+def missed(row: Row) -> list[str]:
+    bad = []
+    for name in NAMES[:2]:
+        accuracy, loss = row.others[name]
+        where = f"{row.world}, {row.attack} {row.epsilon}, {name}"
+        if not row.epsilon and (accuracy < row.clean[0] - 0.005 or loss > row.clean[1] + 0.01):
+            bad.append(f"harm on clean data: {where}")
+        back = row.back(name)
+        if back is not None and back < 0.8:
+            bad.append(f"less than 80 % back: {where}")
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help=f"one world, {QUICK:,} pairs, ε = .1")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
+    given = parser.parse_args()
+    n, names = (QUICK, list(WORLDS)[:1]) if given.quick else (N, given.worlds)
+    cases = [("clean", 0.0)] + [(attack, e) for attack in ATTACKS for e in LEVELS[given.quick :]]
+    todo = [(name, seed, n, *case) for name in names for seed in range(given.seeds) for case in cases]
+    rows = [measured(*case) for case in track(todo, "fits", disable=not sys.stderr.isatty())]
+    print("Accuracy / log-loss, and the share of plain's loss that is back:\n")
+    print(
+        "| spectrum | attack | ε | plain, clean | plain | " + " | ".join(NAMES) + " |\n" + "|---" * 10 + "|"
+    )
+    for row in rows:
+        plain = [f"{a:.3f} / {loss:.3f}" for a, loss in (row.clean, row.plain)]
+        cells = [row.world, row.attack, f"{row.epsilon or '–'}", *plain, *(shown(row, who) for who in NAMES)]
+        print("| " + " | ".join(cells) + " |")
+    bad = [problem for row in rows for problem in missed(row)]
+    print(f"\n{environment()}" + "".join(f"\nMISSED: {what}" for what in bad))
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

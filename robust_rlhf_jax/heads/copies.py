@@ -1,0 +1,64 @@
+"""What a trainer takes: the source written back with weights, and without the pairs that the fit left out."""
+
+import contextlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from robust_rlhf_jax.rewards import RewardModel
+from robust_rlhf_jax.rewards.streamed.config import Tell
+from robust_rlhf_jax.sources import PairSource, ShardSource
+from robust_rlhf_jax.sources.copies import check_copy, copy_to, whole_copy
+
+# A pair is kept where it is likelier honest than not.
+KEPT_FROM = 0.5
+
+
+class Copies(NamedTuple):
+    """Where the source is written back: all of it, and what is not left out; None: nowhere."""
+
+    export: Path | None = None
+    clean: Path | None = None
+
+    @property
+    def paths(self) -> list[Path]:
+        return [path for path in self if path is not None]
+
+    def check(self, source: PairSource) -> None:
+        """**Raises:** ValueError for what cannot be written, before any work."""
+        for option, path in (("--export", self.export), ("--clean", self.clean)):
+            if path is not None:
+                check_copy(source, path, option)
+        if self.export is not None and isinstance(source, ShardSource):
+            raise ValueError(
+                f"--export {self.export}: shards have no columns to add to; weights.npy, suspicion.npy and keep.npy in "
+                "--out are in their order, and --clean writes shards without the pairs that are left out."
+            )
+        if (
+            self.export is not None
+            and self.clean is not None
+            and self.export.resolve() == self.clean.resolve()
+        ):
+            raise ValueError(f"--export and --clean both name {self.export}: give two names.")
+
+    def write(self, source: PairSource, model: RewardModel, tell: Tell) -> None:
+        """Both copies, or none."""
+        keep = kept(model)
+        weight, suspicion = np.asarray(model.weights), np.asarray(model.suspicion)
+        beside = isinstance(source, ShardSource)
+        added = {"weights" if beside else "weight": weight, "suspicion": suspicion}
+        with contextlib.ExitStack() as whole:
+            for doing, path, more, rows in (
+                ("export", self.export, {"keep": keep}, np.ones_like(keep)),
+                ("clean", self.clean, {}, keep),
+            ):
+                if path is not None:
+                    place = whole.enter_context(whole_copy(source, path))
+                    copy_to(source, place, added | more, rows, lambda *at, of=doing: tell(of, *at))
+
+
+def kept(model: RewardModel) -> Bool[np.ndarray, " N"]:
+    """The pairs that the fit did not leave out."""
+    return np.asarray(model.weights) >= KEPT_FROM

@@ -1,0 +1,87 @@
+"""TRL's RewardTrainer with a weight for each pair in its loss."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .training_callback import check_length
+from .trl_packages import needed
+
+# Columns that the batches of the trainer carry, beside those of TRL.
+PLACE, WEIGHT = "pair_number", "weight"
+
+
+def weighted_trainer(callback: Any = None) -> type:
+    """A `trl.RewardTrainer` whose loss is the mean of w·−log σ(margin), w of mean 1.
+
+    w is what the column `weight` of the training set says, where it has one (`audit --export` writes it), times what
+    the `callback` says now. Everything else, evaluation and metrics among it, is TRL's.
+
+    **Arguments:** `callback`: of `trl_callback`, which the trainer takes by itself; None for the column alone.
+
+    **Returns:** a class, made and used as `RewardTrainer` is.
+
+    **Raises:** ImportError without torch or trl; when it is made, ValueError for a data set that is streamed.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.heads import trl_callback, weighted_trainer
+    >>> callback = trl_callback()  # doctest: +SKIP
+    >>> trainer = weighted_trainer(callback)(model=model, args=args, train_dataset=rows)  # doctest: +SKIP
+    """
+    torch, base = needed("torch"), needed("trl").RewardTrainer
+
+    class WeightedRewardTrainer(base):
+        def __init__(self, *given: Any, **named: Any):
+            super().__init__(*given, **named)
+            rows: Any = check_length(self.train_dataset)
+            rows = rows.remove_columns(PLACE) if PLACE in rows.column_names else rows
+            self._columns = np.asarray(rows[WEIGHT]) if WEIGHT in rows.column_names else np.ones(len(rows))
+            self.train_dataset = rows.add_column(PLACE, np.arange(len(rows)))
+            self.data_collator = carrying(torch, self.data_collator)
+            if callback is not None and callback not in self.callback_handler.callbacks:
+                self.add_callback(callback)
+
+        def _set_signature_columns_if_needed(self) -> None:
+            super()._set_signature_columns_if_needed()
+            self._signature_columns = [*dict.fromkeys([*self._signature_columns, PLACE])]
+
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            places = inputs.pop(PLACE, None)
+            loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+            if places is not None:
+                weights = torch.as_tensor(self._weights()[places.cpu().numpy()], device=loss.device)
+                loss = loss + weights_less_1(torch, outputs.logits, inputs.get("margin", 0.0), weights)
+            return (loss, outputs) if return_outputs else loss
+
+        def _weights(self) -> np.ndarray:
+            """All weights as they are now, of mean 1."""
+            found = (
+                self._columns
+                if callback is None or callback.weights is None
+                else self._columns * callback.weights
+            )
+            return (found / found.mean()).astype(np.float32)
+
+    return WeightedRewardTrainer
+
+
+def carrying(torch: Any, collator: Callable[[list], dict]) -> Callable[[list], dict]:
+    """`collator`, and the places of the pairs in its batches."""
+
+    def collate(examples: list) -> dict:
+        batch = collator(examples)
+        if PLACE in examples[0]:
+            batch[PLACE] = torch.tensor([example[PLACE] for example in examples])
+        return batch
+
+    return collate
+
+
+def weights_less_1(torch: Any, logits: Any, margin: Any, weights: Any) -> Any:
+    """What weights add to TRL's mean loss: the mean of (w − 1)·−log σ(chosen − rejected − margin)."""
+    chosen, rejected = torch.chunk(logits.squeeze(-1), 2)
+    return -((weights - 1.0) * torch.nn.functional.logsigmoid(chosen - rejected - margin)).mean()

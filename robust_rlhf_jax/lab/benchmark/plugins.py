@@ -1,0 +1,74 @@
+"""Attacks and estimators from a user's own file: what it lists in `ATTACKS` and `ENTRIES`, as files of ours do."""
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS
+from robust_rlhf_jax.rewards.protocol import Entry
+from robust_rlhf_jax.rewards.registry import entries_of
+
+from .contestant import Contestant, contestants
+from .run import Attacks
+
+
+class Players(NamedTuple):
+    """All attacks and all estimators by name; `digest`: of the files that some come from, "" for none."""
+
+    attacks: Attacks
+    estimators: dict[str, Contestant]
+    digest: str = ""
+
+
+def players(files: tuple[Path, ...] = ()) -> Players:
+    """Those of the package, and those of the Python files given, which are run.
+
+    **Raises:** ValueError for a file that is missing, cannot be run, or lists nothing; or for a name that is taken.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.lab.benchmark import players
+    >>> "near" in players().attacks, "sever" in players().estimators
+    (True, True)
+    """
+    attacks, entries = dict(PAIR_ATTACKS), {}
+    taken = {*PAIR_ATTACKS, *contestants()}
+    for path in files:
+        module = _run(Path(path))
+        mine, listed = _listed(path, module)
+        if not mine and not listed:
+            raise ValueError(f"{path} lists neither ATTACKS nor ENTRIES: docs/benchmark.md shows both.")
+        for name in (*mine, *listed):
+            if name in taken:
+                raise ValueError(f"{path}: the name {name} is taken: choose another.")
+            taken.add(name)
+        attacks |= mine
+        entries |= listed
+    content = b"".join(Path(path).read_bytes() for path in files)
+    digest = hashlib.sha256(content).hexdigest() if files else ""
+    return Players(attacks, contestants(entries), digest)
+
+
+def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry]]:
+    attacks, entries = getattr(module, "ATTACKS", ()), getattr(module, "ENTRIES", ())
+    if not isinstance(attacks, list | tuple) or not all(map(callable, attacks)):
+        raise ValueError(f"{path}: ATTACKS must be a tuple of functions.")
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, Entry) for entry in entries):
+        raise ValueError(f"{path}: ENTRIES must be a list of Entry (rewards/protocol.py).")
+    return {attack.__name__: attack for attack in attacks}, dict(entries_of([module]))
+
+
+def _run(path: Path) -> ModuleType:
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"{path} is no Python file.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,38 @@
+"""What `robust-rlhf leaderboard` takes."""
+
+import dataclasses
+from pathlib import Path
+
+import tyro
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaderboardArguments:
+    """Rate models by votes between two of them, plainly and without votes that the rest contradicts, and say how few
+    votes change the first place.
+
+    Args:
+        source: a file (CSV, JSON, Parquet, …) with a row for each vote, a folder, or a pattern.
+        model_a: the column of the model on one side; model_a if not given.
+        model_b: of the other side; model_b if not given.
+        winner: of who won (model_a, B, tie, a model's name); winner if not given.
+        rater: of who voted; judge, rater and the like if not given.
+        first_is: the label that means the first side, where labels are numbers.
+        tie_is: the label that means a tie, where it is no usual word.
+        out: folder for leaderboard.csv and leaderboard.json.
+    """
+
+    source: tyro.conf.Positional[str]
+    model_a: str | None = None
+    model_b: str | None = None
+    winner: str | None = None
+    rater: str | None = None
+    first_is: str | None = None
+    tie_is: str | None = None
+    out: Path | None = None
+
+    def run(self) -> None:
+        from .command import leaderboard_command
+
+        columns = ("model_a", "model_b", "winner", "rater", "first_is", "tie_is")
+        leaderboard_command(self.source, self.out, **{name: getattr(self, name) for name in columns})

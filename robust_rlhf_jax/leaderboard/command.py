@@ -1,0 +1,146 @@
+"""The leaderboard as a command: a table, two sentences, and files."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.raters import RaterTable
+from robust_rlhf_jax.raters.kinds import BAD
+from robust_rlhf_jax.spreadsheets import without_formula
+from robust_rlhf_jax.terminal import harmless, marked
+
+from .fragility import Change, fewest_changes
+from .ratings import Rating, believed, judged, rate, without_finite_rating
+from .votes import NOBODY, Votes, read_votes
+
+FILES = ("leaderboard.csv", "leaderboard.json")
+
+
+def leaderboard_command(source: str, out: Path | None = None, **columns: Any) -> list[Rating]:
+    """Print the leaderboard of a file of votes and what changes its first place; write `FILES` to `out`.
+
+    **Raises:** as `read_votes`; ValueError if `out` cannot be written.
+    """
+    from rich.console import Console
+
+    votes = read_votes(source, **columns)
+    model, table = believed(votes), judged(votes)
+    rows = rate(votes, model, table)
+    changes = [fewest_changes(votes.wins(), how) for how in ("dropped", "flipped")]
+    said = [
+        described(votes),
+        model.message,
+        *without_rating(votes),
+        *bad_raters(table),
+        *(sentence(change, votes) for change in changes if change is not None),
+    ]
+    console = Console()
+    print_ratings(console, rows)
+    for text in said:
+        console.print(marked(text), highlight=False)
+    if out is not None:
+        with whole_folder(out, FILES) as folder:
+            _write_csv(folder / FILES[0], rows)
+            facts = {
+                "source": str(source),
+                "said": said,
+                "ratings": [row._asdict() for row in rows],
+                "changes": [told(change, votes) for change in changes if change is not None],
+                **environment(),
+            }
+            write_json(folder / FILES[1], facts)
+        console.print(f"Wrote {', '.join(FILES)} in {marked(out)}")
+    return rows
+
+
+def _write_csv(path: Path, rows: list[Rating]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Rating._fields)
+        writer.writerows((without_formula(row.name), *(_short(value) for value in row[1:])) for row in rows)
+
+
+def _short(value: float) -> str:
+    return (
+        f"{value:.4g}" if isinstance(value, float) and abs(value) < 10 else f"{value:.1f}".removesuffix(".0")
+    )
+
+
+def described(votes: Votes) -> str:
+    """How many votes, ties, models and raters there are."""
+    ties = int(np.sum(votes.outcome == 0))
+    named = [] if votes.raters is None else [n for n in np.unique(votes.raters) if not n.startswith(NOBODY)]
+    raters = f" by {counted(len(named), 'rater')}" if named else ""
+    return (
+        f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."
+    )
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def without_rating(votes: Votes) -> list[str]:
+    """Whose rating is not finite; nothing where all are."""
+    names = [harmless(votes.names[m]) for m in without_finite_rating(votes.wins())]
+    if not names:
+        return []
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    return [
+        f"No finite rating: {shown}. They won or lost every vote against the others, or never met them, and stand "
+        "where a hundredth of a vote puts them."
+    ]
+
+
+def bad_raters(table: RaterTable | None) -> list[str]:
+    """How many raters are bad, by kind; nothing where nobody is."""
+    counts = {} if table is None else table.counts()
+    found = [f"{counts[kind]:,} {kind}" for kind in BAD if counts.get(kind)]
+    return [f"Raters that look bad: {', '.join(found)}."] if found else []
+
+
+def sentence(change: Change, votes: Votes) -> str:
+    """What it takes to change the first place."""
+    where = ", ".join(
+        f"{n} of {harmless(votes.names[i])} over {harmless(votes.names[j])}"
+        for i, j, n in sorted(change.cells, key=lambda c: -c[2])[:3]
+    )
+    more = ", …" if len(change.cells) > 3 else ""
+    rival, leader = (harmless(votes.names[model]) for model in (change.rival, change.leader))
+    share = f"{counted(change.votes, 'vote')} {change.how} ({100 * change.share:.2f} %)"
+    return f"{share} put {rival} before {leader}: {where}{more}."
+
+
+def told(change: Change, votes: Votes) -> dict[str, Any]:
+    """The change with the models' names, for JSON."""
+    names = votes.names
+    cells = [{"winner": names[i], "loser": names[j], "votes": n} for i, j, n in change.cells]
+    facts = {"leader": names[change.leader], "rival": names[change.rival]}
+    return change._asdict() | facts | {"cells": cells}
+
+
+def print_ratings(console: Any, rows: list[Rating]) -> None:
+    """A table that fits into eighty columns."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("places", justify="right")
+    table.add_column("model", overflow="fold")
+    known = any(np.isfinite(row.weighed) for row in rows)
+    heads = ["rating", "95 %", "without contradicted votes", *(["without bad raters"] if known else [])]
+    for name in (*heads, "votes", "won"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        places = (
+            f"{row.best_place}"
+            if row.best_place == row.worst_place
+            else f"{row.best_place}–{row.worst_place}"
+        )
+        interval = "–" if np.isnan(row.low) else f"{row.low:.0f}–{row.high:.0f}"
+        others = [f"{row.robust:.0f}", *([f"{row.weighed:.0f}"] if known else [])]
+        cells = (f"{row.plain:.0f}", interval, *others, f"{row.votes:,}", f"{row.won:.0%}")
+        table.add_row(places, marked(row.name), *cells)
+    console.print(table)

@@ -1,0 +1,206 @@
+"""Bradley–Terry ratings of models: plain, without votes that the rest contradicts, and without bad raters."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from robust_rlhf_jax.raters import RaterTable, rate_raters
+from robust_rlhf_jax.raters.rating import MOST_AXES
+from robust_rlhf_jax.rewards import RewardModel, RobustFit, fit_reward
+
+from .votes import Votes
+
+# Elo's scale: 400 points are odds of ten to one; and where the mean model stands.
+POINTS, MIDDLE = 400 / np.log(10), 1000.0
+# Votes, so light that no rating moves by a point, that keep a model who never lost from an infinite rating.
+LIGHT = 0.01
+# Where the order of two models changes, it matters, however little accuracy is at stake.
+ORDER_MATTERS = RobustFit(material=0.0)
+# Standard errors of a 95 % interval.
+WIDTH = 1.96
+
+
+class Rating(NamedTuple):
+    """One model: `plain` rating in Elo points with the ends of its 95 % interval, NaN for `without_finite_rating`, and
+    the places that intervals, or chains of wins, allow;
+    `robust` and `weighed`: the rating without contradicted votes, and without bad raters, NaN where nobody is known;
+    decided `votes` and the share `won`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, rate
+    >>> best, _ = rate(Votes(np.zeros(40, int), np.ones(40, int), np.repeat([1, -1], [30, 10]), ("a", "b")))
+    >>> best.name, best.votes, best.won, best.best_place
+    ('a', 40, 0.75, 1)
+    """
+
+    name: str
+    plain: float
+    low: float
+    high: float
+    best_place: int
+    worst_place: int
+    robust: float
+    weighed: float
+    votes: int
+    won: float
+
+
+def bradley_terry(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, " M"]:
+    """θ [M] of mean 0 that maximises Σ_ij wins_ij log σ(θ_i − θ_j), in float64.
+
+    A hundredth of a vote each way between all models keeps θ finite where one never lost, or two groups never met.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import bradley_terry
+    >>> theta = bradley_terry(np.array([[0, 300], [100, 0]]))
+    >>> round(float(np.exp(theta[0] - theta[1])), 2)  # odds of three to one
+    3.0
+    """
+    counts = _with_light(wins)
+    theta = np.zeros(len(counts))
+    for _ in range(100):
+        gradient, information = _derivatives(counts, theta)
+        move = np.linalg.lstsq(information, gradient, rcond=None)[0]
+        theta = theta + move / max(1.0, np.abs(move).max() / 2.0)
+        if np.abs(move).max() < 1e-10:
+            break
+    return theta - theta.mean()
+
+
+def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:
+    """Of θ, whose mean is 0: the pseudo-inverse of the information."""
+    return np.linalg.pinv(_derivatives(_with_light(wins), theta)[1], hermitian=True)
+
+
+def believed(votes: Votes) -> RewardModel:
+    """`fit_reward` without ε of the votes, those of one rater being dependent, whose `weights` say which count.
+
+    Any evidence counts that changes the order of two models: `RobustFit.material` is 0.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, believed
+    >>> votes = Votes(np.zeros(40, int), np.ones(40, int), np.repeat([1, -1], [30, 10]), ("a", "b"))
+    >>> float(believed(votes).weights.min())
+    1.0
+    """
+    return fit_reward(votes.pairs(), config=ORDER_MATTERS)
+
+
+def judged(votes: Votes) -> RaterTable | None:
+    """Who the raters are (`raters.rate_raters`), by their decided votes; None where nobody says, or the models are more
+    than a taste can have features.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, judged
+    >>> judged(Votes(np.array([0]), np.array([1]), np.array([1]), ("a", "b"))) is None
+    True
+    """
+    decided = votes.decided()
+    if decided.raters is None or len(np.unique(decided.raters)) < 2 or len(votes.names) > MOST_AXES:
+        return None
+    return rate_raters(decided.pairs())
+
+
+def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | None = None) -> list[Rating]:
+    """All models, the best plain rating first; ties take no part.
+
+    **Arguments:** `model`, `table`: None for `believed` and `judged` of the votes.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes, rate
+    >>> votes = Votes(np.zeros(40, int), np.ones(40, int), np.repeat([1, -1], [30, 10]), ("a", "b"))
+    >>> [(row.name, round(row.plain)) for row in rate(votes)]
+    [('a', 1095), ('b', 905)]
+    """
+    model = believed(votes) if model is None else model
+    table = judged(votes) if table is None else table
+    robust = bradley_terry(votes.wins(np.asarray(model.weights, float)))
+    weighed = np.full_like(robust, np.nan)
+    if table is not None:
+        weighed = bradley_terry(votes.decided().wins(np.asarray(table.weights, float)))
+    wins = votes.wins()
+    theta = bradley_terry(wins)
+    spread, comparable = _spread(wins)
+    errors = np.sqrt(np.diagonal(spread))
+    apart = np.diagonal(spread)[:, None] + np.diagonal(spread)[None] - 2 * spread
+    ahead = theta[:, None] - theta[None] > WIDTH * np.sqrt(np.maximum(apart, 0.0))
+    reach = _reaches(wins)
+    ahead = np.where(comparable, ahead, reach & ~reach.T)
+    rows = [
+        Rating(
+            votes.names[m],
+            float(MIDDLE + POINTS * theta[m]),
+            float(MIDDLE + POINTS * (theta[m] - WIDTH * errors[m])),
+            float(MIDDLE + POINTS * (theta[m] + WIDTH * errors[m])),
+            1 + int(ahead[:, m].sum()),
+            len(theta) - int(ahead[m].sum()),
+            float(MIDDLE + POINTS * robust[m]),
+            float(MIDDLE + POINTS * weighed[m]),
+            int(wins[m].sum() + wins[:, m].sum()),
+            float(wins[m].sum() / max(wins[m].sum() + wins[:, m].sum(), 1)),
+        )
+        for m in range(len(theta))
+    ]
+    return sorted(rows, key=lambda row: -row.plain)
+
+
+def without_finite_rating(wins: Float[np.ndarray, "M M"]) -> list[int]:
+    """Models outside of the largest group in which chains of wins lead from each to each: they won or lost every vote
+    against it, or never met it, and the likelihood has no maximum for them (Ford 1957).
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard.ratings import without_finite_rating
+    >>> without_finite_rating(np.array([[0, 3, 2], [1, 0, 2], [0, 0, 0]]))
+    [2]
+    """
+    return np.flatnonzero(~_largest_group(wins)).tolist()
+
+
+def _reaches(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
+    """[M, M]: whether a chain of wins leads from one model to another."""
+    reach = (np.asarray(wins) > 0) | np.eye(len(wins), dtype=bool)
+    for middle in range(len(wins)):
+        reach |= reach[:, middle, None] & reach[middle]
+    return reach
+
+
+def _largest_group(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
+    both = _reaches(wins)
+    both &= both.T
+    return both[np.argmax(both.sum(axis=1))]
+
+
+def _spread(wins: Float[np.ndarray, "M M"]) -> tuple[np.ndarray, np.ndarray]:
+    """(covariance [M, M], NaN outside of the largest group; which pairs of models it compares [M, M])."""
+    group = _largest_group(wins)
+    within = np.ix_(group, group)
+    found = np.full((len(wins), len(wins)), np.nan)
+    found[within] = covariance(np.asarray(wins)[within], bradley_terry(np.asarray(wins)[within]))
+    return found, np.outer(group, group)
+
+
+def _with_light(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
+    light = LIGHT * (1.0 - np.eye(len(wins))) / max(len(wins) - 1, 1)
+    return np.asarray(wins, float) + light
+
+
+def _derivatives(counts: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]):
+    """(gradient [M], information [M, M]) of the log-likelihood."""
+    chance = 1 / (1 + np.exp(-np.clip(theta[:, None] - theta[None], -500, 500)))
+    missed = counts * (1 - chance)
+    weight = counts * chance * (1 - chance)
+    weight = weight + weight.T
+    return missed.sum(axis=1) - missed.sum(axis=0), np.diag(weight.sum(axis=1)) - weight

@@ -1,0 +1,178 @@
+"""Votes between two models, from a file: who stood on either side, who won, who voted."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from robust_rlhf_jax.io import Columns, Pairs, read_table
+from robust_rlhf_jax.io.bad_cells import BadCell
+from robust_rlhf_jax.io.label_rules import rule_for
+from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
+from robust_rlhf_jax.io.table import Table
+
+# Columns of the two models, and of the winner, where nobody says.
+SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("left", "right"))
+WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
+JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash")
+FLAGS = ("winner_model_a", "winner_model_b")
+# A vote without a name is its own rater: this and its row.
+NOBODY = "nobody, row "
+
+
+class Votes(NamedTuple):
+    """N votes on M models: `first`, `second` [N]: numbers of the models; `outcome` [N]: 1 where the first won, −1 the
+    second, 0 a tie; `names` [M]; `raters` [N] or None.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.leaderboard import Votes
+    >>> votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 0]), ("a", "b"))
+    >>> votes.wins().tolist(), votes.pairs().differences().tolist()
+    ([[0, 1], [0, 0]], [[1.0, -1.0], [1.0, -1.0]])
+    """
+
+    first: Int[np.ndarray, " N"]
+    second: Int[np.ndarray, " N"]
+    outcome: Int[np.ndarray, " N"]
+    names: tuple[str, ...]
+    raters: np.ndarray | None = None
+
+    def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
+        """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says."""
+        weights = np.ones(len(self.outcome), int) if weights is None else weights
+        found = np.zeros((len(self.names), len(self.names)), weights.dtype)
+        winner, loser = np.where(self.outcome > 0, (self.first, self.second), (self.second, self.first))
+        decided = self.outcome != 0
+        np.add.at(found, (winner[decided], loser[decided]), weights[decided])
+        return found
+
+    def decided(self) -> "Votes":
+        """Those that are no tie."""
+        at = self.outcome != 0
+        raters = None if self.raters is None else self.raters[at]
+        return Votes(self.first[at], self.second[at], self.outcome[at], self.names, raters)
+
+    def pairs(self) -> Pairs:
+        """The votes as pairs of one-hot options, ties among them."""
+        turned = self.outcome < 0
+        chosen, rejected = np.where(turned, (self.second, self.first), (self.first, self.second))
+        one_hot: Float[np.ndarray, "M M"] = np.eye(len(self.names), dtype=np.float32)
+        strength = np.where(self.outcome == 0, 0.0, 1.0)
+        return Pairs(
+            one_hot[chosen],
+            one_hot[rejected],
+            swapped=turned,
+            strength=strength,
+            names=self.names,
+            raters=self.raters,
+        )
+
+
+def read_votes(
+    path: str | os.PathLike,
+    *,
+    model_a: str | None = None,
+    model_b: str | None = None,
+    winner: str | None = None,
+    rater: str | None = None,
+    first_is: str | None = None,
+    tie_is: str | None = None,
+) -> Votes:
+    """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
+
+    The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
+    winner_model_a and winner_model_b. Votes of a model against itself are left out.
+
+    **Raises:** as `io.read_table`; ValueError for columns that are missing, labels that say nothing, or fewer than two
+    models.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from robust_rlhf_jax.leaderboard import read_votes
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
+    >>> _ = file.write_text("model_a,model_b,winner\\nx,y,model_a\\ny,z,tie\\nz,x,B\\n")
+    >>> votes = read_votes(file)
+    >>> votes.names, votes.outcome.tolist()
+    (('x', 'y', 'z'), [1, 0, -1])
+    """
+    table = read_table(path)
+    usual = next((sides for sides in SIDES if set(sides) <= set(table.names)), (None, None))
+    sides = tuple(
+        _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
+    )
+    models = [[None if is_missing(cell) else str(cell) for cell in table.cells(name)] for name in sides]
+    outcome = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is)
+    if rater is None:
+        rater = next((name for name in JUDGES if name in table.names), None)
+    raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
+    for row, (a, b) in enumerate(zip(*models, strict=True)):
+        if a is None or b is None:
+            raise ValueError(
+                f"{path}: row {row + 1} names no model in {sides[0] if a is None else sides[1]}."
+            )
+    names, numbers = np.unique(np.array(models), return_inverse=True)
+    first, second = numbers.reshape(2, -1)
+    kept = first != second
+    if len(names) < 2 or not kept.any():
+        raise ValueError(f"{path} has no vote between two different models: a leaderboard needs some.")
+    if not outcome[kept].any():
+        raise ValueError(f"{path} has ties alone: no vote says which model is better.")
+    return Votes(
+        first[kept],
+        second[kept],
+        outcome[kept],
+        tuple(map(str, names)),
+        None if raters is None else raters[kept],
+    )
+
+
+def _column(table: Table, asked: str | None, found: str | None, what: str) -> str:
+    name = asked or found
+    if name is None or name not in table.names:
+        missing = f"no column {name}" if name else f"no columns of {what} known by name"
+        raise ValueError(f"{table.path} has {missing}: name it (there are {', '.join(table.names)}).")
+    return name
+
+
+def _outcomes(
+    table: Table,
+    sides: tuple[str, str],
+    models: list[list[str | None]],
+    winner: str | None,
+    first_is: str | None,
+    tie_is: str | None,
+) -> Int[np.ndarray, " N"]:
+    if winner is None and set(FLAGS) <= set(table.names):
+        a, b = (_flags(table, name) for name in FLAGS)
+        return a - b
+    name = _column(table, winner, next((w for w in WINNERS if w in table.names), None), "winners")
+    cells = list(table.cells(name))
+    for row, (cell, a, b) in enumerate(zip(cells, *models, strict=True)):
+        if cell is not None and str(cell) in (a, b) and a != b:  # the winner's own name
+            cells[row] = sides[0] if str(cell) == a else sides[1]
+    rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is))
+    strength, bad = read_labels(cells, name, rule)
+    if bad:
+        raise ValueError(f"{table.path}: row {bad[0].row + 1} of {name} {bad[0].reason}.")
+    return np.sign(strength).astype(int)
+
+
+def _flags(table: Table, name: str) -> Int[np.ndarray, " N"]:
+    """1 for yes, 0 for no."""
+    flags, bad = read_ties(table.cells(name), name)
+    missing = [
+        BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
+    ]
+    for cell in (*missing, *bad):
+        raise ValueError(f"{table.path}: row {cell.row + 1} of {name} {cell.reason}.")
+    return flags.astype(int)
+
+
+def _people(table: Table, name: str) -> np.ndarray:
+    """Who voted; of a vote without a name, nobody else."""
+    cells = table.cells(name)
+    return np.array([f"{NOBODY}{row}" if is_missing(cell) else str(cell) for row, cell in enumerate(cells)])

@@ -1,0 +1,169 @@
+"""What is concluded from judged explanations: which is believed, what each pair counts, and θ."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax._iterate import Status, worst_status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.linalg import matmul
+
+from .alternative import Alternative, alternative_to
+from .config import RobustFit
+from .decision import Decision, Judged, decide, standing
+from .explanations import Explanations, noisy_chances
+from .interval import interval_of
+from .reward_fit import RewardFit
+from .suspicion import suspicion_of
+
+# Halvings of the interval in which the length of the mean reward is sought.
+HALVINGS = 20
+
+
+class Evidence(NamedTuple):
+    """What a conclusion needs of the pairs: the explanations as `judged`; `plain` [r], the fit to all pairs, and
+    whether it `separates` their labels; `lengths` [N] of the rows; orthonormal directions that are `doubted` [m, r],
+    and rows of 0; how overdispersed labels of one rater are, `spread`; `to_theta` [k, r] and `rank` of the coordinates.
+    """
+
+    judged: Judged
+    plain: Float[Array, " r"]
+    lengths: Float[Array, " N"]
+    doubted: Float[Array, "m r"]
+    spread: Float[Array, ""]
+    separates: Bool[Array, ""]
+    to_theta: Float[Array, "k r"]
+    rank: Int[Array, ""]
+
+
+def conclude(
+    seen: Evidence, epsilon: Float[Array, ""], config: RobustFit, compare: bool
+) -> tuple[RewardFit, Alternative | None]:
+    """What is believed, and which weights follow; the alternative where somebody wants to `compare`."""
+    judged = seen.judged
+    decision = decide(judged, epsilon, seen.spread, config)
+    # Labels that the plain fit predicts one and all contradict nothing.
+    predicted = jnp.min(judged.margins[0]) > 0
+    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
+    beliefs = _believed(seen, decision, epsilon, config)
+    stands = standing(beliefs.probability, decision.apart < config.plausible)
+    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.spread, config)
+    none = (epsilon == 0) | predicted
+    fitted = RewardFit(
+        theta=matmul(seen.to_theta, beliefs.t),
+        weights=beliefs.weights,
+        undisputed=jnp.where(none, 1.0, beliefs.undisputed),
+        suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
+        epsilon=beliefs.share,
+        interval=jnp.where(none, 0.0, interval),
+        rank=seen.rank,
+        doubted=matmul(seen.doubted, seen.to_theta.T),
+        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
+        explanations=Explanations(
+            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
+            beliefs.probability,
+            1.0 - judged.lies,
+            judged.needed,
+            decision.evidence,
+            decision.apart[stands.likeliest],
+            stands.belief,
+            stands.likeliest,
+            judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
+        ),
+        status=_status(judged.status, beliefs, predicted | seen.separates, config),
+    )
+    if not compare:
+        return fitted, None
+    other = alternative_to(judged, stands.likeliest, decision, epsilon, config)
+    return fitted, other._replace(exists=other.exists & ~none)
+
+
+class _Beliefs(NamedTuple):
+    """What follows from a decision: `t` [r], `probability` [E], `weights`, `undisputed` [N], `share` left out, `noise`
+    of a label.
+    """
+
+    t: Float[Array, " r"]
+    probability: Float[Array, " E"]
+    weights: Float[Array, " N"]
+    undisputed: Float[Array, " N"]
+    share: Float[Array, ""]
+    noise: Float[Array, ""]
+
+
+def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], config: RobustFit) -> _Beliefs:
+    """The plain fit on all pairs; or the mean of the explanations, or of those that hardly differ from one of them:
+    whichever is nearest to what is believed.
+
+    Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
+    two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
+    """
+    judged, lengths = seen.judged, seen.lengths
+    only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
+    probability = jnp.where(decision.corrupt, decision.weights, only_plain)
+    lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
+    alike = jnp.where(decision.apart < config.plausible, probability, 0.0)
+    mixed = jnp.concatenate([probability[None], alike / positive_or_one(jnp.sum(alike, axis=1))[:, None]])
+    # As many corrupt pairs as were found may be there unseen, up to ε in all.
+    noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
+    chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
+    # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
+    bounded = jnp.minimum(1.0, jnp.median(lengths) / positive_or_one(lengths)) ** 2
+    t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
+    plausible = decision.weights > config.plausible
+    disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
+    return _Beliefs(
+        jnp.where(decision.corrupt, t, seen.plain),
+        probability,
+        1.0 - lies,
+        1.0 - disputed,
+        jnp.mean(lies),
+        noise,
+    )
+
+
+def _nearest(
+    mixed: Float[Array, "M E"], judged: Judged, chance: Float[Array, " N"], weights: Float[Array, " N"]
+) -> Float[Array, " r"]:
+    """Of M mixtures of explanations, rows of zeros left out, the nearest to the chances of the labels at its length."""
+
+    def at_best_length(mix):
+        margins = matmul(mix, judged.margins)
+        length = _nearest_length(margins, chance, weights)
+        # KL but for what does not depend on θ.
+        apart = -matmul(weights, jax.nn.log_sigmoid(length * margins) - (1.0 - chance) * length * margins)
+        return length, jnp.where(jnp.any(mix > 0), apart, jnp.inf)
+
+    lengths, apart = jax.lax.map(at_best_length, mixed)
+    best = jnp.argmin(apart)
+    return lengths[best] * matmul(mixed[best], judged.t)
+
+
+def _nearest_length(
+    margins: Float[Array, " N"], chance: Float[Array, " N"], weights: Float[Array, " N"]
+) -> Float[Array, ""]:
+    """argmin over κ in [0, 2] of Σ_n w_n KL(chance_n ‖ σ(κ m_n)), whose derivative rises, by bisection."""
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        longer = matmul(weights, margins * (chance - jax.nn.sigmoid(middle * margins))) > 0
+        return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
+
+    zero = jnp.zeros((), margins.dtype)
+    low, high = jax.lax.fori_loop(0, HALVINGS, halve, (zero, zero + 2.0))
+    return 0.5 * (low + high)
+
+
+def _status(
+    statuses: Int[Array, " E"], beliefs: _Beliefs, separable: Bool[Array, ""], config: RobustFit
+) -> Int[Array, ""]:
+    """The worst end of the fits that are believed."""
+    believed = beliefs.probability > config.plausible
+    one_by_one = jnp.where(believed, statuses, Status.CONVERGED.array())
+    worst = worst_status(
+        *one_by_one, jnp.where(separable, Status.SEPARABLE.array(), Status.CONVERGED.array())
+    )
+    return jnp.where(jnp.all(jnp.isfinite(beliefs.t)), worst, Status.NONFINITE.array())

@@ -1,0 +1,153 @@
+"""Weighted logistic regression with a Gaussian prior for many columns: looks at the rows, never their Gram matrix."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.logistic import label_variance
+
+from .fisher_products import flat_diagonal
+
+MAX_LOOKS = 200
+# Steps whose change of the gradient is remembered.
+MEMORY = 10
+# Steps in a row that gain next to nothing, after which no other would. One or two may promise and gain nothing before
+# the memory knows the curvature, where a direction is far flatter than the others.
+QUIET = 3
+# Mean square of the margins below which a fit counts as zero.
+LEAST = 1e-3
+
+
+class WideOptimum(NamedTuple):
+    """`t` [r]; `margins` [N] there; `value`: the objective, per unit of weight; `looks` that it took; `status`."""
+
+    t: Float[Array, " r"]
+    margins: Float[Array, " N"]
+    value: Float[Array, ""]
+    looks: Int[Array, ""]
+    status: Int[Array, ""]
+
+
+class _Memory(NamedTuple):
+    """The last steps s and falls y of the gradient along them, the newest last; `inverse`: 1/sᵀy, 0 where none is."""
+
+    steps: Float[Array, "m r"]
+    falls: Float[Array, "m r"]
+    inverse: Float[Array, " m"]
+
+
+class _State(NamedTuple):
+    t: Float[Array, " r"]
+    margins: Float[Array, " N"]
+    value: Float[Array, ""]
+    gradient: Float[Array, " r"]
+    diagonal: Float[Array, " r"]
+    memory: _Memory
+    scale: Float[Array, ""]
+    quiet: Int[Array, ""]
+    done: Bool[Array, ""]
+    look: Int[Array, ""]
+
+
+def maximise_by_looks(
+    rows: Float[Array, "n r"],
+    weights: Float[Array, " n"],
+    start: Float[Array, " r"],
+    precision: Float[Array, " r"],
+) -> WideOptimum:
+    """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j², for rows y whose second moment is about I.
+
+    A look gives value and gradient for two products with the rows. Rows of second moment I have a curvature of about
+    c·I + diag(λ): from there L-BFGS needs a handful. A step that does not raise the value is shortened. It ends after
+    `QUIET` steps in a row that promise no more than a third of √eps of t, as the curvature measures lengths, or gain
+    what rounding hides while the gradient does not fall.
+
+    **Source:** Liu & Nocedal 1989.
+    """
+    dtype = rows.dtype
+    total = jnp.maximum(jnp.sum(weights), 1.0)
+    weights, precision = weights / total, precision / total
+    hidden = 4 * jnp.finfo(dtype).eps
+
+    def unfinished(s: _State):
+        return ~s.done & (s.look < MAX_LOOKS)
+
+    def step(s: _State) -> _State:
+        # The first look stays where it is: one program for it and the others.
+        begun = s.look > 0
+        move = jnp.where(begun, _direction(s.memory, s.diagonal, s.gradient), 0.0)
+        t = s.t + s.scale * move
+        margins = matmul(t, rows.T)
+        value = matmul(weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(precision, t**2)
+        gradient = matmul(weights * jax.nn.sigmoid(-margins), rows) - precision * t
+        rounding = hidden * (1.0 + jnp.abs(s.value))
+        better = ~begun | (value >= s.value - rounding)
+        diagonal = jnp.where(
+            begun, s.diagonal, flat_diagonal(rows, weights * label_variance(margins), precision)
+        )
+        rise = matmul(s.gradient, move)
+        resolved = jnp.abs(rise) <= 0.1 * jnp.finfo(dtype).eps * (LEAST + matmul(s.t, s.t * s.diagonal))
+        falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
+        stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
+        quiet = jnp.where(begun & (resolved | stalled), s.quiet + 1, 0)
+        lost = ~better & (s.scale < 1e-3)
+        kept = _State(
+            t, margins, value, gradient, diagonal, _remember(s.memory, t - s.t, s.gradient - gradient),
+            jnp.ones((), dtype), quiet, quiet >= QUIET, s.look + 1,
+        )  # fmt: skip
+        # Where the parabola through both values and the slope has its top.
+        top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
+        shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
+        again = s._replace(scale=shorter.astype(dtype), done=lost, look=s.look + 1)
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), kept, again)
+
+    r, zero = len(start), jnp.zeros((), dtype)
+    nothing = _Memory(jnp.zeros((MEMORY, r), dtype), jnp.zeros((MEMORY, r), dtype), jnp.zeros(MEMORY, dtype))
+    first = _State(
+        start, jnp.zeros(len(rows), dtype), zero, jnp.zeros_like(start), jnp.ones_like(start), nothing,
+        zero + 1.0, jnp.zeros((), jnp.int32), jnp.asarray(False), jnp.zeros((), jnp.int32),
+    )  # fmt: skip
+    end = jax.lax.while_loop(unfinished, step, first)
+    finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
+    status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
+    return WideOptimum(
+        end.t, end.margins, end.value, end.look, jnp.where(finite, status, Status.NONFINITE.array())
+    )
+
+
+def _remember(memory: _Memory, step: Float[Array, " r"], fall: Float[Array, " r"]) -> _Memory:
+    """With the newest pair last; one along which the gradient does not fall beyond rounding is not used."""
+    product = matmul(step, fall)
+    falls = product > jnp.finfo(step.dtype).eps * jnp.linalg.norm(step) * jnp.linalg.norm(fall)
+    inverse = jnp.where(falls, 1.0 / positive_or_one(product), 0.0)
+    return _Memory(
+        jnp.concatenate([memory.steps[1:], step[None]]),
+        jnp.concatenate([memory.falls[1:], fall[None]]),
+        jnp.concatenate([memory.inverse[1:], inverse[None]]),
+    )
+
+
+def _direction(
+    memory: _Memory, diagonal: Float[Array, " r"], gradient: Float[Array, " r"]
+) -> Float[Array, " r"]:
+    """The quasi-Newton step up: the remembered inverse curvature, begun from D⁻¹ scaled to the newest pair, times g."""
+
+    def forget(g, pair):
+        step, fall, inverse = pair
+        share = inverse * matmul(step, g)
+        return g - share * fall, share
+
+    def recall(move, given):
+        (step, fall, inverse), share = given
+        return move + (share - inverse * matmul(fall, move)) * step, None
+
+    # Loops, for they compile faster than what they say written out.
+    g, shares = jax.lax.scan(forget, gradient, memory, reverse=True)
+    newest = memory.falls[-1]
+    size = memory.inverse[-1] * matmul(newest, newest / diagonal)
+    return jax.lax.scan(recall, g / diagonal / positive_or_one(size), (memory, shares))[0]

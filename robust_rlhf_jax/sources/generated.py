@@ -1,0 +1,134 @@
+"""Pairs that a function makes anew for every pass."""
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ._recut import recut
+from .beside import groups_and_raters
+from .fingerprints import fingerprint_of
+from .floats import as_block, block_type
+
+
+class GeneratedSource:
+    """Differences that `make` gives in blocks of any length, the same in every pass.
+
+    **Arguments:** `make`: called for every pass; returns an iterator of new arrays [m, k], the preferred option's
+    features less the other's. `n_pairs`: N, by default counted in a pass of its own. `groups` [N]: any values, by
+    default the `raters` [N].
+
+    **Raises:** ValueError for blocks that are no numbers [m, k], and, in a later pass, for another number of rows,
+    another number or type of features, and an iterator that has been used before.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.sources import GeneratedSource
+    >>> def make():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(3):
+    ...         yield rng.normal(size=(4, 2))
+    >>> source = GeneratedSource(make)
+    >>> source.n_pairs, [block.shape for block in source.blocks(5)]
+    (12, [(5, 2), (5, 2), (2, 2)])
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Iterator[np.ndarray]],
+        n_pairs: int | None = None,
+        groups: Any = None,
+        raters: Any = None,
+    ):
+        if n_pairs is not None and (not isinstance(n_pairs, int | np.integer) or n_pairs < 1):
+            raise ValueError(
+                f"n_pairs={n_pairs!r}: give a whole number of at least 1, or None to count them."
+            )
+        self._make = make
+        self._used: Any = None
+        self._form: tuple[int, np.dtype] | None = None
+        blocks = self._pass()
+        first = next(blocks, None)
+        if first is None:
+            raise ValueError("make() gave no rows: return an iterator of blocks [m, k].")
+        self.n_features = first.shape[1]
+        self._sample = fingerprint_of(first)
+        self.n_pairs = len(first) + sum(map(len, blocks)) if n_pairs is None else n_pairs
+        blocks.close()
+        self.groups, self.raters = groups_and_raters(groups, raters, self.n_pairs)
+
+    def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """Differences in blocks of `rows`.
+
+        **Raises:** ValueError for `rows` below 1; while reading, for a pass that differs from the first.
+        """
+        return recut(self._counted(), rows)
+
+    def fingerprint(self) -> str:
+        """A short hash of sizes, the type, and a sample of the first block and of the groups."""
+        return fingerprint_of("generated", self.n_pairs, self.n_features, self._sample, self.groups)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pass that was begun stays in its process; each calls make() anew.
+        return vars(self) | {"_used": None}
+
+    def _counted(self) -> Iterator[np.ndarray]:
+        """The blocks of a pass of N rows.
+
+        **Raises:** ValueError for another number of rows.
+        """
+        n = 0
+        for block in self._pass():
+            n += len(block)
+            if n > self.n_pairs:
+                break
+            yield block
+            del block
+        if n != self.n_pairs:
+            more = f"{n} rows and no more" if n < self.n_pairs else f"at least {n} rows"
+            raise ValueError(
+                f"make() gave {more} in a pass, and there are {self.n_pairs} pairs: give the same in every pass."
+            )
+
+    def _pass(self) -> Generator[np.ndarray, None, None]:
+        given = self._started()
+        try:
+            for block in given:
+                block = self._checked(block)
+                if len(block):
+                    yield block
+                del block
+        finally:
+            if hasattr(given, "close"):
+                given.close()
+
+    def _started(self) -> Any:
+        try:
+            given = iter(self._make())
+        except TypeError as error:
+            raise ValueError(
+                f"make() gave no blocks ({error}): return an iterator of arrays [m, k]."
+            ) from error
+        if given is self._used:
+            raise ValueError(
+                "make() returned the iterator that it had returned before: return a new one at every call, as a "
+                "generator function does."
+            )
+        self._used = given
+        return given
+
+    def _checked(self, block: Any) -> np.ndarray:
+        block = np.asarray(block)
+        if block.ndim != 2 or not block.shape[1]:
+            raise ValueError(f"make() gave a block of shape {block.shape}: give [m, k], with k ≥ 1 features.")
+        form = block.shape[1], block_type(block.dtype, "A block of make()")
+        if self._form is None:
+            self._form = form
+        if form != self._form:
+            raise ValueError(
+                f"make() gave a block of {form[0]} features in {form[1]}, and one of {self._form[0]} in "
+                f"{self._form[1]} before: give all alike."
+            )
+        return as_block(block)

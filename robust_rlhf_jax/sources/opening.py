@@ -1,0 +1,88 @@
+"""The source that a path names."""
+
+from pathlib import Path
+
+from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES as PARQUET
+
+from .parquet import ParquetSource
+from .parquet_columns import opened
+from .paths import Paths, files_of
+from .protocol import PairSource
+from .shards import SUFFIXES as NPY
+from .shards import ShardSource
+from .unfinished_shards import FACTS
+
+FORMS = (
+    "give a folder of .npy shards, a .npy file of differences, or .parquet files; other preference files are read "
+    "whole, by io.load_pairs and ArraySource.of_pairs, and texts become shards by robust-rlhf embed"
+)
+
+BESIDE = ("label", "group", "rater")
+
+
+def open_pairs(path: Paths) -> PairSource:
+    """The pairs at `path`, which stay on the disk: a `ShardSource` or a `ParquetSource`.
+
+    **Arguments:** `path`: `.npy` files of differences, `.parquet` files, or a folder of one kind, such as
+    `write_shards` writes or one that has files named `chosen…` and `rejected…`. Parquet files have the columns
+    `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater`, or `labels` and so on, count
+    where they are there.
+
+    **Raises:** FileNotFoundError; ValueError for anything else.
+
+    **Example:**
+
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.sources import open_pairs
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.save(folder / "chosen.npy", np.ones((4, 2), np.float32))
+    >>> np.save(folder / "rejected.npy", np.zeros((4, 2), np.float32))
+    >>> source = open_pairs(folder)
+    >>> type(source).__name__, source.n_pairs, source.n_features
+    ('ShardSource', 4, 2)
+    """
+    _check_finished(path)
+    files = files_of(path, (*NPY, *PARQUET))
+    kinds = {file.suffix.lower() in NPY for file in files if file.suffix.lower() in (*NPY, *PARQUET)}
+    if len(kinds) != 1 or any(file.suffix.lower() not in (*NPY, *PARQUET) for file in files):
+        raise ValueError(f"{_shown(path)} is no source of pairs: {FORMS}.")
+    return _shards(path, files) if kinds.pop() else _parquet(path, files)
+
+
+def _check_finished(path: Paths) -> None:
+    """**Raises:** ValueError for a folder in which `embedded` has not written the last shard."""
+    if isinstance(path, str | Path) and Path(path).suffix == ".partial" and (Path(path) / FACTS).exists():
+        raise ValueError(
+            f"{path} is not finished: run the same robust-rlhf embed again, which goes on with it."
+        )
+
+
+def _shards(path: Paths, files: list[Path]) -> ShardSource:
+    sides = [file for file in files if file.name.startswith(("chosen", "rejected"))]
+    if sides and not (isinstance(path, str | Path) and Path(path).is_dir()):
+        raise ValueError(f"{sides[0]} has one side of pairs: give its folder, or ShardSource both sides.")
+    return ShardSource(path)
+
+
+def _parquet(path: Paths, files: list[Path]) -> ParquetSource:
+    with opened(files[0]) as file:
+        names = file.schema_arrow.names
+    more = {role: found for role in BESIDE if (found := _named(role, names))}
+    if "chosen" in names and "rejected" in names:
+        return ParquetSource(path, **more)
+    if "differences" in names:
+        return ParquetSource(path, "differences", None, **more)
+    raise ValueError(
+        f"{files[0]} has the columns {', '.join(names)}, and neither chosen and rejected nor differences: name them by "
+        "ParquetSource."
+    )
+
+
+def _named(role: str, names: list[str]) -> str | None:
+    """The column that is called `role`, in the singular or the plural."""
+    return next((name for name in (role, f"{role}s") if name in names), None)
+
+
+def _shown(path: Paths) -> str:
+    return str(path) if isinstance(path, str | Path) else ", ".join(map(str, path))

@@ -1,0 +1,50 @@
+"""What every source of pairs offers: blocks of differences, always the same, and how many there are."""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+
+@runtime_checkable
+class PairSource(Protocol):
+    """Pairs that are read in blocks, so that they need not fit in memory.
+
+    Blocks hold differences, the preferred option's features less the other's. Half, single and double precision
+    are passed on as stored; where chosen and rejected options are stored apart, they are subtracted in float32, or in
+    float64 where one is stored so. Values are not checked: a block may hold NaN.
+
+    A source that can be read from the middle may offer `blocks_from(begin, rows)` as well: of many machines each then
+    reads its own share alone. Sources that several machines read are pickled.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.sources import ArraySource, PairSource
+    >>> isinstance(ArraySource(np.ones((3, 2))), PairSource), isinstance(np.ones((3, 2)), PairSource)
+    (True, False)
+    """
+
+    @property
+    def n_pairs(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """k."""
+        ...
+
+    @property
+    def groups(self) -> Shaped[np.ndarray, " N"] | None:
+        """Who labelled each pair, or which pairs are dependent, as any values; None where nobody says."""
+        ...
+
+    def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+        """All differences in blocks of `rows`, the last one of what is left; the same at every call."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A short hash of names, sizes, shapes, types and a sample of the contents, to tell another source."""
+        ...

@@ -1,0 +1,102 @@
+"""Shards of both sides that are written one after the other, and go on where they were interrupted."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from robust_rlhf_jax.unfinished import remove_leftovers, whole_path, write_whole
+
+from .npy_shard import npy_shard
+from .shards import FEATURES
+
+FACTS = "embedding.json"
+
+
+class UnfinishedShards:
+    """The shards of `folder`, which has `.partial` behind its name until all are there.
+
+    **Arguments:** `facts`: what they are made of, as JSON has it.
+
+    **Raises:** ValueError where a `.partial` folder holds shards of other facts, or is none of ours.
+    """
+
+    def __init__(self, folder: Path, facts: dict[str, Any]):
+        self.folder, self.place = folder, partial(folder)
+        content = (json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n").encode()
+        kept = self.place / FACTS
+        if self.place.is_dir():
+            remove_leftovers(self.place)
+        if self.place.exists() and not kept.exists() and not _is_empty(self.place):
+            raise ValueError(
+                f"{self.place} is there already, and holds no unfinished embedding: move it away, or give another "
+                "folder."
+            )
+        self.place.mkdir(exist_ok=True)
+        if kept.exists() and kept.read_bytes() != content:
+            raise ValueError(
+                f"{self.place} holds an unfinished embedding of another file or with other settings: remove it, or "
+                "give another folder."
+            )
+        write_whole(kept, content)
+
+    def has(self, number: int, rows: int) -> bool:
+        """Whether both sides of a shard are there, with so many rows."""
+        return all(_rows_of(self._file(side, number)) == rows for side in ("chosen", "rejected"))
+
+    def save_shard(self, number: int, **sides: Shaped[np.ndarray, "m k"]) -> None:
+        """Write `chosen` and `rejected`, each whole or not at all."""
+        for side, values in sides.items():
+            _save(self._file(side, number), values)
+
+    def save(self, name: str, values: Shaped[np.ndarray, " N"]) -> None:
+        """Write what stands beside the shards."""
+        _save(self.place / f"{name}.npy", values)
+
+    def n_features(self) -> int:
+        return npy_shard(self._file("chosen", 0)).shape[1]
+
+    def forget(self) -> None:
+        """Remove our files, and the folder if nothing else is in it, where it has no shard yet."""
+        if any(self.place.glob("chosen-*.npy")):
+            return
+        for name in (FACTS, FEATURES):
+            (self.place / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not empty: a file of somebody else
+            self.place.rmdir()
+
+    def finish(self) -> Path:
+        """Give the folder its name, and return it."""
+        if self.folder.exists():  # empty, or it would have been refused
+            self.folder.rmdir()
+        os.rename(self.place, self.folder)
+        return self.folder
+
+    def _file(self, side: str, number: int) -> Path:
+        return self.place / f"{side}-{number:05}.npy"
+
+
+def partial(folder: Path) -> Path:
+    """Where the shards of `folder` are until all are there."""
+    return folder.with_name(f"{folder.name}.partial")
+
+
+def _is_empty(place: Path) -> bool:
+    return place.is_dir() and not any(place.iterdir())
+
+
+def _rows_of(file: Path) -> int:
+    """0 of a file that is missing or damaged."""
+    try:
+        return npy_shard(file).shape[0]
+    except (ValueError, OSError):
+        return 0
+
+
+def _save(file: Path, values: np.ndarray) -> None:
+    with whole_path(file) as scratch, open(scratch, "wb") as to:
+        np.save(to, values, allow_pickle=False)

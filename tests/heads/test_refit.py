@@ -1,0 +1,151 @@
+"""Refits of a head on embeddings: the numbers are those of `fit_reward`, in memory and in shards."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.heads import RobustHead, refit_head
+from robust_rlhf_jax.io import RewardHead
+from robust_rlhf_jax.rewards import Streaming
+
+N, D = 900, 4
+
+
+@pytest.fixture(scope="module")
+def sides():
+    """Pairs preferred by a linear reward of tanh, the surest fifteenth flipped; (chosen, rejected, flipped)."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, N, D))
+    margins = (np.tanh(first) - np.tanh(second)) @ np.array([3.0, -2.0, 1.0, 0.0])
+    wins = margins + rng.logistic(size=N) > 0
+    flipped = np.zeros(N, bool)
+    flipped[np.argsort(-np.abs(margins))[: N // 15]] = True
+    wins = np.where(flipped, margins < 0, wins)[:, None]
+    return np.where(wins, first, second), np.where(wins, second, first), flipped
+
+
+@pytest.fixture(scope="module")
+def found(sides):
+    return refit_head(np.tanh, *sides[:2])
+
+
+def test_it_is_fit_reward_on_the_embeddings(sides, found):
+    chosen, rejected, flipped = sides
+    z = np.tanh(chosen).astype(np.float32) - np.tanh(rejected).astype(np.float32)
+    model = fit_reward(Pairs.of_differences(z, np.ones(N)))
+    np.testing.assert_allclose(found.weights, model.weights, atol=1e-5)
+    np.testing.assert_allclose(found.head.theta, model.theta, rtol=1e-4)
+    assert found.message == model.message
+    assert found.moved is None
+    assert found.weights[flipped].mean() < 0.3 < 0.9 < found.weights[~flipped].mean()
+
+
+def test_batches_and_jax_arrays_change_nothing(sides, found):
+    other = refit_head(jnp.tanh, jnp.asarray(sides[0]), jnp.asarray(sides[1]), batch=77)
+    np.testing.assert_allclose(other.weights, found.weights, atol=1e-3)
+
+
+def test_lists_are_inputs_too(sides, found):
+    chosen, rejected = (list(side) for side in sides[:2])
+    other = refit_head(lambda rows: np.tanh(np.stack(rows)), chosen, rejected, batch=100)
+    np.testing.assert_allclose(other.weights, found.weights, atol=1e-5)
+
+
+def test_torch_gives_embeddings_of_any_precision(sides):
+    torch = pytest.importorskip("torch")
+    side = torch.tensor(sides[0][:40], requires_grad=True)
+    embed = lambda rows: torch.tanh(rows).bfloat16()  # noqa: E731
+    assert refit_head(embed, side, side.flip(0)).weights.shape == (40,)
+
+
+def test_shards_are_read_and_then_gone(sides, found, tmp_path):
+    calls = []
+
+    def embed(rows):
+        calls.append(len(rows))
+        return np.tanh(rows)
+
+    other = refit_head(embed, *sides[:2], batch=250, folder=tmp_path / "scratch")
+    np.testing.assert_allclose(other.weights, found.weights, atol=1e-5)
+    assert list((tmp_path / "scratch").iterdir()) == []
+    # Each pair once, and the first batch, which says what there is.
+    assert sum(calls) == 2 * (N + 250)
+
+
+@pytest.mark.slow
+def test_pairs_that_do_not_fit_into_memory_are_refitted_by_passes(tmp_path):
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 5000, 8)).astype(np.float32)
+    margins = 2 * (np.tanh(first) - np.tanh(second)) @ np.linspace(-1, 1, 8)
+    wrong = np.abs(margins) > np.quantile(np.abs(margins), 0.93)
+    wins = ((margins + rng.logistic(size=5000) > 0) ^ wrong)[:, None]
+    done = []
+    streaming = Streaming(memory="2.5MB", tell=lambda doing, *_: done.append(doing))
+    sides = np.where(wins, first, second), np.where(wins, second, first)
+    weights = RobustHead(*sides, folder=tmp_path, streaming=streaming).after_epoch(np.tanh)
+    assert len(set(done)) > 3
+    assert weights[wrong].mean() < 0.2 < 0.95 < weights[~wrong].mean()
+
+
+def test_the_head_is_a_file_for_others(found, tmp_path):
+    pytest.importorskip("safetensors")
+    found.head.save(tmp_path / "head.safetensors")
+    loaded = RewardHead.load(tmp_path / "head.safetensors")
+    assert loaded.names == ("e0", "e1", "e2", "e3")
+    assert loaded.facts["pairs"] == N
+
+
+def test_a_training_is_weighed_from_the_epoch_after_the_warm_up(sides):
+    head = RobustHead(*sides[:2], warm_up=1)
+    np.testing.assert_array_equal(head.weights, np.ones(N))
+    np.testing.assert_array_equal(head.after_epoch(np.tanh), np.ones(N))
+    assert head.last is None
+    weights = head.after_epoch(np.tanh)
+    assert head.last.moved == pytest.approx(np.mean(1.0 - weights), rel=1e-4)
+    assert head.after_epoch(np.tanh) is head.weights
+    assert head.last.moved == pytest.approx(0.0, abs=1e-6)
+
+
+BAD = {
+    "give as many of both": lambda c, r: refit_head(np.tanh, c, r[1:]),
+    "batch=0": lambda c, r: refit_head(np.tanh, c, r, batch=0),
+    "warm_up=-1": lambda c, r: RobustHead(c, r, warm_up=-1),
+    "a row for each input": lambda c, r: refit_head(lambda x: np.tanh(x)[:-1], c, r),
+    "not finite": lambda c, r: refit_head(lambda x: x / 0.0, c, r),
+    "for both": lambda c, r: refit_head(lambda x: x[:, : 2 + (x[0, 0] == c[0, 0])], c, r),
+}
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("sentence", BAD)
+def test_bad_input_gets_a_sentence(sides, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        BAD[sentence](*sides[:2])
+
+
+def test_embeddings_in_double_precision_are_subtracted_in_it(sides, found):
+    far = refit_head(lambda x: np.tanh(x) + 1e8, *sides[:2])
+    np.testing.assert_allclose(far.weights, found.weights, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"batch": 2.5}, "batch=2.5"),
+        ({"warm_up": 1.5}, "warm_up=1.5"),
+        ({"epsilon": 3.0}, "epsilon"),
+        ({"groups": [1, 2]}, "groups has shape"),
+    ],
+)
+def test_what_is_no_option_is_refused_before_the_first_epoch(sides, given, said):
+    with pytest.raises(ValueError, match=said):
+        RobustHead(*sides[:2], **given)
+
+
+def test_bad_options_of_a_refit(sides, tmp_path):
+    with pytest.raises(ValueError, match="before has shape"):
+        refit_head(np.tanh, *sides[:2], before=np.ones(3))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="is no folder"):
+        refit_head(np.tanh, *sides[:2], folder=tmp_path / "file")

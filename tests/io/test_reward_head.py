@@ -1,0 +1,38 @@
+"""Files of reward heads whose featuriser nobody knows."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.io import RewardHead
+
+
+class Own:
+    names = ("a",)
+
+    def __init__(self, **settings):
+        self.of = settings
+
+    def settings(self):
+        return self.of
+
+    def arrays(self):
+        return {"idf": np.ones(1, np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {"featuriser": "counted"},
+            "'counted', which is none of format, hashed, model: save the head without it, and",
+        ),
+        ({}, "None, which is none of"),
+    ],
+)
+def test_an_unknown_featuriser_is_refused_in_one_sentence(tmp_path, settings, says):
+    path = tmp_path / "head.safetensors"
+    RewardHead(("a",), np.ones(1), Own(**settings)).save(path)
+    with pytest.raises(ValueError, match=says):
+        RewardHead.load(path)
+    RewardHead(("a",), np.ones(1)).save(path)
+    assert RewardHead.load(path).reward(np.full((1, 1), 2.0)).tolist() == [2.0]

@@ -1,0 +1,198 @@
+"""The benchmark's cells: against a computation by hand, whatever else is run, resumed, and bad input."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.lab import benchmark
+from robust_rlhf_jax.lab.benchmark import config as settings
+from robust_rlhf_jax.lab.benchmark import problems
+from robust_rlhf_jax.lab.benchmark.run import attack_on, cells_of, clean_theta, parts_of
+from robust_rlhf_jax.lab.benchmark.scores import calibration_gaps, detection_scores
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
+from robust_rlhf_jax.lab.sweeps.store import PartStore
+
+SMALL = benchmark.BenchmarkConfig(
+    ("near", "contrary_raters"), (0.1,), ("maximum_likelihood", "majority"), folds=2, pairs=400
+)
+
+
+@pytest.fixture(scope="module")
+def rail():
+    return benchmark.read_problem("rail", SMALL.pairs, SMALL.seed)
+
+
+@pytest.fixture(scope="module")
+def rows(rail):
+    return benchmark.run_benchmark([rail], SMALL, PAIR_ATTACKS, benchmark.contestants())
+
+
+def without_time(rows):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
+
+
+def same(one, two):
+    for a, b in zip(without_time(one), without_time(two), strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert value == b[key] or (value != value and b[key] != b[key]), key
+
+
+def test_every_cell_is_there_once(rows):
+    places = [(r["fold"], r["attack"], r["estimator"]) for r in rows]
+    assert len(set(places)) == len(places) == 2 * 3 * 2
+    assert [r["changed"] > 0 for r in rows] == [r["attack"] != "none" for r in rows]
+
+
+def test_accuracy_of_plain_is_scikit_learns(rail, rows):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    trial = next(problems.trials(rail, 1, SMALL.seed))
+    model = linear_model.LogisticRegression(C=1e4, fit_intercept=False, max_iter=1000)
+    size = trial.train.x.std(axis=0)
+    model.fit(trial.train.x / size, trial.train.labels)
+    right = model.predict(trial.test.x / size) == trial.test.labels
+    mine = next(r for r in rows if r["attack"] == "none" and r["estimator"] == "maximum_likelihood")
+    assert mine["accuracy"] == pytest.approx(right.mean(), abs=2.5 / len(right))
+
+
+def test_a_cell_is_the_same_whatever_runs_beside_it(rail, rows):
+    alone = dataclasses.replace(SMALL, attacks=("near",), estimators=("maximum_likelihood",))
+    found = benchmark.run_benchmark([rail], alone, PAIR_ATTACKS, benchmark.contestants())
+    wanted = [r for r in rows if r["estimator"] == "maximum_likelihood" and r["attack"] != "contrary_raters"]
+    same(found, wanted)
+
+
+def test_a_stopped_run_resumes_to_the_same_rows(rail, rows, tmp_path):
+    seen = []
+
+    def stop(n, free=0):
+        seen.append((n, free))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.run_benchmark(
+            [rail], SMALL, PAIR_ATTACKS, benchmark.contestants(), stop, PartStore(tmp_path / "parts")
+        )
+    again = []
+    found = benchmark.run_benchmark(
+        [rail],
+        SMALL,
+        PAIR_ATTACKS,
+        benchmark.contestants(),
+        lambda n, free=0: again.append(free),
+        PartStore(tmp_path / "parts"),
+    )
+    assert again[:3] == [2, 2, 2]
+    assert again[3:] == [0] * (len(again) - 3)
+    same(found, rows)
+
+
+def test_parts_are_counted_before_they_are_run(rail, rows):
+    parts = parts_of([rail], SMALL, PAIR_ATTACKS, benchmark.contestants())
+    assert cells_of(parts, SMALL) == len(rows)
+
+
+def test_no_fold_splits_people_and_folds_are_alike(rail):
+    found = list(problems.trials(rail, 5, 0))
+    assert len({len(t.train.labels) for t in found}) == 1
+    assert sum(len(t.test.labels) for t in found) == len(rail.pairs.labels)
+
+
+def test_options_stand_in_random_order_and_their_differences_are_the_rows(rail):
+    options = rail.pairs.options.reshape(-1, 2, rail.pairs.x.shape[1])
+    np.testing.assert_allclose(options[:, 0] - options[:, 1], rail.pairs.x)
+    assert 0.4 < np.mean(rail.pairs.labels > 0) < 0.6
+
+
+def test_a_world_has_fresh_pairs_and_no_raters():
+    problem = benchmark.read_problem("world:chain", 100, 0)
+    trial = next(problems.trials(problem, 5, 0))
+    assert problem.parts(5) == 1
+    assert len(trial.test.labels) == problems.FRESH
+    assert problem.pairs.raters is None
+    parts = parts_of([problem], benchmark.BenchmarkConfig(), PAIR_ATTACKS, benchmark.contestants())
+    assert not {"contrary_raters"} & {part.attack for part in parts}
+    assert "fit_weighed" not in parts[0].estimators
+
+
+def test_a_digest_names_the_data(rail):
+    assert benchmark.read_problem("rail", SMALL.pairs, SMALL.seed).digest == rail.digest
+    assert benchmark.read_problem("rail", SMALL.pairs, 1).digest != rail.digest
+
+
+def test_an_attack_over_its_budget_is_refused(rail):
+    trial = next(problems.trials(rail, 1, 0))
+
+    def greedy(rng, pairs, epsilon, theta):
+        return pairs._replace(labels=-pairs.labels)
+
+    def broken(rng, pairs, epsilon, theta):
+        x = pairs.x.copy()
+        x[0] = np.nan
+        return pairs._replace(x=x)
+
+    for name, attack, said in (("greedy", greedy, "more than"), ("broken", broken, "finite")):
+        with pytest.raises(ValueError, match=said):
+            attack_on({name: attack}, name, trial, 0.1, clean_theta(trial), 0, 0)
+
+
+def test_what_is_found_is_a_share_of_what_was_changed():
+    clean = AttackedPairs(np.zeros((4, 1)), np.ones(4), np.zeros((8, 1)), np.array([0, 0, 1, 2]))
+    seen = clean._replace(labels=np.array([-1.0, -1.0, 1.0, 1.0]))
+    fitted = benchmark.Fitted(lambda x: x, np.array([3.0, 0.0, 2.0, 1.0]), np.array([True, True, False]))
+    found = detection_scores(fitted, seen, clean, by_raters=True)
+    assert found == {"found": 0.5, "raters_found": 1.0, "raters_right": 0.5}
+    nothing = detection_scores(fitted, clean, clean, by_raters=False)
+    assert all(np.isnan(value) for value in nothing.values())
+
+
+def test_gaps_are_those_of_bins_counted_by_hand():
+    gaps = calibration_gaps(np.array([0.51, 0.52, 0.99]), np.array([1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(gaps[0], (1 - 1.03) / 3)
+    np.testing.assert_allclose(gaps[9], 0.01 / 3)
+    assert sum(map(bool, gaps)) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"attacks": ("nobody",)}, "attack nobody is unknown: there are "),
+        ({"estimators": ("nobody",)}, "estimator nobody is unknown: there are fit_reward"),
+        ({"epsilons": (0.7,)}, "0.7"),
+        ({"epsilons": ()}, "epsilons above 0"),
+        ({"epsilons": (0.0,)}, "epsilons above 0"),
+        ({"folds": 6}, "folds=6 must be 1 to 5"),
+        ({"pairs": 10}, "pairs=10 is too few"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_settings_are_one_sentence(changes, said):
+    with pytest.raises(ValueError, match=said):
+        dataclasses.replace(settings.BenchmarkConfig(), **changes).check(
+            PAIR_ATTACKS, benchmark.contestants()
+        )
+
+
+def test_a_file_of_few_pairs_is_refused(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("chosen_a,rejected_a\n" + "1,0\n2,0\n3,1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has 3 pairs to fit: a benchmark needs 100 or more"):
+        benchmark.read_problem(str(path), 1000, 0)
+    with pytest.raises(ValueError, match="no world"):
+        benchmark.read_problem("world:mars", 1000, 0)
+
+
+def test_null_baselines_are_counts():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    labels = np.where(rng.random(200) < 0.75, np.sign(x[:, 1]), -np.sign(x[:, 1]))
+    pairs = AttackedPairs(x, labels, np.zeros((400, 2)))
+    known = benchmark.contestants()
+    longest = known["longest"].fit(pairs, 0.1, ("price", "log_words"))
+    often = np.mean(labels == np.sign(x[:, 1]))
+    np.testing.assert_allclose(longest.probability(np.array([[0.0, 1.0], [0.0, -1.0]])), [often, 1 - often])
+    assert (known["longest"].fit(pairs, 0.1, ("price", "time")).probability(x) == 0.5).all()
+    majority = known["majority"].fit(pairs, 0.1, ("price", "time")).probability(x)
+    np.testing.assert_allclose(majority, np.mean(labels > 0))

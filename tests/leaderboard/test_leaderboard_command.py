@@ -1,0 +1,124 @@
+"""Files of votes as people have them, and what the command prints and writes."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.leaderboard import read_votes
+from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command
+
+
+def written(tmp_path, text, name="votes.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+WAYS = {
+    "sides": "model_a,model_b,winner\nx,y,model_a\ny,z,tie\nz,x,model_b\n",
+    "letters": "model_a,model_b,winner\nx,y,A\ny,z,both good\nz,x,B\n",
+    "names": "model_a,model_b,winner\nx,y,x\ny,z,tie\nz,x,x\n",
+    "flags": "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\ny,z,0,0,1\nz,x,0,1,0\n",
+    "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
+    "other names": "model_1,model_2,vote\nx,y,model_1\ny,z,tie\nz,x,model_2\n",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_votes_are_read_as_people_write_them(way, tmp_path):
+    votes = read_votes(written(tmp_path, WAYS[way]))
+    assert votes.names == ("x", "y", "z")
+    assert votes.outcome.tolist() == [1, 0, -1]
+    assert votes.raters is None
+    assert votes.wins().tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+
+
+def test_columns_may_be_named_and_numbers_explained(tmp_path):
+    path = written(tmp_path, "left_bot;right_bot;said;who\nx;y;1;Ann\ny;x;0;Ben\n")
+    named = {"model_a": "left_bot", "model_b": "right_bot", "winner": "said", "rater": "who"}
+    votes = read_votes(path, **named, first_is="1")
+    assert votes.outcome.tolist() == [1, -1]
+    assert votes.raters.tolist() == ["Ann", "Ben"]
+
+
+def test_the_judge_is_found_and_a_model_against_itself_left_out(tmp_path):
+    path = written(tmp_path, "model_a,model_b,winner,judge\nx,y,A,1\nx,x,A,1\ny,x,B,2\n")
+    votes = read_votes(path)
+    assert len(votes.outcome) == 2
+    assert votes.raters.tolist() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "has no columns of models known by name: name it"),
+        ("model_a,model_b\nx,y\n", "has no columns of winners known by name"),
+        ("model_a,model_b,winner\nx,,A\n", "row 1 names no model in model_b"),
+        ("model_a,model_b,winner\nx,x,A\n", "no vote between two different models"),
+        ("model_a,model_b,winner\nx,y,tie\n", "has ties alone"),
+        ("model_a,model_b,winner\nx,y,A\nx,y,\n", "row 2 of winner is missing"),
+        ("model_a,model_b,winner\nx,y,0\nx,y,3\n", "first-is"),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,,0\n",
+            "row 2 of winner_model_a is missing",
+        ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,0,maybe\n",
+            "row 2 of winner_model_b holds",
+        ),
+    ],
+)
+def test_bad_files_are_one_sentence(text, said, tmp_path):
+    with pytest.raises(ValueError, match=said):
+        read_votes(written(tmp_path, text))
+
+
+def test_votes_without_a_name_are_nobodys(tmp_path):
+    path = written(tmp_path, "model_a,model_b,winner,judge\nx,y,A,Ann\ny,x,A,\nx,y,B,\ny,x,B,Ann\n")
+    votes = read_votes(path)
+    assert len(np.unique(votes.raters)) == 3
+    assert described(votes).startswith("4 votes by 1 rater on 2 models")
+
+
+def arena(tmp_path):
+    rng = np.random.default_rng(0)
+    names, theta = ["=cmd()", "b [red]", "c"], np.array([0.6, 0.3, -0.9])
+    lines = ["model_a,model_b,winner,judge"]
+    for _ in range(900):
+        i, j = rng.choice(3, 2, replace=False)
+        said = (
+            "tie" if rng.random() < 0.2 else "model_a" if rng.logistic() < theta[i] - theta[j] else "model_b"
+        )
+        lines.append(f"{names[i]},{names[j]},{said},{rng.integers(30)}")
+    return written(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_the_command_prints_and_writes(tmp_path, capsys):
+    rows = leaderboard_command(str(arena(tmp_path)), tmp_path / "out")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert [row.name for row in rows] == ["=cmd()", "b [red]", "c"]
+    assert "900 votes by 30 raters on 3 models" in printed
+    assert "No evidence of corruption" in printed
+    assert "votes dropped (" in printed
+    assert "votes flipped (" in printed
+    assert "b [red]" in printed
+    facts = json.loads((tmp_path / "out" / FILES[1]).read_text(encoding="utf-8"))
+    assert {change["how"] for change in facts["changes"]} == {"dropped", "flipped"}
+    assert facts["changes"][0]["leader"] == "=cmd()"
+    with open(tmp_path / "out" / FILES[0], encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert table[0]["name"] == "'=cmd()"  # no spreadsheet runs it
+    assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
+
+
+def test_it_is_a_subcommand(tmp_path, robust_rlhf):
+    status, out, _ = robust_rlhf("leaderboard", str(arena(tmp_path)))
+    assert status == 0
+    assert "places" in out
+    status, _, err = robust_rlhf("leaderboard", str(tmp_path / "nothing.csv"))
+    assert status == 2
+    assert "does not exist" in err
+    assert sys.stdout is not None

@@ -1,0 +1,100 @@
+"""Bradley–Terry ratings: scikit-learn's, their errors, and votes that the rest contradicts."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.leaderboard import Votes, bradley_terry, rate
+from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
+
+
+def votes(n=3_000, models=5, seed=0, ties=0.0):
+    rng = np.random.default_rng(seed)
+    theta = np.linspace(1.0, -1.0, models)
+    first = rng.integers(0, models, n)
+    second = (first + rng.integers(1, models, n)) % models
+    outcome = np.where(rng.logistic(size=len(first)) < theta[first] - theta[second], 1, -1)
+    outcome[rng.random(len(first)) < ties] = 0
+    return Votes(first, second, outcome, tuple("abcdefgh"[:models]), rng.integers(0, 50, len(first)))
+
+
+def test_ratings_are_scikit_learns():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    given = votes()
+    x = np.eye(5)[given.first] - np.eye(5)[given.second]
+    model = linear_model.LogisticRegression(C=1e6, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    expected = model.fit(x, given.outcome).coef_[0]
+    np.testing.assert_allclose(bradley_terry(given.wins()), expected - expected.mean(), atol=2e-3)
+
+
+def test_errors_are_those_of_draws():
+    """Of ratings of two hundred samples, within five standard errors of a standard deviation."""
+    found = np.array([bradley_terry(votes(n=800, seed=s).wins()) for s in range(200)])
+    told = np.mean(
+        [
+            np.diagonal(covariance((v := votes(n=800, seed=s)).wins(), bradley_terry(v.wins())))
+            for s in range(5)
+        ],
+        axis=0,
+    )
+    spread = found.std(axis=0, ddof=1)
+    assert (np.abs(spread / np.sqrt(told) - 1) < 5 / np.sqrt(2 * 200)).all()
+
+
+def test_a_model_that_never_lost_has_a_finite_rating_and_moves_nobody_else():
+    wins = np.array([[0, 30, 0], [10, 0, 0], [20, 15, 0]])
+    theta = bradley_terry(wins)
+    assert np.isfinite(theta).all()
+    assert theta[2] == theta.max()
+    without = bradley_terry(wins[:2, :2])
+    assert POINTS * abs((theta[0] - theta[1]) - (without[0] - without[1])) < 30
+
+
+def test_places_of_models_that_never_lost_or_never_met_follow_from_chains_of_wins():
+    wins = np.array([[0, 30, 0, 0], [10, 0, 0, 0], [20, 15, 0, 0], [0, 0, 0, 0]])
+    rated = Votes(*_votes_of(wins), tuple("abcd"))
+    rows = {row.name: row for row in rate(rated)}
+    assert without_finite_rating(wins) == [2, 3]
+    assert rows["c"].best_place == 1
+    assert rows["c"].worst_place == 2  # d may be better: nobody knows
+    assert np.isnan(rows["c"].low)
+    assert np.isnan(rows["d"].high)
+    alone = {row.name: row for row in rate(Votes(*_votes_of(wins[:2, :2]), ("a", "b")))}
+    assert rows["a"].high - rows["a"].low == pytest.approx(alone["a"].high - alone["a"].low, rel=1e-6)
+
+
+def _votes_of(wins):
+    first, second = (np.repeat(part, wins[wins > 0]) for part in np.nonzero(wins))
+    return first, second, np.ones(len(first), int)
+
+
+@pytest.mark.slow
+def test_without_contradiction_both_ratings_are_the_same_and_the_order_is_by_rating():
+    rows = rate(votes(ties=0.2))
+    assert [row.name for row in rows] == list("abcde")
+    for row in rows:
+        assert row.robust == pytest.approx(row.plain, abs=0.5)
+        assert row.low < row.plain < row.high
+        assert row.best_place <= row.worst_place
+    assert np.mean([row.plain for row in rows]) == pytest.approx(MIDDLE)
+
+
+def test_bots_that_vote_for_the_last_model_are_left_out():
+    given = votes(seed=1)
+    rng = np.random.default_rng(2)
+    bots = rng.permutation(len(given.first))[:350]
+    first, second, outcome = (part.copy() for part in given[:3])
+    first[bots], second[bots], outcome[bots] = 4, 0, 1
+    attacked = given._replace(first=first, second=second, outcome=outcome)
+    honest, found = ({row.name: row for row in rate(v)} for v in (given, attacked))
+    assert found["e"].plain > honest["e"].plain + 60
+    assert abs(found["e"].robust - honest["e"].plain) < 40
+
+
+@pytest.mark.slow
+def test_ties_count_for_neither():
+    given = votes(ties=0.3)
+    decided = given._replace(
+        **{n: getattr(given, n)[given.outcome != 0] for n in ("first", "second", "outcome", "raters")}
+    )
+    np.testing.assert_array_equal(given.wins(), decided.wins())
+    assert [round(a.plain) for a in rate(given)] == [round(b.plain) for b in rate(decided)]

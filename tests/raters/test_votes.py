@@ -1,0 +1,140 @@
+"""Votes with ties by rater: the posterior on a grid by hand, shrinkage, orientation, and held-out votes."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.raters import fit_votes
+from robust_rlhf_jax.raters.votes import RELIABILITIES, TIES, _posterior, averaged_chances
+
+THETA = np.array([2.0, -1.0])
+
+
+def votes(n_raters=40, each=25, seed=0):
+    """(pairs, a, b): raters of reliability a and log ν b."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(n_raters), each)
+    a, b = np.maximum(rng.normal(1.0, 0.4, n_raters), 0.1), rng.normal(-0.5, 1.0, n_raters)
+    first, second = rng.normal(size=(2, len(who), 2))
+    half = 0.5 * a[who] * ((first - second) @ THETA)
+    outcome = np.argmax(np.stack([half, b[who], -half], 1) + rng.gumbel(size=(len(who), 3)), axis=1)
+    turned = (outcome == 2)[:, None]
+    chosen, rejected = np.where(turned, second, first), np.where(turned, first, second)
+    return Pairs(chosen, rejected, strength=np.where(outcome == 1, 0.0, 1.0), raters=who), a, b
+
+
+def test_reliability_and_ties_are_those_of_the_raters():
+    pairs, a, b = votes(each=60)
+    found = fit_votes(pairs)
+    assert np.corrcoef(found.mean[:-1, 1], b)[0, 1] > 0.9
+    assert np.corrcoef(found.reliability, a)[0, 1] > 0.6
+    errors = (found.mean[:-1, 1] - b) / np.sqrt(found.covariance[:-1, 1, 1])
+    assert np.abs(errors).max() < 5
+
+
+def test_the_posterior_of_a_rater_is_the_sum_over_the_grid():
+    """NumPy in float64, with the crowd that was found."""
+    rng = np.random.default_rng(0)
+    margins, tied, raters = rng.normal(size=60), rng.random(60) < 0.3, np.repeat(np.arange(6), 10)
+    found = _posterior(jnp.asarray(margins), jnp.asarray(tied), jnp.asarray(raters), 6)
+    mean, covariance = (np.asarray(part, float) for part in found)
+    grid = np.stack(np.meshgrid(RELIABILITIES, TIES, indexing="ij"), -1).reshape(-1, 2)
+    for rater in range(6):
+        half, of = 0.5 * np.outer(grid[:, 0], margins[raters == rater]), tied[raters == rater]
+        total = np.log(np.exp(half) + np.exp(-half) + np.exp(grid[:, 1:]))
+        logs = np.sum(np.where(of, grid[:, 1:], half) - total, axis=1)
+        logs -= 0.5 * np.sum((grid - mean[-1]) ** 2 / np.diagonal(covariance[-1]), axis=1)
+        chance = np.exp(logs - logs.max())
+        chance /= chance.sum()
+        np.testing.assert_allclose(mean[rater], chance @ grid, atol=2e-4)
+        np.testing.assert_allclose(
+            covariance[rater], np.cov(grid.T, aweights=chance, ddof=0) + 1e-6 * np.eye(2), atol=5e-4
+        )
+
+
+def test_busy_raters_are_known_better_than_the_coarse_grid_tells():
+    """Two raters of 4,000 votes each between points of the grid."""
+    rng = np.random.default_rng(0)
+    who = np.repeat([0, 1], 4_000)
+    a, b = np.array([0.875, 1.125]), np.array([-0.375, -0.125])
+    margins = 2.0 * rng.normal(size=len(who))
+    half = 0.5 * a[who] * margins
+    outcome = np.argmax(np.stack([half, b[who], -half], 1) + rng.gumbel(size=(len(who), 3)), axis=1)
+    turned = np.where(outcome == 2, -margins, margins)
+    found = _posterior(jnp.asarray(turned, jnp.float32), jnp.asarray(outcome == 1), jnp.asarray(who), 2)
+    mean, covariance = (np.asarray(part, float)[:2] for part in found)
+    errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    assert (np.abs(mean - np.stack([a, b], 1)) < 5 * errors).all()
+    assert (errors > 0.015).all()
+    assert (errors < 0.1).all()
+
+
+def test_chances_are_averaged_over_what_is_not_known():
+    mean, covariance = np.array([[1.0, -0.5]]), np.array([[[0.3, 0.1], [0.1, 0.5]]])
+    drawn = np.random.default_rng(0).multivariate_normal(mean[0], covariance[0], 200_000)
+    weights = np.stack([np.exp(0.4 * drawn[:, 0]), np.exp(drawn[:, 1]), np.exp(-0.4 * drawn[:, 0])], 1)
+    chances = weights / weights.sum(axis=1, keepdims=True)
+    error = 5 * chances.std(axis=0) / np.sqrt(len(drawn))
+    assert (
+        np.abs(averaged_chances(np.array([0.8]), mean, covariance)[0] - chances.mean(axis=0)) < error + 2e-4
+    ).all()
+
+
+@pytest.mark.slow
+def test_held_out_votes_are_predicted_better_by_rater():
+    pairs, *_ = votes(n_raters=80, each=80, seed=1)
+    test = np.arange(pairs.n_pairs) % 4 == 0
+    found, held = fit_votes(pairs.take(np.flatnonzero(~test))), pairs.take(np.flatnonzero(test))
+    x, outcome = held.preferred_differences(), np.where(held.ties, 1, 0)
+    rows = np.arange(len(x))
+    losses = [-np.log(found.chances(x, who)[rows, outcome]) for who in (None, held.raters)]
+    gain = losses[0] - losses[1]
+    assert gain.mean() > 5 * gain.std() / np.sqrt(len(gain)) > 0
+
+
+def test_a_rater_of_few_votes_is_as_the_crowd_and_a_stranger_is_the_crowd():
+    pairs, *_ = votes()
+    one_more = pairs.take(np.r_[np.arange(pairs.n_pairs), 0])
+    one_more = dataclasses.replace(one_more, raters=np.r_[pairs.raters, 99])
+    found = fit_votes(one_more)
+    crowd = found.mean[-1]
+    assert np.abs(found.mean[-2] - crowd).max() < 0.5
+    x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(found.chances(x, np.array(["nobody", "knows"])), found.chances(x))
+    np.testing.assert_allclose(found.chances(x).sum(axis=1), 1.0)
+
+
+@pytest.mark.slow
+def test_neither_the_order_of_votes_nor_the_first_option_matters():
+    pairs, *_ = votes()
+    order = np.random.default_rng(1).permutation(pairs.n_pairs)
+    tied = pairs.ties[:, None]
+    turned = dataclasses.replace(
+        pairs,
+        chosen=np.where(tied, pairs.rejected, pairs.chosen),
+        rejected=np.where(tied, pairs.chosen, pairs.rejected),
+    )
+    one = fit_votes(pairs)
+    for other in (fit_votes(pairs.take(order)), fit_votes(turned)):
+        np.testing.assert_allclose(one.mean, other.mean, atol=2e-3)
+    x = np.array([[1.0, 0.5]])
+    np.testing.assert_allclose(one.chances(x), one.chances(-x)[:, ::-1], atol=1e-9)
+
+
+def test_without_ties_nearly_none_are_expected():
+    pairs, *_ = votes()
+    decided = pairs.decided()
+    assert fit_votes(decided).chances(np.zeros((1, 2)))[0, 1] < 0.05
+
+
+def test_no_raters_is_one_sentence():
+    pairs, *_ = votes()
+    with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
+        fit_votes(dataclasses.replace(pairs, raters=None))
+    some = pairs.raters.astype(object)
+    some[3] = None
+    with pytest.raises(ValueError, match="raters has missing entries"):
+        fit_votes(pairs, some)

@@ -1,0 +1,83 @@
+"""What needs all rows takes a source that memory holds, and says why it does not take another."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs, audit, check_preferences, raters, robust_policy
+from robust_rlhf_jax.rewards import Streaming
+from robust_rlhf_jax.rewards.streamed import held_pairs, in_memory
+from robust_rlhf_jax.sources import ArraySource
+
+SMALL = Streaming(memory=10_000)
+
+
+def source(n=300, k=3, **more):
+    rng = np.random.default_rng(3)
+    x, theta = rng.normal(size=(n, k)), np.array([2.0, -1.0, 0.5])[:k]
+    z = x * np.where(rng.random(n) < 1 / (1 + np.exp(-x @ theta)), 1, -1)[:, None]
+    return ArraySource(z.astype(np.float32), **more)
+
+
+def test_pairs_of_a_source_are_its_differences_and_groups():
+    of = np.repeat(np.arange(30), 10)
+    given = source(groups=of)
+    pairs = held_pairs(given)
+    np.testing.assert_array_equal(pairs.preferred_differences(), next(given.blocks(300)))
+    np.testing.assert_array_equal(pairs.clusters, of)
+    assert held_pairs(given, SMALL) is None
+
+
+def test_what_is_in_memory_stays_as_it_is():
+    pairs = held_pairs(source())
+    assert in_memory(pairs, "nothing") is pairs
+    with pytest.raises(ValueError, match="streaming is for a PairSource"):
+        in_memory(pairs, "nothing", SMALL)
+
+
+def test_too_many_rows_are_refused_with_the_reason():
+    with pytest.raises(
+        ValueError, match=r"^all rows count, which for 300 pairs of 3 features needs .*10 kB: give "
+    ):
+        in_memory(source(), "all rows count", SMALL)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda given: robust_policy(None, given, 0.1),
+        check_preferences,
+    ],
+)
+def test_what_takes_no_source_says_so(call):
+    with pytest.raises(ValueError, match="and not a PairSource"):
+        call(source())
+
+
+def test_audit_of_a_source_is_that_of_its_pairs():
+    import jax
+
+    given = source()
+    options = {"folds": 3, "repeats": 1}
+    found = audit.audit(jax.random.key(0), given, **options)
+    expected = audit.audit(jax.random.key(0), held_pairs(given), **options)
+    np.testing.assert_array_equal(found.suspicion, expected.suspicion)
+    says = "an audit fits every fold to all other pairs, which for 300.*or ask audit.audit_source"
+    with pytest.raises(ValueError, match=says):
+        audit.audit(jax.random.key(0), given, streaming=SMALL, **options)
+
+
+def test_raters_of_a_source_are_those_of_its_pairs():
+    who = np.repeat(np.arange(30), 10)
+    given = source()
+    pairs = Pairs.of_differences(next(given.blocks(300)), np.ones(300))
+    found, expected = raters.rate_raters(given, who), raters.rate_raters(pairs, who)
+    assert found.rows == expected.rows
+    assert raters.fit_weighed(given, who).table.rows == expected.rows
+    with pytest.raises(ValueError, match="the mixture of raters' tastes takes hundreds of rounds"):
+        raters.rate_raters(given, who, streaming=SMALL)
+
+
+def test_tastes_of_too_many_features_are_refused_before_anything_is_read():
+    wide = ArraySource(np.ones((100, 65), np.float32))
+    with pytest.raises(ValueError, match="have 65 features, and the taste of a rater is told in at most 64"):
+        raters.rate_raters(wide, np.arange(100) % 10)

@@ -1,0 +1,82 @@
+"""Products with the curvature, its trace and its leverages against the matrix itself."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.rewards import fisher_products
+from robust_rlhf_jax.rewards.posterior_fit import Fit, optimism, optimism_of
+
+from .wide_worlds import N, unit_free_pairs
+
+KINDS = [{}, {"heavy": True}, {"planted": N // 10}]
+trace_left = jax.jit(fisher_products.trace_left)
+leverages = jax.jit(fisher_products.leverages)
+optimistic = jax.jit(optimism)
+
+
+def stated(strength=30.0, **given):
+    """(pairs, weights, margins, precision) of a fit of margins of length 1."""
+    pairs = unit_free_pairs(**given)
+    rng = np.random.default_rng(4)
+    t = jnp.asarray(rng.normal(size=pairs.rows.shape[1]), jnp.float32) / 12.0
+    weights = jnp.asarray(rng.uniform(0.5, 1.0, N), jnp.float32)
+    return pairs, weights, t, strength * pairs.penalty
+
+
+def curvature(pairs, weights, t, precision):
+    return fisher_products.curvature_of(pairs, weights, pairs.margins(t), precision)
+
+
+def dense(pairs, weights, t, precision):
+    """H in NumPy."""
+    y = np.asarray(pairs.rows, np.float64)
+    chance = 1.0 / (1.0 + np.exp(-y @ np.asarray(t, np.float64)))
+    return (y.T * (np.asarray(weights) * chance * (1 - chance))) @ y + np.diag(np.asarray(precision))
+
+
+@pytest.mark.parametrize("given", KINDS)
+def test_products_and_solutions(given):
+    given = stated(**given)
+    h, known = dense(*given), curvature(*given)
+    right = np.random.default_rng(0).normal(size=(3, len(h))).astype(np.float32)
+    np.testing.assert_allclose(known.products(right), right @ h, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(known.dense(), h, rtol=1e-3, atol=1e-2)
+    solved = np.linalg.solve(h, right.T).T
+    found = jax.jit(lambda c, right: c.solve(right))(known, right)
+    assert np.linalg.norm(found - solved) < 0.02 * np.linalg.norm(solved)
+
+
+@pytest.mark.parametrize("strength", [3.0, 100.0])
+@pytest.mark.parametrize("given", KINDS)
+def test_the_trace_is_known_to_a_percent(given, strength):
+    given = stated(strength, **given)
+    exact = np.trace(np.linalg.inv(dense(*given)) * np.asarray(given[3]))
+    np.testing.assert_allclose(trace_left(curvature(*given)), exact, rtol=0.02)
+
+
+@pytest.mark.parametrize("given", KINDS)
+def test_leverages_row_by_row_and_in_all(given):
+    given = stated(**given)
+    y = np.asarray(given[0].rows)
+    exact = np.sum(y * np.linalg.solve(dense(*given), y.T).T, axis=1)
+    known = curvature(*given)
+    found = np.mean(np.asarray(leverages(known)), axis=0)
+    # Relative noise of √(2/draws).
+    spread = np.std(found / exact)
+    assert spread < 1.5 * np.sqrt(2.0 / fisher_products.DRAWS)
+    np.testing.assert_allclose(
+        found @ np.asarray(known.variance), exact @ np.asarray(known.variance), rtol=0.01
+    )
+
+
+@pytest.mark.parametrize("given", KINDS)
+def test_optimism_is_that_of_exact_leverages(given):
+    """Five rows an axis: as few as are drawn."""
+    pairs, weights, t, precision = stated(**given)
+    y = np.asarray(pairs.rows)
+    exact = np.sum(y * np.linalg.solve(dense(pairs, weights, t, precision), y.T).T, axis=1)
+    expected = optimism_of(pairs.margins(t), weights, weights * jnp.asarray(exact, jnp.float32))
+    fit = Fit(t, jnp.float32(30.0), precision, jnp.int32(0))
+    np.testing.assert_allclose(optimistic(pairs, weights, fit), expected, rtol=0.02)

@@ -1,0 +1,128 @@
+"""A path as a source: which forms there are."""
+
+import numpy as np
+import pytest
+from parquet_of_lists import parquet_file
+
+from robust_rlhf_jax.sources import ParquetSource, ShardSource, open_pairs, write_shards
+
+X = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+
+
+def first(source):
+    return next(source.blocks(4))
+
+
+def test_npy_files(tmp_path):
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    for path in paths:
+        np.save(path, X)
+    for given, n in [(paths[0], 4), (str(paths[1]), 4), (paths, 8), (tmp_path, 8)]:
+        source = open_pairs(given)
+        assert isinstance(source, ShardSource)
+        assert source.n_pairs == n
+        np.testing.assert_array_equal(first(source), X)
+
+
+def test_parquet_files(tmp_path):
+    labels = np.array([1, 0, 1, 0])
+    columns = {"chosen": X, "rejected": X / 2, "label": labels, "group": np.arange(4), "more": labels}
+    path = parquet_file(tmp_path / "a.parquet", columns)
+    for given in (path, [path], tmp_path):
+        source = open_pairs(given)
+        assert isinstance(source, ParquetSource)
+        np.testing.assert_array_equal(first(source), X / 2 * (2 * labels - 1)[:, None])
+        assert source.groups.tolist() == [0, 1, 2, 3]
+
+
+def test_parquet_files_of_other_columns_are_refused(tmp_path):
+    path = parquet_file(tmp_path / "a.parquet", {"x": X})
+    with pytest.raises(
+        ValueError, match="has the columns x, and neither chosen and rejected nor differences"
+    ):
+        open_pairs(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for given in (tmp_path / "a.csv", [tmp_path / "a.csv"]):
+        with pytest.raises(
+            ValueError, match=r"a\.csv is no source of pairs: give a folder of \.npy shards, a"
+        ):
+            open_pairs(given)
+    with pytest.raises(ValueError, match=r"has no \.npy or \.parquet or \.pq file"):
+        open_pairs(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"lost\.npy does not exist: check the path\."):
+        open_pairs(tmp_path / "lost.npy")
+
+
+def test_a_folder_of_both_kinds_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", X)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match="is no source of pairs"):
+        open_pairs(tmp_path)
+
+
+def test_one_side_is_not_taken_for_differences(tmp_path):
+    np.save(tmp_path / "chosen.npy", X)
+    np.save(tmp_path / "rejected.npy", X)
+    for name in ("chosen", "rejected"):
+        with pytest.raises(
+            ValueError, match="has one side of pairs: give its folder, or ShardSource both sides"
+        ):
+            open_pairs(tmp_path / f"{name}.npy")
+    assert not first(open_pairs(tmp_path)).any()
+
+
+def test_raters_beside_shards_are_read_and_are_the_groups(tmp_path):
+    x, who = np.ones((6, 2), np.float32), np.array(["Ann", "Ben"] * 3)
+    for name, values in (("chosen", x), ("rejected", 0 * x), ("raters", who)):
+        np.save(tmp_path / f"{name}.npy", values)
+    source = open_pairs(tmp_path)
+    np.testing.assert_array_equal(source.raters, who)
+    np.testing.assert_array_equal(source.groups, who)
+    np.save(tmp_path / "groups.npy", np.arange(6))
+    both = open_pairs(tmp_path)
+    np.testing.assert_array_equal(both.raters, who)
+    np.testing.assert_array_equal(both.groups, np.arange(6))
+    again = write_shards(both, tmp_path / "shards", rows_per_shard=4)
+    np.testing.assert_array_equal(again.raters, who)
+    np.testing.assert_array_equal(again.groups, np.arange(6))
+
+
+def test_the_column_of_raters_is_read(tmp_path):
+    columns = {"chosen": np.ones((4, 2)), "rejected": np.zeros((4, 2)), "rater": np.array([3, 1, 3, 2])}
+    source = open_pairs(parquet_file(tmp_path / "a.parquet", columns))
+    np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])
+    np.testing.assert_array_equal(source.groups, [3, 1, 3, 2])
+
+
+def test_numbers_in_names_count_by_value(tmp_path):
+    for number in range(12):
+        np.save(tmp_path / f"chosen-{number}.npy", np.full((1, 1), number, np.float32))
+        np.save(tmp_path / f"rejected-{number}.npy", np.zeros((1, 1), np.float32))
+    np.testing.assert_array_equal(np.concatenate(list(open_pairs(tmp_path).blocks(5)))[:, 0], np.arange(12))
+
+
+@pytest.mark.parametrize("name", ["label", "labels"])
+def test_labels_of_parquet_in_the_singular_and_the_plural(tmp_path, name):
+    pytest.importorskip("pyarrow")
+    sides = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
+    path = parquet_file(tmp_path / "pairs.parquet", {**sides, name: np.array([1, -1, 1, -1])})
+    np.testing.assert_array_equal(np.concatenate(list(open_pairs(path).blocks(9)))[:, 0], [1, -1, 1, -1])
+
+
+def test_an_embedding_that_is_not_finished_is_refused(tmp_path):
+    folder = tmp_path / "shards.partial"
+    folder.mkdir()
+    np.save(folder / "chosen-00000.npy", np.ones((2, 1), np.float32))
+    np.save(folder / "rejected-00000.npy", np.zeros((2, 1), np.float32))
+    (folder / "embedding.json").write_text("{}")
+    with pytest.raises(ValueError, match="is not finished: run the same robust-rlhf embed again"):
+        open_pairs(folder)
+
+
+def test_bits_of_bfloat16_are_not_taken_for_numbers(tmp_path):
+    np.save(tmp_path / "pairs.npy", np.ones((2, 1), np.uint16))
+    with pytest.raises(ValueError, match="holds uint16: view bits of bfloat16 as that type"):
+        open_pairs(tmp_path / "pairs.npy")
