@@ -1,9 +1,11 @@
-"""Does a careful best-of-n choose better beside lies, and as well without them? `python benchmarks/best_of_n.py`.
+"""Who chooses the best of n answers where preferences are corrupted? `python benchmarks/best_of_n.py`.
 
-Preferences, corrupted or not, then sets of n candidates: options of people held out (`pair_sets.py`) or of a world of
-known θ. Each choice is scored by the true reward (of choices of people: the plain fit to the honest pairs of the
-people held out), as a share of what the best candidate gains over the mean of its set. Prints by n, ε and attack: best
-of n by plain maximum likelihood, by θ̂ of `fit_reward`, and `best_of_n`, told ε and told nothing.
+Preferences, corrupted or not, and sets of n candidates: options of people held out (`pair_sets.py`), or of two worlds
+whose θ is known: in `rare` one pair in fifty shows the last feature, in which all candidates differ. A choice is scored
+by the true reward (of people: the plain fit to the honest pairs of those held out): its gain over the mean of its set,
+as a share of what the best candidate gains. Compared: best of n by plain maximum likelihood; InferenceTimePessimism on
+the same reward, with the β that the true reward likes best; best of n by θ̂ of `fit_reward`; `best_of_n` told ε, and
+told nothing. Honest pairs are told ε = .1.
 """
 
 import argparse
@@ -11,17 +13,20 @@ import sys
 import time
 
 import numpy as np
-from pair_attacks import PAIR_ATTACKS
-from pair_attacks import Pairs as PairArrays
 from pair_sets import CHOICES, real_choices
-from studies import SHARED
+from studies import SHARED, short
 
 from robust_rlhf_jax import Pairs, fit_reward
-from robust_rlhf_jax.algorithms import best_of_n
+from robust_rlhf_jax.algorithms import fit_reranker
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.outputs import environment
 
-LEVELS, SETS = (0.0, 0.05, 0.1, 0.2), 400
-TRIED = ("near", "far", "on_table", "confident")
+SETS = 400
+TRIED = ("near", "far", "leverage", "on_table", "confident_flips")
+# β from nearly the best candidate alone to nearly all alike, in standard deviations of the reward.
+BETAS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+WORLDS = ("world", "rare")
+COLUMNS = ("plain", "InferenceTimePessimism", "θ̂", "`best_of_n`, ε told", "not told")
 
 
 def halves(name, seed=0):
@@ -35,76 +40,86 @@ def halves(name, seed=0):
     return x[mine], real.labels[mine].astype(np.float32), options, np.asarray(judge, float)
 
 
-def world(seed=0, n=3000, k=6):
+def world(rare, seed=0, n=3000, k=6):
     """The same of normal options and a known θ."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=k)
     theta *= 2.0 / np.linalg.norm(theta)
     options = rng.normal(size=(2 * n, k)).astype(np.float32)
     x = options[:n] - options[n:]
+    if rare:
+        x[n // 50 :, -1] = 0.0
     return x, np.where(rng.logistic(size=n) < x @ theta, 1.0, -1.0).astype(np.float32), options, theta
 
 
-def candidates(rng, options, n):
-    return options[rng.integers(0, len(options), (SETS, n))]
+def inference_time_pessimism(reward, beta):
+    """π_i = max(r_i − λ, 0)/(nβ), λ such that they sum to 1: of n samples (Huang et al. 2025)."""
+    scaled = reward / (reward.shape[1] * beta)
+    high = -np.sort(-scaled, axis=1)
+    numbers = np.arange(1, reward.shape[1] + 1)
+    level = (np.cumsum(high, axis=1) - 1.0) / numbers
+    last = np.sum(high > level, axis=1) - 1
+    return np.maximum(scaled - level[np.arange(len(level)), last][:, None], 0.0)
 
 
-def gained(sets, index, theta):
+def gained(true, probability):
     """Mean true gain of the choice over its set's mean, as a share of the best candidate's."""
-    true = sets @ theta
-    chosen = np.take_along_axis(true, np.asarray(index)[:, None], axis=1)[:, 0]
-    return float(np.mean(chosen - true.mean(axis=1)) / np.mean(true.max(axis=1) - true.mean(axis=1)))
+    mean = true.mean(axis=1)
+    return float(np.mean(np.sum(probability * true, axis=1) - mean) / np.mean(true.max(axis=1) - mean))
 
 
-def row(name, attack, epsilon, data, n):
+def alone(index, n):
+    return np.eye(n)[np.asarray(index)]
+
+
+def rows(attack, epsilon, data, sizes):
+    """By n: the scores of `COLUMNS`, and the share of the sets in which the one told nothing is pessimistic."""
     x, labels, options, theta = data
-    rng = np.random.default_rng(0)
     honest = fit_reward(Pairs.of_differences(x, labels), 0.0).theta
-    pairs = PairArrays(x, labels, options)
-    attacked = PAIR_ATTACKS[attack](rng, pairs, epsilon, np.asarray(honest)) if epsilon else pairs
+    clean = AttackedPairs(x, labels, options)
+    rng = np.random.default_rng(0)
+    attacked = PAIR_ATTACKS[attack](rng, clean, epsilon, np.asarray(honest)) if epsilon else clean
     seen = Pairs.of_differences(np.float32(attacked.x), attacked.labels)
-    sets = candidates(rng, options, n)
     plain, robust = fit_reward(seen, 0.0), fit_reward(seen)
-    told, untold = (best_of_n(seen, sets, level) for level in (epsilon, None))
-    indices = [np.asarray(m.reward(sets)).argmax(axis=1) for m in (plain, robust)] + [
-        told.index,
-        untold.index,
-    ]
-    scores = [gained(sets, index, theta) for index in indices]
-    careful = np.mean(np.asarray(untold.pessimistic))
-    cells = " | ".join(f"{score:.3f}" for score in scores)
-    print(
-        f"| {name} | {attack if epsilon else 'none'} | {epsilon:g} | {n} | {cells} | {careful:.0%} |",
-        flush=True,
-    )
-    return scores
+    rerankers = [fit_reranker(seen, level) for level in (epsilon or 0.1, None)]
+    for n in sizes:
+        sets = options[np.random.default_rng(n).integers(0, len(options), (SETS, n))]
+        true, promised = sets @ theta, np.asarray(plain.reward(sets), float)
+        regularised = max(
+            gained(true, inference_time_pessimism(promised, beta * promised.std())) for beta in BETAS
+        )
+        told, untold = (reranker.choose(sets) for reranker in rerankers)
+        greedy = [gained(true, alone(r.argmax(axis=1), n)) for r in (promised, np.asarray(robust.reward(sets)))]
+        careful = [gained(true, np.asarray(choice.probability)) for choice in (told, untold)]
+        yield n, [greedy[0], regularised, greedy[1], *careful], float(np.mean(np.asarray(untold.pessimistic)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--sets", nargs="+", default=["world", *CHOICES], help="world, or real choices by name"
-    )
+    parser.add_argument("--sets", nargs="+", default=[*WORLDS, *CHOICES], help="worlds, or real choices")
     parser.add_argument("--attacks", nargs="+", default=list(TRIED), choices=list(PAIR_ATTACKS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=[4, 16, 64], help="candidates in a set")
-    parser.add_argument("--quick", action="store_true", help="n = 16 and ε = 0 and .1 alone")
+    parser.add_argument("--levels", nargs="+", type=float, default=[0.0, 0.1], help="shares ε of the pairs")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[64], help="candidates in a set")
     given = parser.parse_args()
-    start = time.time()
-    sizes, levels = ([16], (0.0, 0.1)) if given.quick else (given.sizes, LEVELS)
-    print("| data | attack | ε | n | plain | θ̂ of fit_reward | best_of_n, ε told | not told | careful |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    harmed = []
+    start, found = time.time(), {}
+    print(f"| pairs | attack | ε | n | {' | '.join(COLUMNS)} | pessimistic |\n" + "|---" * 10 + "|")
     for name in given.sets:
-        data = world() if name == "world" else halves(name)
-        for epsilon in levels:
-            for attack in given.attacks if epsilon else given.attacks[:1]:
-                for n in sizes:
-                    plain, _, told, untold = row(name, attack, epsilon, data, n)
-                    if min(told, untold) < plain - 0.02:
-                        harmed.append(f"{name}, {attack}, ε = {epsilon:g}, n = {n}")
+        data = world(name == "rare") if name in WORLDS else halves(name)
+        for epsilon in given.levels:
+            for attack in given.attacks if epsilon else ["none"]:
+                for n, scores, careful in rows(attack, epsilon, data, given.sizes):
+                    found[name, attack, epsilon, n] = scores
+                    cells = " | ".join(short(score) for score in scores)
+                    print(f"| {name} | {attack} | {epsilon:g} | {n} | {cells} | {careful:.0%} |", flush=True)
     facts = environment()
     print(f"\n{facts['date']}, {facts['cores']}-core {facts['platform']}, {time.time() - start:.0f} s")
-    print("".join(f"\n- worse than plain by more than .02: {what}" for what in harmed))
+    for column in range(1, len(COLUMNS)):
+        ahead = [scores[column] - scores[0] for scores in found.values()]
+        print(
+            f"{COLUMNS[column]} less plain: mean {np.mean(ahead):+.3f}, worst {min(ahead):+.3f}, "
+            f"ahead by more than .02 in {sum(a > 0.02 for a in ahead)} of {len(ahead)}, behind in "
+            f"{sum(a < -0.02 for a in ahead)}"
+        )
     return 0
 
 

@@ -1,6 +1,6 @@
 """One thin file per algorithm of the paper, and `robust_policy`."""
 
-from ._best_of_n import Choice, best_of_n
+from ._best_of_n import Choice, Reranker, best_of_n, fit_reranker
 from ._condition_number import ConditionNumberConfig, condition_number
 from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
@@ -27,6 +27,7 @@ __all__ = [
     "FirstOrderConfig",
     "FirstOrderParameters",
     "PessimisticMLEConfig",
+    "Reranker",
     "Smoothing",
     "Solution",
     "StandardConfig",
@@ -38,6 +39,7 @@ __all__ = [
     "descend",
     "first_order",
     "first_order_parameters",
+    "fit_reranker",
     "pessimistic_mle",
     "robust_policy",
     "standard",

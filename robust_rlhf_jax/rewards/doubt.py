@@ -53,7 +53,7 @@ def doubted_directions(
     """
 
     def directions():
-        margins, seen = pairs.margins(t), _of_middling_length(pairs)
+        margins, seen = pairs.margins(t), of_middling_length(pairs)
         found = coverage(seen, proposal, margins)
         gone = secant_information(seen, 1.0 - weights, margins)
         contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
@@ -64,9 +64,11 @@ def doubted_directions(
     return jax.lax.cond(jnp.any(weights < 1), directions, lambda: jnp.zeros((r, r), t.dtype))
 
 
-def _of_middling_length(pairs: UnitFreePairs) -> UnitFreePairs:
-    """The pairs with rows of middling length at most: rows planted far out know no direction better than many others
-    do, or every direction that they lie along would be theirs alone.
+def of_middling_length(pairs: UnitFreePairs) -> UnitFreePairs:
+    """The pairs with their longer rows shortened to the median length.
+
+    Rows that are planted far out would otherwise hold most of the information along every direction on which they have
+    a component, and nobody else would seem to cover it.
     """
     shorter = 1.0 / jnp.maximum(relative_lengths(pairs.rows), 1.0)
     return eqx.tree_at(lambda p: p.rows, pairs, shorter[:, None] * pairs.rows)

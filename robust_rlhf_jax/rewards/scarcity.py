@@ -32,18 +32,22 @@ def secured(
     x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], config: RobustFit | None = None
 ) -> Secured:
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
-    the directions that hardly more than εN of them show (`scarce_directions`) and along the doubted; θ̂ with 0 along
-    both.
+    the directions that hardly more pairs show than may still be corrupt (`scarce_directions`) and along the doubted; θ̂
+    with 0 along both.
 
-    If all pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether
-    they could all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what
-    lies mostly outside of the scarce counts.
+    Disputed pairs show nothing, and are among the εN that may be corrupt: of the others only the rest may be. If all
+    pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether they could
+    all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what lies mostly
+    outside of the scarce counts.
     """
-    pairs = unit_free(x, jnp.ones_like(found.undisputed))
+    config = config or RobustFit()
+    disputed = jnp.where(jnp.any(x != 0, axis=1), 1.0 - found.undisputed, 0.0)
+    left = jnp.maximum(epsilon - jnp.mean(disputed), 0.0)
+    # Rows planted far out would turn the coordinates towards themselves, and any direction would be theirs.
+    heard = jnp.where((found.undisputed >= config.plausible)[:, None], x, 0.0)
+    pairs = unit_free(heard, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    # A pair that is disputed shows nothing: were it to count, rows planted far out would make any direction theirs.
-    shown = pairs.rows * jnp.sqrt(found.undisputed)[:, None]
-    scarce = scarce_directions(shown, epsilon, config or RobustFit())
+    scarce = scarce_directions(pairs.rows, left, config)
     unknown = span_basis(
         jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
     )

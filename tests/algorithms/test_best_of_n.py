@@ -6,16 +6,18 @@ import pytest
 import scipy.special
 
 from robust_rlhf_jax import Pairs, fit_reward
-from robust_rlhf_jax.algorithms import best_of_n
-from robust_rlhf_jax.algorithms._best_of_n import _of_one_set
+from robust_rlhf_jax.algorithms import best_of_n, fit_reranker
+from robust_rlhf_jax.algorithms._best_of_n import Reranker, _of_one_set
 from robust_rlhf_jax.algorithms.possible_rewards import PossibleRewards
 from robust_rlhf_jax.kernels.lapack import cholesky
 from robust_rlhf_jax.likelihood.confidence import ellipsoid
 
+from .robust_policy_worlds import fit_of
+
 THETA = np.array([2.0, -1.0, 0.5, 0.0])
 
 
-def honest(n=1500, seed=0):
+def honest(n=1000, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 4)).astype(np.float32)
     return x, np.where(rng.logistic(size=n) < x @ THETA, 1.0, -1.0)
@@ -40,9 +42,9 @@ def known(theta, information, believed, width=1.645):
 
 def of_one_set(phi, possible, theta, log_ref=None, hiding=False, temperature=0.0):
     log_ref = jnp.zeros(len(phi)) if log_ref is None else log_ref
-    return _of_one_set(
-        jnp.asarray(phi), log_ref, possible, jnp.float32(theta), jnp.asarray(hiding), temperature
-    )
+    fitted = fit_of(jnp.ones(4), theta=jnp.float32(theta))
+    reranker = Reranker(fitted, possible, jnp.asarray(hiding))
+    return _of_one_set(reranker, jnp.asarray(phi), log_ref, jnp.float32(temperature))
 
 
 def test_on_honest_pairs_it_is_best_of_n():
@@ -106,8 +108,8 @@ def test_candidates_far_along_what_only_liars_show_are_not_chosen():
     """A tenth of the pairs is planted: a feature that nobody else has, said to be good. It is worth nothing."""
     x, labels = honest()
     x[:, 3] = 0.0
-    x[:150] = np.array([0.0, 0.0, 0.0, 3.0])
-    labels[:150] = 1.0
+    x[:100] = np.array([0.0, 0.0, 0.0, 3.0])
+    labels[:100] = 1.0
     candidates = sets()
     candidates[:, 0] = [-1.0, 1.0, 0.0, 8.0]
     told = best_of_n(Pairs.of_differences(x, labels), candidates, 0.15)
@@ -117,7 +119,7 @@ def test_candidates_far_along_what_only_liars_show_are_not_chosen():
 
 
 def test_order_origin_and_batches_do_not_matter():
-    x, labels = honest(400)
+    x, labels = honest()
     data, candidates, order = (
         Pairs.of_differences(x, labels),
         sets(6),
@@ -136,20 +138,26 @@ def test_order_origin_and_batches_do_not_matter():
 
 
 def test_a_candidate_of_no_likelihood_is_not_chosen():
-    x, labels = honest(400)
+    x, labels = honest()
     reference = np.zeros((200, 8), np.float32)
     reference[:, :7] = -np.inf
     found = best_of_n(Pairs.of_differences(x, labels), sets(), reference=reference)
     np.testing.assert_array_equal(found.index, 7)
 
 
-def test_a_new_share_and_temperature_do_not_recompile(count_compilations):
-    x, labels = honest(300)
-    data, candidates = Pairs.of_differences(x, labels), sets(5)
+def test_what_is_new_does_not_compile_what_is_old(count_compilations):
+    """A new share or temperature compiles nothing; a new number of candidates does not fit again."""
+    x, labels = honest()
+    data, candidates = Pairs.of_differences(x, labels), sets(6)
     best_of_n(data, candidates, 0.1, temperature=0.5)
     with count_compilations() as count:
         best_of_n(data, candidates, 0.2, temperature=0.7)
-    assert "_run" not in count.compiled
+    assert not {"_fit", "_choose"} & set(count.traced)
+    reranker = fit_reranker(data, 0.1)
+    with count_compilations() as count:
+        few = reranker.choose(candidates[:, :5])
+    assert "_choose" in count.traced and "_fit" not in count.traced
+    np.testing.assert_array_equal(few.index, best_of_n(data, candidates[:, :5], 0.1).index)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +165,8 @@ def test_a_new_share_and_temperature_do_not_recompile(count_compilations):
     [
         ({"candidates": np.zeros((3, 8, 5))}, "sets of n options with the 4 features"),
         ({"candidates": np.full((3, 8, 4), np.nan)}, "NaN or infinite"),
-        ({"reference": np.zeros((3, 7))}, "one for each candidate"),
-        ({"reference": np.full((3, 8), -np.inf)}, "no likely candidate"),
+        ({"reference": np.zeros((3, 7))}, "for each candidate"),
+        ({"reference": np.full((3, 8), -np.inf)}, "no candidate is likely"),
         ({"temperature": -1.0}, "must not be negative"),
         ({"epsilon": 0.7}, "epsilon"),
     ],

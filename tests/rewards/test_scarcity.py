@@ -136,7 +136,7 @@ def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_th
     pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
     z, to_theta, from_theta = (np.asarray(part) for part in (pairs.rows, pairs.to_theta, pairs.from_theta))
     rng = np.random.default_rng(0)
-    theta, undisputed, doubted = rng.normal(size=6), rng.uniform(size=200), np.zeros((6, 6))
+    theta, undisputed, doubted = rng.normal(size=6), rng.uniform(0.1, 1.0, size=200), np.zeros((6, 6))
     doubted[[1, 4]] = rng.normal(size=(2, 6)) * [[1e-2], [30.0]]
     found = RewardFit(*[None] * len(RewardFit._fields))._replace(
         theta=jnp.asarray(theta), undisputed=jnp.asarray(undisputed), doubted=jnp.asarray(doubted)
