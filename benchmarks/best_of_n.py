@@ -1,11 +1,11 @@
 """Who chooses the best of n answers where preferences are corrupted? `python benchmarks/best_of_n.py`.
 
-Preferences, corrupted or not, and sets of n candidates: options of people held out (`pair_sets.py`), or of two worlds
-whose θ is known: in `rare` one pair in fifty shows the last feature, in which all candidates differ. A choice is scored
-by the true reward (of people: the plain fit to the honest pairs of those held out): its gain over the mean of its set,
-as a share of what the best candidate gains. Compared: best of n by plain maximum likelihood; InferenceTimePessimism on
-the same reward, with the β that the true reward likes best; best of n by θ̂ of `fit_reward`; `best_of_n` told ε, and
-told nothing. Honest pairs are told ε = .1.
+Preferences, corrupted or not, and sets of n candidates: options of people held out (`pair_sets.py`), or of worlds whose
+θ is known: `few` has 300 pairs with 30 features; in `rare` one pair in fifty shows the last feature, in `unseen` none
+but the planted ones, and candidates differ in it. A choice is scored by the true reward (of people: the plain fit to
+the honest pairs of those held out): its gain over the mean of its set, as a share of what the best candidate gains.
+Compared: best of n by plain maximum likelihood; InferenceTimePessimism on the same reward, with the β that the true
+reward likes best; best of n by θ̂ of `fit_reward`; `best_of_n` told ε, and told nothing. Of honest pairs it is told .1.
 """
 
 import argparse
@@ -19,13 +19,15 @@ from studies import SHARED, short
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.algorithms import fit_reranker
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
+from robust_rlhf_jax.lab.pair_attacks.base import planted
 from robust_rlhf_jax.outputs import environment
 
 SETS = 400
 TRIED = ("near", "far", "leverage", "on_table", "confident_flips")
 # β from nearly the best candidate alone to nearly all alike, in standard deviations of the reward.
 BETAS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-WORLDS = ("world", "rare")
+# By world: the share of the honest pairs that show the last feature, pairs, features.
+WORLDS = {"world": (1.0, 3000, 6), "few": (1.0, 300, 30), "rare": (0.02, 3000, 6), "unseen": (0.0, 3000, 6)}
 COLUMNS = ("plain", "InferenceTimePessimism", "θ̂", "`best_of_n`, ε told", "not told")
 
 
@@ -40,16 +42,22 @@ def halves(name, seed=0):
     return x[mine], real.labels[mine].astype(np.float32), options, np.asarray(judge, float)
 
 
-def world(rare, seed=0, n=3000, k=6):
-    """The same of normal options and a known θ."""
+def world(shown, n, k, seed=0):
+    """The same of normal options and a known θ; a share of the pairs has `shown` the last feature."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=k)
     theta *= 2.0 / np.linalg.norm(theta)
     options = rng.normal(size=(2 * n, k)).astype(np.float32)
     x = options[:n] - options[n:]
-    if rare:
-        x[n // 50 :, -1] = 0.0
+    x[int(shown * n) :, -1] = 0.0
     return x, np.where(rng.logistic(size=n) < x @ theta, 1.0, -1.0).astype(np.float32), options, theta
+
+
+def unseen(rng, pairs, epsilon, theta):
+    """Pairs that differ in the last feature alone, in which the worse one wins."""
+    row = np.zeros(len(theta))
+    row[-1] = -3.0 * np.sign(theta[-1])
+    return planted(rng, pairs, epsilon, row, 1.0)
 
 
 def inference_time_pessimism(reward, beta):
@@ -75,10 +83,12 @@ def alone(index, n):
 def rows(attack, epsilon, data, sizes):
     """By n: the scores of `COLUMNS`, and the share of the sets in which the one told nothing is pessimistic."""
     x, labels, options, theta = data
-    honest = fit_reward(Pairs.of_differences(x, labels), 0.0).theta
-    clean = AttackedPairs(x, labels, options)
-    rng = np.random.default_rng(0)
-    attacked = PAIR_ATTACKS[attack](rng, clean, epsilon, np.asarray(honest)) if epsilon else clean
+    attacked = AttackedPairs(x, labels, options)
+    if attack == "unseen":
+        attacked = unseen(np.random.default_rng(0), attacked, epsilon, theta)
+    elif attack != "none":
+        honest = np.asarray(fit_reward(Pairs.of_differences(x, labels), 0.0).theta)
+        attacked = PAIR_ATTACKS[attack](np.random.default_rng(0), attacked, epsilon, honest)
     seen = Pairs.of_differences(np.float32(attacked.x), attacked.labels)
     plain, robust = fit_reward(seen, 0.0), fit_reward(seen)
     rerankers = [fit_reranker(seen, level) for level in (epsilon or 0.1, None)]
@@ -89,7 +99,9 @@ def rows(attack, epsilon, data, sizes):
             gained(true, inference_time_pessimism(promised, beta * promised.std())) for beta in BETAS
         )
         told, untold = (reranker.choose(sets) for reranker in rerankers)
-        greedy = [gained(true, alone(r.argmax(axis=1), n)) for r in (promised, np.asarray(robust.reward(sets)))]
+        greedy = [
+            gained(true, alone(r.argmax(axis=1), n)) for r in (promised, np.asarray(robust.reward(sets)))
+        ]
         careful = [gained(true, np.asarray(choice.probability)) for choice in (told, untold)]
         yield n, [greedy[0], regularised, greedy[1], *careful], float(np.mean(np.asarray(untold.pessimistic)))
 
@@ -104,9 +116,10 @@ def main() -> int:
     start, found = time.time(), {}
     print(f"| pairs | attack | ε | n | {' | '.join(COLUMNS)} | pessimistic |\n" + "|---" * 10 + "|")
     for name in given.sets:
-        data = world(name == "rare") if name in WORLDS else halves(name)
+        data = world(*WORLDS[name]) if name in WORLDS else halves(name)
+        attacks = ["unseen"] if name == "unseen" else given.attacks
         for epsilon in given.levels:
-            for attack in given.attacks if epsilon else ["none"]:
+            for attack in attacks if epsilon else ["none"]:
                 for n, scores, careful in rows(attack, epsilon, data, given.sizes):
                     found[name, attack, epsilon, n] = scores
                     cells = " | ".join(short(score) for score in scores)

@@ -75,9 +75,7 @@ class Reranker(Module):
         return _choose(self, *_checked(candidates, reference, temperature, self.reward.theta))
 
 
-def fit_reranker(
-    data: Pairs | PreferenceData, epsilon: float | Float[Array, ""] | None = None
-) -> Reranker:
+def fit_reranker(data: Pairs | PreferenceData, epsilon: float | Float[Array, ""] | None = None) -> Reranker:
     """What `best_of_n` learns from preferences, to choose from many sets of candidates.
 
     **Raises:** ValueError for malformed data, ties, or ε outside [0, ½).
