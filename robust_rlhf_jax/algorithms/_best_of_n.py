@@ -178,7 +178,8 @@ def _fit(seen: Labelled, epsilon: Float[Array, ""] | None) -> Reranker:
     gone = jnp.mean(seen.off, dtype=seen.x.dtype)
     found, remaining = reward_and_share(seen, epsilon, gone)
     hiding = lies_may_hide(found, remaining, gone)
-    return Reranker(found, possible_rewards(seen.believed_x, found, remaining, hiding), hiding)
+    possible = possible_rewards(seen.believed_x, found, remaining, hiding, believe_disputes=True)
+    return Reranker(found, possible, hiding)
 
 
 @eqx.filter_jit
