@@ -1,4 +1,6 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, embed, fit, leaderboard, benchmark, reproduce, report."""
+"""The command `robust-rlhf`: sweep, audit, describe, clean, embed, fit, best-of-n, leaderboard, benchmark, reproduce,
+report.
+"""
 
 import contextlib
 import sys
@@ -127,6 +129,7 @@ def _run(tyro: Any) -> None:
     from robust_rlhf_jax.lab.benchmark.arguments import BenchmarkArguments
     from robust_rlhf_jax.lab.sweeps.arguments import SweepArguments
     from robust_rlhf_jax.leaderboard.arguments import LeaderboardArguments
+    from robust_rlhf_jax.reranking.arguments import BestOfNArguments
 
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
@@ -139,6 +142,7 @@ def _run(tyro: Any) -> None:
         "clean": CleanArguments,
         "embed": EmbedArguments,
         "fit": FitArguments,
+        "best-of-n": BestOfNArguments,
         "leaderboard": LeaderboardArguments,
         "benchmark": BenchmarkArguments,
         "reproduce": reproduce,

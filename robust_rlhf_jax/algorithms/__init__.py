@@ -1,5 +1,6 @@
 """One thin file per algorithm of the paper, and `robust_policy`."""
 
+from ._best_of_n import Choice, Reranker, best_of_n, fit_reranker
 from ._condition_number import ConditionNumberConfig, condition_number
 from ._first_order import FirstOrderConfig, first_order
 from ._pessimistic_mle import PessimisticMLEConfig, pessimistic_mle
@@ -20,21 +21,25 @@ from .pessimism_objective import Smoothing
 from .solution import Solution
 
 __all__ = [
+    "Choice",
     "ConditionNumberConfig",
     "DescentConfig",
     "FirstOrderConfig",
     "FirstOrderParameters",
     "PessimisticMLEConfig",
+    "Reranker",
     "Smoothing",
     "Solution",
     "StandardConfig",
     "SubgradientDescent",
     "TheoryParameters",
     "UniformCoverageConfig",
+    "best_of_n",
     "condition_number",
     "descend",
     "first_order",
     "first_order_parameters",
+    "fit_reranker",
     "pessimistic_mle",
     "robust_policy",
     "standard",

@@ -9,11 +9,11 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, ask_table
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
-from robust_rlhf_jax.rewards import CEILING, RewardFit, fit_data
 
 from .checked_input import checked
 from .pessimism import resolve_reference
 from .possible_rewards import lies_may_hide, possible_rewards
+from .reward_and_share import reward_and_share
 from .safe_plan import Planner, safe_plan
 from .solution import Solution
 
@@ -80,12 +80,13 @@ def _run(
     dtype = data.features.dtype
     # What the table shows to be corrupt is no longer among the pairs that may be.
     gone = jnp.mean(believed_pairs(off), dtype=dtype)
-    found, remaining = _fitted(data, epsilon, gone)
+    seen = as_labelled(data)
+    found, remaining = reward_and_share(seen, epsilon, gone)
     target = resolve_reference(reference, believed, remaining)
     prepared = oracle.prepare(believed, remaining, key=key)
     planner = Planner(oracle, prepared, target, data.plan_steps, data.stationary)
     hiding = lies_may_hide(found, remaining, gone)
-    possible = possible_rewards(as_labelled(data).believed_x, found, remaining, hiding)
+    possible = possible_rewards(seen.believed_x, found, remaining, hiding)
     plan = safe_plan(planner, possible, found.theta, hiding)
     chosen = plan.chosen
     diagnostics = {
@@ -104,18 +105,3 @@ def _run(
         jnp.where(found.status == Status.SEPARABLE, Status.CONVERGED.array(), found.status), chosen.status
     )
     return Solution(chosen.policy, data.per_step(chosen.theta), chosen.value, status, diagnostics)
-
-
-def _fitted(
-    data: PreferenceData, epsilon: Float[Array, ""] | None, gone: Float[Array, ""]
-) -> tuple[RewardFit, Float[Array, ""]]:
-    """The robust reward, and the share of the pairs on the table that may be corrupt: ε, or else the estimate."""
-    if epsilon is not None:
-        remaining = jnp.maximum((epsilon - gone) / (1.0 - gone), 0.0)
-        return fit_data(data, remaining), remaining
-    found = fit_data(data, jnp.asarray(CEILING, data.features.dtype))
-    remaining = jnp.maximum(found.epsilon - gone, 0.0)
-    # Without evidence of corruption no pair is disputed and no direction doubted, whatever the ceiling would allow.
-    evidence = remaining > 0.5 / data.n_pairs
-    undisputed = jnp.where(evidence, found.undisputed, found.weights)
-    return found._replace(undisputed=undisputed, doubted=jnp.where(evidence, found.doubted, 0.0)), remaining

@@ -59,15 +59,20 @@ class PossibleRewards(NamedTuple):
 
 
 def possible_rewards(
-    x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], hiding: Bool[Array, ""]
+    x: Float[Array, "N k"],
+    found: RewardFit,
+    epsilon: Float[Array, ""],
+    hiding: Bool[Array, ""],
+    *,
+    believe_disputes: bool = False,
 ) -> PossibleRewards:
     """What the undisputed pairs leave possible if a share ε of the pairs may be corrupt: along one direction, or, if
-    lies may be `hiding` among them, along all at once.
+    lies may be `hiding` among them, along all at once. `believe_disputes`: as of `secured`.
     """
     everywhere = jnp.sqrt(chi_square_quantile(CONFIDENCE, jnp.maximum(found.rank, 1)))
     width = jnp.where(hiding, everywhere, STANDARD_ERRORS).astype(x.dtype)
     sizes = typical_entries(x)
-    sure = secured(x, found, epsilon)
+    sure = secured(x, found, epsilon, believe_disputes=believe_disputes)
     known = sure.information / (sizes[:, None] * sizes)
     centre = sure.theta * sizes
     radius = REACH * jnp.linalg.norm(centre) + LEAST_REACH

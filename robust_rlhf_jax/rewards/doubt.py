@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.kernels.lapack import cholesky, eigh, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.units import relative_lengths
 
 from .coordinates import UnitFreePairs
 from .posterior_fit import secant_information
@@ -51,15 +53,25 @@ def doubted_directions(
     """
 
     def directions():
-        margins = pairs.margins(t)
-        found = coverage(pairs, proposal, margins)
-        gone = secant_information(pairs, 1.0 - weights, margins)
+        margins, seen = pairs.margins(t), of_middling_length(pairs)
+        found = coverage(seen, proposal, margins)
+        gone = secant_information(seen, 1.0 - weights, margins)
         contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
         return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
 
     # Where nobody is contradicted there are none, and their eigenvectors need not be computed.
     r = len(t)
     return jax.lax.cond(jnp.any(weights < 1), directions, lambda: jnp.zeros((r, r), t.dtype))
+
+
+def of_middling_length(pairs: UnitFreePairs) -> UnitFreePairs:
+    """The pairs with their longer rows shortened to the median length.
+
+    Rows that are planted far out would otherwise hold most of the information along every direction on which they have
+    a component, and nobody else would seem to cover it.
+    """
+    shorter = 1.0 / jnp.maximum(relative_lengths(pairs.rows), 1.0)
+    return eqx.tree_at(lambda p: p.rows, pairs, shorter[:, None] * pairs.rows)
 
 
 def unit_rows(directions: Float[Array, "r r"], mask: Bool[Array, " r"]) -> Float[Array, "r r"]:

@@ -29,18 +29,33 @@ class Secured(NamedTuple):
 
 
 def secured(
-    x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], config: RobustFit | None = None
+    x: Float[Array, "N k"],
+    found: RewardFit,
+    epsilon: Float[Array, ""],
+    config: RobustFit | None = None,
+    *,
+    believe_disputes: bool = False,
 ) -> Secured:
     """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
-    the directions that hardly more than εN pairs show (`scarce_directions`) and along the doubted; θ̂ with 0 along both.
+    the directions that hardly more pairs show than may still be corrupt (`scarce_directions`) and along the doubted; θ̂
+    with 0 along both.
 
     If all pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether
     they could all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what
     lies mostly outside of the scarce counts.
+
+    `believe_disputes`: whether disputed pairs show nothing and are among the εN. Of the others only the rest may then
+    be corrupt, which is wrong where honest pairs are disputed. Without it disputed rows that were planted far out turn
+    the coordinates towards themselves, and other directions are taken for theirs.
     """
-    pairs = unit_free(x, jnp.ones_like(found.undisputed))
+    config, heard, left = config or RobustFit(), x, epsilon
+    if believe_disputes:
+        disputed = jnp.where(jnp.any(x != 0, axis=1), 1.0 - found.undisputed, 0.0)
+        left = jnp.maximum(epsilon - jnp.mean(disputed), 0.0)
+        heard = jnp.where((found.undisputed >= config.plausible)[:, None], x, 0.0)
+    pairs = unit_free(heard, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    scarce = scarce_directions(pairs.rows, epsilon, config or RobustFit())
+    scarce = scarce_directions(pairs.rows, left, config)
     unknown = span_basis(
         jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
     )

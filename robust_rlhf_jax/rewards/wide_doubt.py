@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import secant_curvature
 
 from .coordinates import UnitFreePairs
-from .doubt import FLOOR, IN_SPAN, doubted_directions, span_basis, unit_rows
+from .doubt import FLOOR, IN_SPAN, doubted_directions, of_middling_length, span_basis, unit_rows
 from .fisher_products import Curvature, flat_diagonal, signs
 
 # Directions sought at once. Iterations: what owes 30 % of its information to suspects is then below 1e-3.
@@ -74,28 +74,28 @@ def _few_directions(
     Generalised eigenvectors of (F_suspect, F_all) by iteration of F_all⁻¹F_suspect on a block that begins with random
     sums of suspects.
     """
-    known = secant_curvature(pairs.margins(t))
+    known, rows = secant_curvature(pairs.margins(t)), of_middling_length(pairs).rows
     floor = jnp.full_like(t, FLOOR)
-    everyone = Curvature(pairs.rows, known, floor, flat_diagonal(pairs.rows, known, floor))
+    everyone = Curvature(rows, known, floor, flat_diagonal(rows, known, floor))
     suspect = everyone._replace(variance=known * (1.0 - proposal))
     # The first sum is of all suspects: of those in one place none cancels.
     start = signs(pairs.n_pairs, BLOCK, t.dtype).at[0].set(1.0)
-    block = matmul(start * jnp.sqrt(suspect.variance), pairs.rows)
+    block = matmul(start * jnp.sqrt(suspect.variance), rows)
 
     def improve(_, block):
         return suspect.of_pairs(qr_basis(everyone.solve(block).T).T)
 
     block = jax.lax.fori_loop(0, ITERATIONS - 1, improve, block)
     basis = qr_basis(everyone.solve(block).T).T
-    margins = matmul(basis, pairs.rows.T)
+    margins = matmul(basis, rows.T)
     factor = cholesky(matmul(margins * known, margins.T) + FLOOR * jnp.eye(BLOCK, dtype=t.dtype))
     half = lower_solve(factor, matmul(margins * suspect.variance, margins.T))
     share, axes = eigh(lower_solve(factor, half.T))
     turn = lower_solve(factor, jnp.eye(BLOCK, dtype=t.dtype))
     directions, margins = matmul(axes.T, matmul(turn, basis)), matmul(axes.T, matmul(turn, margins))
     contradicted = matmul(margins**2, known * (1.0 - weights))
-    images = matmul(margins * known, pairs.rows) + FLOOR * directions
-    rest = matmul(margins * suspect.variance, pairs.rows) - share[:, None] * images
+    images = matmul(margins * known, rows) + FLOOR * directions
+    rest = matmul(margins * suspect.variance, rows) - share[:, None] * images
     length = lambda x: jnp.sum(x**2 / everyone.diagonal, axis=1)  # noqa: E731
     close = share > 1.0 - covered - CLOSE
     off = close & (length(rest) > FOUND**2 * length(images))

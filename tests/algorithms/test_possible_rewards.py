@@ -79,7 +79,7 @@ def test_what_is_possible_in_units_of_the_columns(hiding, monkeypatch, x64):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 2)) * [3.0, 0.1]
     sure = SimpleNamespace(theta=jnp.asarray([0.2, -5.0]), information=jnp.asarray([[40.0, 1.0], [1.0, 0.5]]))
-    monkeypatch.setattr(module, "secured", lambda x, found, epsilon: sure)
+    monkeypatch.setattr(module, "secured", lambda x, found, epsilon, **_: sure)
     rank = 5
     # Approximate (test_confidence.py): what is asked for here is which quantile it is.
     width = float(jnp.sqrt(chi_square_quantile(CONFIDENCE, jnp.asarray(rank)))) if hiding else STANDARD_ERRORS

@@ -1,7 +1,6 @@
 """`robust_policy`: greedy where data cover everything, pessimistic where only suspects or nobody speak."""
 
 import inspect
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -9,53 +8,17 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Status, attacks, fit_reward, robust_policy, sample_preferences
-from robust_rlhf_jax.algorithms import _robust_policy, standard
+from robust_rlhf_jax.algorithms import standard
 from robust_rlhf_jax.algorithms.safe_plan import Certified
 from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.mdp import normalised_gap
 from robust_rlhf_jax.oracles import RLSVI, ExactOracle
-from robust_rlhf_jax.rewards import fit_data
 
-from .robust_policy_worlds import KEY, PAIRS, fit_of, world
+from .robust_policy_worlds import KEY, world
 
 
 def returned(mdp, solution):
     return 1.0 - float(normalised_gap(mdp, solution.policy))
-
-
-@pytest.mark.parametrize(("pairs", "heeded"), [(0, False), (0.5, False), (1, True)])
-def test_one_pair_left_out_is_evidence(monkeypatch, pairs, heeded):
-    """Where nobody says ε: then disputed pairs and doubted directions count, and without it none."""
-    _, data = world("uniform")
-    plain = fit_data(data, jnp.float32(0.0))
-    doubted = plain.doubted.at[0, 1].set(1.0)
-    disputed = plain.undisputed.at[:3].set(0.0)
-    share = jnp.float32(pairs / PAIRS)
-    said = plain._replace(epsilon=share, undisputed=disputed, doubted=doubted)
-    monkeypatch.setattr(_robust_policy, "fit_data", lambda data, epsilon: said)
-    found, remaining = _robust_policy._fitted(data, None, jnp.float32(0.0))
-    np.testing.assert_array_equal(found.undisputed, disputed if heeded else plain.weights)
-    np.testing.assert_array_equal(found.doubted, doubted if heeded else 0.0 * doubted)
-    assert remaining == share
-
-
-@pytest.mark.parametrize(("told", "remaining"), [(0.3, 0.125), (0.2, 0.0), (0.1, 0.0)])
-def test_what_the_table_shows_is_no_longer_among_what_may_be_corrupt(told, remaining, monkeypatch):
-    """Of ε = .3, .2 are off the table: what is left of the lies is .1 of .8."""
-    asked = []
-    monkeypatch.setattr(_robust_policy, "fit_data", lambda data, epsilon: asked.append(float(epsilon)))
-    _, found = _robust_policy._fitted(None, jnp.float32(told), jnp.float32(0.2))
-    np.testing.assert_allclose(asked, [remaining], atol=1e-6)
-    np.testing.assert_allclose(found, remaining, atol=1e-6)
-
-
-@pytest.mark.parametrize(("found", "remaining"), [(0.3, 0.1), (0.2, 0.0), (0.1, 0.0)])
-def test_unknown_corruption_is_what_is_found_beyond_the_table(found, remaining, monkeypatch):
-    fit = fit_of(np.ones(4), epsilon=jnp.float32(found))
-    monkeypatch.setattr(_robust_policy, "fit_data", lambda data, epsilon: fit)
-    data = SimpleNamespace(features=jnp.zeros(1), n_pairs=4000)
-    _, share = _robust_policy._fitted(data, None, jnp.float32(0.2))
-    np.testing.assert_allclose(share, remaining, atol=1e-6)
 
 
 def test_keys_and_options_go_by_name():

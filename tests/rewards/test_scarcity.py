@@ -136,7 +136,7 @@ def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_th
     pairs = unit_free(jnp.asarray(x), jnp.asarray(labels))
     z, to_theta, from_theta = (np.asarray(part) for part in (pairs.rows, pairs.to_theta, pairs.from_theta))
     rng = np.random.default_rng(0)
-    theta, undisputed, doubted = rng.normal(size=6), rng.uniform(size=200), np.zeros((6, 6))
+    theta, undisputed, doubted = rng.normal(size=6), rng.uniform(0.1, 1.0, size=200), np.zeros((6, 6))
     doubted[[1, 4]] = rng.normal(size=(2, 6)) * [[1e-2], [30.0]]
     found = RewardFit(*[None] * len(RewardFit._fields))._replace(
         theta=jnp.asarray(theta), undisputed=jnp.asarray(undisputed), doubted=jnp.asarray(doubted)
@@ -167,3 +167,19 @@ def test_nothing_is_known_along_doubted_directions_of_any_length(length):
     assert known[3, 3] < 0.05 * before[3, 3]
     for kept in (0, 2):
         assert known[kept, kept] > 0.3 * before[kept, kept]
+
+
+@pytest.mark.parametrize("times", [3.0, 30.0])
+def test_rows_planted_far_out_make_no_direction_scarce_or_doubted(times):
+    """A tenth of the pairs, longer than any other and against θ: once disputed, they no longer show its direction."""
+    x, theta = normal_pairs()[0].copy(), np.array([1.5, -1.0, 0.5, 0.0, 0.5, -0.5])
+    labels = draw_labels(np.random.default_rng(1), x, theta)
+    x[: N // 10] = -times * np.linalg.norm(x, axis=1).max() * theta / np.linalg.norm(theta)
+    labels[: N // 10] = 1.0
+    x32 = jnp.asarray(x, jnp.float32)
+    found = fit_differences(x32, jnp.asarray(labels, jnp.float32), jnp.float32(0.1))
+    assert float(np.mean(np.asarray(found.undisputed)[: N // 10])) < 0.05
+    assert not np.asarray(found.doubted).any()
+    np.testing.assert_allclose(
+        secured(x32, found, jnp.float32(0.1), believe_disputes=True).theta, found.theta, rtol=1e-3, atol=1e-3
+    )

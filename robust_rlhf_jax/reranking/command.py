@@ -1,0 +1,116 @@
+"""The choice among answers as a command: two sentences, and a file."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robust_rlhf_jax.algorithms import Choice, fit_reranker
+from robust_rlhf_jax.io import Columns, Pairs, load_pairs, read_table
+from robust_rlhf_jax.io.texts import plain_text
+from robust_rlhf_jax.rewards.front_door import reward_model
+from robust_rlhf_jax.terminal import marked
+from robust_rlhf_jax.unfinished import write_whole
+
+COLUMNS = ("prompt", "responses")
+
+
+class Answers(NamedTuple):
+    """`prompts` of M sets; `responses`: the texts of each."""
+
+    prompts: list[str]
+    responses: list[list[str]]
+
+
+def best_of_n_command(
+    candidates: Path,
+    pairs: Path,
+    out: Path,
+    columns: Columns | None = None,
+    epsilon: float | None = None,
+    temperature: float = 0.0,
+    featuriser: str = "hashed",
+    seed: int = 0,
+) -> Choice:
+    """Choose one of the answers to each prompt, print what was found, and write the chosen answers to `out`.
+
+    **Raises:** ValueError as `read_answers`, `load_pairs` and `fit_reranker`, or for pairs without texts; OSError if
+    `out` cannot be written.
+    """
+    from rich.console import Console
+
+    console, answers = Console(), read_answers(candidates)
+    data = load_pairs(pairs, columns=columns, features="texts", featuriser=featuriser).decided()
+    reranker = fit_reranker(data, epsilon)
+    sets, reference = features_of(answers, data)
+    choice = reranker.choose(sets, reference=reference, temperature=temperature)
+    index = drawn(np.asarray(choice.probability), temperature, seed)
+    write_whole(
+        out,
+        "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows(answers, choice, index)).encode(),
+    )
+    plain = np.where(np.isfinite(reference), choice.promised, -np.inf).argmax(axis=1)
+    others = f"{int(np.sum(index != plain)):,} are not the answers that the reward alone likes best"
+    console.print(marked(reward_model(reranker.reward).message), highlight=False)
+    console.print(
+        f"{len(index):,} answers chosen, {int(np.sum(np.asarray(choice.pessimistic))):,} of them for what is "
+        f"guaranteed; {others}.",
+        highlight=False,
+    )
+    console.print(marked(f"Wrote {out}"), highlight=False)
+    return choice
+
+
+def read_answers(path: Path) -> Answers:
+    """The prompts and responses of a file.
+
+    **Raises:** ValueError for a file without these columns, or a row without a list of responses.
+    """
+    table = read_table(path)
+    missing = [name for name in COLUMNS if name not in table.names]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {' and '.join(missing)}: give a JSON or Parquet file with prompt and responses, a "
+            "list of texts."
+        )
+    responses = table.cells("responses")
+    for row, cell in enumerate(responses):
+        if not isinstance(cell, list) or not cell or any(text is None for text in cell):
+            raise ValueError(f"{path}: row {row + 1}, column responses is no list of texts.")
+    prompts = ["" if cell is None else plain_text(cell) for cell in table.cells("prompt")]
+    return Answers(prompts, [[plain_text(text) for text in cell] for cell in responses])
+
+
+def features_of(answers: Answers, data: Pairs):
+    """(features [M, n, k], log-weights [M, n]) for the largest number n of answers; the others are made up by some that
+    have no likelihood.
+    """
+    made, counts = data.featuriser, [len(texts) for texts in answers.responses]
+    assert made is not None
+    prompts = [prompt for prompt, count in zip(answers.prompts, counts, strict=True) for _ in range(count)]
+    there = np.arange(max(counts)) < np.array(counts)[:, None]
+    sets = np.zeros((*there.shape, len(data.names)), np.float32)
+    sets[there] = made.transform(prompts, [text for texts in answers.responses for text in texts])
+    return sets, np.where(there, 0.0, -np.inf)
+
+
+def drawn(probability: np.ndarray, temperature: float, seed: int) -> np.ndarray:
+    """The likeliest of each set, or one drawn from it where there is a temperature."""
+    if not temperature:
+        return probability.argmax(axis=1)
+    scores = np.log(np.maximum(probability, 1e-300)) + np.random.default_rng(seed).gumbel(
+        size=probability.shape
+    )
+    return np.where(probability > 0, scores, -np.inf).argmax(axis=1)
+
+
+def rows(answers: Answers, choice: Choice, index: np.ndarray) -> list[dict[str, Any]]:
+    """What `out` says of each prompt."""
+    gains = {name: np.asarray(getattr(choice, name), float) for name in ("promised", "guaranteed")}
+    return [
+        {"prompt": prompt, "response": texts[best], "index": int(best)}
+        | {name: round(float(gain[i, best]), 4) for name, gain in gains.items()}
+        | {"pessimistic": bool(choice.pessimistic[i])}
+        for i, (prompt, texts, best) in enumerate(zip(answers.prompts, answers.responses, index, strict=True))
+    ]

@@ -1,0 +1,86 @@
+"""The answers that the command chooses, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.algorithms import best_of_n
+from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.reranking.command import best_of_n_command, drawn, features_of, read_answers
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def answer(rng):
+    """A text with some words that people like and some that they do not, and its reward."""
+    good, bad = rng.integers(0, 5, 2)
+    words = ["thanks"] * good + ["nonsense"] * bad + ["the", "tea"]
+    return " ".join(words), 1.5 * (good - bad)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """200 pairs, and sets of one to four answers with their rewards."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for _ in range(200):
+        (first, one), (second, other) = answer(rng), answer(rng)
+        wins = rng.logistic() < one - other
+        chosen, rejected = (first, second) if wins else (second, first)
+        pairs.append({"prompt": "Tea?", "chosen": chosen, "rejected": rejected})
+    sets = [[answer(rng) for _ in range(1 + i % 4)] for i in range(12)]
+    candidates = [{"prompt": "Tea?", "responses": [text for text, _ in answers]} for answers in sets]
+    rewards = [[reward for _, reward in answers] for answers in sets]
+    return lines(tmp_path / "pairs.jsonl", pairs), lines(tmp_path / "candidates.jsonl", candidates), rewards
+
+
+def test_it_chooses_the_answers_that_people_like(files, tmp_path, capsys):
+    pairs, candidates, rewards = files
+    choice = best_of_n_command(candidates, pairs, tmp_path / "best.jsonl", featuriser="hashed")
+    written = [json.loads(line) for line in (tmp_path / "best.jsonl").read_text().splitlines()]
+    assert [row["index"] for row in written] == choice.index.tolist()
+    asked = [json.loads(line)["responses"] for line in candidates.read_text().splitlines()]
+    assert [row["response"] for row in written] == [
+        a[r["index"]] for a, r in zip(asked, written, strict=True)
+    ]
+    gained = [mine[row["index"]] - np.mean(mine) for mine, row in zip(rewards, written, strict=True)]
+    most = [max(mine) - np.mean(mine) for mine in rewards]
+    assert np.sum(gained) > 0.9 * np.sum(most)
+    printed = capsys.readouterr().out
+    assert "No evidence of corruption" in printed
+    assert "12 answers chosen" in printed
+
+
+def test_short_sets_are_as_if_they_stood_alone(files):
+    pairs, candidates, _ = files
+    data, answers = load_pairs(pairs), read_answers(candidates)
+    sets, reference = features_of(answers, data)
+    together = best_of_n(data, sets, reference=reference)
+    alone = best_of_n(data, sets[1:2, :2])
+    np.testing.assert_allclose(together.promised[1, :2], alone.promised[0], atol=1e-5)
+    assert int(together.index[1]) == int(alone.index[0])
+
+
+def test_draws_have_their_probabilities():
+    probability = np.broadcast_to([0.0, 0.7, 0.3], (4000, 3))
+    index = drawn(probability, 0.5, seed=0)
+    np.testing.assert_allclose(np.bincount(index, minlength=3) / 4000, [0.0, 0.7, 0.3], atol=0.03)
+    np.testing.assert_array_equal(drawn(probability, 0.0, seed=0), 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"prompt": "Tea?", "answers": ["Yes"]}, "no column responses"),
+        ({"prompt": "Tea?", "responses": "Yes"}, "row 1, column responses is no list"),
+        ({"prompt": "Tea?", "responses": []}, "row 1, column responses is no list"),
+        ({"prompt": "Tea?", "responses": ["Yes", None]}, "row 1, column responses is no list"),
+    ],
+)
+def test_bad_candidates_are_named(row, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read_answers(lines(tmp_path / "candidates.jsonl", [row]))
