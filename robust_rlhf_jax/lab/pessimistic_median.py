@@ -109,7 +109,8 @@ def pessimistic_median(
     rater's pairs, γ² = χ²₀.₉(rank) and a floor of (γ/B)² under F_k; C = {med(θ_1, …, θ_K): θ_k ∈ C_k} by coordinate.
     Here the coordinates are the principal axes of all differences, 0 where these do not go: in others a direction that
     nobody shows would leave every coordinate open. And C is replaced by the smallest box around it, [med_k(θ̂_k − h_k),
-    med_k(θ̂_k + h_k)] with h_k the half-widths of C_k along the axes, within the ball: at least as pessimistic.
+    med_k(θ̂_k + h_k)] with h_k the half-widths of C_k along the axes, within the ball of √2 B, beyond which no median of
+    points of the ball of B lies: at least as pessimistic.
 
     **Arguments:** `raters` [N]: who labelled each pair (any values), None: those of the `Pairs`; `oracle`: default
     plain LSVI; `reference`: E_ref[φ_h] of a policy to be no worse than, default: the behaviour.
@@ -176,4 +177,5 @@ def median_box(
     spread = jax.vmap(lambda f: jnp.diagonal(cholesky_solve(cholesky(f), eye)))(known)
     half = jnp.where(shown, size * jnp.sqrt(spread), 0.0)
     low, middle, high = (jnp.median(fits + sign * half, axis=0) for sign in (-1.0, 0.0, 1.0))
-    return Box(matmul(axes, middle), low, high, axes, radius), status
+    # At least half of the raters are as far out as the median along an axis, so that ‖med‖² ≤ 2 mean_k ‖θ_k‖².
+    return Box(matmul(axes, middle), low, high, axes, 2**0.5 * radius), status
