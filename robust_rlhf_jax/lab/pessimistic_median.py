@@ -17,6 +17,7 @@ from robust_rlhf_jax.algorithms.pessimism import (
     resolve_reference,
 )
 from robust_rlhf_jax.algorithms.solution import Solution
+from robust_rlhf_jax.checks import check_positive
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.halving import bisect
@@ -117,8 +118,8 @@ def pessimistic_median(
 
     **Returns:** `Solution` with diagnostics as `pessimistic_mle`, and `width` [k], of the box.
 
-    **Raises:** ValueError without raters, for raters of another length, malformed data, or a reference of another
-    shape.
+    **Raises:** ValueError without raters, for raters of another length, malformed data, a radius ≤ 0, or a reference of
+    another shape.
 
     **Source:** arXiv:2503.09561, Algorithm 1; axes, box and width are ours.
 
@@ -136,9 +137,11 @@ def pessimistic_median(
     raters = data.raters if raters is None and isinstance(data, Pairs) else raters
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
-    of = group_numbers(raters, data.n_pairs)
+    of = group_numbers(raters, data.n_pairs, "rater")
     data, _ = checked(data, None, reference)
     config = PessimisticMedianConfig() if config is None else config
+    if config.radius is not None:
+        check_positive(config.radius, "radius")
     oracle = LSVI() if oracle is None else oracle
     return _run(key, data, of, int(of.max()) + 1, oracle, reference, config)
 

@@ -12,7 +12,12 @@ from rated_labels import sample
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.algorithms.pessimism import resolve_reference
-from robust_rlhf_jax.lab.pessimistic_median import Box, median_box, pessimistic_median
+from robust_rlhf_jax.lab.pessimistic_median import (
+    Box,
+    PessimisticMedianConfig,
+    median_box,
+    pessimistic_median,
+)
 from robust_rlhf_jax.lab.worlds import normalised_gap, random_linear_mdp
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.raters.rivals.median_of_raters import fits_of_raters
@@ -142,5 +147,9 @@ def test_bad_input_is_one_sentence(rated):
     _, data, who = rated
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         pessimistic_median(jax.random.key(0), data)
-    with pytest.raises(ValueError, match="10000"):
+    with pytest.raises(
+        ValueError, match=r"raters has shape \(3,\): give one rater for each of the 10000 pairs"
+    ):
         pessimistic_median(jax.random.key(0), data, who[:3])
+    with pytest.raises(ValueError, match=r"radius=-1\.0 must be positive"):
+        pessimistic_median(jax.random.key(0), data, who, config=PessimisticMedianConfig(radius=-1.0))
