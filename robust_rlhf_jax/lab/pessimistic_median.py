@@ -169,6 +169,15 @@ def median_box(
 ) -> tuple[Box, Int[Array, ""]]:
     """(the smallest box around the medians that the raters' pairs leave possible, status of the fits), from preferred
     less other.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.lab.pessimistic_median import median_box
+    >>> rows = jnp.tile(jnp.array([[1.0], [1.0], [1.0], [-1.0]]), (300, 1))  # three of four win: θ = log 3
+    >>> box, status = median_box(rows, jnp.arange(1200) % 3, 3, jnp.asarray(4.0))
+    >>> [round(float(end[0]), 1) for end in (box.low, box.centre, box.high)]
+    [0.9, 1.1, 1.3]
     """
     moments, axes = eigh(weighted_second_moment(rows, jnp.ones(len(rows), rows.dtype)))
     shown = moments > UNSHOWN * moments[-1]
