@@ -17,6 +17,7 @@ from robust_rlhf_jax.algorithms.pessimism import (
     resolve_reference,
 )
 from robust_rlhf_jax.algorithms.solution import Solution
+from robust_rlhf_jax.checks import check_positive
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.halving import bisect
@@ -109,15 +110,16 @@ def pessimistic_median(
     rater's pairs, γ² = χ²₀.₉(rank) and a floor of (γ/B)² under F_k; C = {med(θ_1, …, θ_K): θ_k ∈ C_k} by coordinate.
     Here the coordinates are the principal axes of all differences, 0 where these do not go: in others a direction that
     nobody shows would leave every coordinate open. And C is replaced by the smallest box around it, [med_k(θ̂_k − h_k),
-    med_k(θ̂_k + h_k)] with h_k the half-widths of C_k along the axes, within the ball: at least as pessimistic.
+    med_k(θ̂_k + h_k)] with h_k the half-widths of C_k along the axes, within the ball of √2 B, beyond which no median of
+    points of the ball of B lies: at least as pessimistic.
 
     **Arguments:** `raters` [N]: who labelled each pair (any values), None: those of the `Pairs`; `oracle`: default
     plain LSVI; `reference`: E_ref[φ_h] of a policy to be no worse than, default: the behaviour.
 
     **Returns:** `Solution` with diagnostics as `pessimistic_mle`, and `width` [k], of the box.
 
-    **Raises:** ValueError without raters, for raters of another length, malformed data, or a reference of another
-    shape.
+    **Raises:** ValueError without raters, for raters of another length, malformed data, a radius ≤ 0, or a reference of
+    another shape.
 
     **Source:** arXiv:2503.09561, Algorithm 1; axes, box and width are ours.
 
@@ -135,9 +137,11 @@ def pessimistic_median(
     raters = data.raters if raters is None and isinstance(data, Pairs) else raters
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
-    of = group_numbers(raters, data.n_pairs)
+    of = group_numbers(raters, data.n_pairs, "rater")
     data, _ = checked(data, None, reference)
     config = PessimisticMedianConfig() if config is None else config
+    if config.radius is not None:
+        check_positive(config.radius, "radius")
     oracle = LSVI() if oracle is None else oracle
     return _run(key, data, of, int(of.max()) + 1, oracle, reference, config)
 
@@ -165,6 +169,15 @@ def median_box(
 ) -> tuple[Box, Int[Array, ""]]:
     """(the smallest box around the medians that the raters' pairs leave possible, status of the fits), from preferred
     less other.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from robust_rlhf_jax.lab.pessimistic_median import median_box
+    >>> rows = jnp.tile(jnp.array([[1.0], [1.0], [1.0], [-1.0]]), (300, 1))  # three of four win: θ = log 3
+    >>> box, status = median_box(rows, jnp.arange(1200) % 3, 3, jnp.asarray(4.0))
+    >>> [round(float(end[0]), 1) for end in (box.low, box.centre, box.high)]
+    [0.9, 1.1, 1.3]
     """
     moments, axes = eigh(weighted_second_moment(rows, jnp.ones(len(rows), rows.dtype)))
     shown = moments > UNSHOWN * moments[-1]
@@ -176,4 +189,5 @@ def median_box(
     spread = jax.vmap(lambda f: jnp.diagonal(cholesky_solve(cholesky(f), eye)))(known)
     half = jnp.where(shown, size * jnp.sqrt(spread), 0.0)
     low, middle, high = (jnp.median(fits + sign * half, axis=0) for sign in (-1.0, 0.0, 1.0))
-    return Box(matmul(axes, middle), low, high, axes, radius), status
+    # At least half of the raters are as far out as the median along an axis, so that ‖med‖² ≤ 2 mean_k ‖θ_k‖².
+    return Box(matmul(axes, middle), low, high, axes, 2**0.5 * radius), status

@@ -10,7 +10,7 @@ from robust_rlhf_jax.io import Pairs
 
 from .data import PreferenceData
 from .table_check import believed, off_table
-from .validation import check_preferences
+from .validation import check_decided, check_preferences
 
 
 class Labelled(NamedTuple):
@@ -58,11 +58,7 @@ def as_labelled(
     """
     check_preferences(data)
     if isinstance(data, Pairs):
-        if not data.fitted.all():
-            raise ValueError(
-                f"{data.path} has {int((~data.fitted).sum())} ties or pairs of weight 0, which say nothing: give "
-                "pairs.decided()."
-            )
+        check_decided(data)
         x = jnp.asarray(data.preferred_differences())
         labels, off = jnp.ones(len(x), x.dtype), jnp.zeros(len(x), bool)
         groups = data.clusters if groups is None else groups
@@ -73,8 +69,8 @@ def as_labelled(
     return Labelled(x, labels, off, None if groups is None else group_numbers(groups, data.n_pairs))
 
 
-def group_numbers(groups: Any, n_pairs: int) -> Int[Array, " N"]:
-    """Groups of any values as numbers from 0, which fits take.
+def group_numbers(groups: Any, n_pairs: int, name: str = "group") -> Int[Array, " N"]:
+    """Groups of any values as numbers from 0, which fits take; `name`: what a message calls one.
 
     **Raises:** ValueError for groups of another length than `n_pairs`.
 
@@ -86,5 +82,7 @@ def group_numbers(groups: Any, n_pairs: int) -> Int[Array, " N"]:
     """
     groups = np.asarray(groups)
     if groups.shape != (n_pairs,):
-        raise ValueError(f"groups has shape {groups.shape}: give one group for each of the {n_pairs} pairs.")
+        raise ValueError(
+            f"{name}s has shape {groups.shape}: give one {name} for each of the {n_pairs} pairs."
+        )
     return jnp.asarray(np.unique(groups, return_inverse=True)[1].astype(np.int32))

@@ -4,13 +4,13 @@ from robust_rlhf_jax.io import Pairs, check_pairs
 
 from .data import PreferenceData
 from .options import preferences_from_features
-from .validation import check_preferences
+from .validation import check_decided, check_preferences
 
 
 def with_table(data: PreferenceData | Pairs) -> PreferenceData:
     """Checked preference data that a policy can be planned on: pairs of options get their table here.
 
-    **Raises:** ValueError as `check_preferences`.
+    **Raises:** ValueError as `check_preferences`, and for ties and pairs of weight 0.
 
     **Example:**
 
@@ -23,6 +23,7 @@ def with_table(data: PreferenceData | Pairs) -> PreferenceData:
     """
     if isinstance(data, Pairs):
         check_pairs(data)
+        check_decided(data)
         return preferences_from_features(data.chosen, data.rejected)
     check_preferences(data)
     return data

@@ -27,6 +27,15 @@ _BY_PAIR = ("features", "reward_features", "rounding")
 _BLOCK = 4096
 
 
+def check_decided(pairs: Pairs) -> None:
+    """**Raises:** ValueError for ties and pairs of weight 0."""
+    if not pairs.fitted.all():
+        raise ValueError(
+            f"{pairs.path} has {int((~pairs.fitted).sum())} ties or pairs of weight 0, which say nothing: give "
+            "pairs.decided()."
+        )
+
+
 def check_preferences(data: PreferenceData | Pairs) -> None:
     """Check shapes, dtypes and values of `data` on the host; return nothing.
 

@@ -30,13 +30,17 @@ def unfinished_shards(folder: Path, facts: dict[str, Any]) -> Iterator["Unfinish
     """
     place = partial(folder)
     kept = place / FACTS
-    if place.exists() and not kept.exists() and not _is_empty(place):
-        raise ValueError(
-            f"{place} is there already, and holds no unfinished embedding: move it away, or give another folder."
-        )
+    foreign = (
+        f"{place} is there already, and holds no unfinished embedding: move it away, or give another folder."
+    )
+    if place.exists() and not place.is_dir():
+        raise ValueError(foreign)
     place.mkdir(exist_ok=True)
     with held(place):
+        # Killed before it wrote the facts, a process leaves a piece of them.
         remove_leftovers(place)
+        if not kept.exists() and any(place.iterdir()):
+            raise ValueError(foreign)
         content = (json.dumps(facts, indent=2, sort_keys=True, default=str) + "\n").encode()
         if kept.exists() and kept.read_bytes() != content:
             raise ValueError(
@@ -97,10 +101,6 @@ class UnfinishedShards(NamedTuple):
 def partial(folder: Path) -> Path:
     """Where the shards of `folder` are until all are there."""
     return folder.with_name(f"{folder.name}.partial")
-
-
-def _is_empty(place: Path) -> bool:
-    return place.is_dir() and not any(place.iterdir())
 
 
 def _rows_of(file: Path) -> int:

@@ -12,7 +12,12 @@ from rated_labels import sample
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.algorithms.pessimism import resolve_reference
-from robust_rlhf_jax.lab.pessimistic_median import Box, median_box, pessimistic_median
+from robust_rlhf_jax.lab.pessimistic_median import (
+    Box,
+    PessimisticMedianConfig,
+    median_box,
+    pessimistic_median,
+)
 from robust_rlhf_jax.lab.worlds import normalised_gap, random_linear_mdp
 from robust_rlhf_jax.oracles import ExactOracle
 from robust_rlhf_jax.raters.rivals.median_of_raters import fits_of_raters
@@ -65,6 +70,17 @@ def test_every_median_of_possible_rewards_lies_in_the_box(x64):
         assert ((middle >= box.low - 1e-9) & (middle <= box.high + 1e-9)).all()
 
 
+def test_the_median_of_raters_at_the_bound_is_possible(x64):
+    """Each of three raters tells of two directions and reaches the bound: their median, (1, 1, 1)/√2, lies beyond."""
+    size = np.diag([1.0, 1.05, 1.1])
+    rows = np.tile(size[[0, 1, 0, 2, 1, 2]], (2000, 1))
+    who = np.tile([0, 0, 1, 1, 2, 2], 2000).astype(np.int32)
+    box = median_box(jnp.asarray(rows), jnp.asarray(who), 3, jnp.asarray(1.0))[0]
+    assert np.linalg.norm(box.centre) > np.linalg.norm(box.low) > 1
+    assert box.contains(box.centre)
+    assert box.contains(box.project(jnp.zeros(3)).theta)
+
+
 @pytest.mark.parametrize("y", [[5.0, 5.0], [-4.0, 0.2], [0.1, 0.2], [0.3, -9.0]])
 def test_the_projection_is_scipys(y, x64):
     low, high, radius = np.array([-1.0, -0.5]), np.array([1.0, 3.0]), 2.0
@@ -112,7 +128,7 @@ def test_the_objective_is_the_worst_case_of_the_best_policy_by_brute_force(rated
     assert box.low[0] == box.high[0] == 0
     ranges = [np.linspace(box.low[j], box.high[j], 101 if j else 1) for j in range(3)]
     grid = np.stack(np.meshgrid(*ranges), axis=-1).reshape(-1, 3) @ np.asarray(box.axes).T
-    grid = grid[np.linalg.norm(grid, axis=1) <= 3**0.5]
+    grid = grid[np.linalg.norm(grid, axis=1) <= 6**0.5]
     best = np.max(np.asarray(mdp.features) @ grid.T, axis=1)  # [S, points]
     worst = np.min(np.asarray(mdp.initial_distribution) @ best - grid @ reference)
     assert float(found.diagnostics["objective"]) == pytest.approx(worst, abs=0.02)
@@ -131,5 +147,9 @@ def test_bad_input_is_one_sentence(rated):
     _, data, who = rated
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         pessimistic_median(jax.random.key(0), data)
-    with pytest.raises(ValueError, match="10000"):
+    with pytest.raises(
+        ValueError, match=r"raters has shape \(3,\): give one rater for each of the 10000 pairs"
+    ):
         pessimistic_median(jax.random.key(0), data, who[:3])
+    with pytest.raises(ValueError, match=r"radius=-1\.0 must be positive"):
+        pessimistic_median(jax.random.key(0), data, who, config=PessimisticMedianConfig(radius=-1.0))

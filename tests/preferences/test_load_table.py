@@ -61,6 +61,15 @@ def test_load_gives_pairs_and_a_policy_gets_its_table(path):
     np.testing.assert_array_equal(data.labels, np.ones(3))
 
 
+def test_a_tie_is_no_label_to_plan_on():
+    pairs = Pairs(CHOSEN, REJECTED, strength=np.array([1.0, 0.0, 1.0]))
+    with pytest.raises(
+        ValueError, match=r"1 ties or pairs of weight 0, which say nothing: give pairs\.decided\(\)"
+    ):
+        with_table(pairs)
+    assert with_table(pairs.decided()).n_pairs == 2
+
+
 @pytest.mark.parametrize("lost", ["chosen_time", "rejected_price"])
 def test_names_the_missing_column(path, lost):
     write(path, {k: v for k, v in COLUMNS.items() if k != lost})

@@ -95,6 +95,13 @@ def test_few_raters(name, n_raters):
 
 
 @names
+def test_raters_without_pairs_change_nothing(name, fits, x64):
+    x, y, who = sample(2)
+    found = RATER_ESTIMATORS[name].estimate(*map(jnp.asarray, (x, y)), 0.1, who, 4 * K, radius=RADIUS)
+    np.testing.assert_allclose(found.theta, fits[name][0](x, y, 0.1, who).theta, atol=1e-5)
+
+
+@names
 def test_single_and_double_precision_agree(name, fits, x64):
     x, y, who = sample(6)
     double, single = fits[name][0](x, y, 0.1, who), fits[name][0](np.float32(x), np.float32(y), 0.1, who)

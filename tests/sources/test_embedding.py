@@ -9,6 +9,8 @@ from robust_rlhf_jax import fit_reward
 from robust_rlhf_jax.io import Columns, RewardHead, load_pairs
 from robust_rlhf_jax.io.featurisers import HashedNgrams, LocalModel, local_model
 from robust_rlhf_jax.sources import embedded, embedding, open_pairs
+from robust_rlhf_jax.sources.unfinished_shards import FACTS
+from robust_rlhf_jax.unfinished import unfinished_name
 
 pytest.importorskip("sklearn")
 WORDS = ("alpha", "beta", "gamma", "delta", "- epsilon", "zeta?", "eta 7")
@@ -144,6 +146,14 @@ def test_a_label_or_a_text_changed_anywhere_is_seen(tmp_path, suffix, old, new):
 def test_types(file, tmp_path, dtype, stored):
     embedded(file, tmp_path / "shards", featuriser=Counted(), dtype=dtype)
     assert np.load(tmp_path / "shards" / "chosen-00000.npy").dtype == stored
+
+
+def test_a_folder_whose_facts_were_not_yet_written_is_ours(file, tmp_path):
+    """All that a process leaves which is killed while it writes them."""
+    (tmp_path / "shards.partial").mkdir()
+    (tmp_path / "shards.partial" / unfinished_name(FACTS)).write_text("{")
+    assert embedded(file, tmp_path / "shards", featuriser=Counted()).n_pairs == N
+    assert not any(path.name.startswith(".") for path in (tmp_path / "shards").iterdir())
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "chosen-00000.npy"])

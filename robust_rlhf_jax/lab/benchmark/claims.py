@@ -109,7 +109,7 @@ def check_claim(
     key = (problem.name, claim["attack"], config.epsilons[0], claim["estimator"])
     found = means(rows).get(key)
     if found is None:
-        return Checked(claim, [], "the file does not say who labelled the pairs, and this needs it.")
+        return Checked(claim, [], "the file does not tell raters apart, and this needs it.")
     apart = abs(found.accuracy - claim["accuracy"]), abs(found.log_loss - claim["log_loss"])
     if not (apart[0] <= ACCURACY and apart[1] <= LOG_LOSS):
         return Checked(claim, rows, f"here accuracy {found.accuracy:.3f}, log-loss {found.log_loss:.3f}.")

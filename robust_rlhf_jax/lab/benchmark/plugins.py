@@ -4,14 +4,17 @@ import hashlib
 import importlib.util
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from robust_rlhf_jax.collected import by_name
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS
 from robust_rlhf_jax.raters.protocol import RaterEntry
 from robust_rlhf_jax.rewards.protocol import Entry
 
 from .contestant import Contestant, contestants
 from .run import Attacks
+
+Value = TypeVar("Value")
 
 
 class Players(NamedTuple):
@@ -61,9 +64,23 @@ def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry | 
         raise ValueError(
             f"{path}: ENTRIES must be a list of Entry (rewards/protocol.py) or RaterEntry (raters/protocol.py)."
         )
-    return {attack.__name__: attack for attack in attacks}, {
-        entry.estimate.__name__: entry for entry in entries
-    }
+    return (
+        _by_name(path, [(attack, attack) for attack in attacks]),
+        _by_name(path, [(entry.estimate, entry) for entry in entries]),
+    )
+
+
+def _by_name(path: Path, found: list[tuple[Any, Value]]) -> dict[str, Value]:
+    """What is listed under the name of each function."""
+    unnamed = next((function for function, _ in found if not hasattr(function, "__name__")), None)
+    if unnamed is not None:
+        raise ValueError(
+            f"{path} lists a {type(unnamed).__name__}, which has no name: give a function by def."
+        )
+    try:
+        return by_name((function.__name__, value) for function, value in found)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _run(path: Path) -> ModuleType:

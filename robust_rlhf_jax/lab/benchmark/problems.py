@@ -125,6 +125,8 @@ def _turned(rng: np.random.Generator, pairs: Pairs) -> AttackedPairs:
     first, second = (np.where((labels == sign)[:, None], chosen, rejected) for sign in (1, -1))
     options = np.stack([first, second], axis=1).reshape(-1, chosen.shape[1])
     raters = None if pairs.raters is None else _numbered(pairs.raters)
+    if raters is not None and raters.max() == 0:  # nobody to be compared with
+        raters = None
     return AttackedPairs(first - second, labels, options, raters)
 
 

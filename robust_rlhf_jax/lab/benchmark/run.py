@@ -39,9 +39,7 @@ class Part(NamedTuple):
 def parts_of(
     problems: list[Problem], config: BenchmarkConfig, attacks: Attacks, known: dict[str, Contestant]
 ) -> list[Part]:
-    """All parts, those of one problem together. Where nobody says who labelled the pairs, no raters are replaced and
-    none are judged.
-    """
+    """All parts, those of one problem together. Where raters are not told apart, none are replaced or judged."""
     found = []
     for problem in problems:
         rated = problem.pairs.raters is not None
@@ -50,7 +48,7 @@ def parts_of(
         who = tuple(n for n in config.estimators or known if rated or not known[n].needs_raters)
         if not who or (wanted and not names):
             raise ValueError(
-                f"{problem.name} does not say who labelled the pairs, and all that is asked for needs it."
+                f"{problem.name} does not tell raters apart, and all attacks or all estimators asked for need it."
             )
         found += [
             Part(problem, fold, name, who)
@@ -68,7 +66,7 @@ def left_out(
         return ""
     names = [name for name in config.attacks or attacks if by_raters(name)]
     names += [name for name in config.estimators or known if known[name].needs_raters]
-    return f"The file does not say who labelled the pairs: left out are {', '.join(names)}." if names else ""
+    return f"Left out, since the file does not tell raters apart: {', '.join(names)}." if names else ""
 
 
 def cells_of(parts: list[Part], config: BenchmarkConfig) -> int:
@@ -152,11 +150,16 @@ def attack_on(
     rng = np.random.default_rng([seed, fold, zlib.crc32(name.encode())])
     with _named(f"the attack {name}"):
         seen = attacks[name](rng, clean, epsilon, theta)
+        if not isinstance(seen, AttackedPairs):
+            raise TypeError(f"it gave a {type(seen).__name__}: return pairs._replace(…).")
         shapes = [np.shape(part) for part in seen[:2]]
     if shapes != [clean.x.shape, clean.labels.shape]:
         raise ValueError(f"the attack {name} gave rows of shape {shapes[0]} and labels of shape {shapes[1]}.")
     if np.sum(seen.changed(clean)) > count(clean, epsilon):
         raise ValueError(f"the attack {name} changed more than ε = {epsilon:g} of the pairs.")
+    mark = np.zeros(clean.x.shape[1]) if seen.mark is None else seen.mark
+    if np.shape(mark) != clean.x.shape[1:] or not np.all(np.isfinite(mark)):
+        raise ValueError(f"the attack {name} gave another mark than one finite number for each feature.")
     if not np.all(np.isfinite(seen.x)) or not np.all(np.abs(seen.labels) == 1):
         raise ValueError(
             f"the attack {name} made features that are not finite, or labels other than -1 and 1."

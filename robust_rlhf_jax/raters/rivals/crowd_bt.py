@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
-from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.checks import check_labels, check_positive
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.likelihood.margin_fit import MarginProblem, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
@@ -37,10 +38,14 @@ def crowd_bt(
     m_n = o_nθᵀx_n, k the rater of pair n. R(θ) = Σ_j log σ(θ_j) + log σ(−θ_j): each column wins and loses once against
     a virtual node, which is the paper's regulariser where columns are items; λ is `virtual`, a is `meant`. By EM from
     η = .9: r_n, the chance that label n is what its rater means, then η_k = (Σr + a)/(n_k + a) and a fit to labels that
-    hold with chance r_n. Not convex: with (θ, η) a likelihood also has (−θ, 1 − η), and the start decides. ε is not
-    used. `weights` are r; suspicion is 1 − r; reliability is 2η − 1.
+    hold with chance r_n. Not convex: with (θ, η) a likelihood also has (−θ, 1 − η), and the start decides. R depends on
+    the units of the columns. ε is not used. `weights` are r; suspicion is 1 − r; reliability is 2η − 1.
+
+    **Raises:** ValueError for λ or a below 0.
     """
     check_labels(labels)
+    check_positive(virtual, "virtual", or_zero=True)
+    check_positive(meant, "meant", or_zero=True)
     given = (jnp.asarray(value, x.dtype) for value in (radius, virtual, meant))
     return _crowd_bt(x, labels.astype(x.dtype), raters, int(n_raters), *given)
 
@@ -92,7 +97,7 @@ class _EM(eqx.Module):
     def step(self, problem: _Crowd, state: _State, *, key: PRNGKeyArray | None) -> _State:
         held = _held(problem, state)
         total = problem.answers + problem.meant
-        eta = jnp.where(total > 0, (problem.sums(held) + problem.meant) / jnp.maximum(total, 1.0), START)
+        eta = jnp.where(total > 0, (problem.sums(held) + problem.meant) / positive_or_one(total), START)
         # A row of the virtual node is won and lost alike.
         tilt = jnp.concatenate([1.0 - held, jnp.full(len(state.margins) - len(held), 0.5, held.dtype)])
         reward = eqx.tree_at(lambda p: (p.loss.tilt, p.start), problem.reward, (tilt, state.theta))

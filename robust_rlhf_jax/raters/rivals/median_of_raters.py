@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
-from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.checks import check_labels, check_positive
 from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 from robust_rlhf_jax.raters._by_rater import RowsByRater
@@ -35,10 +35,13 @@ def median_of_raters(
     """θ_j = median over k of θ̂_kj, θ̂_k = argmax over ‖θ‖ ≤ B of Σ_{n∈k} log σ(o_nθᵀx_n) (arXiv:2503.09561).
 
     The estimate within Pessimistic Median of MLEs, without its confidence sets. B is `bound`, or the radius if that is
-    smaller; a direction of which rater k's pairs know nothing is 0 in θ̂_k. Every rater counts alike, however few their
-    pairs. ε is not used. Suspicion: the label's surprise; no rater is judged.
+    smaller; a direction of which rater k's pairs know nothing is 0 in θ̂_k. All raters with pairs count alike, however
+    few. Both depend on the units of the columns. ε is not used. Suspicion: the label's surprise; no rater is judged.
+
+    **Raises:** ValueError for a bound ≤ 0.
     """
     check_labels(labels)
+    check_positive(bound, "bound")
     most = jnp.minimum(jnp.asarray(radius, x.dtype), jnp.asarray(bound, x.dtype))
     return _median_of_raters(x, labels.astype(x.dtype), raters, int(n_raters), most)
 
@@ -105,7 +108,8 @@ def _median_of_raters(
     bound: Float[Array, ""],
 ) -> RaterEstimate:
     fits, status = fits_of_raters(labels[:, None] * x, raters, n_raters, bound)
-    theta = jnp.median(fits, axis=0)
+    present = jax.ops.segment_sum(jnp.ones_like(labels), raters, n_raters) > 0
+    theta = jnp.nanmedian(jnp.where(present[:, None], fits, jnp.nan), axis=0)
     return RaterEstimate(theta, jnp.ones_like(labels), surprise(theta, x, labels), status, None)
 
 

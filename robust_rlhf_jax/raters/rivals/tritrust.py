@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
-from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.checks import check_labels, check_positive
 from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
@@ -39,8 +39,11 @@ def tritrust(
     is ours, and fixes the scale. (θ, w) and (cθ, w/c) predict alike: reported with a mean of w of 1 over the pairs,
     where the paper has ‖θ‖ = 1, and within the ball. θ and w in turn, from w = 1; not convex. ε is not used. `weights`:
     w over the largest, 0 for what is ignored or flipped; suspicion: 1 − w; reliability: w.
+
+    **Raises:** ValueError for a spread ≤ 0.
     """
     check_labels(labels)
+    check_positive(spread, "spread")
     given = (jnp.asarray(value, x.dtype) for value in (radius, spread))
     return _tritrust(x, labels.astype(x.dtype), raters, int(n_raters), *given)
 

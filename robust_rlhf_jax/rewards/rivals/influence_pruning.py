@@ -29,7 +29,7 @@ def influence_pruning(
     solved exactly, where the paper approximates. Pairs whose removal raises the loss stay. The paper validates with
     pairs that experts chose: `validation`, differences and labels. Without them each half of the pairs (n even, n odd)
     validates the other; where both are corrupted alike, chance decides whether the corrupted pairs of a half are found.
-    At ε = 0 it is maximum likelihood. Suspicion: the label's surprise.
+    A single pair stays. At ε = 0 it is maximum likelihood. Suspicion: the label's surprise.
 
     **Raises:** ValueError for validation pairs of another width, or without a label each.
     """
@@ -79,7 +79,9 @@ def _influence_pruning(
         return weights * harm(found.theta, x, labels, weights, upward), found.status
 
     every = jnp.ones_like(labels)
-    if validation is None:
+    if validation is None and len(x) == 1:
+        harms, first = jnp.zeros_like(labels), fit(every).status
+    elif validation is None:
         odd = (jnp.arange(len(x)) % 2).astype(x.dtype)
         parts, statuses = jax.lax.map(of_half, jnp.stack([odd, 1.0 - odd]))
         harms, first = jnp.sum(parts, axis=0), worst_status(*statuses)

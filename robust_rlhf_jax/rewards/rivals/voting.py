@@ -32,7 +32,8 @@ def voting(
     more than half of them, have o_nθᵀx_n ≤ 0. Its voters are six foreign reward models; a file alone has only its own
     heads: each is fitted to ten groups drawn with replacement from ten (pair n belongs to group n mod 10, the draw is
     fixed). They learn from the labels on which they vote, and what stays agrees with them: θ comes out long, and its
-    chances too sure. ε is not used. Suspicion: the mean over heads of the label's surprise.
+    chances too sure. A head that draws no pair has them all, and where no pair would stay all do. ε is not used.
+    Suspicion: the mean over heads of the label's surprise.
 
     **Raises:** ValueError for another rule, or fewer than two heads.
     """
@@ -60,11 +61,11 @@ def _voting(
         return found.theta, found.status
 
     drawn = jnp.asarray(drawn_groups(heads), x.dtype)[:, jnp.arange(len(x)) % GROUPS]
-    thetas, statuses = jax.lax.map(fit, drawn)
+    thetas, statuses = jax.lax.map(fit, jnp.where(jnp.any(drawn > 0, axis=1, keepdims=True), drawn, 1.0))
     margins = labels[:, None] * matmul(x, thetas.T)
     against = jnp.sum(margins <= 0, axis=1)
     gone = against == heads if rule == "all" else against > heads / 2
-    weights = 1.0 - gone.astype(x.dtype)
+    weights = 1.0 - (gone & ~jnp.all(gone)).astype(x.dtype)
     theta, status = fit(weights)
     suspicion = -jnp.mean(jax.nn.log_sigmoid(margins), axis=1)
     return RewardEstimate(theta, weights, suspicion, worst_status(status, *statuses))

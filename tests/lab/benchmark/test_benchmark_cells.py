@@ -124,7 +124,7 @@ def test_what_needs_raters_is_left_out_with_the_reason(rail):
     config, known = dataclasses.replace(SMALL, estimators=("majority", "crowd_bt")), benchmark.contestants()
     unrated = rail._replace(pairs=rail.pairs._replace(raters=None))
     said = left_out(unrated, config, PAIR_ATTACKS, known)
-    assert said == "The file does not say who labelled the pairs: left out are contrary_raters, crowd_bt."
+    assert said == "Left out, since the file does not tell raters apart: contrary_raters, crowd_bt."
     assert left_out(rail, config, PAIR_ATTACKS, known) == ""
     assert left_out(unrated, benchmark.QUICK, PAIR_ATTACKS, known) == ""
 
@@ -230,6 +230,16 @@ def test_bad_settings_are_one_sentence(changes, said):
         dataclasses.replace(settings.BenchmarkConfig(), **changes).check(
             PAIR_ATTACKS, benchmark.contestants()
         )
+
+
+def test_of_one_rater_nobody_is_told_apart(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "alone.csv"
+    rows = "\n".join(f"{a},{b},me" for a, b in rng.normal(size=(120, 2)))
+    path.write_text(f"chosen_a,rejected_a,rater\n{rows}\n", encoding="utf-8")
+    problem = benchmark.read_problem(str(path), 1000, 0)
+    assert problem.pairs.raters is None
+    parts = parts_of([problem], benchmark.BenchmarkConfig(), PAIR_ATTACKS, benchmark.contestants())
+    assert not {"fit_weighed", "crowd_bt"} & set(parts[0].estimators)
 
 
 def test_a_file_of_few_pairs_is_refused(tmp_path):

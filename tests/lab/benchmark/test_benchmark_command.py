@@ -204,7 +204,7 @@ def test_an_outsider_adds_an_estimator_that_knows_raters(tmp_path, capsys):
     found = next(line for line in rail["lines"] if line["estimator"] == "first_rater")
     assert found["raters_found"] == 1.0
     assert [line["estimator"] for line in world["lines"]] == ["majority"]
-    said = "The file does not say who labelled the pairs: left out are contrary_raters, first_rater."
+    said = "Left out, since the file does not tell raters apart: contrary_raters, first_rater."
     assert summary["reasons"][1].endswith(said)
     assert said in " ".join(capsys.readouterr().out.split())
     assert said in (tmp_path / "out" / "benchmark.html").read_text(encoding="utf-8")
@@ -249,6 +249,8 @@ def test_a_bad_file_of_claims_is_one_sentence(content, said, tmp_path):
         ("x = 1", "lists neither ATTACKS nor ENTRIES"),
         ("1 / 0", "cannot be run: ZeroDivisionError"),
         ("def near(rng, pairs, epsilon, theta): ...\nATTACKS = (near,)", "the name near is taken"),
+        ("def a(): ...\ndef b(): ...\nb.__name__ = 'a'\nATTACKS = (a, b)", "the name 'a': rename one"),
+        ("import functools\nATTACKS = (functools.partial(print),)", "lists a partial, which has no name"),
     ],
 )
 def test_a_bad_plug_in_is_one_sentence(content, said, tmp_path):
@@ -289,6 +291,8 @@ BROKEN = {
     "def boom(rng, pairs, epsilon, theta): return 1 / 0": "the attack boom failed: ZeroDivisionError",
     "def boom(rng, pairs, epsilon, theta): pairs.labels[:] = 1; return pairs": "the attack boom failed: ValueError",
     "def boom(rng, pairs, epsilon, theta): return None": "the attack boom failed: TypeError",
+    "def boom(rng, pairs, epsilon, theta): return pairs.x, pairs.labels": "it gave a tuple: return pairs._replace",
+    "def boom(rng, pairs, epsilon, theta): return pairs._replace(mark=pairs.x[0, :1])": "gave another mark",
     "def boom(rng, pairs, epsilon, theta): return pairs._replace(x=pairs.x[:5])": "gave rows of shape",
     "def boom(rng, pairs, epsilon, theta): return pairs._replace(labels=-pairs.labels)": "changed more than",
 }
@@ -352,7 +356,7 @@ def test_claims_are_checked_before_any_work(change, said, tmp_path):
 
 def test_what_needs_raters_is_refused_where_there_are_none(tmp_path):
     config = dataclasses.replace(CONFIG, estimators=("fit_weighed",))
-    with pytest.raises(ValueError, match="does not say who labelled"):
+    with pytest.raises(ValueError, match="does not tell raters apart"):
         command.benchmark_command(("world:chain",), config, tmp_path / "out", quiet=True)
 
 

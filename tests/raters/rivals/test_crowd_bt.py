@@ -1,5 +1,7 @@
 """Crowd-BT against SciPy on the same objective, and against EM in NumPy on scores of items."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -83,3 +85,15 @@ def test_without_doubt_it_is_the_likelihood_with_a_virtual_node(x64):
     value = lambda t: objective(t, np.ones(6), x, labels, who, 1.0, 0.0)  # noqa: E731
     np.testing.assert_allclose(found.theta, scipy.optimize.minimize(value, [0.0, 0.0]).x, atol=1e-4)
     np.testing.assert_allclose(found.weights, 1.0, atol=1e-5)
+
+
+def test_a_rater_without_pairs_is_as_the_prior_says(x64):
+    x, labels, who = sample(2)
+    np.testing.assert_allclose(fitted(x, labels, who, 7, meant=0.5).reliability[6], 1.0)
+
+
+@pytest.mark.parametrize("options", [{"virtual": -1.0}, {"meant": np.inf}])
+def test_bad_hyperparameters(options):
+    name, value = next(iter(options.items()))
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value} must be at least 0 and finite.")):
+        fitted(*sample(), 6, **options)

@@ -62,3 +62,9 @@ def test_one_rater_of_many_moves_it_no_further_than_to_a_neighbour(x64):
         ).theta
         assert (found >= others[2] - 1e-6).all()
         assert (found <= others[3] + 1e-6).all()
+
+
+def test_a_bound_that_is_not_positive():
+    x, labels, who = (jnp.asarray(part) for part in sample())
+    with pytest.raises(ValueError, match=r"bound=-1\.0 must be positive and finite\."):
+        median_of_raters(x, labels, 0.1, who, 6, radius=RADIUS, bound=-1.0)

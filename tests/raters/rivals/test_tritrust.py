@@ -61,3 +61,8 @@ def test_without_spread_it_is_maximum_likelihood(x64):
     found = fitted(x, labels, who, 6, spread=1e-6)
     value = lambda t: np.sum(np.logaddexp(0, -labels * (x @ t)))  # noqa: E731
     np.testing.assert_allclose(found.theta, scipy.optimize.minimize(value, [0.0, 0.0]).x, atol=1e-4)
+
+
+def test_a_spread_of_nothing():
+    with pytest.raises(ValueError, match=r"spread=0\.0 must be positive and finite\."):
+        fitted(*sample(), 6, spread=0.0)

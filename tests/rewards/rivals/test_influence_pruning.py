@@ -72,3 +72,9 @@ def test_validation_pairs_of_another_width():
     x, labels = map(jnp.asarray, sample())
     with pytest.raises(ValueError, match=r"differences \(120, 1\) and 120 labels: give \[m, 2\] and m\."):
         influence_pruning(x, labels, 0.1, radius=RADIUS, validation=(x[:, :1], labels))
+
+
+def test_a_single_pair_stays():
+    fit = influence_pruning(jnp.ones((1, 2)), jnp.ones(1), 0.1, radius=RADIUS)
+    assert fit.status == Status.SEPARABLE
+    np.testing.assert_array_equal(fit.weights, 1.0)

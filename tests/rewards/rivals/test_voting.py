@@ -40,3 +40,12 @@ def test_bad_hyperparameters():
         voting(x, labels, 0.1, radius=1.0, rule="most")
     with pytest.raises(ValueError, match=r"heads=1 must be at least 2: they vote\."):
         voting(x, labels, 0.1, radius=1.0, heads=1)
+
+
+@pytest.mark.parametrize("labels", [[1.0], [1.0, -1.0], np.repeat([1.0, -1.0], 20)])
+def test_few_or_contradictory_pairs_have_a_finite_fit(labels):
+    """Heads that draw none of a few pairs; labels that cancel out, which all heads contradict."""
+    fit = voting(jnp.ones((len(labels), 1)), jnp.asarray(labels), 0.1, radius=RADIUS)
+    assert fit.status in (Status.CONVERGED, Status.SEPARABLE)
+    np.testing.assert_array_equal(fit.weights, 1.0)
+    assert np.isfinite(fit.suspicion).all()
