@@ -33,10 +33,12 @@ def rime(
 
     KL_n = −log σ(o_nθᵀx_n), the divergence of what θ predicts from the label. A label is trusted below −log ρ + αρ +
     min(βs², 3), where ρ follows the largest KL of trusted labels by a tenth of the way each round, s² is the variance
-    of theirs, and β falls from 3 to 1; it is turned round where its chance is less than `flip_below`. A round of the
-    paper is a pass of SGD by an ensemble; for a linear reward it is the fit itself, on the ball, and the first is plain
-    maximum likelihood. What is trusted agrees with θ, which grows, up to the ball. ε is not used. `weights`: 1 for
-    trusted labels, else 0. Suspicion: the label's surprise.
+    of theirs, and β falls from 3 to 1; it is turned round where its chance is less than `flip_below`. Here s² is of the
+    round before, and labels turned round count in neither ρ nor s²; the authors' code pools the variance of all rounds,
+    and counts such labels where they are below the bound. A round of the paper is a pass of SGD by an ensemble; for a
+    linear reward it is the fit itself, on the ball, and the first is plain maximum likelihood. What is trusted agrees
+    with θ, which grows, up to the ball. ε is not used. `weights`: 1 for trusted labels, else 0. Suspicion: the label's
+    surprise.
 
     **Raises:** ValueError for α < 0, `flip_below` outside (0, ½), or no rounds.
     """

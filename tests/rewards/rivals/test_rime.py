@@ -13,7 +13,7 @@ from robust_rlhf_jax.rewards.rivals.rime import rime
 
 
 def by_hand(x, labels, rounds=30, alpha=0.5, flip_below=1e-3):
-    """As the authors' code selects, with a whole fit by SciPy for each pass of theirs."""
+    """As the authors' code selects, with ρ and s² of the round's trusted labels, and a fit by SciPy for each pass."""
     n, rho, variance = len(x), 0.0, 1.0
     theta = slsqp(x, labels, np.ones(n), RADIUS)
     for step in range(rounds):
