@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
-from embeddings import LEVELS, WORLDS, N, World, attacked
+from embedding_worlds import LEVELS, WORLDS, N, World, attacked
 from rich.progress import track
 from scipy.special import expit
 
