@@ -11,6 +11,8 @@ from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_opti
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS
 
 THETA = np.array([1.0, -0.5, 0.25])
+# Against other people than those who rated; with trusted pairs, of which an audit has none.
+ELSEWHERE = ("kldpo", "influence_pruning")
 ROBUST = [name for name, entry in ESTIMATORS.items() if entry.robust and name != DEFAULT]
 
 
@@ -140,10 +142,11 @@ def test_random_flips(data):
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ROBUST)
 def test_every_estimator_beats_the_plain_fit(data, estimator):
-    """Ours by a margin; of the rivals some only know random flips."""
+    """Ours by a margin; of the rivals some only know random flips, and some guard against something else."""
     result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, estimator=estimator)
     ahead = result.robust.accuracy - result.plain.accuracy
-    assert ahead > 0.02 if ESTIMATORS[estimator].ours else ahead > -1e-6
+    allowed = 2 * result.gain_error if estimator in ELSEWHERE else 1e-6
+    assert ahead > 0.02 if ESTIMATORS[estimator].ours else ahead > -allowed
 
 
 @pytest.mark.slow

@@ -205,7 +205,7 @@ def test_value_gradient_and_curvature_are_weighted_means(x64):
     np.testing.assert_allclose(found[3], slope, rtol=1e-12, atol=1e-15)
     bend = np.asarray(problem.weights * problem.loss.curvature(found[1]))
     expected = (problem.x.T * bend) @ problem.x / np.sum(problem.weights)
-    np.testing.assert_allclose(problem.curvature(found[1]), expected, rtol=1e-12)
+    np.testing.assert_allclose(problem.curvature(jnp.asarray(theta), found[1]), expected, rtol=1e-12)
 
 
 @pytest.mark.slow
