@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import curvature_at
+from robust_rlhf_jax.kernels.rounding import rounding_of
 
 from .logistic_lbfgs import MAX_LBFGS_STEPS, BallLBFGS
 from .logistic_problem import LogisticProblem, backtrack, begin
@@ -68,7 +69,7 @@ class BallNewton(eqx.Module):
         )
         target = newton_point(state.theta, state.gradient, c, problem.radius)
         move = problem.in_span(target - state.theta)
-        scale, at = backtrack(problem, state, move, _rounding(state.value))
+        scale, at = backtrack(problem, state, move, rounding_of(state.value))
         new = self._state(problem, at, c, jnp.asarray(KEEP, jnp.int32), at[2] - state.value)
         # The gain of a Newton step bounds what is left; that of a step with another curvature does not unless
         # the gradient agrees, and its failure only says that the curvature is too old or too rough.
@@ -80,7 +81,7 @@ class BallNewton(eqx.Module):
 
     def terminate(self, problem: LogisticProblem, state: NewtonState) -> Int[Array, ""]:
         done = state.stationarity <= _gradient_floor(problem)
-        stalled = state.gain <= _rounding(state.value)
+        stalled = state.gain <= rounding_of(state.value)
         return jnp.where(done | stalled, Status.CONVERGED.array(), Status.RUNNING.array())
 
     def _state(
@@ -116,11 +117,6 @@ def _gradient_floor(problem: LogisticProblem):
     k = problem.x.shape[1]
     size = problem.row_size if problem.column_size is None else k**0.5
     return 32 * jnp.finfo(problem.x.dtype).eps * size
-
-
-def _rounding(value: Float[Array, ""]):
-    """What a mean of log-likelihoods can resolve in its own precision."""
-    return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
 
 
 class LogisticFit(NamedTuple):

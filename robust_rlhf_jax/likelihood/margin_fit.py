@@ -12,6 +12,7 @@ from robust_rlhf_jax.kernels.ball import ball_residual, newton_point, project_ba
 from robust_rlhf_jax.kernels.halving import longest_step
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_sum
 from robust_rlhf_jax.kernels.logistic import margins_of
+from robust_rlhf_jax.kernels.rounding import rounding_of
 from robust_rlhf_jax.moments.scaled_span import scaled_span
 
 from .logistic_regression import NEWTON_LIMIT
@@ -93,7 +94,7 @@ class MarginNewton(eqx.Module):
 
     def terminate(self, problem: MarginProblem, state: MarginState) -> Int[Array, ""]:
         floor = 32 * jnp.finfo(problem.x.dtype).eps * problem.x.shape[1] ** 0.5
-        done = (state.stationarity <= floor) | (state.fall <= _rounding(state.value))
+        done = (state.stationarity <= floor) | (state.fall <= rounding_of(state.value))
         return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
 
 
@@ -103,14 +104,9 @@ def _state(problem: MarginProblem, at: Any, fall: Float[Array, ""]) -> MarginSta
     return MarginState(theta, margins, value, gradient, norm, fall)
 
 
-def _rounding(value: Float[Array, ""]):
-    """What a mean of losses can resolve in its own precision."""
-    return 4 * jnp.finfo(value.dtype).eps * (1.0 + jnp.abs(value))
-
-
 def _backtrack(problem: MarginProblem, state: MarginState, move: Float[Array, " k"]):
     """`problem.at` the longest of θ + move, θ + move/2, … that falls as the slope promises; θ if none does."""
-    slope, slack = matmul(state.gradient, move), _rounding(state.value)
+    slope, slack = matmul(state.gradient, move), rounding_of(state.value)
 
     def falls(scale, at):
         return at[2] <= state.value + 1e-4 * scale * slope + slack

@@ -1,5 +1,7 @@
 """Sums over the pairs of each rater."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,21 @@ from robust_rlhf_jax.kernels.linalg import einsum
 # Pairs of a rater that are multiplied at once. Their outer products one by one would be moved through memory instead:
 # at 11,000 pairs of 39 features of 544 raters that takes four times as long.
 CHUNK = 16
+
+
+class AnswersByRater(eqx.Module):
+    """`raters` [N] of the pairs, and how many `answers` [K] each has given."""
+
+    raters: Int[Array, " N"]
+    answers: Float[Array, " K"]
+
+    @classmethod
+    def of(cls, raters: Int[Array, " N"], n_raters: int, dtype: Any) -> "AnswersByRater":
+        return cls(raters, jax.ops.segment_sum(jnp.ones(len(raters), dtype), raters, n_raters))
+
+    def sums(self, values: Float[Array, " N"]) -> Float[Array, " K"]:
+        """Σ_{i∈k} of every rater k."""
+        return jax.ops.segment_sum(values, self.raters, len(self.answers))
 
 
 class RowsByRater(eqx.Module):

@@ -12,6 +12,7 @@ import scipy.special
 from sklearn.linear_model import LogisticRegression
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.rounding import rounding_of
 from robust_rlhf_jax.likelihood import LogisticProblem, fit_logistic
 from robust_rlhf_jax.likelihood.logistic_problem import backtrack, begin
 from robust_rlhf_jax.likelihood.logistic_regression import (
@@ -24,7 +25,6 @@ from robust_rlhf_jax.likelihood.logistic_regression import (
     BallNewton,
     NewtonState,
     _gradient_floor,
-    _rounding,
     sample_suffices,
 )
 
@@ -294,7 +294,7 @@ def test_gradients_count_as_zero_at_32_rounding_errors_of_a_row(x64):
 
 
 def test_rounding_grows_with_the_value(x64):
-    at_zero, at_three = (float(_rounding(jnp.asarray(v))) for v in (0.0, -3.0))
+    at_zero, at_three = (float(rounding_of(jnp.asarray(v))) for v in (0.0, -3.0))
     assert at_three == 4 * at_zero
     assert 1 < at_zero / np.finfo(np.float64).eps < 10
 
@@ -303,7 +303,7 @@ def test_it_ends_at_a_flat_gradient_or_a_gain_that_is_rounding(x64):
     """Each alone is enough, and exactly at its threshold."""
     problem = problem_of(*sample())
     state = BallNewton().init(problem, key=None)
-    flat, still = _gradient_floor(problem), _rounding(state.value)
+    flat, still = _gradient_floor(problem), rounding_of(state.value)
     for norm, gain, done in (
         (flat, 1.0, True),
         (np.nextafter(flat, 1.0), 1.0, False),

@@ -7,13 +7,13 @@ import pytest
 import scipy.optimize
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.rounding import rounding_of
 from robust_rlhf_jax.likelihood.logistic_regression import NEWTON_LIMIT
 from robust_rlhf_jax.likelihood.margin_fit import (
     MarginNewton,
     MarginProblem,
     MarginState,
     _backtrack,
-    _rounding,
     fit_margin_loss,
     margin_problem,
 )
@@ -235,7 +235,7 @@ def test_it_ends_at_a_flat_gradient_or_a_fall_that_is_rounding(x64):
     """32 rounding errors of √k columns of size 1, and what a mean resolves: each alone is enough."""
     problem = weighted_problem()
     flat = 32 * np.finfo(np.float64).eps * 3**0.5
-    still = float(_rounding(problem.at(problem.start)[2]))
+    still = float(rounding_of(problem.at(problem.start)[2]))
     for stationarity, fall, done in (
         (flat, 1.0, True),
         (1.01 * flat, 1.0, False),
@@ -251,7 +251,7 @@ def test_it_ends_at_a_flat_gradient_or_a_fall_that_is_rounding(x64):
 
 
 def test_rounding_grows_with_the_value(x64):
-    at_zero, at_three = (float(_rounding(jnp.asarray(v))) for v in (0.0, -3.0))
+    at_zero, at_three = (float(rounding_of(jnp.asarray(v))) for v in (0.0, -3.0))
     assert at_three == 4 * at_zero
     assert 1 < at_zero / np.finfo(np.float64).eps < 10
 
@@ -284,6 +284,6 @@ def test_a_rise_within_rounding_is_no_reason_to_halve(share, taken, x64):
     theta = np.array([0.3, -0.2, 0.1])
     move = average_loss(problem, theta)[1]
     reached = problem.at(jnp.asarray(theta + move))[2]
-    state = state_at(problem, theta, gradient=jnp.zeros(3), value=reached - share * _rounding(reached))
+    state = state_at(problem, theta, gradient=jnp.zeros(3), value=reached - share * rounding_of(reached))
     found = shorten(problem, state, jnp.asarray(move))
     assert np.allclose(found[0], theta + move, rtol=1e-12) == taken

@@ -12,8 +12,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.checks import check_labels, check_positive
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.rounding import rounding_of
 from robust_rlhf_jax.likelihood.margin_fit import MarginProblem, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
+from robust_rlhf_jax.raters._by_rater import AnswersByRater
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
 
 # The paper's weight λ of the virtual node, and its prior Beta(10, 1) of η: nine answers that were meant.
@@ -51,26 +53,22 @@ def crowd_bt(
 
 
 class _Crowd(eqx.Module):
-    """`reward`: the pairs, and after them a row for each column against the virtual node; K, and a."""
+    """`reward`: the pairs, and after them a row for each column against the virtual node; who answered; a."""
 
     reward: MarginProblem
-    raters: Int[Array, " n"]
-    answers: Float[Array, " K"]
+    by: AnswersByRater
     meant: Float[Array, ""]
-
-    def sums(self, values: Float[Array, " n"]) -> Float[Array, " K"]:
-        return jax.ops.segment_sum(values, self.raters, len(self.answers))
 
     def logs(self, eta: Float[Array, " K"], margins: Float[Array, " m"]):
         """log of η_k σ(m) [n], of (1 − η_k)σ(−m) [n], and of their sum [n]."""
-        own, margins = eta[self.raters], margins[: len(self.raters)]
+        own, margins = eta[self.by.raters], margins[: len(self.by.raters)]
         right = jnp.log(own) + jax.nn.log_sigmoid(margins)
         wrong = jnp.log1p(-own) + jax.nn.log_sigmoid(-margins)
         return right, wrong, jnp.logaddexp(right, wrong)
 
     def cost(self, eta: Float[Array, " K"], margins: Float[Array, " m"]) -> Float[Array, ""]:
         """Less the objective, a pair."""
-        n, theta = len(self.raters), margins[len(self.raters) :]
+        n, theta = len(self.by.raters), margins[len(self.by.raters) :]
         prior = jnp.sum(jax.scipy.special.xlogy(self.meant, eta))
         node = 0.5 * self.reward.weights[-1] * jnp.sum(jax.nn.log_sigmoid(theta) + jax.nn.log_sigmoid(-theta))
         return -(jnp.sum(self.logs(eta, margins)[2]) + prior + node) / n
@@ -88,16 +86,16 @@ class _EM(eqx.Module):
     """One round is both: η and θ are each the best for the r before."""
 
     def init(self, problem: _Crowd, *, key: PRNGKeyArray | None) -> _State:
-        dtype = problem.answers.dtype
-        eta = jnp.full_like(problem.answers, START)
+        dtype = problem.by.answers.dtype
+        eta = jnp.full_like(problem.by.answers, START)
         start = problem.reward.start
         margins = problem.reward.at(start)[1]
         return _State(start, eta, margins, problem.cost(eta, margins), jnp.asarray(jnp.inf, dtype))
 
     def step(self, problem: _Crowd, state: _State, *, key: PRNGKeyArray | None) -> _State:
         held = _held(problem, state)
-        total = problem.answers + problem.meant
-        eta = jnp.where(total > 0, (problem.sums(held) + problem.meant) / positive_or_one(total), START)
+        total = problem.by.answers + problem.meant
+        eta = jnp.where(total > 0, (problem.by.sums(held) + problem.meant) / positive_or_one(total), START)
         # A row of the virtual node is won and lost alike.
         tilt = jnp.concatenate([1.0 - held, jnp.full(len(state.margins) - len(held), 0.5, held.dtype)])
         reward = eqx.tree_at(lambda p: (p.loss.tilt, p.start), problem.reward, (tilt, state.theta))
@@ -106,8 +104,9 @@ class _EM(eqx.Module):
         return _State(fit.theta, eta, fit.margins, value, state.value - value)
 
     def terminate(self, problem: _Crowd, state: _State) -> Int[Array, ""]:
-        resolved = 4 * jnp.finfo(state.value.dtype).eps * (1.0 + jnp.abs(state.value))
-        return jnp.where(state.fall <= resolved, Status.CONVERGED.array(), Status.RUNNING.array())
+        return jnp.where(
+            state.fall <= rounding_of(state.value), Status.CONVERGED.array(), Status.RUNNING.array()
+        )
 
 
 def _held(problem: _Crowd, state: _State) -> Float[Array, " n"]:
@@ -132,8 +131,7 @@ def _crowd_bt(
     reward = margin_problem(TiltedLogistic(jnp.zeros(n + k, dtype)), rows, signs, radius)
     weights = jnp.concatenate([jnp.ones(n, dtype), jnp.broadcast_to(2.0 * virtual, k)])
     reward = eqx.tree_at(lambda p: p.weights, reward, weights)
-    answers = jax.ops.segment_sum(jnp.ones(n, dtype), raters, n_raters)
-    problem = _Crowd(reward, raters, answers, meant)
+    problem = _Crowd(reward, AnswersByRater.of(raters, n_raters, dtype), meant)
     end = iterate(_EM(), problem, max_steps=MAX_ROUNDS)
     held = _held(problem, end.state)
     return RaterEstimate(end.state.theta, held, 1.0 - held, end.status, 2.0 * end.state.eta - 1.0)

@@ -13,7 +13,8 @@ from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.checks import check_labels, check_positive
 from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
-from robust_rlhf_jax.raters._by_rater import RowsByRater
+from robust_rlhf_jax.kernels.rounding import rounding_of
+from robust_rlhf_jax.raters._by_rater import AnswersByRater, RowsByRater
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
 from robust_rlhf_jax.rewards.protocol import surprise
 
@@ -85,8 +86,7 @@ class _Newton(eqx.Module):
         return _State(theta, value, state.value - value)
 
     def terminate(self, problem: _Own, state: _State) -> Int[Array, ""]:
-        resolved = 4 * jnp.finfo(state.value.dtype).eps * (1.0 + jnp.abs(state.value))
-        done = jnp.all(state.fall <= resolved)
+        done = jnp.all(state.fall <= rounding_of(state.value))
         return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
 
 
@@ -108,7 +108,7 @@ def _median_of_raters(
     bound: Float[Array, ""],
 ) -> RaterEstimate:
     fits, status = fits_of_raters(labels[:, None] * x, raters, n_raters, bound)
-    present = jax.ops.segment_sum(jnp.ones_like(labels), raters, n_raters) > 0
+    present = AnswersByRater.of(raters, n_raters, x.dtype).answers > 0
     theta = jnp.nanmedian(jnp.where(present[:, None], fits, jnp.nan), axis=0)
     return RaterEstimate(theta, jnp.ones_like(labels), surprise(theta, x, labels), status, None)
 

@@ -13,8 +13,10 @@ from robust_rlhf_jax.kernels.ball import project_ball
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.kernels.rounding import rounding_of
 from robust_rlhf_jax.likelihood.margin_fit import MarginProblem, fit_margin_loss, margin_problem
 from robust_rlhf_jax.likelihood.margin_losses import TiltedLogistic
+from robust_rlhf_jax.raters._by_rater import AnswersByRater
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
 
 # Standard deviation of trust around 1: without it a rater whom θ never contradicts has endless trust.
@@ -49,31 +51,27 @@ def tritrust(
 
 
 class _Trust(eqx.Module):
-    """`reward`: the pairs as they are, each trusted with w = 1; `answers` [K] of each rater; s²."""
+    """`reward`: the pairs as they are, each trusted with w = 1; who answered; s²."""
 
     reward: MarginProblem
-    raters: Int[Array, " n"]
-    answers: Float[Array, " K"]
+    by: AnswersByRater
     variance: Float[Array, ""]
-
-    def sums(self, values: Float[Array, " n"]) -> Float[Array, " K"]:
-        return jax.ops.segment_sum(values, self.raters, len(self.answers))
 
     def cost(self, trust: Float[Array, " K"], margins: Float[Array, " n"]) -> Float[Array, ""]:
         """Less the objective, a pair."""
         prior = 0.5 * jnp.sum((trust - 1.0) ** 2) / self.variance
-        return (prior - jnp.sum(jax.nn.log_sigmoid(trust[self.raters] * margins))) / len(margins)
+        return (prior - jnp.sum(jax.nn.log_sigmoid(trust[self.by.raters] * margins))) / len(margins)
 
     def best_trust(self, trust: Float[Array, " K"], margins: Float[Array, " n"]) -> Float[Array, " K"]:
         """argmax over w at these margins; a Newton step that leaves the bracket becomes its middle."""
-        low = 1.0 - self.variance * self.sums(jnp.maximum(-margins, 0.0))
-        high = 1.0 + self.variance * self.sums(jnp.maximum(margins, 0.0))
+        low = 1.0 - self.variance * self.by.sums(jnp.maximum(-margins, 0.0))
+        high = 1.0 + self.variance * self.by.sums(jnp.maximum(margins, 0.0))
 
         def step(_, bracket):
             w, low, high = bracket
-            scaled = w[self.raters] * margins
-            slope = self.sums(jax.nn.sigmoid(-scaled) * margins) - (w - 1.0) / self.variance
-            bend = self.sums(label_variance(scaled) * margins**2) + 1.0 / self.variance
+            scaled = w[self.by.raters] * margins
+            slope = self.by.sums(jax.nn.sigmoid(-scaled) * margins) - (w - 1.0) / self.variance
+            bend = self.by.sums(label_variance(scaled) * margins**2) + 1.0 / self.variance
             low, high = jnp.where(slope > 0, w, low), jnp.where(slope > 0, high, w)
             there = w + slope / bend
             return jnp.where((there >= low) & (there <= high), there, 0.5 * (low + high)), low, high
@@ -98,13 +96,13 @@ class _InTurn(eqx.Module):
     """θ for the trust before, then the trust for θ, then the scale of both: in turn alone they creep along it."""
 
     def init(self, problem: _Trust, *, key: PRNGKeyArray | None) -> _State:
-        trust, start = jnp.ones_like(problem.answers), problem.reward.start
+        trust, start = jnp.ones_like(problem.by.answers), problem.reward.start
         value = problem.cost(trust, problem.reward.at(start)[1])
         return _State(start, trust, value, jnp.full_like(value, jnp.inf))
 
     def step(self, problem: _Trust, state: _State, *, key: PRNGKeyArray | None) -> _State:
         pairs = problem.reward
-        rows = state.trust[problem.raters][:, None] * pairs.x
+        rows = state.trust[problem.by.raters][:, None] * pairs.x
         theta = fit_margin_loss(eqx.tree_at(lambda p: (p.x, p.start), pairs, (rows, state.theta))).theta
         margins = pairs.labels * matmul(pairs.x, theta)
         trust = problem.best_trust(state.trust, margins)
@@ -114,8 +112,9 @@ class _InTurn(eqx.Module):
         return _State(theta, trust, value, state.value - value)
 
     def terminate(self, problem: _Trust, state: _State) -> Int[Array, ""]:
-        resolved = 4 * jnp.finfo(state.value.dtype).eps * (1.0 + jnp.abs(state.value))
-        return jnp.where(state.fall <= resolved, Status.CONVERGED.array(), Status.RUNNING.array())
+        return jnp.where(
+            state.fall <= rounding_of(state.value), Status.CONVERGED.array(), Status.RUNNING.array()
+        )
 
 
 @eqx.filter_jit
@@ -128,11 +127,11 @@ def _tritrust(
     spread: Float[Array, ""],
 ) -> RaterEstimate:
     reward = margin_problem(TiltedLogistic(jnp.zeros((), x.dtype)), x, labels, radius)
-    answers = jax.ops.segment_sum(jnp.ones_like(labels), raters, n_raters)
-    end = iterate(_InTurn(), _Trust(reward, raters, answers, spread**2), max_steps=MAX_ROUNDS)
+    by = AnswersByRater.of(raters, n_raters, x.dtype)
+    end = iterate(_InTurn(), _Trust(reward, by, spread**2), max_steps=MAX_ROUNDS)
     theta, trust = end.state.theta, end.state.trust
     # Its sign goes to θ, so that the mean is positive.
-    mean = matmul(answers, trust) / len(labels)
+    mean = matmul(by.answers, trust) / len(labels)
     trust = trust / jnp.where(mean == 0, 1.0, mean)
     own = trust[raters]
     weights = jnp.clip(own / jnp.maximum(jnp.max(trust), 1.0), 0.0, 1.0)
