@@ -55,6 +55,28 @@ def upper_threshold(
     return jnp.where(mass > 0, threshold, jnp.max(x))
 
 
+def upper_thresholds(x: Float[Array, "n k"], count: Float[Array, " k"]) -> Float[Array, " k"]:
+    """`upper_threshold` of each column of x ≥ 0, at weight 1 where x_ij > 0 and else 0.
+
+    Rows are read as they lie, and no weights: it takes 3/5 of the time.
+
+    **Arguments:** `x` [n, k] ≥ 0 without NaN, `count` [k] ≥ 0 and at most the number of x_ij > 0 in column j.
+    """
+    unsigned, bits = _UNSIGNED[x.dtype]
+    # The bits of floats from 0 up are in their order.
+    keys = jax.lax.bitcast_convert_type(x, unsigned)
+
+    def set_bit(carry):
+        threshold, bit = carry
+        trial = threshold | bit
+        enough = jnp.sum(keys >= trial, axis=0) >= count
+        return jnp.where(enough, trial, threshold), bit >> unsigned(1)
+
+    first = jnp.zeros(x.shape[1], unsigned), unsigned(1) << unsigned(bits - 2)
+    found, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)
+    return jnp.where(count > 0, jax.lax.bitcast_convert_type(found, x.dtype), jnp.max(x, axis=0))
+
+
 def keep_top(
     x: Float[Array, " n"], capacity: Float[Array, " n"], mass: Float[Array, ""]
 ) -> Float[Array, " n"]:

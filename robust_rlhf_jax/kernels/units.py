@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from .divisors import positive_or_one
-from .quantile import upper_threshold
+from .quantile import upper_threshold, upper_thresholds
 
 # A row longer than this many typical rows keeps its direction and is shortened: no precision tells it from infinity.
 LONGEST = 1e4
@@ -75,11 +75,9 @@ def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 
 
     Where honest rows are mostly 0, a few lies of next to nothing must not make every honest entry look large.
     """
-    size = jnp.abs(x)
-    present = (size > 0).astype(x.dtype)
-    mass = 0.5 * jnp.maximum(jnp.sum(present, axis=0) - epsilon * len(x), 0.0)
-    typical = jax.vmap(upper_threshold, (1, 1, 0))(size, present, mass)
-    return positive_or_one(typical)
+    size = jnp.where(jnp.abs(x) > 0, jnp.abs(x), 0.0)
+    mass = 0.5 * jnp.maximum(jnp.sum(size > 0, axis=0) - epsilon * len(x), 0.0)
+    return positive_or_one(upper_thresholds(size, mass.astype(x.dtype)))
 
 
 def unit_free_lengths(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " n"]:

@@ -23,9 +23,10 @@ LATER = 0.01
 
 
 class Explanation(NamedTuple):
-    """A `fit`, the `weights` [N] of the pairs in it, and how well it explains all labels."""
+    """A `fit`, its `margins` [N], the `weights` [N] of the pairs in it, and how well it explains all labels."""
 
     fit: Fit
+    margins: Float[Array, " N"]
     weights: Float[Array, " N"]
     judged: AtBestLength
 
@@ -73,7 +74,7 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         honest = honest.at[index].set(end.weights)
         return (plain, short, honest, index + 1), (proposed.weights, end)
 
-    nobody = Explanation(zero, ones, unjudged(cells, ones.dtype))
+    nobody = Explanation(zero, jnp.zeros_like(ones), ones, unjudged(cells, ones.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
     if pairs.wide:
         plain, proposed, settled = _side_by_side(table, first, settle, in_turn, config)
@@ -112,28 +113,28 @@ def _settled(
     patience = rounds if pairs.wide else PATIENCE
     later = LATER * pairs.rank if pairs.wide else 0.0
 
-    def _reweighted(pairs, t):
-        margins = pairs.margins(t)
+    def _reweighted(margins):
         return best_share(jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
 
-    def _judged(pairs, of_length, t):
-        return contaminated_at_best_length(pairs.margins(t), Cells(of_length, cells.bins))
+    def _judged(margins, of_length):
+        return contaminated_at_best_length(margins, Cells(of_length, cells.bins))
 
     def turn(state: _State) -> _State:
         last = state.now
         # A fit from zero comes before anyone is doubted for its margins.
         blank = (state.round == 0) & jnp.all(last.fit.t == 0)
         hold = blank | state.settling | (given.kind == HOLD)
-        weights = jax.lax.cond(hold, lambda *_: last.weights, _reweighted, pairs, last.fit.t)
+        weights = jax.lax.cond(hold, lambda _: last.weights, _reweighted, last.margins)
         weights = jnp.where(state.settling & ~blank, 1.0 - last.judged.found.lies, weights)
         fit = refit(pairs, weights, last.fit, config)
+        margins = pairs.margins(fit.t)
         still = jnp.mean(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS
         still &= jnp.abs(jnp.log(fit.strength / last.fit.strength)) < SETTLED_STRENGTH
         most = jnp.where(wanders & ~state.settling, patience, rounds)
         over = (still & ~blank) | (state.round >= most - 1)
         seen = state.settling | wanders
-        judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, pairs, cells.of_length, fit.t)
-        now = Explanation(fit, weights, judged)
+        judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, margins, cells.of_length)
+        now = Explanation(fit, margins, weights, judged)
         slack = jnp.where(state.settling, later, 0.0)
         best = _where(seen & (judged.value > state.best.judged.value - slack), now, state.best)
         proposed = _where(state.settling, state.proposed, now)
@@ -145,7 +146,8 @@ def _settled(
         again = jnp.where(over, 0, state.round + 1)
         return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
-    nobody = Explanation(start, given.weights, unjudged(cells, given.weights.dtype))
+    begin = pairs.margins(start.t), given.weights
+    nobody = Explanation(start, *begin, unjudged(cells, given.weights.dtype))
     no = jnp.asarray(False)
     first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
     end = jax.lax.while_loop(lambda s: ~s.done, turn, first)

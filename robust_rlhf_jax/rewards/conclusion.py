@@ -59,7 +59,7 @@ def conclude(
         epsilon=beliefs.share,
         interval=jnp.where(none, 0.0, interval),
         rank=seen.rank,
-        doubted=matmul(seen.doubted, seen.to_theta.T),
+        doubted=_in_columns(seen.doubted, seen.to_theta),
         label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
         explanations=Explanations(
             matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
@@ -155,6 +155,18 @@ def _nearest_length(
     zero = jnp.zeros((), margins.dtype)
     low, high = jax.lax.fori_loop(0, HALVINGS, halve, (zero, zero + 2.0))
     return 0.5 * (low + high)
+
+
+def _in_columns(doubted: Float[Array, "m r"], to_theta: Float[Array, "k r"]) -> Float[Array, "m k"]:
+    """Doubted directions of t in columns of x: with thousands of them a product that takes as long as a pass."""
+
+    def product():
+        return matmul(doubted, to_theta.T)
+
+    def nothing():
+        return jnp.zeros((len(doubted), len(to_theta)), doubted.dtype)
+
+    return jax.lax.cond(jnp.any(doubted != 0), product, nothing)
 
 
 def _status(

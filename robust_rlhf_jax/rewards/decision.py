@@ -64,7 +64,7 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
     best, scale = found.judged.found, found.judged.scale[:, None]
     return Judged(
         scale * found.fit.t,
-        scale * matmul(found.fit.t, pairs.rows.T),
+        scale * found.margins,
         best.log_likelihoods - seen[:, None] / pairs.n_pairs,
         found.judged.honest - seen,
         best.rates,

@@ -8,10 +8,11 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.kernels.quantile import keep_top, upper_threshold
+from robust_rlhf_jax.kernels.quantile import keep_top, upper_threshold, upper_thresholds
 
 # Jitted, so that hundreds of examples of the same shape share one program.
 threshold_of = jax.jit(upper_threshold)
+thresholds_of = jax.jit(upper_thresholds)
 kept_by = jax.jit(keep_top)
 
 
@@ -55,6 +56,20 @@ def test_threshold_is_an_order_statistic_in_float32(values, rank):
     # Subnormal numbers compare as zero on a CPU that flushes them, so they are told apart by their bits.
     assert found.tobytes() in {v.tobytes() for v in x}
     assert found == np.sort(x)[::-1][rank - 1]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@given(values=st.lists(st.integers(0, 3), min_size=4 * N, max_size=4 * N), share=st.floats(0, 1))
+def test_thresholds_of_columns_are_those_of_each(wide, values, share):
+    x = np.array(values, float).reshape(N, 4)
+    count = share * np.sum(x > 0, axis=0)
+    with jax.enable_x64(wide):
+        found = np.asarray(thresholds_of(jnp.asarray(x), jnp.asarray(count)))
+        counts = np.asarray(jnp.asarray(count))
+        assert found.dtype == (jnp.float64 if wide else jnp.float32)
+    for column, mass, threshold in zip(x.T, counts, found, strict=True):
+        expected = sorted_threshold(column, column > 0, mass) if mass > 0 else np.max(column)
+        assert threshold == expected
 
 
 @given(values=st.lists(st.floats(-1e300, 1e300), min_size=N, max_size=N), rank=st.integers(1, N))
