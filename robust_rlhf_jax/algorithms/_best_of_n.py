@@ -48,7 +48,7 @@ class Reranker(Module):
     """The rewards that preferences leave possible, fitted once: `choose` takes any number of sets of candidates.
 
     `reward`: the fit; `possible`: the rewards that it leaves possible; `hiding`: whether corrupt pairs may be left
-    among those that no explanation disputes. Build it with `fit_reranker`.
+    among those that no explanation disputes; `feared`: whether any may be there at all. Build it with `fit_reranker`.
 
     **Example:**
 
@@ -63,6 +63,7 @@ class Reranker(Module):
     reward: RewardFit
     possible: PossibleRewards
     hiding: Bool[Array, ""]
+    feared: Bool[Array, ""]
 
     def choose(
         self,
@@ -104,8 +105,8 @@ def best_of_n(
     Candidate i has ψ_i = φ_i − E_ref[φ] more than the reference; θ̂ is the estimate, and Θ holds the rewards that the
     preferences leave possible, as in `robust_policy`. The scores of a set are the promised gains θ̂ᵀψ_i. They are the
     guaranteed gains min over Θ of θᵀψ_i where the candidate that promises most is unsure and another one is guaranteed
-    clearly more. The choice maximises E_π[score] − η·KL(π ‖ π_ref): π_i ∝ π_ref,i·exp(score_i/η), at η = 0 the best
-    candidate alone. On honest, sufficient preferences it is best-of-n.
+    clearly more: never at ε = 0, nor without ε where there is no evidence of corruption. The choice maximises
+    E_π[score] − η·KL(π ‖ π_ref): π_i ∝ π_ref,i·exp(score_i/η), at η = 0 the best candidate alone.
 
     **Arguments:**
 
@@ -179,7 +180,7 @@ def _fit(seen: Labelled, epsilon: Float[Array, ""] | None) -> Reranker:
     found, remaining = reward_and_share(seen, epsilon, gone)
     hiding = lies_may_hide(found, remaining, gone)
     possible = possible_rewards(seen.believed_x, found, remaining, hiding, believe_disputes=True)
-    return Reranker(found, possible, hiding)
+    return Reranker(found, possible, hiding, remaining > 0.5 / len(seen.labels))
 
 
 @eqx.filter_jit
@@ -203,8 +204,10 @@ def _of_one_set(
     first, careful = (jnp.argmax(jnp.where(likely, gain, -jnp.inf)) for gain in (promised, guaranteed))
     promise = jnp.maximum(promised[first], 0.0)
     unsure, clearly = (jnp.where(reranker.hiding, 0.0, share) * promise for share in (UNCERTAIN, GAINED))
-    pessimistic = (promised[first] - guaranteed[first] > unsure) & (
-        guaranteed[careful] - guaranteed[first] > clearly
+    pessimistic = (
+        reranker.feared
+        & (promised[first] - guaranteed[first] > unsure)
+        & (guaranteed[careful] - guaranteed[first] > clearly)
     )
     score = jnp.where(pessimistic, guaranteed, promised)
     best = jnp.argmax(jnp.where(likely, score, -jnp.inf))

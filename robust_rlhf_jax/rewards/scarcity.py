@@ -45,8 +45,9 @@ def secured(
     lies mostly outside of the scarce counts.
 
     `believe_disputes`: whether disputed pairs show nothing and are among the εN. Of the others only the rest may then
-    be corrupt, which is wrong where honest pairs are disputed. Without it disputed rows that were planted far out turn
-    the coordinates towards themselves, and other directions are taken for theirs.
+    be corrupt, which is wrong where honest pairs are disputed; and what more of them show than εN pairs is not doubted,
+    since they cannot all be corrupted. Without it disputed rows that were planted far out turn the coordinates towards
+    themselves, and other directions are taken for theirs.
     """
     config, heard, left = config or RobustFit(), x, epsilon
     if believe_disputes:
@@ -55,10 +56,15 @@ def secured(
         heard = jnp.where((found.undisputed >= config.plausible)[:, None], x, 0.0)
     pairs = unit_free(heard, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
-    scarce = scarce_directions(pairs.rows, left, config)
-    unknown = span_basis(
-        jnp.concatenate([scarce, _beyond(matmul(found.doubted, pairs.from_theta.T), scarce)])
-    )
+    doubted = matmul(found.doubted, pairs.from_theta.T)
+    if believe_disputes:
+        scarce, disputable = jax.lax.map(
+            lambda share: scarce_directions(pairs.rows, share, config), jnp.stack([left, epsilon])
+        )
+        doubted = _within(doubted, disputable)
+    else:
+        scarce = scarce_directions(pairs.rows, left, config)
+    unknown = span_basis(jnp.concatenate([scarce, _beyond(doubted, scarce)]))
     t = _without(t, unknown)
     rows = _without(pairs.rows, unknown)
     # A row counts as far as it shows what is known: the rest of its label speaks of the unknown.
@@ -76,12 +82,25 @@ def _without(rows: Float[Array, "m r"], basis: Float[Array, "r r"]):
 
 def _beyond(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[Array, "r r"]:
     """Orthonormal directions of the doubted span at more than 45° to the scarce one, as rows."""
-    length = jnp.linalg.norm(doubted, axis=1, keepdims=True)
-    basis = span_basis(jnp.where(length > 0, doubted / jnp.maximum(length, 1e-30), 0.0))
-    rest = _without(basis, scarce)
+    rest = _without(_basis(doubted), scarce)
     # The eigenvalues are the squared sines of the principal angles.
     sines, axes = eigh(matmul(rest.T, rest))
     return jnp.where(sines[:, None] > 0.5, axes.T, 0.0)
+
+
+def _within(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[Array, "r r"]:
+    """Orthonormal directions of the doubted span at less than 45° to the scarce one, as rows."""
+    basis = _basis(doubted)
+    near = matmul(matmul(basis, scarce.T), scarce)
+    # The eigenvalues of P_doubted·P_scarce·P_doubted are the squared cosines of the principal angles.
+    cosines, axes = eigh(matmul(basis.T, matmul(matmul(near, near.T), basis)))
+    return jnp.where(cosines[:, None] > 0.5, axes.T, 0.0)
+
+
+def _basis(directions: Float[Array, "m r"]) -> Float[Array, "r r"]:
+    """Orthonormal rows that span these, of any length; 0 beyond their dimension."""
+    length = jnp.linalg.norm(directions, axis=1, keepdims=True)
+    return span_basis(jnp.where(length > 0, directions / jnp.maximum(length, 1e-30), 0.0))
 
 
 def decisive(share: Float[Array, ""], config: RobustFit) -> Float[Array, ""]:

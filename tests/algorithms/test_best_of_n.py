@@ -10,6 +10,7 @@ from robust_rlhf_jax.algorithms import best_of_n, fit_reranker
 from robust_rlhf_jax.algorithms._best_of_n import Reranker, _of_one_set
 from robust_rlhf_jax.algorithms.possible_rewards import PossibleRewards
 from robust_rlhf_jax.kernels.lapack import cholesky
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.likelihood.confidence import ellipsoid
 
 from .robust_policy_worlds import fit_of
@@ -43,19 +44,48 @@ def known(theta, information, believed, width=1.645):
 def of_one_set(phi, possible, theta, log_ref=None, hiding=False, temperature=0.0):
     log_ref = jnp.zeros(len(phi)) if log_ref is None else log_ref
     fitted = fit_of(jnp.ones(4), theta=jnp.float32(theta))
-    reranker = Reranker(fitted, possible, jnp.asarray(hiding))
+    reranker = Reranker(fitted, possible, jnp.asarray(hiding), jnp.asarray(True))
     return _of_one_set(reranker, jnp.asarray(phi), log_ref, jnp.float32(temperature))
 
 
-def test_on_honest_pairs_it_is_best_of_n():
+@pytest.mark.parametrize("epsilon", [None, 0.0])
+@pytest.mark.parametrize("shown", [4, 3])
+def test_on_honest_pairs_it_is_best_of_n(epsilon, shown):
+    """Told nothing or ε = 0, whatever the pairs leave open: here, the last feature."""
     x, labels = honest()
+    x[:, shown:] = 0.0
     data = Pairs.of_differences(x, labels)
-    choice = best_of_n(data, sets())
-    greedy = np.asarray(fit_reward(data).reward(sets())).argmax(axis=-1)
-    assert np.mean(np.asarray(choice.index) == greedy) >= 0.98
+    choice = best_of_n(data, sets(), epsilon)
+    plain = np.asarray(fit_reward(data, 0.0).reward(sets())).argmax(axis=-1)
+    assert not np.any(np.asarray(choice.pessimistic))
+    np.testing.assert_array_equal(choice.index, plain)
+
+
+def test_told_that_pairs_may_be_corrupt_it_loses_little_where_honest_ones_are_sufficient():
+    x, labels = honest()
+    choice = best_of_n(Pairs.of_differences(x, labels), sets(), 0.1)
     true = sets() @ THETA
     lost = true.max(axis=1) - np.take_along_axis(true, np.asarray(choice.index)[:, None], 1)[:, 0]
     assert lost.mean() < 0.05 * np.mean(true.max(axis=1) - true.mean(axis=1))
+
+
+def test_a_direction_that_many_honest_pairs_show_is_not_doubted():
+    """Planted rows, disputed one and all, hold most of the information along their own direction by their length."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=30)
+    theta *= 2.0 / np.linalg.norm(theta)
+    options = rng.normal(size=(600, 30))
+    x = np.float32(options[:300] - options[300:])
+    labels = np.where(rng.logistic(size=300) < x @ theta, 1.0, -1.0).astype(np.float32)
+    attacked = PAIR_ATTACKS["leverage"](rng, AttackedPairs(x, labels, options), 0.1, theta)
+    planted = np.any(attacked.x != x, axis=1)
+    reranker = fit_reranker(Pairs.of_differences(np.float32(attacked.x), attacked.labels), 0.1)
+    assert not np.any(np.asarray(reranker.reward.undisputed)[planted] > 0.5)
+    candidates = rng.normal(size=(200, 16, 30))
+    true = candidates @ theta
+    chosen = np.asarray(reranker.choose(candidates).index)
+    gain = np.take_along_axis(true, chosen[:, None], 1)[:, 0] - true.mean(axis=1)
+    assert gain.mean() > 0.9 * np.mean(true.max(axis=1) - true.mean(axis=1))
 
 
 def test_the_probabilities_maximise_score_less_divergence():
