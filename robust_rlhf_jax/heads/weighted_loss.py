@@ -24,7 +24,8 @@ def weighted_trainer(callback: Any = None) -> type:
     **Returns:** a class, made and used as `RewardTrainer` is.
 
     **Raises:** ImportError without torch or trl; when it is made, ValueError for a data set that is streamed, and
-    for a `weight` that is missing, negative or not finite, or 0 in every row.
+    for a `weight` that is missing, negative or not finite, or 0 in every row; in training, where column and callback
+    together leave no pair.
 
     **Example:**
 
@@ -62,12 +63,7 @@ def weighted_trainer(callback: Any = None) -> type:
 
         def _weights(self) -> np.ndarray:
             """All weights as they are now, of mean 1."""
-            found = (
-                self._columns
-                if callback is None or callback.weights is None
-                else self._columns * callback.weights
-            )
-            return (found / found.mean()).astype(np.float32)
+            return of_mean_1(self._columns, None if callback is None else callback.weights)
 
     return WeightedRewardTrainer
 
@@ -89,6 +85,21 @@ def checked_weights(column: Any) -> Float[np.ndarray, " N"]:
     if not weights.any():
         raise ValueError(f"The column {WEIGHT} is 0 in every row: no pair would be learnt from.")
     return weights
+
+
+def of_mean_1(
+    column: Float[np.ndarray, " N"], now: Float[np.ndarray, " N"] | None
+) -> Float[np.ndarray, " N"]:
+    """The weights of the column times those of a callback, of mean 1.
+
+    **Raises:** ValueError where every pair has weight 0 in one of the two.
+    """
+    found = column if now is None else column * now
+    if not found.any():
+        raise ValueError(
+            f"Each pair is 0 in the column {WEIGHT} or left out by the callback: no pair would be learnt from."
+        )
+    return (found / found.mean()).astype(np.float32)
 
 
 def carrying(torch: Any, collator: Callable[[list], dict]) -> Callable[[list], dict]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.heads.weighted_loss import checked_weights
+from robust_rlhf_jax.heads.weighted_loss import checked_weights, of_mean_1
 
 
 def test_weights_are_as_they_are():
@@ -22,3 +22,14 @@ def test_weights_are_as_they_are():
 def test_what_cannot_weigh_is_refused(column, said):
     with pytest.raises(ValueError, match=f"^{said}$"):
         checked_weights(column)
+
+
+def test_column_and_callback_together_have_mean_1():
+    column = np.array([1.0, 0.5, 0.0, 1.0])
+    np.testing.assert_allclose(of_mean_1(column, None), column / 0.625)
+    np.testing.assert_allclose(of_mean_1(column, np.array([0.0, 1.0, 1.0, 0.5])), [0.0, 2.0, 0.0, 2.0])
+
+
+def test_column_and_callback_that_leave_no_pair_are_refused():
+    with pytest.raises(ValueError, match=r"^Each pair is 0 in the column weight or left out by the callback:"):
+        of_mean_1(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
