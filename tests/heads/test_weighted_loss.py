@@ -31,5 +31,7 @@ def test_column_and_callback_together_have_mean_1():
 
 
 def test_column_and_callback_that_leave_no_pair_are_refused():
-    with pytest.raises(ValueError, match=r"^Each pair is 0 in the column weight or left out by the callback:"):
+    with pytest.raises(
+        ValueError, match=r"^Each pair is 0 in the column weight or left out by the callback:"
+    ):
         of_mean_1(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
