@@ -1,5 +1,6 @@
 """Weighted order statistics without a sort: bisection on the bits of a float."""
 
+from collections.abc import Callable
 from typing import Any
 
 import chex
@@ -27,6 +28,19 @@ def _float_from_bits(key: Array, dtype: Any):
     return jax.lax.bitcast_convert_type(raw, dtype)
 
 
+def _largest_bits(enough: Callable[[Array], Array], shape: tuple[int, ...], dtype: Any) -> Array:
+    """The largest unsigned integers [shape] for which `enough` holds, which holds for all below them; 0 where none."""
+    unsigned, bits = _UNSIGNED[jnp.dtype(dtype)]
+
+    def set_bit(carry):
+        threshold, bit = carry
+        trial = threshold | bit
+        return jnp.where(enough(trial), trial, threshold), bit >> unsigned(1)
+
+    first = jnp.zeros(shape, unsigned), unsigned(1) << unsigned(bits - 1)
+    return jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)[0]
+
+
 def upper_threshold(
     x: Float[Array, " n"], weights: Float[Array, " n"], mass: Float[Array, ""]
 ) -> Float[Array, ""]:
@@ -40,16 +54,7 @@ def upper_threshold(
     chex.assert_rank(x, 1)
     chex.assert_equal_shape([x, weights])
     keys = _ordered_bits(x)
-    unsigned, bits = _UNSIGNED[x.dtype]
-
-    def set_bit(carry):
-        threshold, bit = carry
-        trial = threshold | bit
-        enough = jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass
-        return jnp.where(enough, trial, threshold), bit >> unsigned(1)
-
-    first = jnp.zeros((), unsigned), unsigned(1) << unsigned(bits - 1)
-    found, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)
+    found = _largest_bits(lambda trial: jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass, (), x.dtype)
     # No bit could be set: rounding put `mass` a hair above Σw, and every value is wanted.
     threshold = jnp.where(found == 0, -jnp.inf, _float_from_bits(found, x.dtype))
     return jnp.where(mass > 0, threshold, jnp.max(x))
@@ -62,18 +67,9 @@ def upper_thresholds(x: Float[Array, "n k"], count: Float[Array, " k"]) -> Float
 
     **Arguments:** `x` [n, k] ≥ 0 without NaN, `count` [k] ≥ 0 and at most the number of x_ij > 0 in column j.
     """
-    unsigned, bits = _UNSIGNED[x.dtype]
     # The bits of floats from 0 up are in their order.
-    keys = jax.lax.bitcast_convert_type(x, unsigned)
-
-    def set_bit(carry):
-        threshold, bit = carry
-        trial = threshold | bit
-        enough = jnp.sum(keys >= trial, axis=0) >= count
-        return jnp.where(enough, trial, threshold), bit >> unsigned(1)
-
-    first = jnp.zeros(x.shape[1], unsigned), unsigned(1) << unsigned(bits - 2)
-    found, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, set_bit, first)
+    keys = jax.lax.bitcast_convert_type(x, _UNSIGNED[x.dtype][0])
+    found = _largest_bits(lambda trial: jnp.sum(keys >= trial, axis=0) >= count, x.shape[1:], x.dtype)
     return jnp.where(count > 0, jax.lax.bitcast_convert_type(found, x.dtype), jnp.max(x, axis=0))
 
 

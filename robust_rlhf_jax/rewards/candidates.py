@@ -146,8 +146,7 @@ def _settled(
         again = jnp.where(over, 0, state.round + 1)
         return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
-    begin = pairs.margins(start.t), given.weights
-    nobody = Explanation(start, *begin, unjudged(cells, given.weights.dtype))
+    nobody = Explanation(start, pairs.margins(start.t), given.weights, unjudged(cells, given.weights.dtype))
     no = jnp.asarray(False)
     first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
     end = jax.lax.while_loop(lambda s: ~s.done, turn, first)

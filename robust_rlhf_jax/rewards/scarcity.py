@@ -45,9 +45,9 @@ def secured(
     lies mostly outside of the scarce counts.
 
     `believe_disputes`: whether disputed pairs show nothing and are among the εN. Of the others only the rest may then
-    be corrupt, which is wrong where honest pairs are disputed; and what more of them show than εN pairs is not doubted,
-    since they cannot all be corrupted. Without it disputed rows that were planted far out turn the coordinates towards
-    themselves, and other directions are taken for theirs.
+    be corrupt, which is wrong where honest pairs are disputed. A direction that clearly more than εN undisputed pairs
+    show is not doubted, since they cannot all be corrupted. Without it disputed rows that were planted far out turn the
+    coordinates towards themselves, and other directions are taken for theirs.
     """
     config, heard, left = config or RobustFit(), x, epsilon
     if believe_disputes:
@@ -91,9 +91,9 @@ def _beyond(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[
 def _within(doubted: Float[Array, "r r"], scarce: Float[Array, "r r"]) -> Float[Array, "r r"]:
     """Orthonormal directions of the doubted span at less than 45° to the scarce one, as rows."""
     basis = _basis(doubted)
-    near = matmul(matmul(basis, scarce.T), scarce)
-    # The eigenvalues of P_doubted·P_scarce·P_doubted are the squared cosines of the principal angles.
-    cosines, axes = eigh(matmul(basis.T, matmul(matmul(near, near.T), basis)))
+    shared = matmul(matmul(scarce, basis.T), basis)
+    # The eigenvalues are the squared cosines of the principal angles.
+    cosines, axes = eigh(matmul(shared.T, shared))
     return jnp.where(cosines[:, None] > 0.5, axes.T, 0.0)
 
 
