@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 try:
@@ -101,6 +101,16 @@ def check_places(folder: Path, names: list[str]) -> None:
             raise ValueError(
                 f"{folder / name} is a folder, and a result of that name goes there: move it away."
             )
+
+
+def check_file(option: str, path: Path, given: Iterable[Path] = ()) -> None:
+    """**Raises:** ValueError where the file that `option` names cannot be written, or is one of those `given`."""
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder: give the name of a file.")
+    if path.resolve() in {Path(place).resolve() for place in given}:
+        raise ValueError(f"{option} {path} is a file that is read: give another name.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{option} {path}: the folder {path.parent} does not exist: make it first.")
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -50,7 +50,7 @@ def read_texts(
         )
         sides = {names[1]: first, names[2]: second}
         sides |= {} if names[0] is None or given is None else {names[0]: given}
-        wrong = [BadCell(row, name, why) for name, cell in sides.items() if (why := _wrong(cell))]
+        wrong = [BadCell(row, name, why) for name, cell in sides.items() if (why := why_no_text(cell))]
         bad += wrong
         rows.append(("", "", "") if wrong else _split(given, first, second))
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
@@ -97,7 +97,7 @@ def _message(entry: Any):
     return {"role": roles.get(said, said), "content": entry.get("value"), **more}
 
 
-def _wrong(cell: Any) -> str:
+def why_no_text(cell: Any) -> str:
     """Why a cell is neither a text nor a list of messages, or ""."""
     if cell is None:
         return "is missing"

@@ -8,10 +8,11 @@ import numpy as np
 
 from robust_rlhf_jax.algorithms import Choice, fit_reranker
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs, read_table
-from robust_rlhf_jax.io.texts import plain_text
+from robust_rlhf_jax.io.schemas.base import structured
+from robust_rlhf_jax.io.texts import messages_of, plain_text, why_no_text
 from robust_rlhf_jax.rewards.front_door import reward_model
 from robust_rlhf_jax.terminal import marked
-from robust_rlhf_jax.unfinished import write_whole
+from robust_rlhf_jax.unfinished import check_file, write_whole
 
 COLUMNS = ("prompt", "responses")
 
@@ -35,11 +36,14 @@ def best_of_n_command(
 ) -> Choice:
     """Choose one of the answers to each prompt, print what was found, and write the chosen answers to `out`.
 
-    **Raises:** ValueError as `read_answers`, `load_pairs` and `fit_reranker`, or for pairs without texts; OSError if
-    `out` cannot be written.
+    **Raises:** ValueError as `read_answers`, `load_pairs`, `fit_reranker` and `check_file`, or for pairs without texts;
+    OSError if `out` cannot be written.
     """
     from rich.console import Console
 
+    check_file("--out", out, (candidates, pairs))
+    if not temperature >= 0 or seed < 0:
+        raise ValueError(f"--temperature {temperature} --seed {seed}: give numbers from 0.")
     console, answers = Console(), read_answers(candidates)
     data = load_pairs(pairs, columns=columns, features="texts", featuriser=featuriser).decided()
     reranker = fit_reranker(data, epsilon)
@@ -63,9 +67,9 @@ def best_of_n_command(
 
 
 def read_answers(path: Path) -> Answers:
-    """The prompts and responses of a file.
+    """The prompts and responses of a file; each is a text or messages, and a cell of CSV holds its list as JSON.
 
-    **Raises:** ValueError for a file without these columns, or a row without a list of responses.
+    **Raises:** ValueError for a file without these columns or without rows, or a row without a list of responses.
     """
     table = read_table(path)
     missing = [name for name in COLUMNS if name not in table.names]
@@ -74,12 +78,37 @@ def read_answers(path: Path) -> Answers:
             f"{path} has no column {' and '.join(missing)}: give a JSON or Parquet file with prompt and responses, a "
             "list of texts."
         )
-    responses = table.cells("responses")
-    for row, cell in enumerate(responses):
-        if not isinstance(cell, list) or not cell or any(text is None for text in cell):
-            raise ValueError(f"{path}: row {row + 1}, column responses is no list of texts.")
-    prompts = ["" if cell is None else plain_text(cell) for cell in table.cells("prompt")]
-    return Answers(prompts, [[plain_text(text) for text in cell] for cell in responses])
+    prompts = [
+        "" if cell is None else _text(cell, f"{path}: row {row}, column prompt")
+        for row, cell in enumerate(table.cells("prompt"), 1)
+    ]
+    if not prompts:
+        raise ValueError(f"{path} has no rows: give prompt and responses, a list of texts.")
+    responses = [structured(cell) for cell in table.cells("responses")]
+    for row, cell in enumerate(responses, 1):
+        if not isinstance(cell, list) or not cell:
+            raise ValueError(f"{path}: row {row}, column responses is no list of texts.")
+    return Answers(
+        prompts,
+        [
+            [
+                _text(text, f"{path}: row {row}, column responses: answer {i}")
+                for i, text in enumerate(cell, 1)
+            ]
+            for row, cell in enumerate(responses, 1)
+        ],
+    )
+
+
+def _text(cell: Any, place: str) -> str:
+    """The text of a cell that holds one, or messages.
+
+    **Raises:** ValueError for another cell.
+    """
+    cell = messages_of(cell)
+    if why := why_no_text(cell):
+        raise ValueError(f"{place} {why}.")
+    return plain_text(cell)
 
 
 def features_of(answers: Answers, data: Pairs):
@@ -99,10 +128,8 @@ def drawn(probability: np.ndarray, temperature: float, seed: int) -> np.ndarray:
     """The likeliest of each set, or one drawn from it where there is a temperature."""
     if not temperature:
         return probability.argmax(axis=1)
-    scores = np.log(np.maximum(probability, 1e-300)) + np.random.default_rng(seed).gumbel(
-        size=probability.shape
-    )
-    return np.where(probability > 0, scores, -np.inf).argmax(axis=1)
+    logs = np.log(probability, out=np.full(probability.shape, -np.inf), where=probability > 0)
+    return (logs + np.random.default_rng(seed).gumbel(size=probability.shape)).argmax(axis=1)
 
 
 def rows(answers: Answers, choice: Choice, index: np.ndarray) -> list[dict[str, Any]]:

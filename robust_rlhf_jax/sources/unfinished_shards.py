@@ -26,7 +26,8 @@ def unfinished_shards(folder: Path, facts: dict[str, Any]) -> Iterator["Unfinish
 
     **Arguments:** `facts`: what they are made of, as JSON has it.
 
-    **Raises:** ValueError where a `.partial` folder holds shards of other facts, is none of ours, or is in use.
+    **Raises:** ValueError where a `.partial` folder holds shards of other facts, is none of ours, is in use, or cannot
+    be made.
     """
     place = partial(folder)
     kept = place / FACTS
@@ -35,7 +36,10 @@ def unfinished_shards(folder: Path, facts: dict[str, Any]) -> Iterator["Unfinish
     )
     if place.exists() and not place.is_dir():
         raise ValueError(foreign)
-    place.mkdir(exist_ok=True)
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be written ({error.strerror}): give another folder.") from None
     with held(place):
         # Killed before it wrote the facts, a process leaves a piece of them.
         remove_leftovers(place)

@@ -128,6 +128,55 @@ def embeddings(chance: random.Random) -> list[dict]:
     return damage(chance, rows, VECTORS_NASTY, names)
 
 
+def answers(chance: random.Random) -> list[dict]:
+    """Several answers to each prompt, without a judgement."""
+    rows = [
+        {"prompt": sentence(chance), "responses": [sentence(chance) for _ in range(chance.randrange(1, 4))]}
+        for _ in range(8)
+    ]
+    nasty = [
+        *VECTORS_NASTY,
+        *MESSAGES_NASTY,
+        ["", ""],
+        ["\x1b[2J", "\ud800"],
+        [3, True],
+        [["a"], ["b"]],
+        "one text",
+    ]
+    return damage(chance, rows, nasty, ("prompt", "responses"))
+
+
+def votes(chance: random.Random) -> list[dict]:
+    """Who won between two models."""
+    labels = chance.choice(
+        [("model_a", "model_b", "tie"), ("A", "B"), (0, 1), (1, 2), ("left", "right", "both bad")]
+    )
+    rows = []
+    for _ in range(ROWS):
+        first, second = chance.sample(["ant", "bee", "cat", "dog"], 2)
+        rows.append({"model_a": first, "model_b": second, "winner": chance.choice(labels)})
+        if chance.random() < 0.9:
+            rows[-1]["judge"] = f"judge {chance.randrange(5)}"
+    return damage(chance, rows, TEXTS_NASTY, ("model_a", "model_b", "winner"))
+
+
+def decisions(chance: random.Random) -> bytes:
+    """What the page of an audit saves, of `ROWS` pairs, with something wrong in it."""
+    entries = [{"pair": n, "row": n, "decision": chance.choice(["keep", "drop"])} for n in range(1, ROWS, 3)]
+    nasty = [*TEXTS_NASTY, 0, -1, ROWS + 1, 1.5, "1", float("nan"), 10**30, "Drop ", "DROP", "remove"]
+    entries = damage(chance, entries, nasty, ("pair", "row", "decision"))
+    if chance.random() < 0.4:
+        lines = [",".join(str(cell) for cell in entry.values()) for entry in entries]
+        content = "\n".join(["pair,row,decision", *lines, ""])
+    else:
+        found = {"schema": "robust_rlhf_jax.decisions", "version": 1, "pairs": ROWS, "decisions": entries}
+        if chance.random() < 0.3:
+            found[chance.choice(list(found))] = chance.choice([*nasty, entries])
+        content = json.dumps(found)
+    content = content.encode("utf-8", errors="surrogatepass")
+    return damaged(chance, content) if chance.random() < 0.2 else content
+
+
 def as_table(rows: list[dict]) -> pa.Table | None:
     """None where Arrow itself refuses such a mixture."""
     try:

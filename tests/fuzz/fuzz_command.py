@@ -1,6 +1,6 @@
 """Bad files and flags for `robust-rlhf`, by number: `python tests/fuzz/fuzz_command.py [cases] [first]`.
 
-Each runs the command in this process and in a folder of its own, and must end within 30 seconds, with exit status 0 or
+Each runs the command in this process and in a folder of its own, and must end within a minute, with exit status 0 or
 with 2 and one sentence (or the help's pointer for bad syntax), without a traceback, a control character on the
 terminal, a NaN in JSON or half-written output, and with the given files as they were. Cells of sweeps are made up: what
 is tried is everything around them.
@@ -29,7 +29,7 @@ from robust_rlhf_jax import cli
 from robust_rlhf_jax.lab.reproduce import command as reproduction
 from robust_rlhf_jax.lab.sweeps import engine
 
-SECONDS = 30
+SECONDS = 60
 AUDIT = ["--estimator", "row_normalised", "--folds", "2", "--repeats", "1", "--injection", "flip_random"]
 SWEEP = [
     "--preset",
@@ -153,6 +153,92 @@ def npy_pairs(chance):
     return ["audit", "data.jsonl", *AUDIT, "--out", "out", "--embeddings", str(chosen), str(rejected)]
 
 
+def best_of_n(chance):
+    """Answers that are wrong, pairs that are, or a flag; now and then the output is one of the given files."""
+    answers = bad_pairs.write(chance, bad_pairs.answers(chance), "answers")
+    if chance.random() < 0.3:
+        given = bad_pairs.write(chance, bad_pairs.texts(chance), "texts")
+    else:
+        given = Path("texts.jsonl")
+        given.write_text("".join(json.dumps(row) + "\n" for row in good_texts()), encoding="utf-8")
+    to = chance.choice(
+        ["chosen.jsonl"] * 6 + [str(answers), str(given), "", "nowhere/chosen.jsonl", "/proc/none"]
+    )
+    words = ["best-of-n", str(answers), "--pairs", str(given), "--out", to]
+    if chance.random() < 0.4:
+        flag = chance.choice(["--epsilon", "--temperature", "--featuriser", "--seed", "--chosen", "--label"])
+        words += [flag, chance.choice(["0.1", "2", *WORDS])]
+    return words
+
+
+def good_texts() -> list[dict]:
+    chance = random.Random(0)
+    return [
+        {name: bad_pairs.sentence(chance) for name in ("prompt", "chosen", "rejected")}
+        for _ in range(bad_files.ROWS)
+    ]
+
+
+def leaderboard(chance):
+    path = bad_pairs.write(chance, bad_pairs.votes(chance))
+    words = ["leaderboard", str(path), *chance.choice([[], ["--out", "out"], ["--out", str(path)]])]
+    if chance.random() < 0.4:
+        flag = chance.choice(["--model-a", "--model-b", "--winner", "--rater", "--first-is", "--tie-is"])
+        words += [flag, chance.choice(["winner", "judge", "A", "1", *WORDS])]
+    return words
+
+
+def clean(chance):
+    Path("data.csv").write_text(good_table(), encoding="utf-8")
+    name = chance.choice(["decisions.json", "decisions.csv"])
+    if chance.random() < 0.9:
+        Path(name).write_bytes(bad_pairs.decisions(chance))
+    elif chance.random() < 0.5:
+        bad_files.no_file(chance, Path(name))
+    to = chance.choice(
+        ["cleaned.csv"] * 5 + ["data.csv", name, "cleaned.xlsx", "nowhere/cleaned.csv", "", "/proc/none"]
+    )
+    return ["clean", "data.csv", name, "--out", to]
+
+
+def embed(chance):
+    path = bad_pairs.write(chance, chance.choice([bad_pairs.texts, bad_pairs.messages])(chance))
+    words = [
+        "embed",
+        str(path),
+        "--out",
+        chance.choice(["shards"] * 4 + [str(path), "", "/proc/none", "a/b"]),
+    ]
+    if chance.random() < 0.5:
+        flag = chance.choice(
+            ["--dtype", "--rows-per-shard", "--skip-bad", "--featuriser", "--encoding", "--chosen"]
+        )
+        words += [flag, chance.choice(["float16", "7", "0.5", *WORDS])]
+    return words
+
+
+def fit(chance):
+    """Shards of embeddings, of differences, or a Parquet file; damaged, or of shapes that do not fit together."""
+    if chance.random() < 0.4:
+        bad_pairs.vectors(chance)
+    else:
+        for number, name in enumerate(("chosen", "rejected")):
+            np.save(f"{name}.npy", np.random.default_rng(number).normal(size=(bad_files.ROWS, 4)))
+    if chance.random() < 0.3:
+        Path("chosen.npy").rename("data.npy")
+        source = "data.npy"
+    else:
+        Path("data").mkdir()
+        for name in ("chosen", "rejected"):
+            Path(f"{name}.npy").rename(f"data/{name}.npy")
+        source = "data"
+    words = ["fit", source, "--out", chance.choice(["out"] * 4 + [source, "", "/proc/none"]), "--quiet"]
+    if chance.random() < 0.5:
+        flag = chance.choice(["--epsilon", "--memory", "--checkpoint", "--export", "--clean"])
+        words += [flag, chance.choice(["0.1", "1GB", "1KB", "kept", "more.parquet", source, *WORDS])]
+    return words
+
+
 def sweep_flag(chance):
     flag = chance.choice(SWEEP_FLAGS)
     return ["sweep", *SWEEP, "--out", "out", flag, *chance.sample(WORDS, chance.choice([0, 1, 1, 1, 2]))]
@@ -225,6 +311,11 @@ KINDS = {
     "open sides": pairs(bad_pairs.open_sides),
     "rankings": pairs(bad_pairs.rankings),
     "out": out,
+    "best of n": best_of_n,
+    "leaderboard": leaderboard,
+    "clean": clean,
+    "embed": embed,
+    "fit": fit,
     "no table": no_table,
     "npy pairs": npy_pairs,
     "syntax": syntax,

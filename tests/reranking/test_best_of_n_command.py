@@ -78,9 +78,41 @@ def test_draws_have_their_probabilities():
         ({"prompt": "Tea?", "answers": ["Yes"]}, "no column responses"),
         ({"prompt": "Tea?", "responses": "Yes"}, "row 1, column responses is no list"),
         ({"prompt": "Tea?", "responses": []}, "row 1, column responses is no list"),
-        ({"prompt": "Tea?", "responses": ["Yes", None]}, "row 1, column responses is no list"),
+        ({"prompt": "Tea?", "responses": ["Yes", None]}, "row 1, column responses: answer 2 is missing"),
+        ({"prompt": "Tea?", "responses": [3.0]}, "answer 1 holds 3.0, neither a text nor messages"),
+        ({"prompt": 3, "responses": ["Yes"]}, "row 1, column prompt holds 3, neither"),
     ],
 )
 def test_bad_candidates_are_named(row, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read_answers(lines(tmp_path / "candidates.jsonl", [row]))
+
+
+def test_a_file_without_rows_is_named(tmp_path):
+    (tmp_path / "candidates.csv").write_text("prompt,responses\n")
+    with pytest.raises(ValueError, match=r"candidates\.csv has no rows"):
+        read_answers(tmp_path / "candidates.csv")
+
+
+def test_lists_of_messages_and_cells_of_csv_are_answers(tmp_path):
+    said = [[{"role": "assistant", "content": text}] for text in ("Yes", "No")]
+    as_messages = read_answers(lines(tmp_path / "a.jsonl", [{"prompt": "Tea?", "responses": said}]))
+    (tmp_path / "b.csv").write_text('prompt,responses\nTea?,"[""Yes"", ""No""]"\n')
+    assert as_messages == read_answers(tmp_path / "b.csv") == (["Tea?"], [["Yes", "No"]])
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("pairs.jsonl", "is a file that is read"),
+        ("candidates.jsonl", "is a file that is read"),
+        ("nowhere/best.jsonl", "nowhere does not exist: make it first"),
+        ("", "is a folder: give the name of a file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(files, tmp_path, out, message):
+    pairs, candidates, _ = files
+    before = pairs.read_bytes(), candidates.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        best_of_n_command(candidates, pairs, tmp_path / out)
+    assert before == (pairs.read_bytes(), candidates.read_bytes())
