@@ -44,6 +44,12 @@ class BadCell(NamedTuple):
         return f"row {self.row + 1}, column {self.column}" if self.column else f"row {self.row + 1}"
 
 
+def check_skip_bad(skip_bad: float) -> None:
+    """**Raises:** ValueError for a `skip_bad` of `usable_rows` that is neither a count nor a share."""
+    if not 0 <= skip_bad < np.inf:
+        raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
+
+
 def usable_rows(
     path: Path,
     n_rows: int,

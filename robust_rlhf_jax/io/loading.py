@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .bad_cells import BadCell, usable_rows
+from .bad_cells import BadCell, check_skip_bad, usable_rows
 from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
@@ -113,8 +113,7 @@ def read_pairs(
     **Raises:** as `load_pairs`.
     """
     path = Path(path)
-    if not 0 <= skip_bad < np.inf:
-        raise ValueError(f"skip_bad={skip_bad} must be 0 or more: a count of rows, or below 1 a share.")
+    check_skip_bad(skip_bad)
     partner = embeddings[1] if embeddings is not None and path.suffix.lower() == ".npy" else None
     table = read_table(path, split=split, encoding=encoding, partner=partner)
     try:

@@ -19,6 +19,7 @@ class LeaderboardArguments:
         rater: of who voted; judge, rater and the like if not given.
         first_is: the label that means the first side, where labels are numbers.
         tie_is: the label that means a tie, where it is no usual word.
+        skip_bad: rows without a model or a winner to go on without: a count, or below 1 a share.
         out: folder for leaderboard.csv and leaderboard.json.
     """
 
@@ -29,10 +30,11 @@ class LeaderboardArguments:
     rater: str | None = None
     first_is: str | None = None
     tie_is: str | None = None
+    skip_bad: float = 0
     out: Path | None = None
 
     def run(self) -> None:
         from .command import leaderboard_command
 
-        columns = ("model_a", "model_b", "winner", "rater", "first_is", "tie_is")
-        leaderboard_command(self.source, self.out, **{name: getattr(self, name) for name in columns})
+        names = ("model_a", "model_b", "winner", "rater", "first_is", "tie_is", "skip_bad")
+        leaderboard_command(self.source, self.out, **{name: getattr(self, name) for name in names})

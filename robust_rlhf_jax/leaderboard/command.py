@@ -19,14 +19,14 @@ from .votes import NOBODY, Votes, read_votes
 FILES = ("leaderboard.csv", "leaderboard.json")
 
 
-def leaderboard_command(source: str, out: Path | None = None, **columns: Any) -> list[Rating]:
+def leaderboard_command(source: str, out: Path | None = None, **options: Any) -> list[Rating]:
     """Print the leaderboard of a file of votes and what changes its first place; write `FILES` to `out`.
 
     **Raises:** as `read_votes`; ValueError if `out` cannot be written.
     """
     from rich.console import Console
 
-    votes = read_votes(source, **columns)
+    votes = read_votes(source, **options)
     model, table = believed(votes), judged(votes)
     rows = rate(votes, model, table)
     changes = [fewest_changes(votes.wins(), how) for how in ("dropped", "flipped")]
@@ -74,8 +74,10 @@ def described(votes: Votes) -> str:
     ties = int(np.sum(votes.outcome == 0))
     named = [] if votes.raters is None else [n for n in np.unique(votes.raters) if not n.startswith(NOBODY)]
     raters = f" by {counted(len(named), 'rater')}" if named else ""
+    left = f" {counted(votes.skipped, 'unusable row')} left out." if votes.skipped else ""
     return (
         f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."
+        + left
     )
 
 

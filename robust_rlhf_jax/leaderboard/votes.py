@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from robust_rlhf_jax.io import Columns, Pairs, read_table
-from robust_rlhf_jax.io.bad_cells import BadCell
+from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
 from robust_rlhf_jax.io.table import Table
@@ -23,7 +23,7 @@ NOBODY = "nobody, row "
 
 class Votes(NamedTuple):
     """N votes on M models: `first`, `second` [N]: numbers of the models; `outcome` [N]: 1 where the first won, −1 the
-    second, 0 a tie; `names` [M]; `raters` [N] or None.
+    second, 0 a tie; `names` [M]; `raters` [N] or None; `skipped`: unusable rows of the file.
 
     **Example:**
 
@@ -39,6 +39,7 @@ class Votes(NamedTuple):
     outcome: Int[np.ndarray, " N"]
     names: tuple[str, ...]
     raters: np.ndarray | None = None
+    skipped: int = 0
 
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says."""
@@ -53,7 +54,9 @@ class Votes(NamedTuple):
         """Those that are no tie."""
         at = self.outcome != 0
         raters = None if self.raters is None else self.raters[at]
-        return Votes(self.first[at], self.second[at], self.outcome[at], self.names, raters)
+        return self._replace(
+            first=self.first[at], second=self.second[at], outcome=self.outcome[at], raters=raters
+        )
 
     def pairs(self) -> Pairs:
         """The votes as pairs of one-hot options, ties among them."""
@@ -80,14 +83,16 @@ def read_votes(
     rater: str | None = None,
     first_is: str | None = None,
     tie_is: str | None = None,
+    skip_bad: float = 0,
 ) -> Votes:
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
-    winner_model_a and winner_model_b. Votes of a model against itself are left out.
+    winner_model_a and winner_model_b. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
+    a model or a winner (below 1: which share of them) before the file is refused; they are left out.
 
-    **Raises:** as `io.read_table`; ValueError for columns that are missing, labels that say nothing, or fewer than two
-    models.
+    **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
+    nothing, or fewer than two models.
 
     **Example:**
 
@@ -105,16 +110,22 @@ def read_votes(
         _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
     )
     models = [[None if is_missing(cell) else str(cell) for cell in table.cells(name)] for name in sides]
-    outcome = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is)
+    nameless = [
+        BadCell(row, name, "is missing")
+        for name, cells in zip(sides, models, strict=True)
+        for row, cell in enumerate(cells)
+        if cell is None
+    ]
+    outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is)
+    check_skip_bad(skip_bad)
+    usable = usable_rows(table.path, table.n_rows, [*nameless, *bad], skip_bad)
     if rater is None:
         rater = next((name for name in JUDGES if name in table.names), None)
     raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
-    for row, (a, b) in enumerate(zip(*models, strict=True)):
-        if a is None or b is None:
-            raise ValueError(
-                f"{path}: row {row + 1} names no model in {sides[0] if a is None else sides[1]}."
-            )
-    names, numbers = np.unique(np.array(models), return_inverse=True)
+    outcome, raters = outcome[usable], None if raters is None else raters[usable]
+    names, numbers = np.unique(
+        np.array([[cells[row] for row in usable] for cells in models]), return_inverse=True
+    )
     first, second = numbers.reshape(2, -1)
     kept = first != second
     if len(names) < 2 or not kept.any():
@@ -127,6 +138,7 @@ def read_votes(
         outcome[kept],
         tuple(map(str, names)),
         None if raters is None else raters[kept],
+        table.n_rows - len(usable),
     )
 
 
@@ -145,10 +157,11 @@ def _outcomes(
     winner: str | None,
     first_is: str | None,
     tie_is: str | None,
-) -> Int[np.ndarray, " N"]:
+) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """Who won each vote, and the cells that do not say."""
     if winner is None and set(FLAGS) <= set(table.names):
-        a, b = (_flags(table, name) for name in FLAGS)
-        return a - b
+        (a, no_a), (b, no_b) = (_flags(table, name) for name in FLAGS)
+        return a - b, no_a + no_b
     name = _column(table, winner, next((w for w in WINNERS if w in table.names), None), "winners")
     cells = list(table.cells(name))
     for row, (cell, a, b) in enumerate(zip(cells, *models, strict=True)):
@@ -156,20 +169,16 @@ def _outcomes(
             cells[row] = sides[0] if str(cell) == a else sides[1]
     rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is))
     strength, bad = read_labels(cells, name, rule)
-    if bad:
-        raise ValueError(f"{table.path}: row {bad[0].row + 1} of {name} {bad[0].reason}.")
-    return np.sign(strength).astype(int)
+    return np.sign(strength).astype(int), list(bad)
 
 
-def _flags(table: Table, name: str) -> Int[np.ndarray, " N"]:
-    """1 for yes, 0 for no."""
+def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """1 for yes, 0 for no, and the cells that say neither."""
     flags, bad = read_ties(table.cells(name), name)
     missing = [
         BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
     ]
-    for cell in (*missing, *bad):
-        raise ValueError(f"{table.path}: row {cell.row + 1} of {name} {cell.reason}.")
-    return flags.astype(int)
+    return flags.astype(int), [*missing, *bad]
 
 
 def _people(table: Table, name: str) -> np.ndarray:

@@ -56,18 +56,18 @@ def test_the_judge_is_found_and_a_model_against_itself_left_out(tmp_path):
     [
         ("a,b\n1,2\n", "has no columns of models known by name: name it"),
         ("model_a,model_b\nx,y\n", "has no columns of winners known by name"),
-        ("model_a,model_b,winner\nx,,A\n", "row 1 names no model in model_b"),
+        ("model_a,model_b,winner\nx,,A\n", "row 1, column model_b is missing"),
         ("model_a,model_b,winner\nx,x,A\n", "no vote between two different models"),
         ("model_a,model_b,winner\nx,y,tie\n", "has ties alone"),
-        ("model_a,model_b,winner\nx,y,A\nx,y,\n", "row 2 of winner is missing"),
+        ("model_a,model_b,winner\nx,y,A\nx,y,\n", "row 2, column winner is missing: .* --skip-bad 1"),
         ("model_a,model_b,winner\nx,y,0\nx,y,3\n", "first-is"),
         (
             "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,,0\n",
-            "row 2 of winner_model_a is missing",
+            "row 2, column winner_model_a is missing",
         ),
         (
             "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,0,maybe\n",
-            "row 2 of winner_model_b holds",
+            "row 2, column winner_model_b holds",
         ),
     ],
 )
@@ -122,3 +122,16 @@ def test_it_is_a_subcommand(tmp_path, robust_rlhf):
     assert status == 2
     assert "does not exist" in err
     assert sys.stdout is not None
+
+
+def test_unusable_rows_are_left_out_where_that_is_asked_for(tmp_path):
+    file = tmp_path / "votes.csv"
+    file.write_text("model_a,model_b,winner,judge\nx,y,A,ann\n,y,A,bob\ny,x,,ann\nx,y,B,bob\ny,z,tie,ann\n")
+    votes = read_votes(file, skip_bad=2)
+    assert (votes.outcome.tolist(), votes.names, votes.skipped) == ([1, -1, 0], ("x", "y", "z"), 2)
+    assert votes.raters.tolist() == ["ann", "bob", "ann"]
+    assert "2 unusable rows left out" in described(votes)
+    assert votes.decided().skipped == 2
+    for skip_bad, said in ((1, "more than --skip-bad 1"), (0.3, "--skip-bad 0.3"), (-1, "must be 0 or more")):
+        with pytest.raises(ValueError, match=said):
+            read_votes(file, skip_bad=skip_bad)
