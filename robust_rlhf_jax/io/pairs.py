@@ -37,7 +37,7 @@ class Pairs:
     | `chosen`, `rejected` | [N, p] | features of the two options, NumPy or JAX |
     | `swapped` | [N] | whether the chosen option is the second one; by default never |
     | `strength` | [N] | how strong the preference is, 0 a tie; 1 where nobody says |
-    | `names` | | of the features; by default f0, f1, … |
+    | `names` | | of the features; by default the columns of data frames, else f0, f1, … |
     | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts: 0 for no part in a fit |
     | `ids`, `groups` | [N] or None | the name of each pair; which pairs are dependent (one ranking, one id) |
     | `texts` | or None | prompt, chosen and rejected text of each pair |
@@ -86,11 +86,16 @@ class Pairs:
     description: "Description | None" = None
 
     def __post_init__(self):
+        columns = _columns(self.chosen, self.rejected)
+        if columns:  # data frames, whose columns may stand in another order
+            object.__setattr__(self, "rejected", _aligned(self.chosen, self.rejected))
+        for name in ("chosen", "rejected", *_BY_PAIR):
+            object.__setattr__(self, name, _array(getattr(self, name)))
         n, p = (*np.shape(self.chosen), 0, 0)[:2]
         usual = {
             "swapped": lambda: np.zeros(n, bool),
             "strength": lambda: np.ones(n),
-            "names": lambda: tuple(f"f{i}" for i in range(p)),
+            "names": lambda: columns or tuple(f"f{i}" for i in range(p)),
             "rows": lambda: np.arange(n),
             "n_rows": lambda: n,
         }
@@ -177,6 +182,34 @@ class Pairs:
             name: part[rows] for name in names if (part := getattr(self, name)) is not None
         }
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
+
+
+def _array(values: Any) -> Any:
+    """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
+    if isinstance(values, list | tuple):
+        return np.asarray(values)
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
+
+
+def _columns(chosen: Any, rejected: Any) -> tuple[str, ...]:
+    """The names of the columns of two data frames, less the name of the side; () if they are none, or differ."""
+    if not (hasattr(chosen, "columns") and hasattr(rejected, "columns")):
+        return ()
+    first, second = (tuple(map(str, side.columns)) for side in (chosen, rejected))
+    if first == second == tuple(map(str, range(len(first)))):  # nobody named them
+        return ()
+    if set(first) == set(second) and len(set(first)) == len(first) == len(second):
+        return first
+    first, second = (
+        tuple(name.removeprefix(f"{side}_") for name in names)
+        for side, names in (("chosen", first), ("rejected", second))
+    )
+    return first if first == second else ()
+
+
+def _aligned(chosen: Any, rejected: Any) -> Any:
+    """The second frame with its columns in the order of the first, where they have the same names."""
+    return rejected[list(chosen.columns)] if set(chosen.columns) == set(rejected.columns) else rejected
 
 
 def _floats(side: Any) -> Any:

@@ -27,6 +27,14 @@ _BY_PAIR = ("features", "reward_features", "rounding")
 _BLOCK = 4096
 
 
+def no_preferences(data: Any) -> TypeError:
+    """The error for arguments `data` of another type, such as a path or a tuple of arrays."""
+    return TypeError(
+        f"data is of the type {type(data).__name__}: give Pairs(chosen, rejected), what load(path) reads, or what "
+        "sources.open_pairs(path) opens."
+    )
+
+
 def check_decided(pairs: Pairs) -> None:
     """**Raises:** ValueError for ties and pairs of weight 0."""
     if not pairs.fitted.all():
@@ -45,7 +53,8 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
     a distribution. Values of traced leaves are skipped, shapes and dtypes never: a function that is jitted or vmapped
     may call this. Pairs are checked by `io.check_pairs`.
 
-    **Raises:** ValueError that names the first field, and the first entry of it, that is wrong; for a `PairSource`.
+    **Raises:** ValueError that names the first field, and the first entry of it, that is wrong; for a `PairSource`;
+    TypeError for what holds no preferences.
 
     **Example:**
 
@@ -63,6 +72,8 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
             "this takes pairs in memory, and not a PairSource, which fit_reward, estimate_epsilon and audit.flag read "
             "by passes: give Pairs or PreferenceData."
         )
+    if not isinstance(data, PreferenceData):
+        raise no_preferences(data)
     _check_shapes(data)
     _check_rounding(data)
     for name in _REALS:

@@ -71,8 +71,11 @@ class RewardModel(Module):
     status: Int[Array, ""]
 
     def reward(self, features: Float[Array, "*b k"]) -> Float[Array, "*b"]:
-        """θᵀφ of features [..., k]: of an option, or of a trajectory laid out as the differences were."""
-        return matmul(jnp.asarray(features, self.theta.dtype), self.theta)
+        """θᵀφ of features [..., k]: of an option, or of a trajectory laid out as the differences were.
+
+        **Raises:** ValueError for another number of features, here and in the probabilities.
+        """
+        return matmul(self._features(features), self.theta)
 
     def probability(self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]) -> Float[Array, "*b"]:
         """P(first is preferred to second).
@@ -92,7 +95,7 @@ class RewardModel(Module):
         >>> bool(abs(model.probability(first, second) + model.probability(second, first) - 1) < 1e-6)
         True
         """
-        difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
+        difference = self._features(first) - self._features(second)
         return self.explanations.mean_probability(self.label_noise, difference)
 
     def outcome_probabilities(
@@ -115,8 +118,14 @@ class RewardModel(Module):
         >>> [round(float(p), 2) for p in model.outcome_probabilities(np.ones(1), np.zeros(1))]
         [0.48, 0.27, 0.25]
         """
-        difference = jnp.asarray(first, self.theta.dtype) - jnp.asarray(second, self.theta.dtype)
+        difference = self._features(first) - self._features(second)
         return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)
+
+    def _features(self, given: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
+        features, k = jnp.asarray(given, self.theta.dtype), self.theta.shape[-1]
+        if features.shape[-1:] != (k,):
+            raise ValueError(f"the features have the shape {features.shape}: give [..., {k}], as in the fit.")
+        return features
 
     @property
     def message(self) -> str:
@@ -133,6 +142,7 @@ class RewardModel(Module):
     def _verdict(self) -> str:
         n = int(self.n_decided)
         pairs = "pairs" if n == self.weights.shape[-1] else "decided pairs"
+        every = f"all {n:,} {pairs}" if n > 1 else f"one {pairs.removesuffix('s')}"
         low, high = (100 * float(v) for v in self.interval)
         if float(self.epsilon) > 0:
             out = round(n * float(self.epsilon))
@@ -142,15 +152,13 @@ class RewardModel(Module):
             )
         if low > 0:
             return (
-                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: all {n:,} {pairs} "
-                "count, and corrupt ones may decide. Tell a larger ε."
+                f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: {every} count, and "
+                "corrupt ones may decide. Tell a larger ε."
             )
         if high == 0 and int(self.status) != Status.SEPARABLE:
-            return (
-                f"ε = 0 allows no corruption: maximum likelihood on all {n:,} {pairs}, none of them doubted."
-            )
-        few = "" if n >= self._enough() else f" {n:,} {pairs} are too few to doubt any of them."
-        return f"No evidence of corruption: maximum likelihood on all {n:,} {pairs}.{few}"
+            return f"ε = 0 allows no corruption: maximum likelihood on {every}, none of them doubted."
+        few = f" {n:,} {pairs} are too few to doubt any of them." if 1 < n < self._enough() else ""
+        return f"No evidence of corruption: maximum likelihood on {every}.{few}"
 
     def _ties(self) -> str:
         nu = float(self.tie)

@@ -189,7 +189,10 @@ def named(name: str, epsilon: Any) -> Entry:
     **Raises:** ValueError for an unknown name, or without ε (None) where it is needed.
     """
     if name not in ESTIMATORS:
-        raise ValueError(f"estimator={name!r} is unknown: it is one of {', '.join(ESTIMATORS)}.")
+        raise ValueError(
+            f"estimator={name!r} is unknown: it is one of {', '.join(ESTIMATORS)}. Estimators that judge raters are "
+            "run by robust-rlhf benchmark alone."
+        )
     if epsilon is None and needs_epsilon(name):
         without = ", ".join(repr(other) for other in ESTIMATORS if not needs_epsilon(other))
         raise ValueError(f"estimator={name!r} needs epsilon: only {without} does without.")

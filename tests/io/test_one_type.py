@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, preferences_from_features, robust_policy
@@ -114,3 +115,42 @@ def test_each_mistake_has_its_sentence(change, message):
 def test_other_labels_are_refused(labels):
     with pytest.raises(ValueError, match="labels"):
         Pairs.of_differences(np.ones((2, 1)), np.array(labels))
+
+
+def test_data_frames_name_the_features_and_are_put_in_one_order():
+    pairs, names = made(), ["price", "time", "size"]
+    first = pd.DataFrame(pairs.chosen, columns=names)
+    second = pd.DataFrame(pairs.rejected, columns=names)[["size", "price", "time"]]
+    raters = pd.Series(np.arange(N) % 7, index=np.arange(N)[::-1])
+    framed = Pairs(first, second, raters=raters)
+    assert framed.names == tuple(names)
+    np.testing.assert_array_equal(framed.differences(), pairs.differences())
+    np.testing.assert_array_equal(framed.raters, np.arange(N) % 7)
+    assert framed.take(np.arange(5)).n_pairs == 5
+    prefixed = Pairs(first.add_prefix("chosen_"), first.add_prefix("rejected_"))
+    assert prefixed.names == tuple(names)
+    unnamed = Pairs(pd.DataFrame(pairs.chosen), pd.DataFrame(pairs.rejected))
+    others = Pairs(first, first.rename(columns={"price": "cost"}))
+    assert unnamed.names == others.names == ("f0", "f1", "f2")
+    assert Pairs(first, second, names=("a", "b", "c")).names == ("a", "b", "c")
+
+
+def test_lists_are_arrays():
+    pairs = made()
+    listed = Pairs(pairs.chosen.tolist(), pairs.rejected.tolist(), raters=["Ann", "Ben"] * (N // 2))
+    assert listed.take(np.arange(3)).raters.tolist() == ["Ann", "Ben", "Ann"]
+    np.testing.assert_array_equal(listed.differences(), pairs.differences())
+
+
+@pytest.mark.parametrize("data", ["pairs.csv", (np.ones((3, 1)), np.zeros((3, 1))), np.ones((3, 1)), None])
+def test_what_holds_no_preferences_is_named(data):
+    calls = (
+        fit_reward,
+        estimate_epsilon,
+        flag,
+        suspicion_scores,
+        lambda d: robust_policy(jax.random.key(0), d),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match=rf"of the type {type(data).__name__}: give Pairs"):
+            call(data)

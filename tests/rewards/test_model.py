@@ -97,6 +97,16 @@ def test_rewards_and_probabilities(shape):
     assert pays.reward(first.tolist()).dtype == jnp.float32
 
 
+def test_another_number_of_features_is_named():
+    for call in (
+        model().reward,
+        lambda x: model().probability(x, x),
+        lambda x: model().outcome_probabilities(x, x),
+    ):
+        with pytest.raises(ValueError, match=r"shape \(5, 2\): give \[\.\.\., 3\]"):
+            call(np.ones((5, 2)))
+
+
 def test_probabilities_are_as_uncertain_as_the_explanations():
     """(1 − ε)Σ p σ(θᵀx) + ε/2 in NumPy; ½ where two options are alike; never surer than 1 − ε/2."""
     rng = np.random.default_rng(1)
@@ -186,6 +196,15 @@ def test_models_vmap():
                 "n_decided": jnp.asarray(60),
             },
             "No evidence of corruption: maximum likelihood on all 60 pairs. 60 pairs are too few to doubt any of them.",
+        ),
+        (
+            {
+                "weights": jnp.ones(1),
+                "suspicion": jnp.zeros(1),
+                "undisputed": jnp.ones(1),
+                "n_decided": jnp.asarray(1),
+            },
+            "No evidence of corruption: maximum likelihood on one pair.",
         ),
         (
             {"interval": jnp.zeros(2)},
