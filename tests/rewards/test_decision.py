@@ -162,6 +162,14 @@ def test_when_there_is_corruption(lead, needed, apart, epsilon, corrupt):
         assert found.free[1] > 0.9
 
 
+@pytest.mark.parametrize(("needed", "admissible"), [(0.149, True), (0.151, False)])
+def test_a_reward_that_needs_more_than_honest_choices_seem_to_is_not_admissible(needed, admissible):
+    """ε = .1, and twice the habit of .025 beyond it, however few pairs the reward convicts."""
+    judged = explained(40.0, 0.1)._replace(needed=jnp.asarray([0.0, needed]))
+    found = decide(judged, jnp.asarray(0.1), 1.0, RobustFit())
+    assert bool(found.admissible[1]) == bool(found.corrupt) == admissible
+
+
 def test_accuracy_at_stake():
     """P(right) − P(wrong) where they disagree: 2σ(1) − 1 on a fifth of the pairs."""
     found = decide(explained(40.0, 0.1), jnp.asarray(0.1), 1.0, RobustFit())
