@@ -29,11 +29,13 @@ def alternative_to(
     """The mean of the explanations that disagree with the likeliest one on `contradicts` of the pairs at least, all
     alike: their evidence differs by chance.
 
-    They must explain the labels at least as well, or be admissible and need `uses`·ε.
+    They must explain the labels at least as well, or need `uses`·ε and convict no more than `allowance`·ε: what is only
+    shown may need more than what is believed.
     """
     disagrees = disagreement(judged.margins)[likeliest]
     ahead = decision.evidence >= decision.evidence[likeliest]
-    stands = (decision.admissible & (judged.needed >= config.uses * epsilon)) | ahead
+    within = decision.admissible | (judged.convicted <= config.allowance * epsilon)
+    stands = (within & (judged.needed >= config.uses * epsilon)) | ahead
     eligible = stands & (disagrees >= config.contradicts)
     exists = jnp.any(eligible)
     belief = eligible / jnp.maximum(jnp.sum(eligible), 1).astype(judged.margins.dtype)
