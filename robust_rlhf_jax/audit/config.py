@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, needs_epsilon
+from robust_rlhf_jax.unfinished import check_file
 
 from .fail_if import parse_threshold
 from .issues import TRUNCATED_AT
@@ -137,10 +138,8 @@ class Writing:
             )
         if self.head is not None and self.head.suffix != ".safetensors":
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")
-        if self.head is not None and not self.head.absolute().parent.is_dir():
-            raise ValueError(
-                f"--head {self.head}: the folder {self.head.parent} does not exist: make it first."
-            )
+        if self.head is not None:
+            check_file("--head", self.head)
         if self.export and self.clean and self.export.resolve() == self.clean.resolve():
             raise ValueError(f"--export and --clean both name {self.export}: give two names.")
         if inject and (self.export or self.clean or self.head or self.fail_if):

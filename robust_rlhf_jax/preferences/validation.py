@@ -35,6 +35,12 @@ def no_preferences(data: Any) -> TypeError:
     )
 
 
+def check_source(data: Any) -> None:
+    """**Raises:** TypeError for what is no `PairSource`."""
+    if not hasattr(data, "blocks"):
+        raise no_preferences(data)
+
+
 def check_decided(pairs: Pairs) -> None:
     """**Raises:** ValueError for ties and pairs of weight 0."""
     if not pairs.fitted.all():

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
-from robust_rlhf_jax.preferences.validation import no_preferences
+from robust_rlhf_jax.preferences.validation import check_source
 from robust_rlhf_jax.rewards import Streaming, plain_fit
 from robust_rlhf_jax.rewards.streamed import in_memory
 from robust_rlhf_jax.sources import PairSource
@@ -148,8 +148,7 @@ def _held(data: Pairs | PreferenceData | PairSource, streaming: Streaming | None
     for what holds no preferences.
     """
     if not isinstance(data, Pairs | PreferenceData):
-        if not hasattr(data, "blocks"):
-            raise no_preferences(data)
+        check_source(data)
         _check_axes(data.n_features)
     why = "the mixture of raters' tastes takes hundreds of rounds over all pairs"
     return in_memory(data, why, streaming, "audit.audit_source for the raters' reliability")

@@ -29,8 +29,8 @@ def alternative_to(
     """The mean of the explanations that disagree with the likeliest one on `contradicts` of the pairs at least, all
     alike: their evidence differs by chance.
 
-    They must explain the labels at least as well, or need `uses`·ε and convict no more than `allowance`·ε: what is only
-    shown may need more than what is believed.
+    They must explain the labels at least as well, or need `uses`·ε and convict at most `allowance`·ε. They are shown,
+    not believed: the limit on what a believed one needs does not bind.
     """
     disagrees = disagreement(judged.margins)[likeliest]
     ahead = decision.evidence >= decision.evidence[likeliest]

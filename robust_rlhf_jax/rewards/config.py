@@ -24,7 +24,7 @@ class RobustFit(eqx.Module):
     | `widest_margin` | the prior's standard deviation of a margin, at most | choices of people have 1 to 3 |
     | `prior_axes` | axes that count as seen, with margins of variance 1, in the prior's strength | few tell little |
     | `covered` | share of the information below which a direction counts as not covered | a tenth |
-    | `habit` | share of pairs that honest choices seem to need corrupt; ε and twice that may be | clean: .01 to .03 |
+    | `habit` | share of pairs that honest choices seem to need corrupt; a reward may need ε + 2·habit | .01 to .03 |
     | `contradicts` | share of the pairs in which an alternative prefers the other option | three in ten |
     | `uses` | share of ε that an alternative needs if it explains less | corruption for it would use most of ε |
     | `decisive` | share of what is said of a direction that εN pairs hold to decide it, as ε → 0 | odds of 3 to 2 |

@@ -84,8 +84,8 @@ def decide(
 ) -> Decision:
     """Whether pairs are corrupt, and how far each explanation is believed.
 
-    - An explanation is admissible if it convicts at most `allowance`·ε of the pairs, and needs no more than ε and twice
-      the `habit` of honest choices of them corrupt; the plain fit always.
+    - An explanation is admissible if it convicts at most `allowance`·ε of the pairs, and needs at most ε + 2·`habit` of
+      them corrupt; the plain fit always.
     - Admissible ones are weighed by `bootstrap_weights`.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
@@ -97,10 +97,9 @@ def decide(
     scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
-    within = (judged.convicted <= config.allowance * epsilon) & (
-        judged.needed <= epsilon + 2.0 * config.habit
-    )
-    admissible = (finite & within) | first
+    few_convicted = judged.convicted <= config.allowance * epsilon
+    few_needed = judged.needed <= epsilon + 2.0 * config.habit
+    admissible = (finite & few_convicted & few_needed) | first
     differ = apart(judged)
     same = differ < config.plausible
     weights, free = jax.lax.map(

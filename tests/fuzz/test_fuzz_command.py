@@ -8,6 +8,8 @@ import pytest
 if not hasattr(os, "mkfifo"):
     pytest.skip("needs FIFOs and alarms", allow_module_level=True)
 
+import bad_files
+import bad_pairs
 import fuzz_command
 
 # About a minute and a half.
@@ -45,9 +47,9 @@ def test_the_fuzz_complains(tmp_path, monkeypatch):
 
 def test_cases_are_the_same_every_time():
     for make in (
-        fuzz_command.bad_files.csv_file,
-        fuzz_command.bad_files.npz_file,
-        fuzz_command.bad_files.toml_file,
-        fuzz_command.bad_pairs.decisions,
+        bad_files.csv_file,
+        bad_files.npz_file,
+        bad_files.toml_file,
+        bad_pairs.decisions,
     ):
         assert [make(random.Random(n)) for n in range(5)] == [make(random.Random(n)) for n in range(5)]

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,8 @@ def benchmark_command(
                 problems, config, known.attacks, known.estimators, work.on_batch, work.store, known.digest
             )
         checked = [check_claim(claim, known) for claim in claimed]
-        more = [row for c in checked if any(counts_for(c, p, config) for p in problems) for row in c.rows]
-        reasons = _reasons(standings(rows + more), problems, config, known, console, quiet)
-        said = _write(
-            folder, problems, config, known, rows, more, reasons, checked, time.perf_counter() - started
-        )
+        seconds, shown = time.perf_counter() - started, _shown(console, quiet)
+        said = _write(folder, problems, config, known, rows, checked, seconds, shown)
     for standing, reason in said:
         print_standing(console, standing, reason)
     print_checked(console, checked)
@@ -117,14 +115,15 @@ def _write(
     config: BenchmarkConfig,
     known: Players,
     rows: list[Row],
-    more: list[Row],
-    reasons: list[str],
     checked: list[Checked],
     seconds: float,
+    shown: Callable[[list[Standing]], Iterable[Standing]],
 ) -> list[tuple[Any, str]]:
-    """The files of `FILES`; and every standing with its sentence. `more`: cells of claims that are reproduced."""
+    """The files of `FILES`; and every standing with its sentence, `shown` as they are explained."""
+    more = [row for c in checked if any(counts_for(c, p, config) for p in problems) for row in c.rows]
     found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
+    reasons = [_reason(s, by_name[s.file], config, known) for s in shown(found)]
     lines = {name: who.line for name, who in known.estimators.items()}
     facts = _facts(problems, config, seconds)
     page = render_page(found, reasons, together, checked, lines, facts)
@@ -146,27 +145,20 @@ def _write(
     return list(zip(found, reasons, strict=True))
 
 
-def _reasons(
-    found: list[Standing],
-    problems: list[Problem],
-    config: BenchmarkConfig,
-    known: Players,
-    console: Any,
-    quiet: bool,
-) -> list[str]:
-    """The sentence of each file, with a bar or a line for each: one whose leader is another takes many seconds."""
+def _shown(console: Any, quiet: bool) -> Callable[[list[Standing]], Iterable[Standing]]:
+    """The standings with a bar, or a line for each: to explain one may take a minute."""
     from rich.progress import track
 
-    title, by_name = "whether anybody could tell", {problem.name: problem for problem in problems}
-    shown = (
-        track(found, title, console=console, transient=True) if console.is_terminal and not quiet else found
-    )
-    reasons = []
-    for standing in shown:
-        if shown is found:
+    title = "whether anybody could tell"
+
+    def by_lines(found: list[Standing]) -> Iterator[Standing]:
+        for standing in found:
             console.print(marked(f"benchmark: {title}, {standing.file}"), highlight=False, soft_wrap=True)
-        reasons.append(_reason(standing, by_name[standing.file], config, known))
-    return reasons
+            yield standing
+
+    if quiet or not console.is_terminal:
+        return by_lines
+    return lambda found: track(found, title, console=console, transient=True)
 
 
 def _reason(standing: Standing, problem: Problem, config: BenchmarkConfig, known: Players) -> str:

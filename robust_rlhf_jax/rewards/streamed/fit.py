@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from robust_rlhf_jax.io.pairs import FEWEST_GROUPS, Pairs
 from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
-from robust_rlhf_jax.preferences.validation import no_preferences
+from robust_rlhf_jax.preferences.validation import check_source
 from robust_rlhf_jax.sources import PairSource
 
 from ..alternative import Alternative
@@ -151,8 +151,7 @@ def fits_in_memory(source: PairSource, streaming: Streaming) -> bool:
 
     **Raises:** TypeError for what is no source of pairs.
     """
-    if not hasattr(source, "blocks"):
-        raise no_preferences(source)
+    check_source(source)
     return 4 * COPIES * source.n_pairs * source.n_features <= streaming.memory_bytes
 
 
