@@ -14,6 +14,7 @@ from robust_rlhf_jax.checks import check_labels, is_traced
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
+from .frames import aligned_frames, column_names
 from .table import Source
 from .texts import Texts
 
@@ -86,9 +87,8 @@ class Pairs:
     description: "Description | None" = None
 
     def __post_init__(self):
-        columns = _columns(self.chosen, self.rejected)
-        if columns:  # data frames, whose columns may stand in another order
-            object.__setattr__(self, "rejected", _aligned(self.chosen, self.rejected))
+        rejected, columns = aligned_frames(self.chosen, self.rejected)
+        object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
         n, p = (*np.shape(self.chosen), 0, 0)[:2]
@@ -125,7 +125,8 @@ class Pairs:
         check_labels(labels)
         chosen = x * labels.astype(x.dtype)[:, None]
         nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
-        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0} | fields
+        names = column_names(differences) or None
+        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0, "names": names} | fields
         return cls(chosen, nothing, **rest)
 
     @property
@@ -189,27 +190,6 @@ def _array(values: Any) -> Any:
     if isinstance(values, list | tuple):
         return np.asarray(values)
     return values.to_numpy() if hasattr(values, "to_numpy") else values
-
-
-def _columns(chosen: Any, rejected: Any) -> tuple[str, ...]:
-    """The names of the columns of two data frames, less the name of the side; () if they are none, or differ."""
-    if not (hasattr(chosen, "columns") and hasattr(rejected, "columns")):
-        return ()
-    first, second = (tuple(map(str, side.columns)) for side in (chosen, rejected))
-    if first == second == tuple(map(str, range(len(first)))):  # nobody named them
-        return ()
-    if set(first) == set(second) and len(set(first)) == len(first) == len(second):
-        return first
-    first, second = (
-        tuple(name.removeprefix(f"{side}_") for name in names)
-        for side, names in (("chosen", first), ("rejected", second))
-    )
-    return first if first == second else ()
-
-
-def _aligned(chosen: Any, rejected: Any) -> Any:
-    """The second frame with its columns in the order of the first, where they have the same names."""
-    return rejected[list(chosen.columns)] if set(chosen.columns) == set(rejected.columns) else rejected
 
 
 def _floats(side: Any) -> Any:

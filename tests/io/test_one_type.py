@@ -127,12 +127,40 @@ def test_data_frames_name_the_features_and_are_put_in_one_order():
     np.testing.assert_array_equal(framed.differences(), pairs.differences())
     np.testing.assert_array_equal(framed.raters, np.arange(N) % 7)
     assert framed.take(np.arange(5)).n_pairs == 5
-    prefixed = Pairs(first.add_prefix("chosen_"), first.add_prefix("rejected_"))
-    assert prefixed.names == tuple(names)
-    unnamed = Pairs(pd.DataFrame(pairs.chosen), pd.DataFrame(pairs.rejected))
-    others = Pairs(first, first.rename(columns={"price": "cost"}))
-    assert unnamed.names == others.names == ("f0", "f1", "f2")
     assert Pairs(first, second, names=("a", "b", "c")).names == ("a", "b", "c")
+    labelled = Pairs.of_differences(first - second, np.ones(N, int))
+    assert labelled.names == tuple((first - second).columns)
+
+
+@pytest.mark.parametrize("rename", [pd.DataFrame.add_prefix, pd.DataFrame.add_suffix])
+def test_columns_of_frames_may_bear_the_name_of_their_side(rename):
+    pairs, names = made(), ["price", "time", "size_of"]
+    mark = "{}_" if rename is pd.DataFrame.add_prefix else "_{}"
+    first = rename(pd.DataFrame(pairs.chosen, columns=names), mark.format("chosen"))
+    second = rename(pd.DataFrame(pairs.rejected, columns=names), mark.format("rejected"))
+    framed = Pairs(first, second[second.columns[::-1]])
+    assert framed.names == tuple(names)
+    np.testing.assert_array_equal(framed.differences(), pairs.differences())
+
+
+def test_frames_that_share_no_name_are_taken_by_place():
+    pairs = made()
+    unnamed = Pairs(pd.DataFrame(pairs.chosen), pd.DataFrame(pairs.rejected))
+    others = Pairs(
+        pd.DataFrame(pairs.chosen, columns=list("abc")), pd.DataFrame(pairs.rejected, columns=list("xyz"))
+    )
+    assert unnamed.names == others.names == ("f0", "f1", "f2")
+
+
+def test_frames_of_other_features_are_refused():
+    pairs = made()
+    first = pd.DataFrame(pairs.chosen, columns=["price", "time", "size"])
+    with pytest.raises(ValueError, match="'price' only in chosen; 'cost' only in rejected"):
+        Pairs(first, first.rename(columns={"price": "cost"}))
+    with pytest.raises(ValueError, match="none only in chosen; 'cost' only in rejected"):
+        Pairs(first, first.assign(cost=1.0))
+    with pytest.raises(ValueError, match="rejected has the column 'time' twice"):
+        Pairs(first, first.rename(columns={"price": "time"}))
 
 
 def test_lists_are_arrays():

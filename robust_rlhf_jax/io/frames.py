@@ -1,0 +1,57 @@
+"""Data frames as the two options of `Pairs`: their columns name the features, and are put in one order."""
+
+from os.path import commonprefix
+from typing import Any
+
+
+def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
+    """The second frame with its columns in the order of the first, and the names of the features.
+
+    Columns have the same names in both frames, or one prefix or suffix in each (`chosen_price`, `rejected_price`).
+    Names are () where the two are no data frames, nobody named the columns, or the frames share no name: columns count
+    by their place then.
+
+    **Raises:** ValueError where the frames share some names and not all, or one frame has a name twice.
+    """
+    if not (hasattr(chosen, "columns") and hasattr(rejected, "columns")):
+        return rejected, ()
+    sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
+    if not any(map(column_names, (chosen, rejected))):
+        return rejected, ()
+    for side, names in zip(("chosen", "rejected"), sides, strict=True):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{side} has the column {twice[0]!r} twice: give each feature one column.")
+    for rename in (list, _without_prefix, _without_suffix):
+        first, second = map(rename, sides)
+        if set(first) == set(second):
+            place = {name: i for i, name in enumerate(second)}
+            return rejected[[rejected.columns[place[name]] for name in first]], tuple(first)
+    if set(sides[0]) & set(sides[1]):
+        raise ValueError(
+            f"The frames have other columns: {_only('chosen', *sides)}; {_only('rejected', *reversed(sides))}. "
+            "Give both options the same features."
+        )
+    return rejected, ()
+
+
+def column_names(values: Any) -> tuple[str, ...]:
+    """The names of a data frame's columns; () of anything else, and where nobody named them."""
+    names = tuple(map(str, getattr(values, "columns", ())))
+    return () if names == tuple(map(str, range(len(names)))) else names
+
+
+def _without_prefix(names: list[str]) -> list[str]:
+    """Names less what all of them begin with, up to the last `_`, `.` or space of that."""
+    shared = commonprefix(names)  # noqa: RUF071 (characters are meant)
+    length = 1 + max(shared.rfind(mark) for mark in "_. ")
+    return [name[length:] for name in names]
+
+
+def _without_suffix(names: list[str]) -> list[str]:
+    return [name[::-1] for name in _without_prefix([name[::-1] for name in names])]
+
+
+def _only(side: str, names: list[str], others: list[str]) -> str:
+    mine = [name for name in names if name not in others]
+    return f"{', '.join(map(repr, mine)) or 'none'} only in {side}"
