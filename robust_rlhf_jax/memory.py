@@ -1,4 +1,7 @@
-"""The memory of this machine, and words for numbers of bytes."""
+"""The memory of this machine, and words for numbers of bytes.
+
+What limits a fit by passes: `rewards/streamed/config.py`. The batches of a sweep: `lab/sweeps/batch_size.py`.
+"""
 
 import contextlib
 import ctypes

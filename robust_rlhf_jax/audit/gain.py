@@ -14,11 +14,12 @@ from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.registry import named
 
+from ._clustered_mean import clustered_mean
 from .config import FEWEST_FOLDS, GAIN_CONFIDENCE, AuditConfig
 from .cross_fit import RADIUS, whiten
 from .findings import Findings
 from .fits import fit_plain, fit_robust
-from .folds import clustered_mean, group_folds
+from .folds import group_folds
 from .held_out import MOST_ROWS, held_out_pairs
 from .issues import Batch, find_issues
 from .verdicts import judge_pairs

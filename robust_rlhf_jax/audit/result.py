@@ -11,10 +11,10 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.kernels.ranking import largest
 
+from ._clustered_mean import clustered_mean
 from .contention import Contention
 from .cross_validation import CrossValidation, FoldFits
 from .detection import average_precision, precision, recall
-from .folds import clustered_mean
 
 
 class FitOverflow(ValueError):

@@ -1,7 +1,7 @@
 """Cells that cannot be used: collected while a file is read, then refused in one sentence or counted.
 
-Each reason is worded where its cells are read: `texts.py`, `labels.py`, `numeric.py`, `role_cells.py`, and in the
-files' readers.
+Each reason is worded where its cells are read: `texts.py`, `labels.py`, `numeric.py`, `role_cells.py`, in
+`schemas/` and in the files' readers.
 """
 
 from collections.abc import Iterable

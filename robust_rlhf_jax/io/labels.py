@@ -1,4 +1,4 @@
-"""Who won: labels in words that name a side, or in numbers of which somebody said what they mean."""
+"""Who won: labels in words that name a side. Numbers, of which somebody said what they mean: `label_rules.py`."""
 
 import dataclasses
 import functools

@@ -1,7 +1,7 @@
 """Whether the pairs that a fit keeps leave some direction of θ without a best length.
 
-By eigenvalues, tested against a linear program in `tests/likelihood/test_trimmed.py`; `rewards/weighted_fit.py` asks
-the same in whitened coordinates (`separable`).
+By eigenvalues, tested against a linear program in `tests/likelihood/test_trimmed.py`; `rewards/prior_strength.py` asks
+the same in whitened coordinates (`at_bound`).
 """
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from robust_rlhf_jax.kernels.units import (
 )
 
 # Mean of P(1 − P) along a direction below which it counts as separated, and the most that rounding may raise it to:
-# the levels of `rewards.weighted_fit`.
+# the levels of `rewards/prior_strength.py`.
 FLAT, FLAT_AT_MOST = 5e-5, 1e-3
 
 

@@ -1,4 +1,4 @@
-"""What a fit sees of any preferences: differences and labels as arrays. Nothing else turns data into these."""
+"""What a reward fit sees of either kind of preferences: checked differences and labels as arrays."""
 
 from typing import Any, NamedTuple
 

@@ -25,14 +25,14 @@ HALVINGS = 20
 class Evidence(NamedTuple):
     """What a conclusion needs of the pairs: the explanations as `judged`; `plain` [r], the fit to all pairs, and
     whether it `separates` their labels; `lengths` [N] of the rows; orthonormal directions that are `doubted` [m, r],
-    and rows of 0; how overdispersed labels of one rater are, `spread`; `to_theta` [k, r] and `rank` of the coordinates.
+    and rows of 0; `overdispersion` of the labels of one rater; `to_theta` [k, r] and `rank` of the coordinates.
     """
 
     judged: Judged
     plain: Float[Array, " r"]
     lengths: Float[Array, " N"]
     doubted: Float[Array, "m r"]
-    spread: Float[Array, ""]
+    overdispersion: Float[Array, ""]
     separates: Bool[Array, ""]
     to_theta: Float[Array, "k r"]
     rank: Int[Array, ""]
@@ -43,13 +43,13 @@ def conclude(
 ) -> tuple[RewardFit, Alternative | None]:
     """What is believed, and which weights follow; the alternative where somebody wants to `compare`."""
     judged = seen.judged
-    decision = decide(judged, epsilon, seen.spread, config)
+    decision = decide(judged, epsilon, seen.overdispersion, config)
     # Labels that the plain fit predicts one and all contradict nothing.
     predicted = jnp.min(judged.margins[0]) > 0
     decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
     beliefs = _believed(seen, decision, epsilon, config)
     stands = standing(beliefs.probability, decision.apart < config.plausible)
-    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.spread, config)
+    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, config)
     none = (epsilon == 0) | predicted
     fitted = RewardFit(
         theta=matmul(seen.to_theta, beliefs.t),

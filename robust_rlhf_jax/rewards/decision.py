@@ -1,6 +1,6 @@
 """What to believe: every candidate judged by one likelihood, and weighed against the others by its evidence.
 
-Which pairs a candidate calls corrupt: `contamination.py`. Which weights follow: `fit.py`.
+Which pairs a candidate calls corrupt: `contamination.py`. Which weights follow: `conclusion.py`.
 """
 
 from typing import NamedTuple

@@ -7,7 +7,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import check_labels
-from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .alternative import Alternative
@@ -18,7 +17,8 @@ from .contamination import cells_of
 from .coordinates import UnitFreePairs, unit_free
 from .decision import judge
 from .doubt import doubted_directions, span_basis
-from .posterior_fit import ROUNDS, first_fit, information, missed, refit
+from .overdispersion import overdispersion
+from .posterior_fit import ROUNDS, first_fit, refit
 from .prior_strength import at_bound
 from .reward_fit import RewardFit
 from .wide_doubt import doubted_span
@@ -123,7 +123,7 @@ def _fit_differences(
     pairs = unit_free(x, labels)
     found = candidates(pairs, cells_of(pairs), config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
-    spread = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
+    dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | (jnp.min(judged.margins[0]) > 0)
@@ -133,7 +133,7 @@ def _fit_differences(
         plain.t,
         pairs.lengths(),
         doubts,
-        spread,
+        dispersion,
         at_bound(pairs, plain.strength, config),
         pairs.to_theta,
         pairs.rank,
@@ -156,17 +156,3 @@ def doubted(
         lambda part: doubted_directions(pairs, part[0], part[1], part[2], covered), (unsuspected, weights, t)
     )
     return span_basis(jnp.where(none, 0.0, 1.0) * found.reshape(-1, pairs.rows.shape[1]))
-
-
-def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Array, " N"]) -> Float[Array, ""]:
-    """How much more the scores of whole groups vary than if a group's labels were independent, at least 1.
-
-    tr(F⁻¹Σ_g s_g s_gᵀ)/rank with s_g = Σ_{n∈g} r_n y_n: the design effect of Moulton 1986.
-    """
-    margins = pairs.margins(t)
-    scores = missed(margins)[:, None] * pairs.rows
-    by_group = jax.ops.segment_sum(scores, groups, pairs.n_pairs)
-    # A hundredth of a pair along every axis, so that axes of which nothing is known divide by something.
-    known = information(pairs, jnp.ones_like(margins), margins) + 0.01 * jnp.eye(len(t), dtype=t.dtype)
-    whitened = lower_solve(cholesky(known), by_group.T)
-    return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.audit.folds import clustered_mean, group_folds, training_rows
+from robust_rlhf_jax.audit.folds import group_folds, training_rows
 
 
 @pytest.fixture
@@ -38,17 +38,3 @@ def test_groups_may_be_names():
 def test_number_of_folds(groups, folds):
     with pytest.raises(ValueError, match=f"folds={folds} must lie between 2 and .*40"):
         group_folds(np.random.default_rng(0), groups, folds)
-
-
-def test_error_of_independent_rows_is_the_usual_one():
-    values = np.random.default_rng(0).normal(size=(50, 2))
-    mean, error = clustered_mean(values, np.arange(50))
-    np.testing.assert_allclose(mean, values.mean(axis=0))
-    np.testing.assert_allclose(error, values.std(axis=0, ddof=1) / np.sqrt(50))
-
-
-def test_copies_of_a_row_add_no_information():
-    values = np.random.default_rng(0).normal(size=50)
-    once = clustered_mean(values, np.arange(50))
-    twice = clustered_mean(np.repeat(values, 2), np.repeat(np.arange(50), 2))
-    np.testing.assert_allclose(twice, once)

@@ -229,7 +229,7 @@ class _Streamed:
             jnp.asarray(lanes.last()[0]),
             lengths,
             self._doubted(pairs, found.unsuspected[lanes.number[1:] - 1], judged),
-            jnp.asarray(measured.spread, jnp.float32),
+            jnp.asarray(measured.overdispersion, jnp.float32),
             at_bound(coordinates, jnp.asarray(lanes.strength[0]), self.config),
             coordinates.to_theta,
             coordinates.rank,
@@ -278,7 +278,7 @@ class _Streamed:
             return {name: np.asarray(part) for name, part in found._asdict().items()}
 
         state = self._state("leverages", made)
-        return Measured(state["margins"], state["leverage"], float(state["spread"]))
+        return Measured(state["margins"], state["leverage"], float(state["overdispersion"]))
 
     def _doubted(
         self, pairs: UnitFreePairs, unsuspected: Float[Array, "E-1 m"], judged: Judged

@@ -35,11 +35,11 @@ class Sketch(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One last pass over the pairs: `margins` and `leverage` yᵀH⁻¹y [E, padded], and the `spread` of raters' labels."""
+    """One last pass over the pairs: `margins` and `leverage` yᵀH⁻¹y [E, padded], `overdispersion` of raters' labels."""
 
     margins: np.ndarray
     leverage: np.ndarray
-    spread: float
+    overdispersion: float
 
 
 def sketch_of(settling: Settling, lanes: Lanes) -> Sketch:
@@ -59,7 +59,7 @@ def sketch_of(settling: Settling, lanes: Lanes) -> Sketch:
         root(settling.factor_at(*at)) / n**0.5
         for at in zip(lanes.margins, lanes.weights, lanes.strength, strict=True)
     ]
-    # A hundredth of a pair along every axis, as in `fit.overdispersion`.
+    # A hundredth of a pair along every axis, as in `rewards/overdispersion.py`.
     everyone = np.where(np.arange(settling.passes.padded) < n, 1.0, 0.0).astype(np.float32)
     plain = settling.factor_at(lanes.margins[0], everyone, 0.01 / float(jnp.mean(coordinates.penalty)))
     theta = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
@@ -91,8 +91,8 @@ def measure(
 
     gives = (Kind.PAIR, Kind.PAIR, Kind.UNUSED if groups is None else Kind.ROWS)
     margins, leverage, _ = passes.run(Pass("leverages", _measure, gives, (coordinates, sketch)), add)
-    spread = float((by_group**2).sum()) / max(int(coordinates.rank), 1)
-    return Measured(margins, leverage, max(spread, 1.0))
+    overdispersion = float((by_group**2).sum()) / max(int(coordinates.rank), 1)
+    return Measured(margins, leverage, max(overdispersion, 1.0))
 
 
 @eqx.filter_jit
