@@ -11,6 +11,7 @@ from robust_rlhf_jax.lab.sweeps.resumable import resumable
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, sealed
 from robust_rlhf_jax.lab.sweeps.sealed import Part as SealedPart
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
+from robust_rlhf_jax.preferences.bundled import BUNDLED, BUNDLED_FILES
 from robust_rlhf_jax.terminal import marked
 
 from .claims import Checked, check_before, check_claim, claim_of, counts_for, read_claims
@@ -24,7 +25,6 @@ from .summary import Standing, cell_of, means, standings
 from .tables import markdown, print_standing
 
 FILES = ("benchmark.html", "benchmark.md", "benchmark.json", "results.parquet")
-BUNDLED = ("rail", "arguments")
 
 
 class NotReproduced(ValueError):
@@ -54,7 +54,7 @@ def benchmark_command(
     known = players(plugs)
     config.check(known.attacks, known.estimators)
     claimed = [claim for path in claims for claim in read_claims(path)]
-    problems = [read_problem(source, config.pairs, config.seed) for source in sources or BUNDLED]
+    problems = [read_problem(source, config.pairs, config.seed) for source in sources or (*BUNDLED, *BUNDLED_FILES)]
     _check_names(problems)
     check_before(claimed, known)
     parts = parts_of(problems, config, known.attacks, known.estimators)
