@@ -62,7 +62,8 @@ class Entry(NamedTuple):
     `uses_epsilon`: whether ε plays a part in θ; `evidence`: None, or for an estimator that does without ε what an audit
     and `flag` ask in place of `estimate`.
     The tests hold a rival to the rest: `plain_at_zero`: at ε = 0 it is maximum likelihood; `by_surprise`: suspicion is
-    the `surprise` of each label; `period`: rows are told apart by their place modulo this, 1 where they are not.
+    the `surprise` of each label; `period`: rows are told apart by their place modulo this, 1 where they are not;
+    `rotates`: rotated features give the rotated θ, which a penalty on single coordinates does not.
     """
 
     estimate: RewardEstimator
@@ -76,6 +77,7 @@ class Entry(NamedTuple):
     plain_at_zero: bool = True
     by_surprise: bool = False
     period: int = 1
+    rotates: bool = True
 
     @property
     def rival(self) -> bool:

@@ -96,6 +96,12 @@ def ways_of_doubt():
     return len(proposals.PROPOSALS) - 1 + len(proposals.CONTRARY)  # "plain" doubts nobody
 
 
+def pair_attacks():
+    from robust_rlhf_jax.lab import pair_attacks
+
+    return len(pair_attacks.PAIR_ATTACKS)
+
+
 QUANTITIES = {
     "votes on arguments": Quantity(r"([\d,]+) (?:real )?votes (?:of|on) ", lambda: votes().n_pairs, 4),
     "raters of the votes": Quantity(
@@ -118,6 +124,9 @@ QUANTITIES = {
     ),
     "seeds of the default sweep": Quantity(
         r"(?:default sweep has|five ε ×|medians and quartiles of) (\w+) seeds", lambda: sweep().seeds, 3
+    ),
+    "attacks on the pairs of a file": Quantity(
+        r"(?:your file under|Attacks\.\*\*) (\d+) (?:attacks|of them)", pair_attacks
     ),
     "worlds of the default sweep": Quantity(r"Sweep (\w+) worlds ×", lambda: len(sweep().families), 1),
     "attacks of the default sweep": Quantity(r"worlds × (\w+) attacks ×", lambda: len(sweep().attacks), 1),

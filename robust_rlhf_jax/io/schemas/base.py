@@ -58,6 +58,9 @@ class Mapped:
 class Schema(Protocol):
     """One way of writing preferences: `NAME`; `recognise(table)`; `map(table, asked)`, which raises ValueError for what
     cannot be decided.
+
+    A module may also have `ORDER`, its place before those that recognise more tables; `reads_label(table, label)`,
+    whether it reads a label that the caller names; `OWN_SIDES`, true where it reads sides that the caller names.
     """
 
     NAME: str

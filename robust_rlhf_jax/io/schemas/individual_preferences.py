@@ -5,6 +5,7 @@ from ..table import Table
 from .base import Judged, Mapped, has, of_rows, records
 
 NAME = "HelpSteer, annotator by annotator"
+ORDER = 70
 # (prompt, first, second, list of annotations, its key)
 LISTS = (
     ("context", "response1", "response2", "individual_preference", "score"),

@@ -8,12 +8,18 @@ from .base import Judged, Mapped, has, of_rows, structured
 from .plain import check_asked
 
 NAME = "Arena with three winner columns"
+ORDER = 10
 WINNERS = ("winner_model_a", "winner_model_b")
 COLUMNS = ("response_a", "response_b", *WINNERS)
 
 
 def recognise(table: Table) -> bool:
     return has(table, *COLUMNS)
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """The columns of winners alone are labels here."""
+    return label in WINNERS
 
 
 def map(table: Table, asked: Columns) -> Mapped:

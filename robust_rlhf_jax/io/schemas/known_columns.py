@@ -15,6 +15,7 @@ from .plain import check_asked, prompt_of
 from .sides import IDS, RATERS, named
 
 NAME = "known columns"
+ORDER = 80
 
 
 class Known(NamedTuple):
@@ -65,6 +66,11 @@ KNOWN = (
 
 def recognise(table: Table) -> bool:
     return _known(table) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """The label of the data set alone."""
+    return label == label_of(table)
 
 
 def map(table: Table, asked: Columns) -> Mapped:

@@ -9,6 +9,7 @@ from .base import Judged, Mapped, has, of_rows
 from .plain import check_asked, prompt_of
 
 NAME = "lists of chosen and rejected"
+ORDER = 90
 
 
 def recognise(table: Table) -> bool:

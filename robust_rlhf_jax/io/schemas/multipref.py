@@ -6,6 +6,7 @@ from ..table import Table
 from .base import Mapped, has, judged_by, of_rows, records
 
 NAME = "MultiPref"
+ORDER = 60
 LISTS = ("normal_worker_annotations", "expert_worker_annotations")
 SIDES = ("completion_a", "completion_b")
 

@@ -5,6 +5,7 @@ from ..table import Table
 from .base import Judged, Mapped, has, of_rows, structured
 
 NAME = "OpenAI preference fine-tuning"
+ORDER = 40
 COLUMNS = ("input", "preferred_output", "non_preferred_output")
 
 

@@ -11,6 +11,7 @@ from .plain import check_asked, prompt_of
 from .sides import by_plain_name
 
 NAME = "ranking"
+ORDER = 120
 ANSWER_LISTS = (
     "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
     "choices", "all_responses", "ranked_responses", "texts",
@@ -43,6 +44,11 @@ class Found(NamedTuple):
 
 def recognise(table: Table) -> bool:
     return find(table, Columns()) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """Any name is that of a column of scores or ranks."""
+    return True
 
 
 def map(table: Table, asked: Columns) -> Mapped:

@@ -12,6 +12,7 @@ from .plain import check_asked, prompt_of
 from .sides import LABELS, chosen_sides, named, open_sides
 
 NAME = "two scored sides"
+ORDER = 100
 SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
 
 

@@ -7,6 +7,7 @@ from ..table import Table
 from .base import Judged, Mapped, has, of_rows, records, structured
 
 NAME = "summarize from feedback"
+ORDER = 50
 
 
 def recognise(table: Table) -> bool:

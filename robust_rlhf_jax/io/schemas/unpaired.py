@@ -8,6 +8,7 @@ from .base import Mapped
 from .sides import chosen_sides, named, open_sides
 
 NAME = "unpaired answers"
+ORDER = 140
 ANSWER = ("completion", "response", "answer", "output", "messages", "conversations")
 LABELS = ("label", "kto_tag", "thumbs_up", "desirable", "is_good")
 

@@ -10,6 +10,7 @@ from .plain import prompt_of
 from .sides import IDS, chosen_sides, named, open_sides
 
 NAME = "votes in one column"
+ORDER = 110
 COLUMNS = (
     "votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
     "individual_preferences", "all_labels", "raw_labels", "responses_by_rater",

@@ -54,7 +54,9 @@ def benchmark_command(
     known = players(plugs)
     config.check(known.attacks, known.estimators)
     claimed = [claim for path in claims for claim in read_claims(path)]
-    problems = [read_problem(source, config.pairs, config.seed) for source in sources or (*BUNDLED, *BUNDLED_FILES)]
+    problems = [
+        read_problem(source, config.pairs, config.seed) for source in sources or (*BUNDLED, *BUNDLED_FILES)
+    ]
     _check_names(problems)
     check_before(claimed, known)
     parts = parts_of(problems, config, known.attacks, known.estimators)
