@@ -15,6 +15,7 @@ Exits with 1 where a bar fails.
 import argparse
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -162,7 +163,9 @@ def tuned_ridge(x, labels, fresh, fresh_labels) -> float:
     model = LogisticRegressionCV(
         Cs=STRENGTHS, cv=10, fit_intercept=False, scoring="neg_log_loss", max_iter=300
     )
-    return log_loss(model.fit(x, labels), fresh, fresh_labels)
+    with warnings.catch_warnings():  # of scikit-learn 1.8, that names of attributes not used here will change
+        warnings.simplefilter("ignore", FutureWarning)
+        return log_loss(model.fit(x, labels), fresh, fresh_labels)
 
 
 def corrupted(rng, how: str, share: float, x, labels, theta):
