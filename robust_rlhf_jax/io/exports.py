@@ -18,6 +18,11 @@ from .pairs import Pairs
 def check_export(pairs: Pairs, path: Path, option: str) -> None:
     """**Raises:** ValueError for a place to which this container cannot be written, said before any work."""
     source = pairs.source
+    if pairs.format == "memory":
+        raise ValueError(
+            f"{option} {path}: {pairs.path} is in memory, so no file is written again: `Pairs.rows` says which of its "
+            "rows each pair comes from."
+        )
     if source is None:
         raise ValueError(
             f"{option} {path}: {pairs.path} has no columns to add to; --out writes suspects.csv."

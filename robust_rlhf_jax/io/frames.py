@@ -13,7 +13,7 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
 
     **Raises:** ValueError where the frames share some names and not all, or one frame has a name twice.
     """
-    if not (_is_frame(chosen) and _is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
+    if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
     sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
     for side, names in zip(("chosen", "rejected"), sides, strict=True):
@@ -33,15 +33,15 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     return rejected, ()
 
 
-def column_names(values: Any) -> tuple[str, ...]:
-    """The names of a data frame's columns; () of anything else, and where nobody named them."""
-    names = tuple(map(str, values.columns)) if _is_frame(values) else ()
-    return () if names == tuple(map(str, range(len(names)))) else names
-
-
-def _is_frame(values: Any) -> bool:
+def is_frame(values: Any) -> bool:
     """Of pandas, Polars and the like; the columns of an Arrow table are no names."""
     return hasattr(values, "columns") and hasattr(values, "to_numpy")
+
+
+def column_names(values: Any) -> tuple[str, ...]:
+    """The names of a data frame's columns; () of anything else, and where nobody named them."""
+    names = tuple(map(str, values.columns)) if is_frame(values) else ()
+    return () if names == tuple(map(str, range(len(names)))) else names
 
 
 def _without_prefix(names: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
 from .featurisers import Featuriser, make_featuriser
+from .in_memory import table_in_memory
 from .pairs import Pairs
 from .reading import read_table
 from .role_cells import (
@@ -32,7 +33,7 @@ from .table import Table
 
 
 def load_pairs(
-    path: str | os.PathLike,
+    path: str | os.PathLike | Any,
     *,
     columns: Columns | None = None,
     features: str = "auto",
@@ -42,14 +43,16 @@ def load_pairs(
     split: str | None = None,
     encoding: str | None = None,
 ) -> Pairs:
-    """Read the preferences of a file, of a folder of files, or of a pattern such as "data/*.parquet".
+    """Read the preferences of a file, a folder of files, a pattern such as "data/*.parquet", or rows in memory.
 
     The container is a name in `CONTAINERS` (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), the way in which
     preferences are written one of `SCHEMAS`. What cannot be decided is refused, with the flag that decides it.
 
     **Arguments:**
 
-    - `path`: the file. A `.npy` file "…chosen….npy" comes with "…rejected….npy".
+    - `path`: the file; a `.npy` file "…chosen….npy" comes with "…rejected….npy". Or the rows themselves: a frame of
+      pandas or Polars, a pyarrow table, a `datasets.Dataset`, a dict of columns, or a list of dicts. `Pairs.rows` says
+      which row each pair comes from.
     - `columns`: which column is what, and what its labels mean, where the file does not say (`Columns`).
     - `features`: "numeric" (`chosen_<name>`, `rejected_<name>`), "embeddings" (the same with lists of numbers),
       "texts" (`prompt`, `chosen`, `rejected`, texts or messages), "scores" (of reward models); "auto": embeddings,
@@ -62,7 +65,7 @@ def load_pairs(
     **Returns:** `Pairs`.
 
     **Raises:** FileNotFoundError; ImportError without a package that the format needs; ValueError in one sentence that
-    names the row and the column, or the flag that helps.
+    names the row and the column, or the flag that helps; TypeError for what holds no rows.
 
     **Example:**
 
@@ -73,11 +76,13 @@ def load_pairs(
     >>> _ = file.write_text("\\n".join(map(json.dumps, rows)))
     >>> load_pairs(file).differences()[:, 0].tolist()
     [-2.0, -1.0, 0.0]
+    >>> load_pairs(rows).differences()[:, 0].tolist()
+    [-2.0, -1.0, 0.0]
     """
     return featurised(read_pairs(path, columns, features, embeddings, skip_bad, split, encoding), featuriser)
 
 
-def describe(path: str | os.PathLike, **reading: Any) -> Description:
+def describe(path: str | os.PathLike | Any, **reading: Any) -> Description:
     """What `load_pairs` understands of a file, with three of its pairs, without features of texts.
 
     **Arguments:** `reading`: as of `load_pairs`, less `featuriser`.
@@ -100,7 +105,7 @@ def describe(path: str | os.PathLike, **reading: Any) -> Description:
 
 
 def read_pairs(
-    path: str | os.PathLike,
+    path: str | os.PathLike | Any,
     columns: Columns | None = None,
     features: str = "auto",
     embeddings: tuple[str | os.PathLike, str | os.PathLike] | None = None,
@@ -112,12 +117,17 @@ def read_pairs(
 
     **Raises:** as `load_pairs`.
     """
-    path = Path(path)
     check_skip_bad(skip_bad)
-    partner = embeddings[1] if embeddings is not None and path.suffix.lower() == ".npy" else None
-    table = read_table(path, split=split, encoding=encoding, partner=partner)
+    if isinstance(path, str | os.PathLike):
+        path = Path(path)
+        partner = embeddings[1] if embeddings is not None and path.suffix.lower() == ".npy" else None
+        table = read_table(path, split=split, encoding=encoding, partner=partner)
+        embeddings = None if partner else embeddings
+    else:
+        table = table_in_memory(path, split)
+    path = table.path
     try:
-        return _pairs_of(table, columns or Columns(), features, None if partner else embeddings, skip_bad)
+        return _pairs_of(table, columns or Columns(), features, embeddings, skip_bad)
     except NoSides:
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
@@ -168,7 +178,8 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         chosen, rejected, swapped=swapped, strength=np.abs(strength[kept]), names=tuple(names), raters=raters,
         weights=weights, ids=ids, groups=groups, texts=texts, kind=kind, path=file.path, format=file.format,
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
-        second_rows=None if mapped.second is None else mapped.second[kept], source=file.source,
+        second_rows=None if mapped.second is None else mapped.second[kept],
+        source=file.source if file.source.files else None,
         unused=unused_columns(file, table, roles, kind, mapped.used), bad=_in_file(bad, usable, mapped.origin),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))

@@ -55,12 +55,12 @@ def save(path: str | os.PathLike, data: PreferenceData | Pairs) -> None:
         writers[path.suffix.lower()](file, arrays, header)
 
 
-def load(path: str | os.PathLike) -> PreferenceData | Pairs:
-    """Read and check preferences: arrays that `save` wrote, or a file of numbers (schema: docs/data.md).
+def load(path: str | os.PathLike | Any) -> PreferenceData | Pairs:
+    """Read and check preferences: arrays that `save` wrote, or numbers in a file or in memory (schema: docs/data.md).
 
     Arrays of trajectories become `PreferenceData`; without x64 JAX holds float64 numbers as float32. Columns
-    `chosen_<name>` and `rejected_<name>`, and embeddings, in any container that `io.load_pairs` reads, become `Pairs`,
-    ties and pairs of weight 0 left out.
+    `chosen_<name>` and `rejected_<name>`, and embeddings, in anything that `io.load_pairs` reads, data frames too,
+    become `Pairs`, ties and pairs of weight 0 left out.
 
     **Raises:** FileNotFoundError; ImportError for Parquet without pyarrow; ValueError, in one sentence, for a
     file that is empty, corrupt, of another suffix, pickled, of a newer format, that lacks a column, or whose
@@ -75,8 +75,7 @@ def load(path: str | os.PathLike) -> PreferenceData | Pairs:
     >>> load(file).n_pairs
     2929
     """
-    path = Path(path)
-    if holds_arrays(path):
+    if isinstance(path, str | os.PathLike) and holds_arrays(path := Path(path)):
         read = npz_archives.read_arrays if path.suffix.lower() == ".npz" else parquet.read_arrays
         return _assemble(path, *read(path, parquet.HEADER))
     pairs = _read_numbers(path).decided()
@@ -105,10 +104,10 @@ def load_table(path: str | os.PathLike) -> tuple[tuple[str, ...], np.ndarray, np
     return pairs.names, np.asarray(pairs.chosen), np.asarray(pairs.rejected)
 
 
-def _read_numbers(path: str | os.PathLike) -> Pairs:
+def _read_numbers(path: str | os.PathLike | Any) -> Pairs:
     pairs = read_pairs(path)
     if pairs.kind == "texts":
-        raise ValueError(f"{path} holds texts: make features of them by robust_rlhf_jax.io.load_pairs.")
+        raise ValueError(f"{pairs.path} holds texts: make features of them by robust_rlhf_jax.io.load_pairs.")
     return pairs
 
 

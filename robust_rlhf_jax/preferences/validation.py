@@ -30,8 +30,8 @@ _BLOCK = 4096
 def no_preferences(data: Any) -> TypeError:
     """The error for arguments `data` of another type, such as a path or a tuple of arrays."""
     return TypeError(
-        f"data is of the type {type(data).__name__}: give Pairs(chosen, rejected), what load(path) reads, or what "
-        "sources.open_pairs(path) opens."
+        f"data is of the type {type(data).__name__}: give Pairs(chosen, rejected), what load(path) or "
+        "io.load_pairs(rows) reads, or what sources.open_pairs(path) opens."
     )
 
 

@@ -25,8 +25,9 @@ def refusing_damage(path: str | Path, kind: str) -> Iterator[None]:
         raise ValueError(f"{path} is not a readable {kind} ({reason}): write it again.") from None
 
 
-def columns_of(table: Any) -> dict[str, Any]:
-    """Columns by name, with plain types: of a dictionary or a view the texts, of a `ClassLabel` the names.
+def columns_of(table: Any, words: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    """Columns by name, with plain types: of a dictionary or a view the texts, of a `ClassLabel` the names, `words` or
+    those of the metadata.
 
     **Raises:** ValueError for a name that is there twice.
     """
@@ -34,7 +35,7 @@ def columns_of(table: Any) -> dict[str, Any]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the column {twice!r} is there twice: rename one")
-    words = class_names(table.schema.metadata)
+    words = class_names(table.schema.metadata) if words is None else words
     return {name: _plain(table.column(i), words.get(name)) for i, name in enumerate(names)}
 
 

@@ -41,23 +41,24 @@ def map(table: Table, asked: Columns) -> Mapped:
         if raters:
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
-    elif sides is not None and label is None and asked.label is None:
-        ignored = harmless_labels(table, sides, asked.chosen is not None)
-    if label is not None:
-        assert sides is not None
-        table, rule = with_rule(table, label, sides, asked)
     texts = sides if sides is not None and not holds_numbers(table.first(sides[0])) else None
     numbers, more = find_numbers(table, texts)
     if sides is not None and texts is None:
         numbers["embeddings"] = {_vector_name(table, sides): sides}
-    if sides is None and label is not None:
+    # Columns chosen_price and rejected_price have the sides in their names.
+    between = sides or (("chosen", "rejected") if any(numbers.values()) else None)
+    if between is not None and how in ("named", "") and label is None and asked.label is None:
+        ignored = harmless_labels(table, between, asked.chosen is not None)
+    if label is not None and between is None:
         raise ValueError(
             f"--label {label} needs the two sides that it decides between: give --chosen and --rejected"
         )
+    if label is not None and between is not None:
+        table, rule = with_rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt_of(table, asked, texts), *texts), numbers, label, rule,
         asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
-        asked.pair_id or named(table, IDS), said=_said(sides, label, rule, how), ignored=more | ignored,
+        asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
     )  # fmt: skip
     return Mapped(NAME, table, roles, notes=notes)
 
@@ -162,7 +163,7 @@ def _vector_name(table: Table, sides: tuple[str, str]) -> str:
     return "e" if isinstance(table.columns[sides[0]], np.ndarray) else sides[0]
 
 
-def _said(sides, label, rule, how) -> dict[str, str]:
+def _said(sides, label, rule) -> dict[str, str]:
     if label is not None and sides is not None:
         return {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     return {"label": f"none: {sides[0]} won in every row"} if sides is not None else {}

@@ -91,6 +91,8 @@ VECTORS = {"world": worlds.vectors, "facts": ("row",)}
 NUMBERS = (
     Case("features", sheets.numbers, stores.table(), **VECTORS),
     Case("features_parquet", sheets.numbers, stores.parquet(), **VECTORS),
+    Case("features_labelled", sheets.numbers_labelled, stores.table(), world=worlds.voted_vectors, facts=("row",),
+         refused="column label could be the label", flags={"--label": "label", "--first-is": "1"}),
     Case("embeddings_jsonl", sheets.embeddings, **VECTORS),
     Case("embeddings_parquet", sheets.embeddings_beside_prompt, stores.parquet(types=HALF), **VECTORS),
     Case("embeddings_fixed_size", sheets.embeddings, stores.parquet(types=WIDE), **VECTORS),

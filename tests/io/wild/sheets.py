@@ -1,5 +1,6 @@
 """Tables as people type them: sides called a and b, labels as numbers or words, ratings of each side."""
 
+import dataclasses
 import datetime
 import decimal
 import json
@@ -74,6 +75,13 @@ def numbers(i, item):
     """Named features of both sides, nothing else."""
     names = enumerate(("length", "clarity", "tone", "depth", "form"))
     return {f"{side}_{name}": getattr(item, side)[k] for k, name in names for side in ("chosen", "rejected")}
+
+
+@each
+def numbers_labelled(i, item):
+    """The same names for the two places, and a column that says which of them won."""
+    sides = numbers([dataclasses.replace(item, votes=(("-", 1.0),))])[0]
+    return sides | {"label": int(item.vote > 0)}
 
 
 @each

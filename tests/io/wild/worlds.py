@@ -87,6 +87,14 @@ def vectors(rng: np.random.Generator, n: int = 24, width: int = 5) -> list[Item]
     ]
 
 
+def voted_vectors(rng: np.random.Generator, **sizes: int) -> list[Item]:
+    """Of `vectors` every other pair was won by the second side."""
+    return [
+        dataclasses.replace(item, votes=(("w-amber", 1.0 - 2.0 * (i % 2)),))
+        for i, item in enumerate(vectors(rng, **sizes))
+    ]
+
+
 def rankings(rng: np.random.Generator, n: int = 12, k: int = 4) -> list[Ranking]:
     """`n` rankings of `k` answers."""
     return [
