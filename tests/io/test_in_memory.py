@@ -1,5 +1,7 @@
 """Rows that a program holds are read as the file of the same rows is."""
 
+from pathlib import Path
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -160,3 +162,21 @@ def test_what_holds_no_rows_is_one_sentence(held, error, said):
 def test_no_file_is_written_again(tmp_path):
     with pytest.raises(ValueError, match="is in memory, so no file is written again"):
         export(load_pairs(TEXTS, featuriser="format"), tmp_path / "copy.csv", {})
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_page_drop_what_is_flagged():
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    lines = page.split("### Rows in memory")[1].split("```python\n")[1].split("```")[0]
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2, 2))
+    won = (x[:, 0] - x[:, 1]) @ [2.0, -1.0] + rng.logistic(size=600) > 0
+    x[~won] = x[~won, ::-1]
+    x[:60] = [[-1.0, 1.0], [1.0, -1.0]]  # planted: the worse one was chosen
+    dataset = datasets.Dataset.from_dict({"chosen": x[:, 0].tolist(), "rejected": x[:, 1].tolist()})
+    names = {"dataset": dataset}
+    exec(lines, names)
+    suspects = set(names["suspects"].tolist())
+    assert suspects <= set(range(60))
+    assert len(suspects) >= 55
+    assert names["kept"].num_rows == 600 - len(suspects)
