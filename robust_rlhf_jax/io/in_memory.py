@@ -93,14 +93,8 @@ def _cells(column: Any) -> Any:
     """A numeric array as it is, everything else as a list of Python values."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return column
-    values = (
-        column.tolist()
-        if hasattr(column, "tolist")
-        else column.to_list()
-        if hasattr(column, "to_list")
-        else column
-    )
-    return [_cell(value) for value in values]
+    listed = getattr(column, "tolist", None) or getattr(column, "to_list", None)  # of pandas, of Polars
+    return [_cell(value) for value in (column if listed is None else listed())]
 
 
 def _cell(value: Any) -> Any:
