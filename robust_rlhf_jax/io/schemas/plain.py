@@ -8,7 +8,7 @@ from ..labels import word, word_rule
 from ..table import Table
 from .base import Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
-from .numbers import find_numbers
+from .numbers import find_numbers, is_number
 from .sides import (
     IDS,
     PROMPTS,
@@ -42,6 +42,12 @@ def map(table: Table, asked: Columns) -> Mapped:
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
     texts = sides if sides is not None and not holds_numbers(table.first(sides[0])) else None
+    prompt = None if texts is None else prompt_of(table, asked, texts)
+    if texts is not None and prompt is None and all(is_number(c) for side in texts for c in table.some(side)):
+        raise ValueError(
+            f"columns {texts[0]} and {texts[1]} hold single numbers: a feature is called chosen_<name> and "
+            "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
+        )
     numbers, more = find_numbers(table, texts)
     if sides is not None and texts is None:
         numbers["embeddings"] = {_vector_name(table, sides): sides}
@@ -56,7 +62,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     if label is not None and between is not None:
         table, rule = with_rule(table, label, between, asked)
     roles = Roles(
-        None if texts is None else (prompt_of(table, asked, texts), *texts), numbers, label, rule,
+        None if texts is None else (prompt, *texts), numbers, label, rule,
         asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
     )  # fmt: skip

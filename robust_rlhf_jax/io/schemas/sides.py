@@ -47,7 +47,7 @@ LABELS = (
     "preferred", "better", "best", "chosen_side", "vote", "verdict", "selected", "selection", "overall_pref",
     "annotation", "judgment", "judgement", "result", "better_response_id", "better_response", "orig_preference",
     "preferred_response", "pref", "preferred_side", "winning_side", "human_preference", "human_label",
-    "which_is_better", "comparison", "decision",
+    "which_is_better", "comparison", "decision", "target", "gold", "gold_label", "ground_truth", "outcome", "y",
 )  # fmt: skip
 RATERS = (
     "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator",

@@ -1,0 +1,93 @@
+"""Numbers of two open sides and a label, as tables of choices have them: `price_1`, `price_2`, `time_1`, `choice`."""
+
+import re
+from typing import Any
+
+from ..columns import Columns
+from ..table import Table
+from .base import Mapped, Roles
+from .deciding import find_label, with_rule
+from .numbers import NO_FEATURE, NUMERIC, is_number
+from .plain import check_asked
+from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
+
+NAME = "numbers of two sides"
+ORDER = 150
+TOKEN = "left|right|first|second|one|two|a|b|0|1|2|3|4|5"
+AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
+BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
+# Of a single feature `x_1` and `x_2` could as well be two features.
+FEWEST_NUMBERED = 2
+
+
+def recognise(table: Table) -> bool:
+    sided = chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names)
+    return not sided and _found(table) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """Any name that is no side's."""
+    return True
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """The first of the two tokens is the first side.
+
+    **Raises:** ValueError for no label, and for one that cannot be decided.
+    """
+    check_asked(table, asked)
+    found = _found(table)
+    assert found is not None
+    sides, numbers = found
+    columns = [name for pair in numbers.values() for name in pair]
+    label, rule = asked.label, None
+    if label is None:
+        label = _label(table, sides, columns, asked)
+    if label == "none":
+        label = None
+    else:
+        table, rule = with_rule(table, label, sides, asked)
+    kind = "embeddings" if holds_numbers(table.first(columns[0])) else "numeric"
+    first, second = (
+        ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        for names in zip(*numbers.values(), strict=True)
+    )
+    said = {"chosen": f"the side with {first}, or the one with {second}"}
+    said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
+    roles = Roles(
+        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
+        asked.pair_id or named(table, IDS), said=said,
+    )  # fmt: skip
+    return Mapped(NAME, table, roles)
+
+
+def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
+    if named(table, LABELS) is None:
+        raise ValueError(
+            f"{table.path} has {columns[0]} and {columns[1]}, but no label: name its column by --label, or say by "
+            f"--label none that {sides[0]} always won."
+        )
+    return find_label(table, sides, asked)
+
+
+def _found(table: Table) -> tuple[tuple[str, str], dict[str, tuple[str, str]]] | None:
+    """What the two sides are called, and {feature: its columns}; None where features have other tokens, or three."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    places = set()
+    for name in table.names:
+        for place, pattern in (("after", AFTER), ("before", BEFORE)):
+            match = pattern.match(name)
+            if match and _numbers(table.first(name)) and not NO_FEATURE.search(match["stem"]):
+                found.setdefault((place, match["stem"]), {})[match["token"].casefold()] = name
+    pairs = {key: tokens for key, tokens in found.items() if len(tokens) > 1}
+    kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
+    places = {place for place, _ in pairs}
+    sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
+    if sides is None or len(places) > 1 or (sides[0].isdigit() and len(pairs) < FEWEST_NUMBERED):
+        return None
+    named_sides = f"option {sides[0]}", f"option {sides[1]}"
+    return named_sides, {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in pairs.items()}
+
+
+def _numbers(cell: Any) -> bool:
+    return is_number(cell) or holds_numbers(cell)

@@ -1,0 +1,54 @@
+"""Sides that are objects of numbers: `{"chosen": {"price": 24, "time": 60}, "rejected": {…}}`."""
+
+import dataclasses
+from typing import Any
+
+from ..columns import Columns
+from ..table import Table
+from . import plain
+from .base import Mapped, structured
+from .numbers import is_number
+from .plain import check_asked
+from .sides import chosen_sides
+
+NAME = "objects of numbers"
+ORDER = 95
+
+
+def recognise(table: Table) -> bool:
+    sides = chosen_sides(table)
+    return sides is not None and all(_features(table.first(side)) for side in sides)
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """Whatever decides between the sides of columns."""
+    return True
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """Each number is read as a column chosen_<name> or rejected_<name>; one that a row lacks is missing."""
+    check_asked(table, asked)
+    sides = chosen_sides(table)
+    assert sides is not None
+    cells = [[_features(cell) for cell in table.cells(side)] for side in sides]
+    names = dict.fromkeys(name for side in cells for row in side for name in row)
+    columns = {name: column for name, column in table.columns.items() if name not in sides}
+    for side, rows in zip(("chosen", "rejected"), cells, strict=True):
+        columns |= {f"{side}_{name}": [row.get(name) for row in rows] for name in names}
+    found = plain.map(dataclasses.replace(table, columns=columns), asked)
+    said = found.roles.said | {"chosen": f"{sides[0]}, by name", "rejected": f"{sides[1]}, by name"}
+    return dataclasses.replace(
+        found, schema=NAME, used=sides, roles=dataclasses.replace(found.roles, said=said)
+    )
+
+
+def _features(cell: Any) -> dict[str, Any]:
+    """The numbers by name; {} of anything else."""
+    cell = structured(cell)
+    return (
+        cell if isinstance(cell, dict) and cell and all(_is_number(value) for value in cell.values()) else {}
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (is_number(value) and not isinstance(value, str))

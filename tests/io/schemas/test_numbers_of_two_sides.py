@@ -1,0 +1,94 @@
+"""Tables of choices between two options that have no texts; `test_wild.py` and its neighbours read these files, too."""
+
+import pytest
+from wild import stores, worlds
+from wild.arenas import word
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+FEATURES = ("price", "time", "changes", "comfort", "delay")
+VOTED = {"world": worlds.voted_vectors, "facts": ("row",)}
+
+
+def _both(item, name, first, second):
+    """The features of both sides, whose columns `name` calls."""
+    columns = {}
+    for k, feature in enumerate(FEATURES):
+        columns |= {name(feature, first): item.a[k], name(feature, second): item.b[k]}
+    return columns
+
+
+@each
+def numbered(i, item):
+    """An age is of the person, and of no side; trip_1 and trip_2 are no features."""
+    sides = _both(item, lambda feature, side: f"{feature}_{side}", 1, 2)
+    return (
+        {"person_age": 20 + i} | sides | {"trip_id_1": i, "trip_id_2": i, "choice": 1 if item.vote > 0 else 2}
+    )
+
+
+@each
+def by_place(i, item):
+    sides = _both(item, lambda feature, side: f"{side} {feature}", "left", "right")
+    return sides | {"preference": word(item.vote, "left", "right", "both")}
+
+
+@each
+def embedded(i, item):
+    return {"emb_a": list(item.a), "emb_b": list(item.b), "winner": word(item.vote, "A", "B", "tie")}
+
+
+@each
+def in_zeros_and_ones(i, item):
+    sides = _both(item, lambda feature, side: f"{feature}.{side}", "a", "b")
+    return sides | {"y": int(item.vote > 0)}
+
+
+CASES = (
+    Case("choices_numbered", numbered, stores.table(), **VOTED),
+    Case("choices_by_place", by_place, stores.table("choices.tsv", "\t"), **VOTED),
+    Case("choices_embedded", embedded, stores.parquet(), **VOTED),
+    Case("choices_in_zeros_and_ones", in_zeros_and_ones, **VOTED, refused="column y holds 0 and 1 alone",
+         flags={"--label": "y", "--first-is": "1"}),
+)  # fmt: skip
+
+
+def test_features_are_named_without_their_side():
+    pairs = load_pairs(numbered(CASES[0].items()))
+    assert pairs.names == FEATURES
+    assert set(pairs.unused) == {"person_age", "trip_id_1", "trip_id_2"}
+    assert pairs.description.roles["label"] == "choice: 1 is option 1, 2 is option 2"
+
+
+def test_no_label_is_asked_for():
+    rows = [{("won" if name == "y" else name): cell for name, cell in row.items()}
+            for row in in_zeros_and_ones(CASES[0].items())]  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"has price.a and price.b, but no label: name its column by --label"
+    ):
+        load_pairs(rows)
+
+
+def test_one_side_may_have_won_always():
+    from robust_rlhf_jax.io import Columns
+
+    pairs = load_pairs(in_zeros_and_ones(CASES[0].items()), columns=Columns(label="none"))
+    assert not pairs.swapped.any()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"x_1": 1.0, "x_2": 2.0, "label": 1},  # two features of a difference, perhaps
+        {"x_1": 1.0, "x_2": 2.0, "x_3": 0.5, "y_1": 1.0, "y_2": 0.0, "label": 1},
+        {"price_1": 1.0, "price_2": 2.0, "time_a": 1.0, "time_b": 0.0, "label": 1},
+        {"price_1": 1.0, "price_2": 2.0, "1_time": 1.0, "2_time": 0.0, "label": 1},
+        {"alpha": 1.0, "alphb": 2.0, "label": "a"},
+    ],
+    ids=["one feature", "three numbers", "two kinds of sides", "two places", "no separator"],
+)
+def test_what_could_be_something_else_is_refused(row):
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        load_pairs([row] * 5)
