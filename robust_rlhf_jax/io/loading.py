@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .bad_cells import BadCell, check_skip_bad, usable_rows
+from .bad_cells import BadCell, check_skip_bad, shown, usable_rows
 from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
@@ -28,7 +28,7 @@ from .role_cells import (
     unused_columns,
 )
 from .schemas import map_table
-from .schemas.numbers import NoSides, choose_kind
+from .schemas.numbers import NUMERIC, NoSides, choose_kind
 from .table import Table
 
 
@@ -129,6 +129,12 @@ def read_pairs(
     try:
         return _pairs_of(table, columns or Columns(), features, embeddings, skip_bad)
     except NoSides:
+        words = next((name for name in table.names if NUMERIC.match(name)), None)
+        if words is not None:
+            raise ValueError(
+                f"{path}: column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal "
+                "point and no other marks, and 1 and 0 for true and false."
+            ) from None
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
             f"rejected, or name the columns of the sides by --chosen and --rejected (there are {_listed(table)})."

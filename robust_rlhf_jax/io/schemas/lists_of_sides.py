@@ -1,5 +1,4 @@
-"""Several chosen and several rejected answers in a row (RewardBench 2), or both in one list (LLaMA-Factory's
-ranking)."""
+"""Several chosen or rejected answers in a row (RewardBench 2), or both sides in one list (LLaMA-Factory)."""
 
 from typing import Any
 
@@ -14,7 +13,10 @@ ORDER = 90
 
 def recognise(table: Table) -> bool:
     if has(table, "chosen", "rejected"):
-        return all(_texts(table.first(name)) for name in ("chosen", "rejected"))
+        cells = [table.first(name) for name in ("chosen", "rejected")]
+        return any(_texts(cell) for cell in cells) and all(
+            isinstance(cell, str) or _texts(cell) for cell in cells
+        )
     return has(table, "instruction", "output") and all(
         len(_list(c)) == 2 and _texts(c) for c in table.some("output") if c
     )
@@ -32,14 +34,14 @@ def map(table: Table, asked: Columns) -> Mapped:
 
     def rows():
         for row, cells in enumerate(sides):
-            lists = [_list(cell) for cell in cells]
+            lists = [[cell] if two and isinstance(cell, str) else _list(cell) for cell in cells]
             good, bad = lists if two else ([lists[0][:1], lists[0][1:2]])
             said = "\n".join(str(t) for t in (prompts[row], more[row]) if t)
             yield row, said, [Judged(a, b, 1.0) for a in good for b in bad] or "holds no pair of answers"
 
     said = {"chosen": "chosen, each with every one rejected" if two else "the first of output"}
     used = (*names, prompt, "input" if any(more) else None)
-    return of_rows(table, "RewardBench 2" if two else "LLaMA-Factory ranking", rows(), used, said, asked)
+    return of_rows(table, NAME if two else "LLaMA-Factory ranking", rows(), used, said, asked)
 
 
 def _list(cell: Any) -> list:

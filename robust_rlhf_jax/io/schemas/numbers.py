@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from ..bad_cells import shown
 from ..table import Table
 from .base import structured
 from .sides import holds_numbers
@@ -107,7 +108,7 @@ def _kind(table: Table, name: str, partner: str, with_texts: bool) -> str:
             return "lists of numbers beside texts are no features, unless they are called embeddings"
         return "embeddings"
     numeric = any(is_number(cell) for column in (name, partner) for cell in table.some(column))
-    return "numeric" if numeric else "holds no numbers"
+    return "numeric" if numeric else f"holds {shown(cells[0])} and the like, no numbers"
 
 
 def _scores(table: Table) -> dict[str, tuple[str, str]]:

@@ -62,12 +62,12 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
-    if named(table, LABELS) is None:
+    if named(table, (*LABELS, "chosen")) is None:
         raise ValueError(
             f"{table.path} has {columns[0]} and {columns[1]}, but no label: name its column by --label, or say by "
             f"--label none that {sides[0]} always won."
         )
-    return find_label(table, sides, asked)
+    return find_label(table, sides, asked, tuple(name for name in ("chosen",) if name in table.columns))
 
 
 def _found(table: Table) -> tuple[tuple[str, str], dict[str, tuple[str, str]]] | None:
