@@ -47,6 +47,8 @@ class Case(NamedTuple):
 def cases(names, shared: Path, folds: int, levels=LEVELS) -> Iterator[Case]:
     """Every set, fold, attack and ε; θ known to the attacks is the clean plain fit."""
     for name in names:
+        # Nothing of another shape is called again, and a process may hold 65,530 maps of memory.
+        jax.clear_caches()
         for seed, build in enumerate(trials(name, shared, 1, 0)[:folds]):
             trial = build()
             theta = np.asarray(trial.fit(trial.x, trial.labels, 0.0).theta, float)
