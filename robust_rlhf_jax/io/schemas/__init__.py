@@ -37,7 +37,7 @@ def map_table(table: Table, asked: Columns) -> Mapped:
 
 def _other_label(schema: ModuleType, table: Table, asked: Columns) -> bool:
     """Whether another label is asked for than the schema's, which the columns' own names then read."""
-    if asked.label is None:
+    if asked.label is None or getattr(schema, "ANY_LABEL", False):
         return False
     reads = getattr(schema, "reads_label", None)
     return reads is None or not reads(table, asked.label)

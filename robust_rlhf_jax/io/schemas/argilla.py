@@ -12,16 +12,12 @@ from .sides import PROMPTS, open_sides
 
 NAME = "Argilla"
 ORDER = 30
+ANY_LABEL = True
 RESPONSES = re.compile(r"^(?P<question>.+)\.responses$")
 
 
 def recognise(table: Table) -> bool:
     return bool(_questions(table)) and len(open_sides(_fields(table))) >= 2
-
-
-def reads_label(table: Table, label: str) -> bool:
-    """Any name is that of a question."""
-    return True
 
 
 def map(table: Table, asked: Columns) -> Mapped:

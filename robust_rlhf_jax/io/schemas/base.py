@@ -59,8 +59,9 @@ class Schema(Protocol):
     """One way of writing preferences: `NAME`; `recognise(table)`; `map(table, asked)`, which raises ValueError for what
     cannot be decided.
 
-    A module may also have `ORDER`, its place before those that recognise more tables; `reads_label(table, label)`,
-    whether it reads a label that the caller names; `OWN_SIDES`, true where it reads sides that the caller names.
+    A module may also have `ORDER`, its place before those that recognise more tables; `ANY_LABEL`, true where it reads
+    whatever label the caller names, or `reads_label(table, label)`, whether it reads this one; `OWN_SIDES`, true where
+    it reads sides that the caller names.
     """
 
     NAME: str

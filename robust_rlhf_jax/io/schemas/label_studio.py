@@ -9,6 +9,7 @@ from .sides import PROMPTS, open_sides
 
 NAME = "Label Studio"
 ORDER = 20
+ANY_LABEL = True
 # It reads a table whose sides a caller names.
 OWN_SIDES = True
 WAYS = {"left": 1.0, "right": -1.0, "tie": 0.0, "equal": 0.0, "none": 0.0}
@@ -20,11 +21,6 @@ def recognise(table: Table) -> bool:
             _results(records(table.first("annotations")))
         )
     return _selected_column(table) is not None and len(open_sides(table)) == 2
-
-
-def reads_label(table: Table, label: str) -> bool:
-    """Any name is that of a question."""
-    return True
 
 
 def map(table: Table, asked: Columns) -> Mapped:

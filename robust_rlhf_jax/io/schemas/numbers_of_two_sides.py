@@ -13,6 +13,7 @@ from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, nam
 
 NAME = "numbers of two sides"
 ORDER = 150
+ANY_LABEL = True
 TOKEN = "left|right|first|second|one|two|a|b|0|1|2|3|4|5"
 AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
 BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
@@ -25,11 +26,6 @@ def recognise(table: Table) -> bool:
     return not sided and _found(table) is not None
 
 
-def reads_label(table: Table, label: str) -> bool:
-    """Any name that is no side's."""
-    return True
-
-
 def map(table: Table, asked: Columns) -> Mapped:
     """The first of the two tokens is the first side.
 
@@ -40,9 +36,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     sides, numbers = found
     columns = [name for pair in numbers.values() for name in pair]
-    label, rule = asked.label, None
-    if label is None:
-        label = _label(table, sides, columns, asked)
+    label, rule = asked.label or _label(table, sides, columns, asked), None
     if label == "none":
         label = None
     else:
@@ -67,13 +61,12 @@ def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Colu
             f"{table.path} has {columns[0]} and {columns[1]}, but no label: name its column by --label, or say by "
             f"--label none that {sides[0]} always won."
         )
-    return find_label(table, sides, asked, tuple(name for name in ("chosen",) if name in table.columns))
+    return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 
 
 def _found(table: Table) -> tuple[tuple[str, str], dict[str, tuple[str, str]]] | None:
     """What the two sides are called, and {feature: its columns}; None where features have other tokens, or three."""
     found: dict[tuple[str, str], dict[str, str]] = {}
-    places = set()
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name)

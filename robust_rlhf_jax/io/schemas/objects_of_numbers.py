@@ -8,11 +8,11 @@ from ..table import Table
 from . import plain
 from .base import Mapped, structured
 from .numbers import is_number
-from .plain import check_asked
 from .sides import chosen_sides
 
 NAME = "objects of numbers"
 ORDER = 95
+ANY_LABEL = True
 
 
 def recognise(table: Table) -> bool:
@@ -20,14 +20,8 @@ def recognise(table: Table) -> bool:
     return sides is not None and all(_features(table.first(side)) for side in sides)
 
 
-def reads_label(table: Table, label: str) -> bool:
-    """Whatever decides between the sides of columns."""
-    return True
-
-
 def map(table: Table, asked: Columns) -> Mapped:
     """Each number is read as a column chosen_<name> or rejected_<name>; one that a row lacks is missing."""
-    check_asked(table, asked)
     sides = chosen_sides(table)
     assert sides is not None
     cells = [[_features(cell) for cell in table.cells(side)] for side in sides]

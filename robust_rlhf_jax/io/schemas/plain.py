@@ -43,11 +43,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         label = find_label(table, sides, asked, named_by)
     texts = sides if sides is not None and not holds_numbers(table.first(sides[0])) else None
     prompt = None if texts is None else prompt_of(table, asked, texts)
-    if texts is not None and prompt is None and all(is_number(c) for side in texts for c in table.some(side)):
-        raise ValueError(
-            f"columns {texts[0]} and {texts[1]} hold single numbers: a feature is called chosen_<name> and "
-            "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
-        )
+    if texts is not None and prompt is None:
+        _check_texts(table, texts)
     numbers, more = find_numbers(table, texts)
     if sides is not None and texts is None:
         numbers["embeddings"] = {_vector_name(table, sides): sides}
@@ -67,6 +64,15 @@ def map(table: Table, asked: Columns) -> Mapped:
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
     )  # fmt: skip
     return Mapped(NAME, table, roles, notes=notes)
+
+
+def _check_texts(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for single numbers, which answer no prompt."""
+    if all(is_number(cell) for side in sides for cell in table.some(side)):
+        raise ValueError(
+            f"columns {sides[0]} and {sides[1]} hold single numbers: a feature is called chosen_<name> and "
+            "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
+        )
 
 
 def check_asked(table: Table, asked: Columns) -> None:

@@ -12,6 +12,7 @@ from .sides import by_plain_name
 
 NAME = "ranking"
 ORDER = 120
+ANY_LABEL = True
 ANSWER_LISTS = (
     "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
     "choices", "all_responses", "ranked_responses", "texts",
@@ -44,11 +45,6 @@ class Found(NamedTuple):
 
 def recognise(table: Table) -> bool:
     return find(table, Columns()) is not None
-
-
-def reads_label(table: Table, label: str) -> bool:
-    """Any name is that of a column of scores or ranks."""
-    return True
 
 
 def map(table: Table, asked: Columns) -> Mapped:

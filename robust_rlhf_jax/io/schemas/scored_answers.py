@@ -13,6 +13,7 @@ from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides
 
 NAME = "scored answers"
 ORDER = 130
+ANY_LABEL = True
 ANSWER = ("response", "completion", "answer", "output", "generation", "text", "reply", "candidate", "summary")
 SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
 
@@ -22,11 +23,6 @@ def recognise(table: Table) -> bool:
         return False
     found = _columns(table, None)
     return found is not None and len({map_key(c) for c in table.cells(found[0])}) < table.n_rows
-
-
-def reads_label(table: Table, label: str) -> bool:
-    """Any name is that of a column of scores."""
-    return True
 
 
 def map(table: Table, asked: Columns) -> Mapped:
