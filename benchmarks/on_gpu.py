@@ -1,7 +1,8 @@
-"""What a GPU gains, and whether it computes the same: `python benchmarks/on_gpu.py [--quick]`.
+"""What a GPU gains, and whether it computes the same: `python benchmarks/on_gpu.py [--quick | --gpu-alone]`.
 
 Each row is computed in a process on the CPU and in one on the GPU, compiled before it is timed; the last column is the
-largest difference of the two results, in units of the largest entry. Without a GPU the column of the CPU is printed.
+largest difference of the two results, in units of the largest entry. Without a GPU the column of the CPU is printed,
+and with `--gpu-alone` that of the GPU, as each row is finished.
 """
 
 import argparse
@@ -21,7 +22,8 @@ from sweep_cells import as_in_a_sweep, batches
 
 from robust_rlhf_jax.moments import robust_mean
 from robust_rlhf_jax.outputs import environment
-from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards import Streaming, fit_differences, fit_source
+from robust_rlhf_jax.sources import ArraySource
 
 RUNS = 3
 
@@ -31,6 +33,18 @@ def reward_fit(n, k):
     x, labels = pairs(n, k, planted=True)
     fit = jax.jit(fit_differences)
     return lambda: fit(x, labels, jnp.float32(0.1)).theta
+
+
+def by_passes(n, k, memory):
+    """θ of `fit_source`, a twentieth of the float16 pairs planted, which `memory` cannot hold."""
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal(k, dtype=np.float32) * np.float32(1.5 / np.sqrt(k))
+    z = rng.standard_normal((n, k), dtype=np.float32)
+    margins = z @ theta
+    z *= np.where(rng.random(n) < 1 / (1 + np.exp(-margins)), 1, -1).astype(np.float32)[:, None]
+    z[: n // 20] = -2 * np.sqrt(k) * theta / np.linalg.norm(theta)
+    source = ArraySource(z.astype(np.float16))
+    return lambda: fit_source(source, 0.1, streaming=Streaming(memory=memory)).theta
 
 
 def mean(n, d):
@@ -54,6 +68,10 @@ ROWS = {
     "robust mean of 400,000 rows × 200": lambda: mean(400_000, 200),
     "32 cells of a sweep": lambda: cells(32),
     "256 cells of a sweep": lambda: cells(256),
+    "reward of 50,000 pairs × 1,024 features": lambda: reward_fit(50_000, 1_024),
+    "reward of 2,000 pairs × 4,096 features": lambda: reward_fit(2_000, 4_096),
+    "reward of 20,000 pairs × 4,096 features": lambda: reward_fit(20_000, 4_096),
+    "reward by passes of 400,000 pairs × 1,024 features": lambda: by_passes(400_000, 1_024, 400_000_000),
 }
 QUICK = ("reward of 10,000 pairs × 20 features", "robust mean of 40,000 rows × 100")
 
@@ -110,6 +128,7 @@ def columns(cpu, gpu):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the two smallest rows")
+    parser.add_argument("--gpu-alone", action="store_true", help="do not time the CPU")
     parser.add_argument("--rows", nargs="+", default=list(ROWS), choices=list(ROWS), help=argparse.SUPPRESS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -120,6 +139,8 @@ def main() -> int:
     rows = list(QUICK) if given.quick else given.rows
     with tempfile.TemporaryDirectory() as out:
         gpu = on("cuda", rows, out) if has_gpu() else None
+        if given.gpu_alone:
+            return 0
         cpu = on("cpu", rows, out)
         print(
             "| what | CPU, s | GPU, s | times faster | first GPU call, s | difference |\n|---|---|---|---|---|---|"

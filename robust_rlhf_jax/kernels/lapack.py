@@ -7,6 +7,7 @@ solve. On CPU these wrappers therefore batch by a sequential loop, whose single 
 batch natively. They are not differentiable: nothing here is differentiated through a factorisation.
 """
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -14,9 +15,14 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
+from .householder import householder_factor
 
-def _sequential_on_cpu(function: Callable):
-    """`function` of arrays, with a vmap rule that loops on CPU and batches natively on other platforms."""
+# Directions up to which unused singular vectors cost next to nothing on a CPU; at 20,000 × 512 they take longest.
+FEW = 128
+
+
+def _sequential_on_cpu(function: Callable, elsewhere: Callable | None = None):
+    """`function` of arrays. Its vmap rule loops on CPU, and on other platforms batches `elsewhere`, or the function."""
     wrapped = custom_vmap(function)
 
     @wrapped.def_vmap
@@ -28,7 +34,7 @@ def _sequential_on_cpu(function: Callable):
         out = jax.lax.platform_dependent(
             *full,
             cpu=lambda *xs: jax.lax.map(lambda row: wrapped(*row), xs),
-            default=lambda *xs: jax.vmap(function)(*xs),
+            default=lambda *xs: jax.vmap(elsewhere or function)(*xs),
         )
         return out, jax.tree.map(lambda _: True, out)
 
@@ -59,10 +65,21 @@ def qr_basis(matrix: Float[Array, "d m"]) -> Float[Array, "d m"]:
     return jnp.linalg.qr(matrix)[0]
 
 
-@_sequential_on_cpu
+@functools.partial(_sequential_on_cpu, elsewhere=householder_factor)
 def qr_factor(matrix: Float[Array, "n d"]) -> Float[Array, "d d"]:
     """R of a tall matrix QR, whose singular values and right singular vectors are those of the matrix."""
     return jnp.linalg.qr(matrix, mode="r")
+
+
+def right_svd(matrix: Float[Array, "n d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """(singular values in descending order, Vᵀ) of a tall matrix.
+
+    They are those of R, which a GPU decomposes in batches; tall matrices it takes one after the other.
+    """
+    few = matrix.shape[1] <= FEW
+    return jax.lax.platform_dependent(
+        matrix, cpu=lambda a: svd(a if few else qr_factor(a))[1:], default=lambda a: svd(qr_factor(a))[1:]
+    )
 
 
 @_sequential_on_cpu

@@ -6,13 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.lapack import eigh, qr_factor, svd
+from robust_rlhf_jax.kernels.lapack import eigh, right_svd, svd
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 
 # Eigenvalues this many times the tolerance have digits enough.
 RESOLVED = 10.0
-# Directions up to which unused singular vectors cost next to nothing; at 20,000 × 512 they take longest.
-FEW = 128
 
 
 class RowSpan(eqx.Module):
@@ -72,8 +70,8 @@ def _from_gram(
 
 def _from_rows(tall: Float[Array, "m r"], wide: bool):
     """The same from the rows themselves, whatever the singular values."""
-    if not wide and tall.shape[1] > FEW:
-        _, deviations, right = svd(qr_factor(tall))
+    if not wide:
+        deviations, right = right_svd(tall)
         return right.T[:, ::-1], deviations[::-1]
-    left, deviations, right = svd(tall)
-    return (left if wide else right.T)[:, ::-1], deviations[::-1]
+    left, deviations, _ = svd(tall)
+    return left[:, ::-1], deviations[::-1]
