@@ -14,7 +14,7 @@ def recut(blocks: Iterable[Shaped[np.ndarray, "_ k"]], rows: int) -> Iterator[Sh
     **Raises:** ValueError, at the call, for `rows` below 1.
     """
     check_rows(rows)
-    return _recut(blocks, rows)
+    return _closing(blocks, _recut(blocks, rows))
 
 
 def check_rows(rows: int, name: str = "rows") -> None:
@@ -38,6 +38,15 @@ def cuts_from(begin: int, at: int, n: int, rows: int) -> Iterator[slice]:
     """
     gone = min(max(begin - at, 0), n)
     return (slice(gone + cut.start, gone + cut.stop) for cut in cuts(at + gone - begin, n - gone, rows))
+
+
+def _closing(blocks: Iterable[np.ndarray], cut: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """What `cut` yields; left early, the `blocks` behind it are closed at once."""
+    try:
+        yield from cut
+    finally:
+        if hasattr(blocks, "close"):
+            blocks.close()
 
 
 def _recut(blocks: Iterable[np.ndarray], rows: int) -> Iterator[np.ndarray]:

@@ -1,5 +1,6 @@
 """Pairs that a function makes anew for every pass."""
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -80,12 +81,13 @@ class GeneratedSource:
         **Raises:** ValueError for another number of rows.
         """
         n = 0
-        for block in self._pass():
-            n += len(block)
-            if n > self.n_pairs:
-                break
-            yield block
-            del block
+        with contextlib.closing(self._pass()) as given:
+            for block in given:
+                n += len(block)
+                if n > self.n_pairs:
+                    break
+                yield block
+                del block
         if n != self.n_pairs:
             more = f"{n} rows and no more" if n < self.n_pairs else f"at least {n} rows"
             raise ValueError(
