@@ -45,6 +45,7 @@ import pytest
 from hypothesis import settings
 from numpy_worlds import numpy_mdp
 
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
 from robust_rlhf_jax.mdp import LinearMDP
 
@@ -149,9 +150,9 @@ def rotate_features():
         noise = np.random.default_rng(seed).normal(size=(mdp.dim, mdp.dim))
         rotation = jnp.asarray(np.linalg.qr(noise)[0], mdp.features.dtype)
         return LinearMDP(
-            mdp.features @ rotation,
-            jnp.einsum("de,hds->hes", rotation, mdp.transition_measures),
-            mdp.theta @ rotation,
+            matmul(mdp.features, rotation),
+            einsum("de,hds->hes", rotation, mdp.transition_measures),
+            matmul(mdp.theta, rotation),
             mdp.initial_distribution,
         )
 

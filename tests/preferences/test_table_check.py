@@ -18,6 +18,7 @@ from robust_rlhf_jax import (
     save,
 )
 from robust_rlhf_jax import changed_pairs as eager_changed_pairs
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.mdp import LinearMDP
@@ -67,7 +68,7 @@ def test_rounding_is_no_contradiction(world, rotate_features):
         np.asarray(turned.features, np.float64).reshape(-1, mdp.dim),
     )
     units = jnp.asarray([1e-6, 1.0, 1e3, 1e6], jnp.float32)
-    features = (data.features @ jnp.asarray(rotation, jnp.float32)) * units
+    features = matmul(data.features, jnp.asarray(rotation, jnp.float32)) * units
     recorded = dataclasses.replace(data, state_features=turned.features * units, features=features)
     assert not off_table(recorded).any()
     planted = features.at[7, 1, 2, 0].add(1e-8)
