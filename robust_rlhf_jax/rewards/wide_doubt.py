@@ -58,7 +58,7 @@ def doubted_span(
     return jax.lax.cond(
         jnp.all(found.sure),
         lambda: jnp.zeros((r, r), t.dtype).at[: e * BLOCK].set(_basis_of_few(found.rows.reshape(-1, r))[:r]),
-        lambda: span_basis(jax.lax.map(one, (found, proposals, weights, t)).reshape(-1, r)),
+        lambda: _basis_of_some(jax.lax.map(one, (found, proposals, weights, t)).reshape(-1, r)),
     )
 
 
@@ -104,6 +104,18 @@ def _few_directions(
     anyone = jnp.any(weights < 1)
     sure = ~anyone | (~jnp.any(off) & ~jnp.all(close) & jnp.all(jnp.isfinite(share)))
     return _Few(unit_rows(directions, doubted & anyone), sure)
+
+
+def _basis_of_some(rows: Float[Array, "m r"]) -> Float[Array, "r r"]:
+    """`span_basis` of rows most of which are 0: where no more than r/4 are not, of those alone."""
+    r = rows.shape[1]
+    shown = jnp.any(rows != 0, axis=1)
+
+    def few():
+        first = jnp.argsort(~shown)[: r // 4]
+        return jnp.zeros((r, r), rows.dtype).at[: r // 4].set(_basis_of_few(rows[first]))
+
+    return jax.lax.cond(jnp.sum(shown) <= r // 4, few, lambda: span_basis(rows))
 
 
 def _basis_of_few(rows: Float[Array, "m r"]) -> Float[Array, "m r"]:

@@ -169,3 +169,21 @@ def test_fewer_rows_than_columns_are_projected_to_their_span(x64):
     found = scaled_span(jnp.asarray(x), jnp.ones(3))
     assert found.rank == 3
     np.testing.assert_allclose(projector(found), np.linalg.pinv(x) @ x, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(300, 140), (140, 300)])
+@pytest.mark.parametrize("null", [0, 30])
+def test_far_rows_hide_no_direction_of_the_others(shape, null):
+    """One direction a thousand times as long: the first Gram matrix has no digit for the others, the second has."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(size, 140)))[0] for size in shape)
+    values = np.r_[1e3, np.ones(139 - null), np.zeros(null)]
+    x = np.asarray(left * values @ right.T, np.float32)
+    program = span_of.lower(jnp.asarray(x), jnp.ones(len(x))).compile()
+    span = program(jnp.asarray(x), jnp.ones(len(x)))
+    assert span.rank == 140 - null
+    axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
+    np.testing.assert_allclose(axes.T @ axes, np.eye(140 - null), atol=1e-5)
+    exact = np.linalg.svd(x.astype(float))[0][:, : 140 - null]
+    leverages = np.asarray(span.lengths(jnp.asarray(x)), np.float64) ** 2 / len(x)
+    np.testing.assert_allclose(leverages, np.sum(exact**2, axis=1), atol=1e-4)

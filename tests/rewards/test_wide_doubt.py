@@ -8,7 +8,7 @@ import pytest
 
 from robust_rlhf_jax.rewards import RobustFit
 from robust_rlhf_jax.rewards.doubt import doubted_directions, span_basis
-from robust_rlhf_jax.rewards.wide_doubt import _few_directions, doubted_span
+from robust_rlhf_jax.rewards.wide_doubt import _basis_of_some, _few_directions, doubted_span
 
 from .wide_worlds import N, unit_free_pairs
 
@@ -69,3 +69,16 @@ def test_the_span_of_several_explanations(pairs):
     found = jax.jit(jax.vmap(lambda *given: _few_directions(pairs, *given, COVERED)))(*table)
     assert list(np.asarray(found.sure)) == [True, True, False]
     np.testing.assert_allclose(projector(found.rows[0]), projector(dense(pairs, *one)), atol=0.01)
+
+
+@pytest.mark.parametrize("count", [0, 3, 10, 11, 40])
+def test_the_basis_of_rows_most_of_which_are_zero(count):
+    """r/4 = 10 rows that are not 0, or fewer, are taken alone."""
+    rng = np.random.default_rng(count)
+    rows = np.zeros((90, 40), np.float32)
+    some = rng.normal(size=(count, 40))
+    rows[rng.permutation(90)[:count]] = some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-9)
+    rows[:, 0] *= -1.0
+    found = jax.jit(_basis_of_some)(rows)
+    assert found.shape == (40, 40)
+    np.testing.assert_allclose(projector(found), projector(span_basis(rows)), atol=1e-4)
