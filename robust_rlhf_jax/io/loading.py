@@ -12,6 +12,7 @@ from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
 from .featurisers import Featuriser, make_featuriser
+from .flags_in_python import flags_in_python
 from .in_memory import table_in_memory
 from .pairs import Pairs
 from .reading import read_table
@@ -104,6 +105,7 @@ def describe(path: str | os.PathLike | Any, **reading: Any) -> Description:
     return found
 
 
+@flags_in_python()
 def read_pairs(
     path: str | os.PathLike | Any,
     columns: Columns | None = None,
