@@ -124,7 +124,8 @@ def _from_two_grams(
     left = images / positive_or_one(deviations)
     # Without the left singular vectors where these are the axes, else without the right ones.
     rest = tall - (matmul(left, matmul(left.T, tall)) if wide else matmul(images, right.T))
-    other = _from_gram(rest, *eigh(matmul(rest.T, rest)), rounding, wide)
+    others, vectors = eigh(matmul(rest.T, rest))
+    other = _from_gram(rest, others, vectors, rounding, wide)
     far = left if wide else right
     # A row far out along these would show any rounding that the other axes have of them.
     axes = other.axes - matmul(far, matmul(far.T, other.axes))

@@ -1,6 +1,6 @@
 """Blocks of any length as blocks of one length."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Shaped
@@ -45,7 +45,7 @@ def _closing(blocks: Iterable[np.ndarray], cut: Iterator[np.ndarray]) -> Iterato
     try:
         yield from cut
     finally:
-        if hasattr(blocks, "close"):
+        if isinstance(blocks, Generator):
             blocks.close()
 
 
