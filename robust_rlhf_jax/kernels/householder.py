@@ -1,4 +1,4 @@
-"""R of A = QR by reflections that a batch of matrices shares: what cuSOLVER factorises one matrix after the other."""
+"""R of A = QR by Householder reflections, for a whole batch at once: cuSOLVER factorises one matrix after the other."""
 
 import jax
 import jax.numpy as jnp

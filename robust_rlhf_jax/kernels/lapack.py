@@ -74,7 +74,7 @@ def qr_factor(matrix: Float[Array, "n d"]) -> Float[Array, "d d"]:
 def right_svd(matrix: Float[Array, "n d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
     """(singular values in descending order, Vᵀ) of a tall matrix.
 
-    They are those of R, which a GPU decomposes in batches; tall matrices it takes one after the other.
+    They are those of R. A GPU decomposes small matrices in batches, but tall ones one after the other.
     """
     few = matrix.shape[1] <= FEW
     return jax.lax.platform_dependent(

@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 
 # Eigenvalues this many times the tolerance have digits enough.
 RESOLVED = 10.0
-# Directions along which rows may lie far out, and hide from the Gram matrix what else there is, at most.
+# The most directions along which far rows may hide all others from the Gram matrix.
 FAR = 32
 
 
@@ -43,7 +43,7 @@ class RowSpan(eqx.Module):
 
 
 class _Axes(NamedTuple):
-    """Principal `axes` [k, r] as columns, the `deviations` [r] along them, ascending, 0 of what is null; `sure`: of
+    """Principal `axes` [k, r] as columns, the `deviations` [r] along them, ascending, 0 of what is null; `sure`:
     whether all other directions are rounding.
     """
 
@@ -52,80 +52,81 @@ class _Axes(NamedTuple):
     sure: Bool[Array, ""]
 
 
+class _Gram(NamedTuple):
+    """The rows, or of few `wide` ones their transpose, as `tall`; `values` [r], ascending, and `vectors` of tallᵀ·tall;
+    the `least` value that has digits enough, as a share of the largest.
+    """
+
+    tall: Float[Array, "m r"]
+    values: Float[Array, " r"]
+    vectors: Float[Array, "r r"]
+    least: Float[Array, ""]
+    wide: bool
+
+
 def row_span(x: Float[Array, "n k"], weights: Float[Array, " n"]) -> RowSpan:
     """Principal axes of Σ = AᵀA with A = √w x/√Σw, from AAᵀ where n < k.
 
     A direction whose singular value is at most 8·min(n, k)·eps of the largest is null: rounding of the rows. A Gram
-    matrix keeps no digit of directions below √eps of the largest deviation. Where such directions are more than
-    rounding, a second Gram matrix without the largest ones has digits for them, where there are many columns; where
-    that does not suffice, a singular value decomposition has.
+    matrix does not resolve directions below √eps of the largest deviation. If the rows have more than rounding along
+    such directions, a second Gram matrix, of the rows without the largest directions, may resolve them (tried above
+    `FEW` columns); if it does not either, a singular value decomposition does.
     """
     n, k = x.shape
     rows = x * jnp.sqrt(weights / jnp.sum(weights))[:, None]
-    tall, wide = rows.T if n < k else rows, n < k
     tolerance = relative_tolerance(x.dtype, min(n, k))
-    values, vectors = eigh(matmul(tall.T, tall))
-    rounding = tolerance * jnp.sqrt(values[-1])
-    found = _from_gram(tall, values, vectors, rounding, wide)
+    gram = _gram(rows.T if n < k else rows, n < k)
+    rounding = tolerance * jnp.sqrt(gram.values[-1])
+    found = _from_gram(gram, rounding)
     if min(n, k) > FEW:
-        found = jax.lax.cond(
-            found.sure, lambda: found, lambda: _from_two_grams(tall, values, vectors, rounding, wide)
-        )
-    found = jax.lax.cond(found.sure, lambda: found, lambda: _from_rows(tall, wide))
+        found = jax.lax.cond(found.sure, lambda: found, lambda: _from_two_grams(gram, rounding))
+    found = jax.lax.cond(found.sure, lambda: found, lambda: _from_rows(gram.tall, gram.wide))
     keep = found.deviations > tolerance * jnp.max(found.deviations)
     return RowSpan(
         jnp.where(keep, found.axes, 0.0), jnp.where(keep, found.deviations, 0.0) ** 2, jnp.sum(keep)
     )
 
 
-def _least_resolved(values: Float[Array, " r"]) -> Float[Array, ""]:
-    """The share of the largest eigenvalue of a Gram matrix above which they have digits enough."""
-    return RESOLVED * relative_tolerance(values.dtype, len(values))
+def _gram(tall: Float[Array, "m r"], wide: bool) -> _Gram:
+    least = RESOLVED * relative_tolerance(tall.dtype, tall.shape[1])
+    values, vectors = eigh(matmul(tall.T, tall))
+    return _Gram(tall, values, vectors, least, wide)
 
 
-def _from_gram(
-    tall: Float[Array, "m r"],
-    values: Float[Array, " r"],
-    vectors: Float[Array, "r r"],
-    rounding: Float[Array, ""],
-    wide: bool,
-) -> _Axes:
-    """From eigenvalues and eigenvectors of tallᵀ·tall; directions of which they know nothing are null if what the rows
-    have along them is `rounding`.
+def _from_gram(gram: _Gram, rounding: Float[Array, ""]) -> _Axes:
+    """From eigenvalues and eigenvectors; directions that they do not resolve are null if what the rows have along them
+    is `rounding`.
     """
-    resolved = values > _least_resolved(values) * values[-1]
+    tall, values, vectors, least, wide = gram
+    resolved = values > least * values[-1]
     deviations = jnp.sqrt(jnp.where(resolved, values, 0.0))
     if wide:
         images = matmul(tall, vectors)
         sure = jnp.linalg.norm(jnp.where(resolved, 0.0, images)) <= rounding
         return _Axes(images / positive_or_one(deviations), deviations, sure)
-    rest = lambda: jnp.linalg.norm(matmul(tall, jnp.where(resolved, 0.0, vectors)))  # noqa: E731
-    rest = jax.lax.cond(jnp.all(resolved), lambda: jnp.zeros((), tall.dtype), rest)
-    return _Axes(vectors, deviations, rest <= rounding)
+
+    def rest():
+        return jnp.linalg.norm(matmul(tall, jnp.where(resolved, 0.0, vectors)))
+
+    left = jax.lax.cond(jnp.all(resolved), lambda: jnp.zeros((), tall.dtype), rest)
+    return _Axes(vectors, deviations, left <= rounding)
 
 
-def _from_two_grams(
-    tall: Float[Array, "m r"],
-    values: Float[Array, " r"],
-    vectors: Float[Array, "r r"],
-    rounding: Float[Array, ""],
-    wide: bool,
-) -> _Axes:
-    """The `FAR` largest directions that the first Gram matrix resolves sharply, and what the second does, of the rows
+def _from_two_grams(gram: _Gram, rounding: Float[Array, ""]) -> _Axes:
+    """The `FAR` largest directions that the Gram matrix resolves sharply, and what a second one does, of the rows
     without those.
 
     Rows that are planted far out hide all others from the first: the second has digits for those.
     """
-    sharp = values[-FAR:] > jnp.sqrt(_least_resolved(values)) * values[-1]
-    deviations, right = (
-        jnp.where(sharp, part[..., -FAR:], 0.0) for part in (jnp.sqrt(jnp.abs(values)), vectors)
-    )
+    tall, values, vectors, least, wide = gram
+    sharp = values[-FAR:] > jnp.sqrt(least) * values[-1]
+    deviations = jnp.sqrt(jnp.where(sharp, values[-FAR:], 0.0))
+    right = jnp.where(sharp, vectors[:, -FAR:], 0.0)
     images = matmul(tall, right)
     left = images / positive_or_one(deviations)
     # Without the left singular vectors where these are the axes, else without the right ones.
     rest = tall - (matmul(left, matmul(left.T, tall)) if wide else matmul(images, right.T))
-    others, vectors = eigh(matmul(rest.T, rest))
-    other = _from_gram(rest, others, vectors, rounding, wide)
+    other = _from_gram(_gram(rest, wide), rounding)
     far = left if wide else right
     # A row far out along these would show any rounding that the other axes have of them.
     axes = other.axes - matmul(far, matmul(far.T, other.axes))

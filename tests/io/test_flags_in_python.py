@@ -1,5 +1,6 @@
 """A refusal that names flags also says, to who called from Python, what they are called there."""
 
+import inspect
 import subprocess
 import sys
 
@@ -31,6 +32,12 @@ def test_the_command_says_the_flag_alone(tmp_path):
     assert done.returncode != 0
     assert "--first-is" in done.stderr
     assert "Columns" not in done.stderr + done.stdout
+
+
+def test_every_argument_of_reading_has_a_flag_of_its_name():
+    named = set(inspect.signature(load_pairs).parameters) - {"path", "columns"}
+    for name in named:
+        assert python_names(f"give --{name.replace('_', '-')}") == f"In Python, give io.load_pairs {name}=…."
 
 
 @pytest.mark.parametrize(
