@@ -7,13 +7,14 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate
 from robust_rlhf_jax.checks import check_labels, check_positive
 from robust_rlhf_jax.kernels.ball import newton_point
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 from robust_rlhf_jax.kernels.rounding import rounding_of
+from robust_rlhf_jax.kernels.where_needed import where_needed
 from robust_rlhf_jax.raters._by_rater import AnswersByRater, RowsByRater
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
 from robust_rlhf_jax.rewards.protocol import surprise
@@ -62,9 +63,15 @@ class _State(NamedTuple):
     value: Float[Array, " K"]
     fall: Float[Array, " K"]
 
+    def moving(self) -> Bool[Array, " K"]:
+        return self.fall > rounding_of(self.value)
+
 
 class _Newton(eqx.Module):
-    """A Newton step on the ball for each rater; where it does not fall, the step of a quadratic bound, which does."""
+    """A Newton step on the ball for each rater; where it does not fall, the step of a quadratic bound, which does.
+
+    A rater stays where a step gains nothing beyond rounding.
+    """
 
     def init(self, problem: _Own, *, key: PRNGKeyArray | None) -> _State:
         theta = jnp.zeros((problem.pairs.n_raters, problem.pairs.rows.shape[1]), problem.pairs.rows.dtype)
@@ -75,18 +82,20 @@ class _Newton(eqx.Module):
         pairs, margins = problem.pairs, problem.pairs.margins(state.theta)
         ascent = pairs.sums(jax.nn.sigmoid(-margins)[:, None] * pairs.rows)
 
-        def point(curvature):
-            at = jax.vmap(newton_point, (0, 0, 0, None))
-            return at(state.theta, ascent, pairs.gram(curvature), problem.bound)
+        def points(needed, weights):
+            each = lambda *of: newton_point(*of, problem.bound)  # noqa: E731
+            return where_needed(each, needed, state.theta, state.theta, ascent, pairs.gram(weights))
 
-        fast, sure = point(label_variance(margins)), point(secant_curvature(margins))
-        better = problem.costs(fast) <= jnp.minimum(problem.costs(sure), state.value)
-        theta = jnp.where(better[:, None], fast, sure)
+        moving = state.moving()
+        fast = points(moving, label_variance(margins))
+        fell = problem.costs(fast) < state.value
+        sure = points(moving & ~fell, secant_curvature(margins))
+        theta = jnp.where(fell[:, None], fast, sure)
         value = problem.costs(theta)
         return _State(theta, value, state.value - value)
 
     def terminate(self, problem: _Own, state: _State) -> Int[Array, ""]:
-        done = jnp.all(state.fall <= rounding_of(state.value))
+        done = ~jnp.any(state.moving())
         return jnp.where(done, Status.CONVERGED.array(), Status.RUNNING.array())
 
 
