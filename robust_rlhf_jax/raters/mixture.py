@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weight
 
 from ._by_rater import RowsByRater
 from ._leap import leap
-from .taste import COLD, WARM, Crowd, Steps, Tastes, tastes
+from .taste import Crowd, Tastes, tastes, tastes_nearby
 
 # EM begins with each of these spreads of tastes, as shares of the squared length of the crowd's, and the likelihood
 # chooses: from the narrow one it may end where contrary raters pass for people of any taste.
@@ -108,21 +108,22 @@ def fit_mixture(
         spreads = jnp.broadcast_to(covariance, (len(means), r, r)).at[-2].set(broad)
         return Crowd(means, spreads)
 
-    def look(crowd, shares, start, steps: Steps):
-        each = lambda given: tastes(pairs, given[0], given[1], steps)  # noqa: E731
+    def look(crowd, shares, start, search):
+        each = lambda given: search(pairs, *given)  # noqa: E731
         # One after another where all at once would take much memory.
         found = (jax.lax.map if n_raters * r * r > 2**16 else _at_once)(each, (crowds(crowd), start))
         evidence = jnp.concatenate([found.evidence.T, fixed], axis=1)
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
-    def step(point, start, steps: Steps):
+    def step(point, start, search):
         crowd, shares = point.parts()
-        found, _, log_chance = look(crowd, shares, start, steps)
+        found, _, log_chance = look(crowd, shares, start, search)
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
         weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])
         own = jnp.concatenate([found.t[0], -found.t[-1]])
-        spread = jnp.concatenate([found.covariance[0], found.covariance[-1]])
+        crowd_or_contrary = jax.tree.map(lambda part: jnp.concatenate([part[0], part[-1]]), found)
+        spread = crowd_or_contrary.covariance()
         total = jnp.sum(weight) + 1e-3
         mean = weighted_sum(weight, own) / total
         prior = r + 2.0
@@ -138,7 +139,7 @@ def fit_mixture(
 
     def round_of(n, state):
         before, point, start = state
-        new, start = step(point, start, WARM)
+        new, start = step(point, start, tastes_nearby)
         ahead = leap(before, point, new)
         return point, jax.tree.map(partial(jnp.where, n % LEAPS == 0), ahead, new), start
 
@@ -146,13 +147,13 @@ def fit_mixture(
         crowd = Crowd(t, first * size * unit)
         means = crowds(crowd).mean[:, None]
         start = jnp.broadcast_to(means, (len(means), n_raters, r))
-        point, start = step(_Point.of(crowd, seen / jnp.sum(seen)), start, COLD)
+        point, start = step(_Point.of(crowd, seen / jnp.sum(seen)), start, tastes)
         _, point, start = jax.lax.fori_loop(1, ROUNDS, round_of, (point, point, start))
         crowd, shares = point.parts()
-        found, evidence, log_chance = look(crowd, shares, start, COLD)
+        found, evidence, log_chance = look(crowd, shares, start, tastes)
         likeliest = jnp.argmax(log_chance[:, : n_others + 1], axis=1)
         k = jnp.arange(n_raters)
-        taste = Tastes(found.t[likeliest, k], found.covariance[likeliest, k], found.evidence[likeliest, k])
+        taste = jax.tree.map(lambda part: part[likeliest, k], found)
         likelihood = jnp.sum(jax.nn.logsumexp(evidence + jnp.log(shares), axis=1))
         return Mixture(log_chance, shares, evidence, crowd, taste, likelihood + log_prior(crowd, shares))
 

@@ -196,7 +196,7 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     told, mixture = _mixture_of_told(pairs.rows, t, np.asarray(of), n_raters, others, columns)
     to = np.asarray(pairs.to_theta)
     own = np.asarray(mixture.taste.t) @ to.T
-    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance), to)
+    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance()), to)
     return _Found(
         tested(scores, t), reliability(margins, of, n_raters), told, mixture, np.asarray(margins > 0), own,
         np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean), tuple(habits),

@@ -1,17 +1,18 @@
 """Tastes of raters: Laplace's evidence against quadrature, shrinkage."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate
 
 from robust_rlhf_jax.raters._by_rater import RowsByRater
-from robust_rlhf_jax.raters.taste import COLD, WARM, Crowd, tastes
+from robust_rlhf_jax.raters.taste import Crowd, tastes, tastes_nearby
 
 
 def from_the_mean(rows, who, crowd):
     pairs = RowsByRater.of(jnp.asarray(rows), jnp.asarray(who), 3)
-    return tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)), COLD)
+    return tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
 
 
 def test_the_evidence_is_the_integral():
@@ -44,15 +45,47 @@ def test_without_spread_everyone_has_the_taste_of_the_crowd():
     np.testing.assert_allclose(found.evidence, fits, atol=1e-2)
 
 
-@pytest.mark.slow
-def test_from_the_tastes_of_nearly_the_same_crowd_few_steps_reach_the_maximum():
+def test_repeated_steps_end_at_the_maximum_and_its_evidence():
     rng = np.random.default_rng(2)
     pairs = RowsByRater.of(
         jnp.asarray(rng.normal(size=(60, 2)), jnp.float32), jnp.asarray(np.arange(60) % 3), 3
     )
-    crowds = [Crowd(jnp.asarray([0.8 * size, -0.4]), 0.5 * jnp.eye(2)) for size in (1.0, 1.1)]
-    starts = [jnp.broadcast_to(crowd.mean, (3, 2)) for crowd in crowds]
-    before = tastes(pairs, crowds[0], starts[0], COLD)
-    cold, warm = tastes(pairs, crowds[1], starts[1], COLD), tastes(pairs, crowds[1], before.t, WARM)
-    np.testing.assert_allclose(warm.t, cold.t, atol=1e-4)
-    np.testing.assert_allclose(warm.evidence, cold.evidence, atol=1e-4)
+    crowd = Crowd(jnp.asarray([0.8, -0.4]), 0.5 * jnp.eye(2))
+    there = tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
+    one_step = jax.jit(tastes_nearby)
+    near = one_step(pairs, crowd, there.t + 0.1)
+    np.testing.assert_allclose(near.t, there.t, atol=1e-2)
+    for _ in range(3):
+        near = one_step(pairs, crowd, near.t)
+    for one, other in zip(near, there, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("far", [3.0, 30.0, 300.0])
+def test_steps_from_far_away_end_there_too(far):
+    """Where labels are certain at the start the curvature is that of a broad prior, and a Newton step overshoots."""
+    rng = np.random.default_rng(3)
+    pairs = RowsByRater.of(
+        jnp.asarray(3 * rng.normal(size=(60, 2)), jnp.float32), jnp.asarray(np.arange(60) % 3), 3
+    )
+    crowd = Crowd(jnp.asarray([0.8, -0.4]), 100.0 * jnp.eye(2))
+    there = tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
+    one_step = jax.jit(tastes_nearby)
+    t = far * jnp.asarray([[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]])
+    for _ in range(40):
+        t = one_step(pairs, crowd, t).t
+    np.testing.assert_allclose(t, there.t, atol=1e-3)
+
+
+def test_the_covariance_is_the_inverse_of_the_curvature():
+    rng = np.random.default_rng(4)
+    rows, who = rng.normal(size=(30, 2)), np.repeat([0, 1, 2], 10)
+    precision = np.linalg.inv([[0.5, 0.2], [0.2, 0.4]])
+    found = from_the_mean(
+        rows.astype(np.float32), who, Crowd(jnp.asarray([0.8, -0.4]), jnp.asarray([[0.5, 0.2], [0.2, 0.4]]))
+    )
+    for k in range(3):
+        mine = rows[who == k]
+        chance = 1 / (1 + np.exp(-mine @ np.asarray(found.t[k], float)))
+        curvature = precision + (mine * (chance * (1 - chance))[:, None]).T @ mine
+        np.testing.assert_allclose(found.covariance()[k], np.linalg.inv(curvature), rtol=1e-4)
