@@ -17,6 +17,7 @@ from .candidates import Explanation
 from .config import RobustFit
 from .contamination import NoiseByMargin
 from .coordinates import UnitFreePairs
+from .once_each import alike, once_each
 from .posterior_fit import optimism
 
 # Of the Bayesian bootstrap: the standard error of a belief of ½ is .03.
@@ -60,7 +61,8 @@ class Decision(NamedTuple):
 
 def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
     """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
-    seen = jax.lax.map(lambda given: optimism(pairs, given[1], given[0]), (found.fit, found.weights))
+    same = alike(found.weights, found.margins)
+    seen = once_each(lambda weights, fit: optimism(pairs, weights, fit), same, found.weights, found.fit)
     best, scale = found.judged.found, found.judged.scale[:, None]
     return Judged(
         scale * found.fit.t,
