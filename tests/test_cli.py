@@ -23,6 +23,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_sweep_writes_what_was_asked_for(command, tmp_path):
     status, printed, errors = command(f"sweep {SMALL} {FLIPS} --seed 5 --out deep/out")
     assert (status, errors) == (0, "")
@@ -55,6 +56,7 @@ def test_what_would_run_by_default_is_printed(command, tmp_path):
     assert read_config(tmp_path / "printed.toml") == SweepConfig()
 
 
+@pytest.mark.slow
 def test_audit_of_the_bundled_choices(command, tmp_path):
     # What compiles fastest.
     options = "--estimator row_normalised --injection flip_random --folds 2 --repeats 1"

@@ -38,6 +38,7 @@ def test_the_front_page_is_short_and_has_both_commands():
     assert any("-m pytest" in line for line in commands)
 
 
+@pytest.mark.slow
 def test_the_front_page_prints_what_its_example_prints():
     code, output = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
     printed = io.StringIO()

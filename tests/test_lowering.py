@@ -44,6 +44,7 @@ def check(platform, function, *arguments):
     assert not [line for line in products if "precision = [HIGHEST, HIGHEST]" not in line and "f32" in line]
 
 
+@pytest.mark.slow
 @platforms
 @pytest.mark.parametrize(
     "name",
@@ -71,6 +72,7 @@ def test_attacks(name, platform):
     check(platform, lambda data, e: ATTACKS[name](KEY, data, e, MDP).labels, pairs(), EPSILON)
 
 
+@pytest.mark.slow
 @platforms
 def test_estimators(platform):
     check(platform, lambda x, e: filter_mean(x, e).mean, X, EPSILON)

@@ -52,6 +52,7 @@ ORACLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORACLES)
 def test_oracles_with_array_fields_are_jitted(name, world):
     mdp, data = world
@@ -89,6 +90,7 @@ def test_methods_of_data_worlds_and_sets_are_jitted(world):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_arrays_stay_arguments_under_filter_jit(world, count_compilations):
     mdp, data = world
     oracles = [RLSVI(initial=mdp.initial_distribution), RLSVI(initial=jnp.full(5, 0.2, jnp.float32))]

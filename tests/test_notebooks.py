@@ -42,6 +42,7 @@ def test_runs(path, pages):
     assert sorted(FOLDER.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_the_internet_is_out_of_reach(pages):
     with pytest.raises(ValueError, match=r"tried to reach .{0,3}192\.0\.2\.1"):
         pages.run(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from slow_parameters import slow_but_few
 
 import robust_rlhf_jax
 
@@ -93,6 +94,7 @@ def test_every_attack_is_registered_under_its_name():
     assert len(set(exported)) == len(exported)
 
 
+@pytest.mark.slow
 def test_import_is_light_and_leaves_jax_as_it_was():
     code = """
 import sys, jax
@@ -109,7 +111,7 @@ print(sorted(heavy & set(sys.modules)), sorted(changed), jax.numpy.zeros(()).dty
     assert done.stdout.strip() == "[] [] float32"
 
 
-@pytest.mark.parametrize("name", ["attacks", "diagnostics", "rivals", "worlds"])
+@pytest.mark.parametrize("name", slow_but_few(["attacks", "diagnostics", "rivals", "worlds"], 1))
 def test_the_laboratory_is_imported_when_it_is_asked_for(name):
     code = f"import robust_rlhf_jax as r; print(r.{name} is __import__('sys').modules['robust_rlhf_jax.lab.{name}'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

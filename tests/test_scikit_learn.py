@@ -26,6 +26,7 @@ def make(n=400, flipped=0, seed=0):
     return x, np.where(y, "second", "first")
 
 
+@pytest.mark.slow
 def test_the_contract_of_scikit_learn():
     # ε = 0 shares all but the fit with other ε, and compiles in a second a shape instead of ten.
     check_estimator(RobustBradleyTerry(epsilon=0))
@@ -46,6 +47,7 @@ def test_without_corruption_it_is_maximum_likelihood_up_to_the_prior():
     assert robust.epsilon_ == 0
 
 
+@pytest.mark.slow
 def test_plain_fit_is_fit_differences_at_zero():
     x, y = make()
     labels = jnp.asarray(np.where(y == "second", 1.0, -1.0), jnp.float32)
@@ -63,6 +65,7 @@ def test_it_survives_flipped_labels_and_says_so():
     assert robust.weights_[y != clean].mean() < 0.2 < robust.suspicion_[y != clean].mean()
 
 
+@pytest.mark.slow
 def test_pipelines_grid_searches_and_cleanlab_take_it():
     x, y = make()
     search = GridSearchCV(RobustBradleyTerry(), {"epsilon": [0, 0.0]}, cv=2, scoring="neg_log_loss").fit(x, y)

@@ -63,6 +63,7 @@ def good_table(path):
     )
 
 
+@pytest.mark.slow
 def test_names_of_features_and_files_are_shown_harmless(robust_rlhf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = "\x1b[31m[bold]$x^{$.csv"
@@ -148,6 +149,7 @@ def test_ctrl_c_while_everything_is_imported(environment):
     assert (process.returncode, printed, errors) == (130, "", "robust-rlhf: stopped.\n")
 
 
+@pytest.mark.slow
 def test_a_description_may_be_read_in_part(tmp_path, environment):
     """As by `robust-rlhf describe FILE | head`, which is no fault."""
     (tmp_path / "good.csv").write_text("chosen_a,rejected_a\n1,2\n3,4\n")

@@ -11,6 +11,7 @@ def test_the_page_has_three_steps():
     assert [step.language for step in STEPS] == ["bash", "bash", "python"]
 
 
+@pytest.mark.slow
 def test_the_file_is_described_as_the_page_says(tmp_path):
     same(run(STEPS[0], tmp_path), STEPS[0].told)
 

@@ -14,6 +14,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_file_is_generated_and_described_as_the_page_says(folder):
     for step in STEPS[:2]:
         same(run(step, folder), step.told)

@@ -62,6 +62,7 @@ def test_a_killed_write_is_removed_by_the_next_of_that_file(tmp_path):
     assert sorted(contents(tmp_path)) == sorted(["a[1]", *others])
 
 
+@pytest.mark.slow
 def test_a_folder_is_held_by_one_process(tmp_path):
     ask = f"from robust_rlhf_jax.unfinished import *\nwith held(Path({str(tmp_path)!r})): print('mine')"
 
@@ -79,6 +80,7 @@ def test_a_fifo_of_that_name_does_not_hang(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_what_a_running_process_is_at_stays(tmp_path):
     """Another process asks: its own locks are no obstacle to a process."""
     ask = f"from robust_rlhf_jax.unfinished import *; remove_leftovers(Path({str(tmp_path)!r}))"
@@ -153,6 +155,7 @@ def write_a_and_b(out):
             (folder / name).write_text("new")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_path_is_claimed_until_it_is_whole(tmp_path, folder):
     """Whoever tidies up meanwhile, in another process, leaves it alone."""

@@ -52,6 +52,7 @@ def test_where_answers_are():
         )
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_page(tmp_path):
     pytest.importorskip("jinja2")
     from robust_rlhf_jax.audit.arguments import AuditArguments, AuditConfig, Writing
@@ -71,6 +72,7 @@ def test_from_a_file_to_a_page(tmp_path):
     assert entered(way, given.run) == way
 
 
+@pytest.mark.slow
 def test_from_fit_reward_to_the_kernel():
     x = np.random.default_rng(0).normal(size=(61, 3))
     pairs = Pairs.of_differences(

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import Solution, Status, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -138,7 +138,7 @@ def check_solution(name, solution, data):
 
 @pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name in SLOW_PROTOCOL, sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE)),
+    slow_but_few(sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE), slow=SLOW_PROTOCOL.__contains__),
 )
 def test_protocol(name, x64, make_mdp, count_compilations):
     """Fields, keys, values of every kind without a second compilation, and the batch over (key, ε).
@@ -299,6 +299,7 @@ def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
         assert robust.diagnostics["reward_status"] == Status.CONVERGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stationary"),
     [("standard", False), pytest.param("uniform_coverage", True, marks=pytest.mark.slow)],

@@ -48,6 +48,7 @@ def of_one_set(phi, possible, theta, log_ref=None, hiding=False, temperature=0.0
     return _of_one_set(reranker, jnp.asarray(phi), log_ref, jnp.float32(temperature))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 0.0])
 @pytest.mark.parametrize("shown", [4, 3])
 def test_on_honest_pairs_it_is_best_of_n(epsilon, shown):
@@ -61,6 +62,7 @@ def test_on_honest_pairs_it_is_best_of_n(epsilon, shown):
     np.testing.assert_array_equal(choice.index, plain)
 
 
+@pytest.mark.slow
 def test_told_that_pairs_may_be_corrupt_it_loses_little_where_honest_ones_are_sufficient():
     x, labels = honest()
     choice = best_of_n(Pairs.of_differences(x, labels), sets(), 0.1)
@@ -69,6 +71,7 @@ def test_told_that_pairs_may_be_corrupt_it_loses_little_where_honest_ones_are_su
     assert lost.mean() < 0.05 * np.mean(true.max(axis=1) - true.mean(axis=1))
 
 
+@pytest.mark.slow
 def test_a_direction_that_many_honest_pairs_show_is_not_doubted():
     """Planted rows, disputed one and all, hold most of the information along their own direction by their length."""
     rng = np.random.default_rng(0)
@@ -88,6 +91,7 @@ def test_a_direction_that_many_honest_pairs_show_is_not_doubted():
     assert gain.mean() > 0.9 * np.mean(true.max(axis=1) - true.mean(axis=1))
 
 
+@pytest.mark.slow
 def test_the_probabilities_maximise_score_less_divergence():
     """Gibbs' closed form, and better than 2,000 other distributions."""
     rng = np.random.default_rng(0)
@@ -124,6 +128,7 @@ def test_the_guaranteed_gain_is_the_worst_case(hiding):
         assert int(np.argmax(p)) == int(np.argmax(worst))
 
 
+@pytest.mark.slow
 def test_it_is_careful_where_two_rewards_are_believed():
     """The second reward turns the first feature round: what both like is chosen."""
     believed = jnp.asarray([[2.0, 1.0, 0.0, 0.0], [-2.0, 1.0, 0.0, 0.0]], jnp.float32)
@@ -134,6 +139,7 @@ def test_it_is_careful_where_two_rewards_are_believed():
     assert (int(index), int(np.argmax(promised)), bool(careful)) == (1, 0, True)
 
 
+@pytest.mark.slow
 def test_candidates_far_along_what_only_liars_show_are_not_chosen():
     """A tenth of the pairs is planted: a feature that nobody else has, said to be good. It is worth nothing."""
     x, labels = honest()
@@ -148,6 +154,7 @@ def test_candidates_far_along_what_only_liars_show_are_not_chosen():
     assert np.mean(np.asarray(told.index) == 0) < 0.1
 
 
+@pytest.mark.slow
 def test_order_origin_and_batches_do_not_matter():
     x, labels = honest()
     data, candidates, order = (
@@ -167,6 +174,7 @@ def test_order_origin_and_batches_do_not_matter():
     np.testing.assert_allclose(one.probability, first.probability[4], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_candidate_of_no_likelihood_is_not_chosen():
     x, labels = honest()
     reference = np.zeros((200, 8), np.float32)
@@ -175,6 +183,7 @@ def test_a_candidate_of_no_likelihood_is_not_chosen():
     np.testing.assert_array_equal(found.index, 7)
 
 
+@pytest.mark.slow
 def test_what_is_new_does_not_compile_what_is_old(count_compilations):
     """A new share or temperature compiles nothing; a new number of candidates does not fit again."""
     x, labels = honest()

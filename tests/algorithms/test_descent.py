@@ -202,6 +202,7 @@ def test_a_gradient_of_nan_is_nonfinite_whatever_the_oracle_says():
     assert np.isfinite(found.theta).all()
 
 
+@pytest.mark.slow
 def test_averages_are_those_of_the_history(x64):
     """averaging = 0: the plain mean of θ_1 … θ_T; p: weights close to tᵖ."""
     problem = cone_in_a_box([0.3, -0.2, 0.6], step_size=0.1)

@@ -79,6 +79,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", slow_where(lambda case: case != "default", SETTINGS))
 def test_a_configuration_becomes_a_descent_from_the_sets_centre(case):
     """D is half of the set's radius unless given."""
@@ -223,6 +224,7 @@ def test_reference_of_the_data_is_the_behaviours(holes):
     assert (np.abs(found - reference) <= 5 * spread + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_the_reference_survives_planted_trajectories(holes):
     """A tenth of the pairs far out: the plain mean follows them, the robust one stays near the clean mean."""
     mdp, _, _ = holes
@@ -314,6 +316,7 @@ def test_bad_references_are_named(algorithm, reference, message, holes):
         algorithm(jax.random.key(0), data, 0.0, reference=reference)
 
 
+@pytest.mark.slow
 def test_an_oracle_without_subgradient_says_so(holes):
     _, data, _ = holes
     config = ConditionNumberConfig(descent=DescentConfig(gradient="oracle"))

@@ -33,6 +33,7 @@ def boxed(mdp, oracle, gradient, smoothing):
     return objective, DescentProblem(objective, box, box.centre, jnp.asarray(1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gradient", "antithetic", "calls"),
     [("zero_order", True, 6), ("zero_order", False, 7), ("autodiff", True, 1)],

@@ -90,6 +90,7 @@ def min_max(mdp, reference, bound):
     return linprog(cost, matrix, right, bounds=bounds).fun
 
 
+@pytest.mark.slow
 def test_min_max_is_max_min_and_descent_finds_it(small_mdp64, random_policy):
     """Over a box of rewards; the reference mixes occupancies with something unreachable, so that the value is not 0."""
     mdp = small_mdp64

@@ -13,6 +13,7 @@ from robust_rlhf_jax.preferences import as_labelled
 from .robust_policy_worlds import PAIRS, fit_of, world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "heeded"), [(0, False), (0.5, False), (1, True)])
 def test_one_pair_left_out_is_evidence(monkeypatch, pairs, heeded):
     """Where nobody says ε: then disputed pairs and doubted directions count, and without it none."""

@@ -87,6 +87,7 @@ def test_plain_rlhf_finds_the_goal_in_clean_data():
     assert unseeing < seeing - 1.0
 
 
+@pytest.mark.slow
 def test_reference_is_the_mean_step_times_the_plan():
     rows = np.asarray(segments(600).reward_features, np.float64).mean(axis=(0, 1, 2)) * 10
     np.testing.assert_allclose(

@@ -86,6 +86,7 @@ def test_the_filter_alone_is_told_and_does_not_use_it(world):
     assert not np.array_equal(trusting.theta, asked.theta)
 
 
+@pytest.mark.slow
 def test_a_placeholder_of_a_table_is_reported_and_not_heeded(world):
     _, clean, _ = world
     placeholder = dataclasses.replace(clean, state_features=jnp.zeros_like(clean.state_features))

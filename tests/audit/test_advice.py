@@ -40,6 +40,7 @@ def corrupted(clean):
     return findings_of(flipped(clean.pairs, np.argsort(-margins)[: len(margins) // 10]))
 
 
+@pytest.mark.slow
 def test_honest_choices_are_left_as_they_are(clean):
     advice = advise(clean, CONFIG)
     assert advice.action == "leave"
@@ -48,6 +49,7 @@ def test_honest_choices_are_left_as_they_are(clean):
     assert "no gain is expected" in advice.sentences[0]
 
 
+@pytest.mark.slow
 def test_confident_flips_are_advised_out_with_their_gain(corrupted):
     advice = advise(corrupted, CONFIG)
     assert advice.action == "drop"
@@ -88,6 +90,7 @@ def test_flags_that_teach_nothing_gain_nothing(tmp_path):
     assert len(advice.drop) == 0
 
 
+@pytest.mark.slow
 def test_a_gain_is_not_known_where_no_training_fold_flags_a_pair(corrupted, monkeypatch):
     """All fits of a fold are then the same, and an interval of no width would claim to know."""
     nothing = Gain(Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0), 0.7, 0.7, 3, 235, 0.0)
@@ -98,6 +101,7 @@ def test_a_gain_is_not_known_where_no_training_fold_flags_a_pair(corrupted, monk
     assert "too little evidence to flag any" in advice.sentences[0]
 
 
+@pytest.mark.slow
 def test_planted_pairs_do_not_speak_for_themselves(clean):
     """A twentieth of the pairs are planted far off, against the reward: held out, they agree with the fit to them."""
     pairs, rng = clean.pairs, np.random.default_rng(0)

@@ -54,6 +54,7 @@ def test_robust_fit_is_ahead_of_the_plain_fit_on_corrupted_labels(corrupted):
     assert corrupted.injected.sum() == corrupted.flagged.sum() == 40
 
 
+@pytest.mark.slow
 def test_injected_labels_are_flipped_and_nothing_else(data, corrupted):
     clean = np.asarray(data.labels)
     np.testing.assert_array_equal(corrupted.labels, np.where(corrupted.injected, -clean, clean))
@@ -166,6 +167,7 @@ def test_progress_counts_every_fold(data):
     assert seen == [(i, 8) for i in range(9)]
 
 
+@pytest.mark.slow
 def test_null_directions_and_separable_labels_are_reported():
     rng = np.random.default_rng(0)
     options = rng.normal(size=(2, 12, 2))

@@ -277,6 +277,7 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
+@pytest.mark.slow
 def test_the_command_from_texts_to_a_cleaned_file(tmp_path, robust_rlhf):
     jsonschema = pytest.importorskip("jsonschema")
     path = write(tmp_path, "jsonl")

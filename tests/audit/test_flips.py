@@ -30,6 +30,7 @@ def test_people_who_differ_are_no_flips(people):
     assert np.count_nonzero(evident) == 0
 
 
+@pytest.mark.slow
 def test_a_poor_reward_is_no_flips():
     """A reward that is right three times in five whatever its margin, as a fit to few pairs of many features is."""
     for seed in range(20):
@@ -45,6 +46,7 @@ def test_chances_and_posteriors_stay_within_0_and_1():
         assert chances.max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
 def test_flips_are_found_and_in_the_interval(share):
     found = [estimate_flips(*labelled(10_000, share, PEOPLE["all alike"](10_000), s)) for s in range(4)]
@@ -53,6 +55,7 @@ def test_flips_are_found_and_in_the_interval(share):
     assert np.mean([f.lower <= share <= f.upper for f in found]) >= 0.9
 
 
+@pytest.mark.slow
 def test_flips_are_found_among_people_who_differ():
     people = lambda rng: MEAN + 0.3 * rng.normal(size=(20_000, 4))  # noqa: E731
     found = [estimate_flips(*labelled(20_000, 0.15, people, s)) for s in range(2)]

@@ -18,6 +18,7 @@ def fitted(tmp_path_factory):
     return pairs, faulty, hold_out(pairs, folds=3, repeats=1, most=200)
 
 
+@pytest.mark.slow
 def test_ties_take_no_part(fitted):
     _, faulty, fit = fitted
     np.testing.assert_array_equal(fit.fitted, ~faulty)
@@ -26,6 +27,7 @@ def test_ties_take_no_part(fitted):
     assert fit.audit.robust.margins.shape == (360,)
 
 
+@pytest.mark.slow
 def test_margins_predict_labels_that_the_fits_did_not_see(fitted):
     _, _, fit = fitted
     assert (fit.margins[fit.fitted] > 0).mean() > 0.7

@@ -48,6 +48,7 @@ def audited(tmp_path_factory):
     return out, clean
 
 
+@pytest.mark.slow
 def test_raters_are_a_file_of_the_audit(audited):
     with open(audited[0] / "raters.csv", newline="") as file:
         kinds = {row["name"]: row["kind"] for row in csv.DictReader(file)}
@@ -55,6 +56,7 @@ def test_raters_are_a_file_of_the_audit(audited):
     assert [name for name, kind in kinds.items() if kind == "contrary"] == list(CONTRARY)
 
 
+@pytest.mark.slow
 def test_the_record_counts_them(audited):
     record = json.loads((audited[0] / "audit.json").read_text())
     pytest.importorskip("jsonschema").validate(record, schema())
@@ -62,6 +64,7 @@ def test_the_record_counts_them(audited):
     assert record["raters"]["agreement"] is None  # no two rated the same pair
 
 
+@pytest.mark.slow
 def test_the_page_shows_bad_raters_first(audited):
     page = (audited[0] / "audit.html").read_text()
     part = page[page.index('<section id="raters">') :]
@@ -70,6 +73,7 @@ def test_the_page_shows_bad_raters_first(audited):
     assert "2 contrary" in part
 
 
+@pytest.mark.slow
 def test_dropped_raters_are_not_in_the_cleaned_file(audited):
     with open(audited[1], newline="") as file:
         left = {row["rater"] for row in csv.DictReader(file)}

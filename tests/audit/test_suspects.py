@@ -36,6 +36,7 @@ def attacked(make_mdp):
     return {attack.__name__: damage(attack) for attack in (push_features, flip_confident)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "estimator", "least"),
     [
@@ -60,6 +61,7 @@ def test_corrupt_pairs_come_first(attack, estimator, least, attacked):
         assert (flagged & corrupt).sum() > 70
 
 
+@pytest.mark.slow
 def test_labels_alone_do_not_show_planted_features(attacked):
     """Likelihood believes what was planted: why the default asks whether the rest contradicts it."""
     data, corrupt = attacked["push_features"]
@@ -76,6 +78,7 @@ def test_the_table_shows_planted_features_to_all(estimator, attacked):
     np.testing.assert_array_equal(flag(data, EPSILON, estimator=estimator), corrupt)
 
 
+@pytest.mark.slow
 def test_a_table_against_most_pairs_is_not_heeded(attacked):
     data, _ = attacked["push_features"]
     other = dataclasses.replace(data, state_features=data.state_features + 1)
@@ -85,6 +88,7 @@ def test_a_table_against_most_pairs_is_not_heeded(attacked):
     np.testing.assert_array_equal(asked, alone)
 
 
+@pytest.mark.slow
 def test_agrees_with_cleanlab_on_labels(attacked):
     """Self-confidence of the same out-of-fold fits: the same order, turned round."""
     rank = pytest.importorskip("cleanlab.rank")
@@ -97,6 +101,7 @@ def test_agrees_with_cleanlab_on_labels(attacked):
     assert average_precision(suspicion_scores(data, EPSILON), corrupt) > theirs - 0.1
 
 
+@pytest.mark.slow
 def test_radius_batch_and_bad_arguments(attacked):
     data, _ = attacked["flip_confident"]
     timid = suspicion_scores(data, EPSILON, estimator="cdpo", radius=1e-3)
@@ -156,6 +161,7 @@ def test_without_epsilon_as_many_are_flagged_as_there_is_evidence_for(attacked):
     np.testing.assert_array_equal(np.asarray(flag(data))[corrupt], True)
 
 
+@pytest.mark.slow
 def test_honest_choices_are_not_flagged_without_epsilon():
     assert not np.asarray(flag(load_rail_choices(), groups=rail_people())).any()
 
@@ -214,12 +220,14 @@ def test_a_source_is_flagged_as_its_pairs_are(epsilon, apart):
     assert recall(found, lies) > (0.95 if epsilon is None else 0.8)
 
 
+@pytest.mark.slow
 def test_scores_by_passes_order_pairs_as_those_of_memory_do():
     z, _ = planted()
     found = np.asarray(suspicion_scores(ArraySource(z), streaming=BY_PASSES))
     np.testing.assert_allclose(found, suspicion_scores(ArraySource(z)), atol=0.02)
 
 
+@pytest.mark.slow
 def test_other_estimators_need_all_pairs_in_memory():
     z, _ = planted()
     expected = suspicion_scores(Pairs.of_differences(z, np.ones(len(z))), 0.1, estimator="trimmed")

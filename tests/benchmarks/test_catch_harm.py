@@ -45,6 +45,7 @@ def test_the_truth_itself_is_always_within_epsilon(modules, name):
     assert not certificate.holds(EPSILON)  # nothing is at stake: it excuses nothing
 
 
+@pytest.mark.slow
 def test_what_can_be_told_apart_has_no_certificate(modules):
     trial = toy_trial()
     seen, cost = plan(modules, trial, "far")
@@ -69,6 +70,7 @@ def test_a_feature_that_liars_outvote_is_hopeless(modules):
     assert not cost(-THETA).holds(0.15)
 
 
+@pytest.mark.slow
 def test_a_line_tells_pass_from_miss(modules):
     catch_harm, _, two_worlds = modules
     trial = toy_trial()
@@ -85,6 +87,7 @@ def test_a_line_tells_pass_from_miss(modules):
     assert line.count("|") == catch_harm.HEAD.splitlines()[1].count("|")
 
 
+@pytest.mark.slow
 def test_the_command_writes_its_table(modules, monkeypatch, tmp_path):
     catch_harm = modules[0]
     monkeypatch.setattr(catch_harm, "SETS", ("toy", "trajectories"))

@@ -83,6 +83,7 @@ def test_moments_are_those_of_the_grid(limit):
         np.testing.assert_allclose(law.root @ found.second[k] @ law.root.T, square, atol=0.12)
 
 
+@pytest.mark.slow
 def test_the_law_is_found_from_clean_labels(limit):
     of = np.repeat(np.arange(150), 20)
     law = limit.fit_law(*limit.by_rater(labelled(of), of), 0.7 * MEAN)

@@ -16,6 +16,7 @@ def check(name):
     )
 
 
+@pytest.mark.slow
 def test_fit_reward_gives_the_numbers_that_the_figures_were_stamped_with():
     check("fit_reward")
 

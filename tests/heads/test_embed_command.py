@@ -10,6 +10,7 @@ from robust_rlhf_jax.heads.embed_command import embed_command
 from robust_rlhf_jax.io import RewardHead
 
 
+@pytest.mark.slow
 def test_a_head_of_texts_from_shards(tmp_path, capsys):
     rng, path = np.random.default_rng(0), tmp_path / "pairs.jsonl"
     words = ("good", "bad", "kettle", "chair?")

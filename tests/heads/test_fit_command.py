@@ -24,6 +24,7 @@ def folder_of_sides(tmp_path, n=400, k=3):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_files_say_the_same(tmp_path, capsys):
     out = tmp_path / "out"
     model = fit_command(folder_of_sides(tmp_path), out=out, quiet=True)
@@ -134,6 +135,7 @@ def planted_sides(n=400, k=3):
     return z.astype(np.float32), np.zeros_like(z, np.float32)
 
 
+@pytest.mark.slow
 def test_what_a_trainer_takes_of_parquet(tmp_path):
     from parquet_of_lists import parquet_file
 

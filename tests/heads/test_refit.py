@@ -30,6 +30,7 @@ def found(sides):
     return refit_head(np.tanh, *sides[:2])
 
 
+@pytest.mark.slow
 def test_it_is_fit_reward_on_the_embeddings(sides, found):
     chosen, rejected, flipped = sides
     z = np.tanh(chosen).astype(np.float32) - np.tanh(rejected).astype(np.float32)
@@ -41,6 +42,7 @@ def test_it_is_fit_reward_on_the_embeddings(sides, found):
     assert found.weights[flipped].mean() < 0.3 < 0.9 < found.weights[~flipped].mean()
 
 
+@pytest.mark.slow
 def test_batches_and_jax_arrays_change_nothing(sides, found):
     other = refit_head(jnp.tanh, jnp.asarray(sides[0]), jnp.asarray(sides[1]), batch=77)
     np.testing.assert_allclose(other.weights, found.weights, atol=1e-3)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax.rewards import fit_differences
 
@@ -65,7 +66,7 @@ def corrupted(kind, size, seed):
 
 @pytest.mark.parametrize("kind", ["point", "cell", "spread", "targets"])
 @pytest.mark.parametrize("wide", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", slow_but_few(FUNCTIONS, 2))
 def test_far_rows_move_the_answer_within_its_noise(name, wide, kind):
     function, allowed = FUNCTIONS[name]
     worst = 0.0

@@ -47,6 +47,7 @@ def batch(lanes=3, n=90, d=3, seed=0):
     return x.astype(np.float32), y.astype(np.float32)
 
 
+@pytest.mark.slow
 @some_slow
 def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
     """One compiled program for one lane, one for the batch."""

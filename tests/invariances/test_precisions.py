@@ -70,6 +70,7 @@ def test_mean(count):
     assert len(disagreements(count, compare)) <= ceil(NEAR_TIES * count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
 def test_regression(count):
     def compare(x, labels, targets, epsilon, rng):
@@ -79,6 +80,7 @@ def test_regression(count):
     assert len(disagreements(count, compare)) <= ceil(NEAR_TIES * count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
 @pytest.mark.parametrize("count", COUNTS)
 def test_likelihood(count, kind):

@@ -42,6 +42,7 @@ def test_one_absurd_row_does_not_reach_the_covariance(size):
     np.testing.assert_allclose(found.covariance, clean.covariance, atol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
 def test_half_precision_is_worked_with_in_single(dtype):
     rows = jnp.asarray(ROWS, dtype)

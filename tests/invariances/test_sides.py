@@ -98,6 +98,7 @@ def as_given(request):
     return data, margins, found_in(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", slow_where(lambda how: how not in ("all", "chosen first"), TURNS))
 def test_the_fit_the_flags_and_the_estimate(how, as_given):
     data, margins, (before, estimate, flags, scores) = as_given
@@ -143,6 +144,7 @@ def differences(name):
     return (values[:, 1 : 1 + k] - values[:, 1 + k :]).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("size", [300, pytest.param(None, marks=pytest.mark.slow)])
 def test_files_that_are_chosen_first_are_clean(name, size):

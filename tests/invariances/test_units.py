@@ -36,6 +36,7 @@ def units_of(rng):
     return 10.0 ** rng.uniform(-8, 8, rows.K)
 
 
+@pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["covariance", "second_moment"])
 @counts
@@ -81,6 +82,7 @@ def test_mean_in_another_unit_and_basis(count, wide, tolerance):
     assert not violations(count, wide, tolerance, change)
 
 
+@pytest.mark.slow
 @precisions
 @counts
 def test_regression_in_any_units(count, wide, tolerance):
@@ -93,6 +95,7 @@ def test_regression_in_any_units(count, wide, tolerance):
     assert not violations(count, wide, tolerance, change)
 
 
+@pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
 @counts
@@ -111,6 +114,7 @@ def test_likelihood_in_another_unit(count, kind, wide, tolerance):
     assert not violations(count, wide, tolerance, change)
 
 
+@pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
 @counts
@@ -128,6 +132,7 @@ def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(count, kind,
     assert len(violations(count, wide, tolerance, change)) <= (0 if wide else ceil(NEAR_TIES * count))
 
 
+@pytest.mark.slow
 @counts
 def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable(count):
     """Columns 10¹² apart, a ball that binds: what moves in another unit explains every pair to rounding."""

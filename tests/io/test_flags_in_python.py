@@ -23,6 +23,7 @@ def test_the_note_names_the_fields_that_decide(read, tmp_path):
     assert len(load_pairs(ROWS, columns=Columns(label="verdict", first_is="0")).labels) == 2
 
 
+@pytest.mark.slow
 def test_the_command_says_the_flag_alone(tmp_path):
     file = tmp_path / "votes.csv"
     file.write_text("response_a,response_b,verdict\nYes.,No.,0\nRed.,Blue.,1\n")

@@ -49,6 +49,7 @@ def test_a_policy_is_planned_from_pairs_as_from_their_table():
     np.testing.assert_array_equal(one.policy, other.policy)
 
 
+@pytest.mark.slow
 def test_raters_of_pairs_are_the_groups_of_a_fit():
     raters = np.array([f"r{i % 12}" for i in range(N)])
     alone, told = fit_reward(made(raters=raters)), fit_reward(made(), groups=raters)

@@ -102,6 +102,7 @@ def test_zero_gradient_stays_at_the_centre():
     np.testing.assert_array_equal(minimise(jnp.eye(3), jnp.zeros(3), jnp.asarray(1.0)), 0.0)
 
 
+@pytest.mark.slow
 def test_batch_equals_loop(x64):
     problems = [problem(seed, np.geomspace(0.1, 5.0, 4)) for seed in range(4)]
     a, b = (jnp.asarray(np.stack(part)) for part in zip(*problems, strict=True))

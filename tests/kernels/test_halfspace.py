@@ -41,6 +41,7 @@ def test_minimiser_is_that_of_scipy(seed, level, radius, x64):
     np.testing.assert_allclose(found.point, slsqp(*args), atol=1e-6)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**16), st.floats(-2.0, 2.0), st.floats(0.1, 10.0))
 def test_optimality_conditions(seed, level, radius):
     """b − Au + m·normal points out of the ball and nowhere else; m ≥ 0, and 0 where the half-space is slack."""
@@ -91,6 +92,7 @@ def test_single_precision():
     np.testing.assert_allclose(found.point, slsqp(*args), atol=2e-5)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**16), st.floats(0.1, 10.0))
 def test_an_uncut_ball_is_one_that_the_half_space_holds(seed, radius):
     with jax.enable_x64(True):

@@ -27,6 +27,7 @@ def test_bisection_runs_to_the_end_that_the_condition_says(always, end):
     assert float(high) - float(low) == pytest.approx(2.0**-20)
 
 
+@pytest.mark.slow
 @given(limit=st.floats(2.0**-13, 2.0, width=32))
 def test_the_longest_step_is_that_of_a_loop(limit):
     halvings, scale, point = longest_step(lambda s: 3.0 * s, lambda s, p: s <= limit, 30, jnp.float32)

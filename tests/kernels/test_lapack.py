@@ -77,6 +77,7 @@ print(jax.block_until_ready(jax.jit(jax.vmap(lane))(x))[0].shape)
 """
 
 
+@pytest.mark.slow
 def test_independent_batched_factorisations_do_not_wait_for_each_other_for_ever():
     done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -53,6 +53,7 @@ def explicit_lagrangian(mdp, moments, beta, policy, w):
     return total
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_explicit_lagrangian(game):
     mdp, moments = game
     beta, logits, w = random_point(mdp)

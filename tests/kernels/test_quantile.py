@@ -147,6 +147,7 @@ def test_keep_top_does_not_depend_on_the_order_of_rows(values, weights, share, s
     np.testing.assert_array_equal(shuffled, kept[order])
 
 
+@pytest.mark.slow
 def test_keep_top_against_linear_programming(x64):
     rng = np.random.default_rng(1)
     for _ in range(5):

@@ -61,6 +61,7 @@ def no_covariance(monkeypatch):
     monkeypatch.setattr(spectral, "DENSE_EIGH_UP_TO", 256)
 
 
+@pytest.mark.slow
 def test_linear_scores_of_many_dimensions(x64, no_covariance):
     x, weights, _ = corrupted_sample(n=500, d=300, share=0.1, size=15.0)
     expected = numpy_linear(x, weights)
@@ -69,6 +70,7 @@ def test_linear_scores_of_many_dimensions(x64, no_covariance):
     np.testing.assert_allclose(scores, expected[0], rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_narrow_gap_of_many_dimensions_is_resolved(x64, no_covariance):
     """Twelve power steps would not tell 1 from .95."""
     deviations = np.sqrt(np.concatenate([[1.0, 0.95], np.full(298, 0.5)]))
@@ -79,6 +81,7 @@ def test_a_narrow_gap_of_many_dimensions_is_resolved(x64, no_covariance):
     assert np.corrcoef(scores, expected[0])[0, 1] > 0.9999
 
 
+@pytest.mark.slow
 def test_a_flat_spectrum_of_many_dimensions(no_covariance):
     """Rows whitened by their own moment: all eigenvalues are 1 or 0, and LOBPCG's residuals vanish."""
     x = np.random.default_rng(0).normal(size=(1500, 300))
@@ -174,6 +177,7 @@ some_scores = st.lists(st.floats(0, 100, width=32), min_size=N, max_size=N)
 some_weights = st.lists(st.floats(0, 1, width=32), min_size=N, max_size=N)
 
 
+@pytest.mark.slow
 @given(some_scores, some_weights, st.floats(0, N), st.floats(0.0, 3.0), st.floats(0.0, 5.0))
 def test_removal_never_adds_and_never_overspends(scores, weights, suspects, chop, budget):
     with jax.enable_x64(True):

@@ -25,6 +25,7 @@ from robust_rlhf_jax.raters.rivals.median_of_raters import fits_of_raters
 BOUND = 3.0
 
 
+@pytest.mark.slow
 def test_the_box_is_that_of_ellipsoids_in_numpy(x64):
     """Each end is the median over raters of the farthest point of their ellipsoids along a coordinate."""
     x, labels, who = sample(k=3)
@@ -48,6 +49,7 @@ def test_the_box_is_that_of_ellipsoids_in_numpy(x64):
     assert box.contains(box.centre)
 
 
+@pytest.mark.slow
 def test_every_median_of_possible_rewards_lies_in_the_box(x64):
     x, labels, who = sample(1)
     rows = labels[:, None] * x
@@ -70,6 +72,7 @@ def test_every_median_of_possible_rewards_lies_in_the_box(x64):
         assert ((middle >= box.low - 1e-9) & (middle <= box.high + 1e-9)).all()
 
 
+@pytest.mark.slow
 def test_the_median_of_raters_at_the_bound_is_possible(x64):
     """Each of three raters tells of two directions and reaches the bound: their median, (1, 1, 1)/√2, lies beyond."""
     size = np.diag([1.0, 1.05, 1.1])
@@ -143,6 +146,7 @@ def test_what_one_rater_says_moves_it_little(rated):
         assert float(normalised_gap(mdp, planned(mdp, given, who).policy)) < 0.2
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_sentence(rated):
     _, data, who = rated
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):

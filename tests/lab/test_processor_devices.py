@@ -28,11 +28,13 @@ def counted(before="", **variables):
     return tuple(map(int, done.stdout.split()))
 
 
+@pytest.mark.slow
 def test_a_device_per_core():
     cores, devices = counted()
     assert devices == cores == processor_devices.cores()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [
@@ -44,6 +46,7 @@ def test_who_has_chosen_keeps_the_choice(variables):
     assert counted(**variables)[1] == 3
 
 
+@pytest.mark.slow
 def test_too_late_changes_nothing():
     assert counted("jax.devices()")[1] == 1
     before = jax.device_count()

@@ -96,6 +96,7 @@ def arena(tmp_path):
     return written(tmp_path, "\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes(tmp_path, capsys):
     rows = leaderboard_command(str(arena(tmp_path)), tmp_path / "out")
     printed = " ".join(capsys.readouterr().out.split())

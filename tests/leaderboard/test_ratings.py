@@ -49,6 +49,7 @@ def test_a_model_that_never_lost_has_a_finite_rating_and_moves_nobody_else():
     assert POINTS * abs((theta[0] - theta[1]) - (without[0] - without[1])) < 30
 
 
+@pytest.mark.slow
 def test_places_of_models_that_never_lost_or_never_met_follow_from_chains_of_wins():
     wins = np.array([[0, 30, 0, 0], [10, 0, 0, 0], [20, 15, 0, 0], [0, 0, 0, 0]])
     rated = Votes(*_votes_of(wins), tuple("abcd"))

@@ -69,6 +69,7 @@ def test_projection_is_idempotent_and_does_not_expand(seed, zeta, distance):
         assert np.linalg.norm(a - b) <= np.linalg.norm(points[0] - points[1]) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_warm_starts_save_solves(x64):
     """Along a descent three quadratic programs a projection are enough, and the point is that of a cold start."""
     x, labels, rng = sample(5)
@@ -83,6 +84,7 @@ def test_warm_starts_save_solves(x64):
     assert solves <= 3 * 30
 
 
+@pytest.mark.slow
 def test_an_empty_set_and_a_nan_lane_leave_the_others_alone(x64):
     x, labels, rng = sample(7)
     allowed = fitted_set(x, labels, 0.02, 3.0)

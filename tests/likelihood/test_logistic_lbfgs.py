@@ -30,6 +30,7 @@ def fit(*data, **options):
     return lbfgs(problem_of(*data, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-7)])
 def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     data = x, labels, weights = sample()
@@ -146,6 +147,7 @@ def test_a_given_projector_moves_the_start_into_the_span(x64):
     np.testing.assert_allclose(found, fit(x @ half, labels, weights).theta, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", PRECISIONS)
 def test_vmap_equals_a_loop_and_a_bad_lane_stays_alone(wide):
     """Free, constrained, separable and corrupted side by side."""
@@ -162,6 +164,7 @@ def test_vmap_equals_a_loop_and_a_bad_lane_stays_alone(wide):
     assert alone[3].status == Status.NONFINITE
 
 
+@pytest.mark.slow
 def test_jit_equals_eager_and_a_new_radius_compiles_nothing(x64, count_compilations):
     first, second = (problem_of(*sample(), radius=r) for r in (0.7, 0.9))
     compiled = lbfgs(first)
@@ -220,6 +223,7 @@ def test_separable_labels_are_named_whatever_the_ball(radius):
     assert (labels * (x @ found.theta) > 0).all()
 
 
+@pytest.mark.slow
 def test_trimmed_fit_reports_nan():
     x, labels, _ = sample(30, 6)
     x[3, 1] = np.nan

@@ -175,6 +175,7 @@ def test_nan_is_reported():
     assert fit(x, labels, weights).status == Status.NONFINITE
 
 
+@pytest.mark.slow
 def test_the_curvature_comes_with_newtons_answer_alone(x64):
     """F = Σ w P(1 − P)xxᵀ/Σw at θ̂ or near it; the quasi-Newton solver forms none."""
     x, labels, _ = sample()

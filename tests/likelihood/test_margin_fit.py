@@ -138,6 +138,7 @@ def test_plain_losses_give_maximum_likelihood(x64):
         np.testing.assert_allclose(found.theta, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_single_precision(x64):
     x, labels = sample(2)
     for name in ("clipped", "brier"):

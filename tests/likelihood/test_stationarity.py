@@ -41,6 +41,7 @@ def test_without_a_target_it_is_the_worst_of_the_ball(inside, x64):
     np.testing.assert_allclose(worst, found, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_converged_fit_is_stationary_in_its_ball(x64):
     x, labels, _ = sample(share=0.1, seed=5)
     for radius in (0.5, 10.0):

@@ -20,6 +20,7 @@ from robust_rlhf_jax.likelihood.trimmed import (
 from .trimmed_fits import ZEROS, fit, fit_from, likelihoods, numpy_newton, problem_of, sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])
 def test_without_corruption_it_is_maximum_likelihood(wide, tolerance):
     x, labels, _ = sample()
@@ -36,6 +37,7 @@ def test_without_corruption_it_is_maximum_likelihood(wide, tolerance):
     assert 1 <= found.rounds <= 3
 
 
+@pytest.mark.slow
 def test_the_objective_never_falls(x64):
     """Round by round: neither the new θ on the old pairs nor the new pairs under the new θ lower it."""
     x, labels, _ = sample(share=0.15, seed=1)
@@ -87,6 +89,7 @@ def constrained(x, labels, radius):
     ).x
 
 
+@pytest.mark.slow
 def test_against_all_subsets(x64):
     """n = 9, seven kept: never above the best of all 36 subsets, and stationary for its own."""
     radius, kept = 1.5, 7
@@ -162,6 +165,7 @@ def test_null_directions_stay_at_zero():
     assert fit(x.astype(np.float32), labels, 0.1).status == Status.NONFINITE
 
 
+@pytest.mark.slow
 def test_round_limit_and_tolerance_are_respected(x64):
     x, labels, _ = sample(share=0.15, seed=11)
     cut = fit_from(ZEROS, x, labels, 0.15, max_rounds=1)
@@ -202,6 +206,7 @@ def test_separable_labels_are_said_to_be(wide, radius):
             assert np.linalg.norm(found.theta) <= radius * (1 + 1e-5)
 
 
+@pytest.mark.slow
 def test_trimming_may_leave_separable_pairs(x64):
     """Twenty flipped labels of 200: a fit without ε keeps what contradicts, one with ε = .1 trims exactly that."""
     x, _, truth = sample(seed=12)
@@ -216,6 +221,7 @@ def test_trimming_may_leave_separable_pairs(x64):
     assert fit(clear, np.sign(x @ truth), 0.0, 100.0, newton_limit=2).status == Status.SEPARABLE
 
 
+@pytest.mark.slow
 def test_pairs_that_say_nothing_separate_nothing():
     assert fit(np.zeros((6, 2), np.float32), np.ones(6), 0.0).status == Status.CONVERGED
     x = np.zeros((6, 2), np.float32)

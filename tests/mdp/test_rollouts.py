@@ -176,6 +176,7 @@ def test_new_data_of_the_same_shape_compile_nothing(small_mdp, random_policy, co
     assert count.compiled == count.traced == []
 
 
+@pytest.mark.slow
 def test_rare_actions_come_up_as_often_as_stated(partial_coverage):
     mdp, (policy, _) = partial_coverage
     n = 50_000

@@ -108,6 +108,7 @@ def test_bad_arguments_are_named(estimate, x, epsilon, message):
         estimate(x, epsilon)
 
 
+@pytest.mark.slow
 def test_ordinary_rows_do_not_go_with_the_last_far_ones():
     """Rare honest rows are far out too. Once they are gone, the filter must come to the planted ones, not to the rest.
 
@@ -126,6 +127,7 @@ def test_ordinary_rows_do_not_go_with_the_last_far_ones():
     assert weights[120:][~planted[120:]].mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", ["mean", "covariance"])
 def test_doubt_adds_to_the_budget_but_not_to_the_level(estimate):
     """(2ε + doubt)·n of mass may go where the level is not reached before, and nothing of clean rows at ε = 0."""
@@ -214,6 +216,7 @@ def test_without_a_step_nothing_is_removed(estimate):
     np.testing.assert_array_equal(found.weights, 1.0)
 
 
+@pytest.mark.slow
 def test_rows_that_are_nan_end_a_filter_before_its_first_step():
     x = contaminated("clean")[0].astype(np.float32)
     x[2, 1] = np.nan

@@ -139,6 +139,7 @@ def test_splits_outvote_a_corrupted_part():
     assert np.linalg.norm(robust_mean(x, 0.0)) > 10
 
 
+@pytest.mark.slow
 def test_many_dimensions(monkeypatch):
     """Above so many dimensions the eigenvector comes without a covariance."""
     monkeypatch.setattr(spectral, "DENSE_EIGH_UP_TO", 256)

@@ -34,6 +34,7 @@ def sample(kind="clean", n=1000, d=4, seed=0):
     return phi, targets, w, ~np.isin(np.arange(n), bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-9)])
 @pytest.mark.parametrize("deficient", [False, True])
 def test_without_corruption_it_is_least_squares(wide, tolerance, deficient):
@@ -75,6 +76,7 @@ def test_the_size_of_corrupted_targets_does_not_matter():
     assert max(errors) < 0.1 * np.sqrt(EPSILON) * NOISE
 
 
+@pytest.mark.slow
 def test_design_serves_any_number_of_targets(x64):
     phi, targets, _, clean = sample("leverage", seed=2)
     many = np.stack([targets, -2.0 * targets, np.ones(len(targets))])
@@ -105,6 +107,7 @@ def test_a_direction_that_only_suspects_cover_stays_identified(x64):
     np.testing.assert_allclose(found, w, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_hopeless_covariates_keep_all_rows(x64):
     """A few tight clusters with rare ones far out: no clean level is found, the status says so, no row is lost."""
     rng = np.random.default_rng(4)

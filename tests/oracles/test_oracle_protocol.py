@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import Status, sample_preferences
 from robust_rlhf_jax.mdp import expected_features, optimal_policy
@@ -38,7 +39,7 @@ def world(make_mdp):
     return mdp, [sample_preferences(jax.random.key(seed), mdp, 400) for seed in (0, 1)]
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", slow_but_few(ORACLES, 2))
 def test_protocol(name, world, count_compilations):
     """Shapes, statuses, batches and NaN lanes, all on one program for one θ and one for three."""
     mdp, (data, other) = world

@@ -108,6 +108,7 @@ def test_a_pooled_game_plays_every_step_on_one_sample(small):
     np.testing.assert_array_equal(found.initial, game.start)
 
 
+@pytest.mark.slow
 def test_lsvi_counts_transitions(small):
     """With one-hot features least squares is the frequency of s' after (s, a), over both steps alike."""
     mdp, data = small
@@ -143,6 +144,7 @@ def test_primal_dual_finds_the_plan(means, epsilon, small):
     np.testing.assert_allclose(found.value, optimal_policy(mdp)[1], rtol=0.05)
 
 
+@pytest.mark.slow
 def test_primal_dual_splits_pooled_samples(small):
     mdp, data = small
     oracle = PrimalDual(steps=20, refresh=10, sample_splitting=True, optimistic=False, whiten=False)

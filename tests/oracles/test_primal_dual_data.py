@@ -229,6 +229,7 @@ def test_gradients_are_filtered_step_by_step(world, rarely_arrived):
     assert (np.asarray(found.ascent) < 0.9 * base).any()
 
 
+@pytest.mark.slow
 def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world, rarely_arrived):
     """Twenty samples of 4000 say that they came to a state of great value; rewards are linear and leave no residual."""
     mdp, _ = world
@@ -285,6 +286,7 @@ def test_gradients_of_a_group_are_means_over_its_samples(world):
         np.testing.assert_allclose(down[h], np.mean(rows, axis=0), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_no_rounds_of_the_filter_leave_plain_means(world):
     """At ε = 0, where nothing is to be clipped either."""
     mdp, data = world

@@ -83,6 +83,7 @@ def test_a_shorter_oracle_is_more_cautious():
     assert (either.steps, either.refresh) == (100, 10)
 
 
+@pytest.mark.slow
 def test_protocol(world, count_compilations):
     """Two data sets, any θ and any ε by one program; a NaN lane leaves the others as they are."""
     mdp, data = world
@@ -140,6 +141,7 @@ def test_mixture_is_evaluated_exactly(world):
     np.testing.assert_allclose(occupancy(mdp, mixture), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_resumed_game_is_the_uninterrupted_one(world):
     mdp, data = world
     prepared = prepare(SHORT, data, jnp.float32(0.05))
@@ -231,6 +233,7 @@ def test_reward_features_of_their_own(world):
     np.testing.assert_allclose(found.value, wide.value, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_memory_stays_far_below_an_array_per_sample_and_action():
     """At N = 10⁵, H = 10, A = 4, d = 32 (shapes only): temporaries of `solve` beside [2N, H, A, d]."""
     n, horizon, n_actions, dim, n_states = 100_000, 10, 4, 32, 100

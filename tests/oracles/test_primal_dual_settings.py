@@ -55,6 +55,7 @@ def test_the_least_settings_are_allowed():
     PrimalDual(policy_share=1e-6)
 
 
+@pytest.mark.slow
 def test_a_game_is_scaled_and_bounded_as_documented(world):
     """θ to rewards of at most 1, ‖w_h‖ ≤ 2H√d, ‖β‖² ≤ the coverage; η adapts and α is the share of E‖φ‖²."""
     mdp, data = world
@@ -157,6 +158,7 @@ def test_theory_is_short_for_the_steps_of_the_analysis(world):
     assert not np.allclose(same.subgradient, b.subgradient, rtol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("oracle", "spelled_out"),
     [

@@ -33,6 +33,7 @@ from robust_rlhf_jax.oracles.primal_dual.updates import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("averaging", [0.0, 3.0])
 def test_a_mixture_weighs_its_members_as_the_average_does(world, averaging):
     """Iterate t joins the mean of those before it with the share (p + 1)/(t + p)."""
@@ -47,6 +48,7 @@ def test_a_mixture_weighs_its_members_as_the_average_does(world, averaging):
     np.testing.assert_allclose(found.policy.weights, expected, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_unbounded_player_that_diverges_says_so_and_stays_alone(world):
     mdp, data = world
     prepared = prepare(SHORT, data, jnp.float32(0.0))
@@ -63,6 +65,7 @@ def test_an_unbounded_player_that_diverges_says_so_and_stays_alone(world):
     np.testing.assert_allclose(found.subgradient[0], alone.subgradient, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimistic", [False, True])
 def test_each_player_has_its_own_step(world, optimistic):
     """From the first point z⁰ = 0, whose gradients are known: w¹ = −η_w∇w L, β¹ = η_β∇β L."""
@@ -80,6 +83,7 @@ def test_each_player_has_its_own_step(world, optimistic):
     assert np.abs(slope[1]).max() > 0.01
 
 
+@pytest.mark.slow
 def test_players_stay_in_their_balls(world):
     """‖w_h‖ ≤ 2H√d and ‖β‖ ≤ √coverage, where steps that are far too long end."""
     mdp, data = world
@@ -92,6 +96,7 @@ def test_players_stay_in_their_balls(world):
     np.testing.assert_allclose(np.linalg.norm(beta), 3.0, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_gap_that_is_reported_is_that_of_the_last_round(world):
     mdp, data = world
     found = solve(SHORT, prepare(SHORT, data, jnp.float32(0.0)), mdp.theta).details

@@ -58,6 +58,7 @@ def numpy_value_iteration(data, theta, rho, ridge=0.0):
     return rho @ value, policy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-8)])
 def test_against_an_independent_value_iteration(wide, tolerance, make_mdp):
     with jax.enable_x64(wide):
@@ -133,6 +134,7 @@ def test_plentiful_clean_data_give_the_exact_value(small_mdp):
     assert (np.abs(np.mean(differences, axis=0)) < 5 * errors).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", [LSVI(), RLSVI()], ids=["lsvi", "rlsvi"])
 def test_derivative_against_central_differences(oracle, small_mdp64):
     """Exact without corruption; at ε = .1 the clip factors are constants to it: five per cent of its length."""
@@ -159,6 +161,7 @@ def data(make_mdp):
     return sample_preferences(jax.random.key(0), make_mdp(), 400)
 
 
+@pytest.mark.slow
 def test_the_bonus_is_pessimism(data, small_mdp):
     """Larger scales, larger ε and rarer features mean lower values; scale 0 means none."""
     theta = small_mdp.theta
@@ -177,6 +180,7 @@ def test_the_bonus_is_pessimism(data, small_mdp):
     np.testing.assert_allclose(values[-1], lowest, rtol=1e-5, err_msg="the clip bounds pessimism")
 
 
+@pytest.mark.slow
 def test_the_bonus_is_the_formula(data):
     """Γ = scale·c·‖φ‖_{Λ⁻¹}, Λ = .6(E[φφᵀ] + (ε+λ)I), c = H(√ε + d/√n + 2√(d(ε+λ)))."""
     oracle, epsilon = RLSVI(bonus="relative", bonus_scale=0.5, ridge=1e-3), 0.04
@@ -259,6 +263,7 @@ def test_too_few_pairs_for_fresh_data(data):
         RLSVI(fresh_data=True).prepare(few, 0.1, key=jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_corrupt_first_states_are_outvoted(small_mdp):
     """Rows that claim a far better first state move the plain mean by ε·jump; known ρ ignores them."""
     mdp = small_mdp
@@ -285,6 +290,7 @@ def test_corrupted_transitions_on_a_chain():
     assert min(gaps["plain"]) > 5 * max(gaps["robust"])
 
 
+@pytest.mark.slow
 def test_first_states_are_averaged_robustly_unless_the_start_is_known(data):
     """The Huber mean clips at 1/√ε standard deviations; with ρ given, or ε = 0, nothing is clipped."""
     multiple = {}

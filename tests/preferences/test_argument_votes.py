@@ -51,6 +51,7 @@ def test_votes_on_the_same_arguments_share_a_group(votes):
     assert len(set(zip(pairs, votes.groups.tolist(), strict=True))) == len(set(pairs)) == 3849
 
 
+@pytest.mark.slow
 def test_the_name_and_the_path_read_the_same(votes):
     named = read_source("arguments", featuriser="format")
     assert (str(named.path), named.format, named.source.suffix) == ("arguments", votes.format, ".jsonl.xz")
@@ -73,6 +74,7 @@ def test_load_says_that_it_holds_texts():
         load(arguments_file())
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_it_is_written_as_a_file_of_its_kind(votes, tmp_path):
     export(votes, tmp_path / "kept.jsonl.xz", {}, keep=~votes.ties)
     kept = load_pairs(tmp_path / "kept.jsonl.xz", featuriser="format")

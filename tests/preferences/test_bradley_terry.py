@@ -25,6 +25,7 @@ def numpy_probabilities(data, theta, temperature):
     return 1 / (1 + np.exp(-(returns[:, 1] - returns[:, 0]) / temperature))
 
 
+@pytest.mark.slow
 def test_samples_are_valid_and_shaped():
     data = sample_preferences(KEY, MDP, 50)
     check_preferences(data)
@@ -59,6 +60,7 @@ def test_behaviour_is_followed():
     assert np.unique(data.actions[:, 0]).tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_reward_features_of_the_mdp_decide_the_labels():
     table = jax.random.normal(jax.random.key(3), (6, 3, 2))
     mdp = dataclasses.replace(MDP, reward_features=table, theta=jnp.full((3, 2), 3.0))

@@ -80,6 +80,7 @@ def test_take_keeps_order_and_table():
     assert shared().take(rows).stationary
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(n=st.sampled_from([1, 5, 6, 40]), parts=st.sampled_from([1, 3, 6]), seed=st.integers(0, 1000))
 def test_random_split_is_disjoint_and_covers(n, parts, seed):

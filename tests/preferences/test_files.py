@@ -288,6 +288,7 @@ def test_parquet_with_fewer_rows_than_its_header_is_refused(tmp_path):
             load(tmp_path / "cut.parquet")
 
 
+@pytest.mark.slow
 def test_pyarrow_is_imported_only_for_parquet():
     code = "import sys, robust_rlhf_jax.preferences; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

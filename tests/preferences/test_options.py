@@ -53,6 +53,7 @@ def test_labels_place_the_chosen_option():
     np.testing.assert_array_equal(data.features[1, 0, 0], OPTION1[1])
 
 
+@pytest.mark.slow
 @given(
     array_shapes(min_dims=2, max_dims=2, max_side=4).flatmap(
         lambda shape: arrays(np.float32, (2, *shape), elements=st.sampled_from([-1.5, 0.0, -0.0, 0.25, 3.0]))

@@ -143,6 +143,7 @@ def test_the_span_is_that_of_the_exact_differences():
     assert trimmed_mle(held.differences(), data.labels, 0.0, radius=10.0).rank == 3
 
 
+@pytest.mark.slow
 def test_a_planner_needs_features_near_zero():
     """r(s, a) of features near 10⁹ loses its digits, as the docstring says; centred by a constant it keeps them."""
     mdp = random_linear_mdp(jax.random.key(0), n_states=5, n_actions=3, dim=3, horizon=2)

@@ -27,6 +27,7 @@ def data():
     return sample_segments(jax.random.key(1), MDP, 8_000, 7, temperature=SHARP)
 
 
+@pytest.mark.slow
 def test_shapes_and_horizons(data):
     check_preferences(data)
     assert (data.horizon, data.plan_steps, data.theta_dim, data.stationary) == (7, 20, 6, True)
@@ -86,6 +87,7 @@ def test_bad_plans_are_refused(case, data):
         check_preferences(dataclasses.replace(data, **changes))
 
 
+@pytest.mark.slow
 def test_bad_segments_are_refused():
     key = jax.random.key(0)
     with pytest.raises(ValueError, match="length=0"):

@@ -104,6 +104,7 @@ def test_every_planted_feature_and_no_other(world, name, own, epsilon):
     assert_clean(kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adaptive", "adaptive_filtered"])
 def test_searched_features_are_found_too(world, name):
     mdp, data = world
@@ -160,6 +161,7 @@ def test_batch_equals_loop(world):
     assert off.sum() == 20
 
 
+@pytest.mark.slow
 def test_segments_keep_their_plan():
     """Both kinds of features are asked, and the plan's horizon and start survive, whatever is left out."""
     mdp = delivery_grid(jax.random.key(0), size=4, horizon=10)

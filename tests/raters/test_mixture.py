@@ -62,6 +62,7 @@ def test_the_likeliest_of_several_ends_is_taken():
     assert named[~contrary].mean() <= 0.05
 
 
+@pytest.mark.slow
 def test_names_and_order_of_raters_do_not_matter():
     z, who, _ = few_answers(0)
     rng = np.random.default_rng(1)

@@ -35,6 +35,7 @@ def agree(found, expected, rows=slice(None), raters=slice(None), atol=1e-5):
         np.testing.assert_allclose(found.reliability, expected.reliability[raters], atol=atol)
 
 
+@pytest.mark.slow
 @names
 def test_symmetries(name, fits, x64):
     """Pairs permuted or turned round and raters renamed: the same answer, in the new order."""
@@ -47,6 +48,7 @@ def test_symmetries(name, fits, x64):
     agree(one(x, y, 0.1, np.argsort(renamed)[who].astype(np.int32)), fit, raters=renamed)
 
 
+@pytest.mark.slow
 @names
 def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilations):
     one, many = fits[name]
@@ -69,6 +71,7 @@ def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilation
         np.testing.assert_array_equal(before[::2], after[::2])
 
 
+@pytest.mark.slow
 @names
 def test_separable_raters_and_raters_of_three_answers_have_finite_fits(name, fits):
     """Five raters with three answers each, the sixth with all others; no label contradicts a plane."""
@@ -81,6 +84,7 @@ def test_separable_raters_and_raters_of_three_answers_have_finite_fits(name, fit
     assert np.linalg.norm(found.theta) <= RADIUS * (1 + 1e-5)
 
 
+@pytest.mark.slow
 @names
 @pytest.mark.parametrize("n_raters", [1, 2])
 def test_few_raters(name, n_raters):
@@ -94,6 +98,7 @@ def test_few_raters(name, n_raters):
         assert found.theta[0] > 0.5
 
 
+@pytest.mark.slow
 @names
 def test_raters_without_pairs_change_nothing(name, fits, x64):
     x, y, who = sample(2)
@@ -101,6 +106,7 @@ def test_raters_without_pairs_change_nothing(name, fits, x64):
     np.testing.assert_allclose(found.theta, fits[name][0](x, y, 0.1, who).theta, atol=1e-5)
 
 
+@pytest.mark.slow
 @names
 def test_single_and_double_precision_agree(name, fits, x64):
     x, y, who = sample(6)

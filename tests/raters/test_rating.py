@@ -40,6 +40,7 @@ def test_honest_raters_count_in_full_and_the_fit_is_the_plain_one():
     assert model.table.counts()["attentive"] >= 57
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOTS)
 def test_bots_are_named(kind):
     pairs, habits, bad = rated(kind)
@@ -52,6 +53,7 @@ def test_bots_are_named(kind):
     assert away(model.theta) < away(fit_reward(pairs, 0).theta)
 
 
+@pytest.mark.slow
 def test_an_honest_minority_has_another_taste_and_keeps_its_weight():
     pairs, habits, minority = rated("minority")
     table = rate_raters(pairs, **habits)
@@ -61,6 +63,7 @@ def test_an_honest_minority_has_another_taste_and_keeps_its_weight():
     assert all("f0" in row.differs_in for row in found if row.kind == "other taste")
 
 
+@pytest.mark.slow
 def test_neither_sides_nor_order_nor_names_matter():
     pairs, habits, _ = rated("contrary")
     table = rate_raters(pairs, **habits)
@@ -75,6 +78,7 @@ def test_neither_sides_nor_order_nor_names_matter():
     np.testing.assert_allclose(same.weights, renamed.weights, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_the_table_is_written_whole(tmp_path):
     pairs, habits, _ = rated("contrary")
     table = rate_raters(pairs, **habits)

@@ -39,6 +39,7 @@ def by_hand(x, labels, raters):
     return np.array(rows).T
 
 
+@pytest.mark.slow
 def test_it_is_the_formula():
     x, labels, raters = labelled(0)
     found = score_test(x, labels, raters, K)
@@ -62,6 +63,7 @@ def test_neither_order_nor_sides_nor_names_matter():
     np.testing.assert_allclose(found.statistic, scaled.statistic, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_vmap_is_a_loop_and_honest_raters_are_rejected_as_often_as_the_level_says():
     x, labels, raters = map(np.stack, zip(*(labelled(seed) for seed in range(20)), strict=True))
     found = jax.vmap(lambda x, labels, raters: score_test(x, labels, raters, K))(x, labels, raters)

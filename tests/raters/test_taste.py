@@ -15,6 +15,7 @@ def from_the_mean(rows, who, crowd):
     return tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
 
 
+@pytest.mark.slow
 def test_the_evidence_is_the_integral():
     rng = np.random.default_rng(0)
     rows, who = rng.normal(size=(30, 2)).astype(np.float32), np.repeat([0, 1, 2], 10)
@@ -35,6 +36,7 @@ def test_the_evidence_is_the_integral():
         np.testing.assert_allclose(found.evidence[k], np.log(value), atol=0.05)
 
 
+@pytest.mark.slow
 def test_without_spread_everyone_has_the_taste_of_the_crowd():
     rng = np.random.default_rng(1)
     rows, who = rng.normal(size=(30, 2)).astype(np.float32), np.repeat([0, 1, 2], 10)

@@ -26,6 +26,7 @@ def votes(n_raters=40, each=25, seed=0):
     return Pairs(chosen, rejected, strength=np.where(outcome == 1, 0.0, 1.0), raters=who), a, b
 
 
+@pytest.mark.slow
 def test_reliability_and_ties_are_those_of_the_raters():
     pairs, a, b = votes(each=60)
     found = fit_votes(pairs)
@@ -55,6 +56,7 @@ def test_the_posterior_of_a_rater_is_the_sum_over_the_grid():
         )
 
 
+@pytest.mark.slow
 def test_busy_raters_are_known_better_than_the_coarse_grid_tells():
     """Two raters of 4,000 votes each between points of the grid."""
     rng = np.random.default_rng(0)
@@ -95,6 +97,7 @@ def test_held_out_votes_are_predicted_better_by_rater():
     assert gain.mean() > 5 * gain.std() / np.sqrt(len(gain)) > 0
 
 
+@pytest.mark.slow
 def test_a_rater_of_few_votes_is_as_the_crowd_and_a_stranger_is_the_crowd():
     pairs, *_ = votes()
     one_more = pairs.take(np.r_[np.arange(pairs.n_pairs), 0])
@@ -124,6 +127,7 @@ def test_neither_the_order_of_votes_nor_the_first_option_matters():
     np.testing.assert_allclose(one.chances(x), one.chances(-x)[:, ::-1], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_ties_nearly_none_are_expected():
     pairs, *_ = votes()
     decided = pairs.decided()

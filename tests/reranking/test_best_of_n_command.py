@@ -38,6 +38,7 @@ def files(tmp_path):
     return lines(tmp_path / "pairs.jsonl", pairs), lines(tmp_path / "candidates.jsonl", candidates), rewards
 
 
+@pytest.mark.slow
 def test_it_chooses_the_answers_that_people_like(files, tmp_path, capsys):
     pairs, candidates, rewards = files
     choice = best_of_n_command(candidates, pairs, tmp_path / "best.jsonl", featuriser="hashed")
@@ -55,6 +56,7 @@ def test_it_chooses_the_answers_that_people_like(files, tmp_path, capsys):
     assert "12 answers chosen" in printed
 
 
+@pytest.mark.slow
 def test_short_sets_are_as_if_they_stood_alone(files):
     pairs, candidates, _ = files
     data, answers = load_pairs(pairs), read_answers(candidates)

@@ -31,6 +31,7 @@ def test_honest_choices_and_random_flips_have_one_explanation(flipped, epsilon):
     assert not fitted(labels, epsilon)[1].exists
 
 
+@pytest.mark.slow
 def test_where_two_rewards_explain_the_choices_one_of_them_names_the_liars():
     labels, corrupt = surest(0.2)
     found, other = fitted(labels, 0.2)
@@ -41,6 +42,7 @@ def test_where_two_rewards_explain_the_choices_one_of_them_names_the_liars():
     assert min(right) < 0.25
 
 
+@pytest.mark.slow
 def test_it_changes_no_fit():
     labels, _ = surest(0.1)
     alone = fit_differences(*(jnp.asarray(v, jnp.float32) for v in (X, labels, 0.1)))
@@ -49,11 +51,13 @@ def test_it_changes_no_fit():
     )
 
 
+@pytest.mark.slow
 def test_no_epsilon_and_labels_that_a_reward_explains_leave_no_alternative():
     assert not fitted(surest(0.2)[0], 0.0)[1].exists
     assert not fitted(np.where(X @ np.ones(X.shape[1]) > 0, 1.0, -1.0), 0.2)[1].exists
 
 
+@pytest.mark.slow
 def test_it_depends_on_no_unit_and_no_order():
     labels, _ = surest(0.2)
     order = np.random.default_rng(1).permutation(len(X))

@@ -35,6 +35,7 @@ def test_the_shares_that_are_tried_rise_and_stay_below_a_half():
     assert FLIPS[-1] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [choices(), load_rail_choices()], ids=["linear", "rail"])
 def test_honest_choices_give_no_evidence(data):
     found = estimate_epsilon(data)
@@ -44,6 +45,7 @@ def test_honest_choices_give_no_evidence(data):
     assert found.message.startswith("No evidence of corruption; up to ")
 
 
+@pytest.mark.slow
 def test_planted_rows_are_counted():
     found = estimate_epsilon(choices(planted=0.1))
     assert bool(found.evidence)

@@ -74,6 +74,7 @@ def test_stages_without_corruption():
     assert found.status == Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_stages_with_planted_pairs():
     """The filter takes what was planted, and θ̂ points where θ★ does; a fit that trusts all pairs does not."""
     for seed in range(3):
@@ -92,6 +93,7 @@ def test_stages_with_planted_pairs():
         assert (np.asarray(found.fit.weights) <= np.maximum(survivors, 1e-3) + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_rows_off_the_subspace_are_dropped():
     """Clean differences cannot leave the subspace: one that does, however short, is corrupt."""
     rows, x, labels, _, _ = sample(2)
@@ -159,6 +161,7 @@ def test_slack_keeps_clean_rows():
         assert np.mean(run(rows, x, labels, epsilon).survivors) > 0.99
 
 
+@pytest.mark.slow
 def test_doubt_is_budget_beyond_twice_epsilon():
     """Three tenths lie far out at ε = .1: the budget 2ε leaves some of them, a fifth more removes them all."""
     rows, x = np.random.default_rng(3).normal(size=(2, 1000, 3)).astype(np.float32)

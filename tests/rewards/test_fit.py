@@ -40,6 +40,7 @@ def assert_right(found, x):
     assert np.abs(errors).max() < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
 def test_honest_pairs_give_the_plain_fit_exactly(draw):
     for seed in range(3):
@@ -73,6 +74,7 @@ def test_labels_other_than_signs_are_refused():
         fitted(x, (labels + 1) / 2, 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, 0.08, 0.2])
 def test_a_rare_decisive_feature_is_kept(share):
     """The example on which the filter of second moments removed all pairs that show the last feature."""
@@ -125,6 +127,7 @@ def test_planted_pairs_go_and_the_truth_comes_back(share, length):
         assert suspicion[bad].mean() > 0.5 > 0.2 > suspicion[~bad].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e6, 1e10, 1e30])
 def test_one_absurd_cell_moves_nothing(size):
     """A slip of the unit where the label agrees with the rest: the row is shortened, and nobody is accused."""
@@ -143,6 +146,7 @@ def test_one_absurd_cell_moves_nothing(size):
             assert np.abs(shift).max() < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e30])
 def test_one_absurd_cell_with_a_lie_in_a_decisive_feature_goes(size):
     """Maximum likelihood loses the whole feature to it."""
@@ -244,6 +248,7 @@ def test_raters_with_tastes_of_their_own_are_not_liars():
         np.testing.assert_array_equal(found.theta, fitted(x, labels, 0.0).theta)
 
 
+@pytest.mark.slow
 def test_raters_do_not_hide_planted_pairs():
     x, labels = normal_pairs(0)
     corrupted, wrong, bad = planted(x, labels, 0.1, 3.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import fit_differences
@@ -61,6 +62,7 @@ def same_predictions(x, theta, other_x, other, tolerance):
     np.testing.assert_allclose(changed, chance, atol=tolerance)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(world, st.integers(0, 2**16))
 def test_order_does_not_matter(name, seed):
@@ -71,6 +73,7 @@ def test_order_does_not_matter(name, seed):
     same_predictions(x, found.theta, x, other.theta, 0.005)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(world, st.integers(0, 2**16))
 def test_which_option_comes_first_does_not_matter(name, seed):
@@ -81,6 +84,7 @@ def test_which_option_comes_first_does_not_matter(name, seed):
     same_predictions(x, found.theta, x, other.theta, 0.005)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(world, st.lists(st.integers(-20, 20), min_size=K, max_size=K))
 def test_powers_of_two_as_units_change_no_bit(name, powers):
@@ -96,6 +100,7 @@ def test_powers_of_two_as_units_change_no_bit(name, powers):
 units = st.lists(st.floats(-8, 8), min_size=K, max_size=K)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 @settings(max_examples=5)
 @given(name=world, powers=units)
@@ -109,7 +114,7 @@ def test_units_do_not_matter(wide, name, powers):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("name", ["normal", "rare", "sparse", *ATTACKED])
+@pytest.mark.parametrize("name", slow_but_few(["normal", "rare", "sparse", *ATTACKED], 2))
 @pytest.mark.parametrize("kind", ["rotation", "invertible"])
 def test_the_basis_does_not_matter(kind, name, wide):
     """But for the prior, which is that of standardised columns, and other columns have other spreads: at 1,000 pairs it
@@ -128,6 +133,7 @@ def test_the_basis_does_not_matter(kind, name, wide):
         same_predictions(x, found.theta, x @ change, other.theta, 0.06)
 
 
+@pytest.mark.slow
 def test_copies_and_constants_of_columns():
     x, labels = normal_pairs(0)
     alone = x.copy()
@@ -170,6 +176,7 @@ def clean_lanes(many):
     return jax.device_get(many(*batch_of_worlds()))
 
 
+@pytest.mark.slow
 def test_a_batch_is_a_loop(clean_lanes):
     batch, found = batch_of_worlds(), clean_lanes
     for i in range(4):
@@ -179,6 +186,7 @@ def test_a_batch_is_a_loop(clean_lanes):
         np.testing.assert_allclose(lane.theta, alone.theta, rtol=0.01, atol=0.005)
 
 
+@pytest.mark.slow
 def test_a_lane_that_is_not_finite_leaves_the_others_alone(many, clean_lanes):
     batch = batch_of_worlds()
     batch[0] = batch[0].at[1, 3, 2].set(jnp.nan)

@@ -31,6 +31,7 @@ def attacked():
     return data_of(x, labels), bad
 
 
+@pytest.mark.slow
 def test_it_is_the_fit_of_the_differences(honest):
     x, labels = normal_pairs(0)
     for epsilon in (0.0, 0.1):
@@ -83,6 +84,7 @@ def test_pairs_off_the_table_are_out_for_certain(honest):
         assert model.message.startswith("250 of 1,000 pairs (25.0 %)")
 
 
+@pytest.mark.slow
 def test_a_number_off_the_table_that_is_no_number_does_no_harm_under_jit(honest):
     """Where values are traced nothing refuses a NaN: the table does."""
     corrupted = off_the_table(honest, np.arange(5), jnp.nan)
@@ -93,6 +95,7 @@ def test_a_number_off_the_table_that_is_no_number_does_no_harm_under_jit(honest)
     np.testing.assert_allclose(found.theta, plain.theta, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_groups_have_any_names(honest):
     numbers = np.random.default_rng(0).integers(0, 50, N)
     words = np.array([f"rater {n}" for n in numbers])

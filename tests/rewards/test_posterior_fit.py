@@ -88,6 +88,7 @@ def test_labels_by_a_coin_leave_next_to_nothing():
     assert fit.strength <= K / LEAST_MARGIN**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "tolerance"), [(80, 0.15), (400, 0.03)])
 def test_optimism_is_that_of_leaving_each_pair_out(n, tolerance, x64):
     """Every pair left out in turn and the rest fitted anew, at the same prior: one Newton step comes near that."""

@@ -75,6 +75,7 @@ def test_the_derivatives_are_those_of_the_quadratic_model(wide):
     np.testing.assert_allclose((high.left - low.left) / (2 * step), known.left - known.left_twice, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_come_to_the_fixed_point_with_twice_the_digits_each(wide):
     pairs, y, _ = wide
     weights, fit = jnp.ones(N), first_fit(pairs)

@@ -15,6 +15,7 @@ def test_a_proposal_that_is_none_is_refused():
         proposals(pairs, RobustFit(proposals=("flat", "steepest")))
 
 
+@pytest.mark.slow
 def test_a_contrary_proposal_begins_with_those_that_its_fit_accuses():
     """Its number is the place of that fit among the candidates."""
     pairs = unit_free(jnp.asarray(np.random.default_rng(0).normal(size=(50, 3)), jnp.float32), jnp.ones(50))

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few, slow_where
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
@@ -21,7 +21,7 @@ from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMA
 RADIUS = 5.0
 KEY = jax.random.key(0)
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)
-rivals = pytest.mark.parametrize("name", RIVALS)
+rivals = pytest.mark.parametrize("name", slow_but_few(RIVALS, 5))
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,7 @@ def explained(fit: RewardEstimate, x, labels):
 
 
 # rdpo is cdpo with another number in the same compiled program.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     slow_where(lambda name: name not in ("cdpo", "r3m"), [name for name in RIVALS if name != "rdpo"]),
@@ -121,7 +122,7 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
         np.testing.assert_allclose(found.weights, 1.0)
 
 
-@pytest.mark.parametrize("name", ["maximum_likelihood", *RIVALS])
+@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 5)])
 def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits, x64):
     x, y = (part[0] for part in batch(2))
     fit = fits[name][0](x, y, 0.1)
@@ -168,6 +169,7 @@ def test_epsilon_plays_a_part_where_the_table_says_so(name, fits, x64):
     assert (moved > 1e-6) == ESTIMATORS[name].uses_epsilon
 
 
+@pytest.mark.slow
 def test_a_new_entry_is_offered_everywhere(monkeypatch):
     """In the table alone, an estimator is audited, flagged with, planned with and in sweeps."""
 

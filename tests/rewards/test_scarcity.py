@@ -49,6 +49,7 @@ def test_it_turns_with_the_rows_and_ignores_units():
     assert len(found_in(x * 10.0 ** np.arange(-3, 3), 0.05)) == 2
 
 
+@pytest.mark.slow
 def test_the_direction_is_the_rare_feature_and_not_the_noise_of_one_row():
     """θ̂ keeps what it says of the other features; of the rare ones, what a dozen pairs share of those by chance."""
     x, labels = holes()
@@ -64,6 +65,7 @@ def test_the_direction_is_the_rare_feature_and_not_the_noise_of_one_row():
     np.testing.assert_allclose(known[:4, :4], before[:4, :4], rtol=0.05, atol=0.02 * before.max())
 
 
+@pytest.mark.slow
 def test_with_nothing_to_fear_everything_is_kept():
     x, labels = holes()
     found = fit_differences(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32), jnp.float32(0.0))

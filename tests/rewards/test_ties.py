@@ -26,6 +26,7 @@ def votes(seed=0, nu=0.8, corrupted=0):
     return Pairs(chosen, rejected, strength=strength, raters=rng.integers(0, 40, N))
 
 
+@pytest.mark.slow
 def test_theta_and_weights_are_those_of_the_decided_pairs():
     pairs = votes(corrupted=60)
     whole, alone = fit_reward(pairs), fit_reward(pairs.decided())
@@ -59,6 +60,7 @@ def test_three_chances_are_calibrated_on_fresh_votes():
     )
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_which_option_is_called_the_first():
     pairs = votes()
     tied = pairs.ties[:, None]
@@ -76,6 +78,7 @@ def test_nothing_depends_on_which_option_is_called_the_first():
     )
 
 
+@pytest.mark.slow
 def test_without_ties_there_are_two_outcomes():
     model = fit_reward(preferences.rail_pairs())
     assert float(model.tie) == 0
@@ -105,6 +108,7 @@ def test_ties_alone_are_refused():
         fit_reward(pairs, groups=np.zeros(3))
 
 
+@pytest.mark.slow
 def test_a_saved_model_keeps_its_ties(tmp_path):
     model = fit_reward(votes())
     model.save(tmp_path / "model.npz")

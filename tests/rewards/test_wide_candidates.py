@@ -19,6 +19,7 @@ def settled(pairs):
     return jax.jit(lambda p: candidates.candidates(p, cells_of(p), FEW))(pairs)
 
 
+@pytest.mark.slow
 def test_groups_cover_all_in_order():
     pairs = unit_free_pairs()
     for config in (RobustFit(), FEW, RobustFit(proposals=())):
@@ -42,6 +43,7 @@ def test_side_by_side_is_one_by_one(monkeypatch):
             np.testing.assert_allclose(a, b, rtol=2e-2, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_planted_pairs_among_many_columns_go_and_a_new_level_compiles_nothing():
     x, labels = (jnp.asarray(part, jnp.float32) for part in wide_pairs(planted=N // 10))
     found = fitted(x, labels, jnp.float32(0.1))

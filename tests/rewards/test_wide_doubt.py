@@ -44,6 +44,7 @@ def test_the_direction_of_planted_pairs(pairs, others):
     np.testing.assert_allclose(projector(found.rows), projector(exact), atol=0.01)
 
 
+@pytest.mark.slow
 def test_many_directions_are_not_found_by_few(pairs):
     """Columns that are not 0 in twelve pairs alone, and those are accused."""
     rows = pairs.rows.at[:, :12].set(0.0).at[jnp.arange(100, 112), jnp.arange(12)].set(20.0)
@@ -56,6 +57,7 @@ def test_many_directions_are_not_found_by_few(pairs):
     np.testing.assert_allclose(projector(basis), projector(exact), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_span_of_several_explanations(pairs):
     """One with a direction, one that accuses nobody, one that is not finite."""
     one = accused(pairs, np.arange(N) < PLANTED)

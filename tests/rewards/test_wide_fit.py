@@ -62,6 +62,7 @@ def test_few_looks_from_nothing_and_fewer_from_nearby():
     assert warm.looks < cold.looks
 
 
+@pytest.mark.slow
 def test_a_batch_is_a_loop_whatever_one_lane_has():
     """Fits that begin apart, so that some end sooner; the third has weights that are not finite."""
     rows, weights, start, precision = problem()
@@ -87,6 +88,7 @@ def test_too_few_looks_are_said(monkeypatch):
     assert jax.jit(lambda *given: wide_fit.maximise_by_looks(*given))(*problem()).status == Status.MAX_STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longer", [1.003, 1.01, 1.05])
 def test_from_near_its_end_a_fit_still_finds_it_along_a_flat_direction(longer):
     """A first step from nearby is as short as rounding where the curvature is far below that of the other axes."""

@@ -68,6 +68,7 @@ def test_features_are_those_of_the_whole_file(file, tmp_path, featuriser):
     np.testing.assert_array_equal(np.load(tmp_path / "shards" / "rows.npy"), np.arange(N))
 
 
+@pytest.mark.slow
 def test_a_head_fitted_to_shards_scores_texts(file, tmp_path):
     source = embedded(file, tmp_path / "shards", featuriser="hashed")
     model = fit_reward(source, 0.1)

@@ -44,6 +44,7 @@ def test_features_that_are_not_finite_are_named():
         audit_source(ArraySource(z))
 
 
+@pytest.mark.slow
 def test_an_audit_by_passes_is_of_the_fit_and_its_margins():
     z, who = differences()
     found = audit_source(ArraySource(z, raters=who), 0.2, streaming=BY_PASSES)
@@ -59,6 +60,7 @@ def test_an_audit_by_passes_is_of_the_fit_and_its_margins():
     assert said.endswith(": 3.")
 
 
+@pytest.mark.slow
 def test_the_contrary_rater_is_least_reliable():
     z, who = differences()
     found = audit_source(ArraySource(z[N // 10 :], raters=who[N // 10 :]))
@@ -70,6 +72,7 @@ def test_the_contrary_rater_is_least_reliable():
     assert any("Kinds and tastes of raters" in sentence for sentence in found.not_done())
 
 
+@pytest.mark.slow
 def test_few_pairs_of_each_rater_are_enough(monkeypatch):
     z, who = differences()
     margins = z @ np.asarray(fit_reward(ArraySource(z), 0.2).theta)
@@ -85,6 +88,7 @@ def test_one_rater_is_no_crowd():
     assert module.source_raters(np.zeros(5), np.ones(5), np.ones(5, bool)) == ()
 
 
+@pytest.mark.slow
 def test_raters_of_mixed_types_are_raters():
     z, who = differences()
     mixed = np.array([w if w % 2 else (None if w == 4 else f"r{w}") for w in who.tolist()], object)

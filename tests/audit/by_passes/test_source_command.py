@@ -36,6 +36,7 @@ def audit(path, out=None, top=3, **config):
     return audit_source_command(str(path), "1GB", AuditConfig(**config), Reading(), Writing(out), top)
 
 
+@pytest.mark.slow
 def test_files_say_the_same_as_the_model(folder, tmp_path, capsys):
     out = tmp_path / "out"
     found = audit(folder, out)
@@ -60,6 +61,7 @@ def test_files_say_the_same_as_the_model(folder, tmp_path, capsys):
     assert "http" not in page.replace("http-equiv", "")
 
 
+@pytest.mark.slow
 def test_raters_of_an_earlier_audit_do_not_stay(folder, tmp_path):
     out = tmp_path / "out"
     audit(folder, out)

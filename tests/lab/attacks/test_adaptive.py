@@ -18,6 +18,7 @@ quick_jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level":
 plain = REWARD_ESTIMATORS["maximum_likelihood"]
 
 
+@pytest.mark.slow
 def test_implicit_gradient_is_the_finite_difference(x64):
     """Inside the ball and on its sphere, with a null direction in x."""
     rng = np.random.default_rng(0)
@@ -64,6 +65,7 @@ def planted(world):
     return [quick_jit(attack)(jax.random.key(1), data, 0.1, mdp) for attack in (searched, push_features)]
 
 
+@pytest.mark.slow
 def test_few_pairs_that_no_check_sees(planted, world):
     mdp, data = world
     other = planted[0]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import PreferenceData, changed_pairs, sample_preferences
 from robust_rlhf_jax.lab.attacks import (
@@ -22,7 +22,7 @@ from robust_rlhf_jax.lab.attacks import (
 from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
-names = pytest.mark.parametrize("name", ATTACKS)
+names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 6))
 # The contract does not depend on how long an attack searches.
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
@@ -38,9 +38,9 @@ FIELDS = ("states", "actions", "features", "labels")
 AT_MOST = [name for name, attack in ATTACKS.items() if conduct_of(attack).at_most]
 exact_names = pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name.startswith("adaptive_"), [name for name in ATTACKS if name not in AT_MOST]),
+    slow_but_few([name for name in ATTACKS if name not in AT_MOST], slow=lambda name: "adaptive_" in name),
 )
-at_most_names = pytest.mark.parametrize("name", AT_MOST)
+at_most_names = pytest.mark.parametrize("name", slow_but_few(AT_MOST))
 COUNTS = (0, 1, 7, 10, 28, 29, 30, 35, 49)
 
 
@@ -113,9 +113,9 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
 # Those that search differ in their victim only: one batched compilation of theirs is enough.
 @pytest.mark.parametrize(
     "name",
-    slow_where(
-        lambda name: name.startswith("adaptive"),
+    slow_but_few(
         [name for name in ATTACKS if not name.startswith("adaptive_filtered")],
+        slow=lambda name: name.startswith("adaptive"),
     ),
 )
 def test_batch_equals_loop_and_new_epsilon_compiles_nothing(name, world, attacked, count_compilations):
@@ -215,6 +215,7 @@ def test_pushed_pairs_speak_against_theta(rotated, world, make_mdp, rotate_featu
     np.testing.assert_allclose(np.linalg.norm(np.asarray(short.differences())[bad], axis=1), 0.3, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_pushed_reward_features(split_world):
     """Where rewards have features of their own, those are replaced and transitions stay."""
     mdp, data = split_world

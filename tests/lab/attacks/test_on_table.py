@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.algorithms import standard
@@ -83,7 +83,7 @@ def reachable(mdp, data: PreferenceData, rows):
 
 @pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name.startswith("adaptive"), (*ON_TABLE, "goal_haters")),
+    slow_but_few((*ON_TABLE, "goal_haters"), 2, slow=lambda name: name.startswith("adaptive")),
 )
 @pytest.mark.parametrize("own", [False, True])
 def test_the_table_contradicts_none(name, own, world, split_world):
@@ -100,6 +100,7 @@ def test_the_table_contradicts_none(name, own, world, split_world):
             np.testing.assert_array_equal(getattr(other, field), getattr(data, field))
 
 
+@pytest.mark.slow
 def test_pushed_pairs_are_many_and_contradict_theta(world):
     mdp, data = world
     other, bad = corrupted(push_on_table, world, 0.45)
@@ -157,6 +158,7 @@ def test_haters_speak_of_the_sparse_goal_alone(split_world):
     assert not (bad & ~touched).any()
 
 
+@pytest.mark.slow
 def test_haters_agree_with_the_opposite_reward(make_mdp):
     """o ~ σ(m) became −o, drawn from σ(−m), m = θ★ᵀx: of the labels that changed, P(o=+1) = σ(−2m)."""
     mdp = make_mdp()
@@ -174,6 +176,7 @@ def large(make_mdp):
     return mdp, sample_preferences(jax.random.key(0), mdp, 1000)
 
 
+@pytest.mark.slow
 def test_planted_trajectories_harm_more_than_random_flips(large):
     mdp, _ = large
     gap = lambda attack: float(  # noqa: E731
@@ -197,6 +200,7 @@ def test_the_search_harms_its_victim_more_than_its_start(large):
     assert gaps["searched"] > gaps["start"] + 0.05, gaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["push_on_table", "corrupt_transitions_on_table"])
 def test_eager_equals_jitted(name, world):
     mdp, data = world

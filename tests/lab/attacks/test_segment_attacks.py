@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from delivery_segments import grid, segments
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import changed_pairs, off_table, sample_segments
 from robust_rlhf_jax.lab.attacks import (
@@ -46,7 +46,7 @@ def possible(states, actions):
 
 @pytest.mark.parametrize(
     "name",
-    slow_where(lambda name: name.startswith("adaptive"), ATTACKS),
+    slow_but_few(ATTACKS, slow=lambda name: name.startswith("adaptive")),
 )
 def test_budget_shapes_plan_and_table_are_kept(name):
     attack = SHORT.get(name, ATTACKS[name])
@@ -99,6 +99,7 @@ def test_the_pool_holds_segments_from_where_the_data_start():
     assert worst.mean() < uniform.mean() < best.mean()
 
 
+@pytest.mark.slow
 def test_pushed_segments_are_among_the_worst_and_the_best():
     corrupted = jax.jit(push_on_table)(jax.random.key(2), segments(300), 0.1, grid())
     changed = np.asarray(changed_pairs(segments(300), corrupted))
@@ -109,6 +110,7 @@ def test_pushed_segments_are_among_the_worst_and_the_best():
     np.testing.assert_array_equal(np.asarray(corrupted.labels)[changed], 1.0)
 
 
+@pytest.mark.slow
 def test_corrupted_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
     corrupted = corrupt_transitions_on_table(jax.random.key(2), segments(300), 0.1, grid())
     changed = np.asarray(changed_pairs(segments(300), corrupted))
@@ -119,6 +121,7 @@ def test_corrupted_steps_lead_to_the_worst_state_in_the_mean_over_the_plan():
     np.testing.assert_allclose(values[states[..., 1:]], least, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_haters_turn_segments_that_touch_the_goal():
     data = sample_segments(jax.random.key(5), grid(), 2_000, 4, temperature=0.18)
     corrupted = jax.jit(goal_haters)(jax.random.key(2), data, 0.3, grid())

@@ -42,6 +42,7 @@ def same(one, two):
             assert value == b[key] or (value != value and b[key] != b[key]), key
 
 
+@pytest.mark.slow
 def test_every_cell_is_there_once(rows):
     places = [(r["fold"], r["attack"], r["estimator"]) for r in rows]
     assert len(set(places)) == len(places) == 2 * 3 * 2

@@ -93,6 +93,7 @@ def test_tables_have_a_cell_for_every_head():
         assert len({line.count("|") for line in table.splitlines() if line.startswith("|")}) <= 1
 
 
+@pytest.mark.slow
 def test_the_command_writes_all_files_and_resumes(tmp_path, capsys):
     command.benchmark_command(("rail",), CONFIG, tmp_path / "out", quiet=True)
     first = capsys.readouterr().out
@@ -153,6 +154,7 @@ ATTACKS = (first_pairs,)
 '''
 
 
+@pytest.mark.slow
 def test_an_outsider_adds_an_estimator_and_an_attack_with_one_file_and_one_row(tmp_path, capsys):
     plug = tmp_path / "mine.py"
     plug.write_text(PLUG, encoding="utf-8")
@@ -192,6 +194,7 @@ ENTRIES = [RaterEntry(first_rater, "first rater", "the first rater alone")]
 '''
 
 
+@pytest.mark.slow
 def test_an_outsider_adds_an_estimator_that_knows_raters(tmp_path, capsys):
     plug = tmp_path / "mine.py"
     plug.write_text(RATED, encoding="utf-8")
@@ -271,6 +274,7 @@ def line(name, worst):
     return Line(name, 0.8, 0.0, (worst,), ("near",), 0.6, 0.05, 0.5, NAN, NAN, NAN, 0.1)
 
 
+@pytest.mark.slow
 def test_who_leads_is_said_with_the_reason():
     lines = [line("sever", 0.71), line("fit_reward", 0.70)]
     close = Standing("rail", (0.1,), lines, "sever", 0.005, "near", 0.1, 20)
@@ -319,6 +323,7 @@ def test_an_edited_plug_in_is_computed_anew(tmp_path):
     assert found[0] == pytest.approx(1 - found[1])
 
 
+@pytest.mark.slow
 def test_a_claim_of_other_settings_counts_for_no_worst_case(tmp_path):
     out = tmp_path / "out"
     command.benchmark_command(("rail",), CONFIG, out, quiet=True)
@@ -354,6 +359,7 @@ def test_claims_are_checked_before_any_work(change, said, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_what_needs_raters_is_refused_where_there_are_none(tmp_path):
     config = dataclasses.replace(CONFIG, estimators=("fit_weighed",))
     with pytest.raises(ValueError, match="does not tell raters apart"):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.lab.diagnostics import coverage
 from robust_rlhf_jax.lab.diagnostics._coverage import largest_margin, link_steepness
@@ -60,6 +61,7 @@ def test_a_target_off_the_data_is_not_covered_at_all(x64):
     assert float(found.xi) > 0
 
 
+@pytest.mark.slow
 def test_rarer_means_worse():
     levels = [coverage(*hard_instance(jax.random.key(0), rare_probability=p)) for p in (0.2, 0.1, 0.01)]
     for name in ("alpha", "alpha_average", "nu", "nu_steps"):

@@ -15,6 +15,7 @@ def data():
     return sample_preferences(jax.random.key(1), mdp, 500, behaviour=behaviour)
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_a_loop(data):
     found, actions = hidden_actions(data, 0.1), np.asarray(data.actions)
     for a in range(4):

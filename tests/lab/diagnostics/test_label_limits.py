@@ -83,6 +83,7 @@ def chain():
     return mdp, sample_preferences(jax.random.key(0), mdp, 1000)
 
 
+@pytest.mark.slow
 def test_lower_bound_starts_at_nothing_grows_and_is_half_where_labels_are_erased(chain):
     mdp, data = chain
     x = data.differences()
@@ -96,6 +97,7 @@ def test_lower_bound_starts_at_nothing_grows_and_is_half_where_labels_are_erased
     assert np.all(np.linalg.norm(found.theta, axis=(1, 2)) <= (mdp.horizon * mdp.dim) ** 0.5 * (1 + 1e-5))
 
 
+@pytest.mark.slow
 def test_no_algorithm_beats_the_bound_where_labels_are_coin_flips(chain):
     """The fit to erased labels, in θ★'s world and in its opposite: the same policy, one of the two gaps ≥ ½."""
     mdp, data = chain

@@ -37,6 +37,7 @@ def test_between_both_ends_of_all_subsets(seed, x64):
     np.testing.assert_allclose(np.linalg.norm(found.direction), 1.0)
 
 
+@pytest.mark.slow
 def test_in_one_dimension_it_is_exact(x64):
     x = np.random.default_rng(7).standard_t(4, size=40)
     y = np.sort(x - x.mean())
@@ -48,6 +49,7 @@ def test_in_one_dimension_it_is_exact(x64):
     np.testing.assert_allclose(found.lower, max(shift, np.sqrt(0.1 * spread)), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_whole_weights_are_copies_and_zero_weights_are_absent(x64):
     x = np.random.default_rng(8).normal(size=(20, 3))
     counts = np.random.default_rng(9).integers(0, 3, 20)
@@ -59,6 +61,7 @@ def test_whole_weights_are_copies_and_zero_weights_are_absent(x64):
         np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_covariance_whitens_and_null_directions_do_not_count(x64):
     rng = np.random.default_rng(10)
     z, mix = rng.normal(size=(200, 3)), rng.normal(size=(4, 3))
@@ -68,6 +71,7 @@ def test_a_covariance_whitens_and_null_directions_do_not_count(x64):
         np.testing.assert_allclose(getattr(mixed, name), getattr(plain, name), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_planted_rows_are_unstable_until_a_filter_took_them(x64):
     """Clean normal rows have δ = O(ε√log 1/ε); planted ones a multiple of that, what the filter leaves not."""
     rng = np.random.default_rng(11)

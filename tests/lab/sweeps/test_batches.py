@@ -29,6 +29,7 @@ def test_every_cell_stands_in_one_batch(size):
     assert all((attack == NO_ATTACK) == (epsilon == 0) for attack, *_, epsilon, _ in counts)
 
 
+@pytest.mark.slow
 def test_cells_without_attack_stand_under_every_attack():
     config = SweepConfig(
         "tiny", ("random",), ("push_features", "flip_confident"), (0.0, 0.2), 2, ("standard", REFERENCE)

@@ -20,6 +20,7 @@ def written(small_config, tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_three_files_the_parts_and_nothing_else(written):
     assert names(written) == FILES
     assert names(written.parent) == ["out"]

@@ -27,6 +27,7 @@ def test_worlds_are_linear(preset):
     assert PRESETS[preset].segment < world.mdp.horizon
 
 
+@pytest.mark.slow
 def test_data_are_segments_with_telling_labels():
     worlds = stack_worlds(build_worlds(CONFIG.preset, CONFIG.families, jax.random.key(0)))
     material = sample_material(CONFIG, worlds)
@@ -35,6 +36,7 @@ def test_data_are_segments_with_telling_labels():
     assert (material.entropies < 0.8).all()
 
 
+@pytest.mark.slow
 def test_a_sweep_runs():
     rows = run_sweep(CONFIG).rows
     assert len(rows) == 4

@@ -119,6 +119,7 @@ def test_batch_size_and_other_cells_change_no_bit(small_sweep, whole_batches):
         np.testing.assert_allclose(row["normalised_gap"], expected[key]["normalised_gap"], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything(whole_batches):
     config, first = whole_batches
     assert run_sweep(config) == first

@@ -24,6 +24,7 @@ def rows(small_sweep):
     return small_sweep[0].rows
 
 
+@pytest.mark.slow
 def test_every_algorithm_of_the_sweep_is_drawn_and_no_other(rows, tmp_path):
     picture = pixels(rows, tmp_path / "all.png")
     ran = {row["algorithm"] for row in rows}

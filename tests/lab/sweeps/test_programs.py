@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import changed_pairs
 from robust_rlhf_jax._iterate import Status
@@ -101,7 +102,7 @@ def test_epsilon_reaches_the_robust_algorithm(worlds, keys, corrupt):
     assert np.mean(wary) < np.mean(trusting) - 0.1, (wary, trusting)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", slow_but_few(METHODS, 6))
 def test_every_algorithm_gives_one_outcome_per_lane(name, worlds, keys, corrupt):
     """Traced, not compiled: the pessimistic ones would take ten seconds each."""
     data = corrupt(LANES, EPSILONS)

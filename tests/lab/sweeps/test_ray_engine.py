@@ -229,6 +229,7 @@ def test_an_address_is_for_ray(command):
     assert (status, errors) == (2, "robust-rlhf: --ray-address 127.0.0.1:1 is for --engine ray: add that.\n")
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_refuses(monkeypatch):
     """Its numbers could be others under the same part's name."""
     task = engine.Task(CONFIG, engine._plan(CONFIG, engine.sweep_worlds(CONFIG))[0], 0)

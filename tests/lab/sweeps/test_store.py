@@ -144,6 +144,7 @@ def test_names_tell_batches_apart(small_config):
     assert len({name(), *others}) == 1 + len(others)
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_goes_on(small_config, small_sweep, tmp_path, monkeypatch):
     """Stopped after its third batch: the second run computes the others only, and the rows are those of one run."""
     config = dataclasses.replace(small_config, algorithms=("standard", "clean_reference"))

@@ -51,6 +51,7 @@ def test_a_breakdown_counts_as_the_worst():
     assert found == (0.0, 1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_quartiles_of_a_sweep(small_sweep):
     rows = small_sweep[0].rows
     found = quartiles(rows)

@@ -69,6 +69,7 @@ def test_larger_worlds_are_linear(preset, family):
     check_behaviour(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", PRESETS["coverage"].families)
 def test_coverage_worlds_are_linear(family):
     for preset in ("coverage_tiny", "coverage"):

@@ -28,6 +28,7 @@ def test_gridworld_defaults(grid):
     check_linear_mdp(grid)
 
 
+@pytest.mark.slow
 def test_walls_are_never_entered(grid):
     walls = grid_walls(jax.random.key(0), 50).ravel()
     assert walls[25 * 50 + 25], "the parting wall stands in the middle column"
@@ -105,6 +106,7 @@ def test_gridworld_refuses(arguments, message):
         gridworld(jax.random.key(0), **arguments)
 
 
+@pytest.mark.slow
 def test_partial_coverage_behaviour_is_rare_where_it_says(partial_coverage):
     mdp, policies = partial_coverage
     assert len(policies) == 2

@@ -45,6 +45,7 @@ def test_it_is_scipys_maximum_of_both(virtual, meant, x64):
     np.testing.assert_allclose(eta, expected.x[2:], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_scores_of_items_are_those_of_em_in_numpy(x64):
     """Columns are items, rows e_i − e_j: the model of the paper, with η free."""
     rng = np.random.default_rng(3)
@@ -70,6 +71,7 @@ def test_scores_of_items_are_those_of_em_in_numpy(x64):
     np.testing.assert_allclose(found.reliability, 2 * eta - 1, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_contrary_rater_says_what_the_others_do(x64):
     x, labels, who = sample(1, each=60)
     found = fitted(x, labels, who, 6, meant=1.0)
@@ -87,6 +89,7 @@ def test_without_doubt_it_is_the_likelihood_with_a_virtual_node(x64):
     np.testing.assert_allclose(found.weights, 1.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_rater_without_pairs_is_as_the_prior_says(x64):
     x, labels, who = sample(2)
     np.testing.assert_allclose(fitted(x, labels, who, 7, meant=0.5).reliability[6], 1.0)

@@ -33,6 +33,7 @@ def test_each_fit_is_scipys_on_the_ball(bound, x64):
     np.testing.assert_allclose(found.theta, np.median(fits, axis=0))
 
 
+@pytest.mark.slow
 def test_separable_labels_go_to_the_bound_and_unseen_directions_stay_at_0(x64):
     x, who = np.array([[1.0, 0.0], [2.0, 0.0], [0.5, 0.5]]), np.array([0, 0, 1], np.int32)
     fits, status = fits_of_raters(jnp.asarray(x), jnp.asarray(who), 2, jnp.asarray(4.0))
@@ -48,6 +49,7 @@ def test_the_smaller_of_bound_and_radius_holds(x64):
     assert small.reliability is None
 
 
+@pytest.mark.slow
 def test_one_rater_of_many_moves_it_no_further_than_to_a_neighbour(x64):
     """Whatever the labels of one rater, each coordinate stays between order statistics of the others."""
     x, labels, who = sample(3, n_raters=7)

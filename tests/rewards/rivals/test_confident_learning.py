@@ -71,6 +71,7 @@ def test_a_class_that_is_wrong_throughout_keeps_as_many_as_cleanlab_keeps(count,
     np.testing.assert_array_equal(prune(jnp.asarray(confidence), jnp.asarray(given)), theirs.astype(float))
 
 
+@pytest.mark.slow
 def test_out_of_fold_probabilities_never_saw_their_pair(x64):
     """Each pair's probability is that of SciPy's fit to the other folds."""
     x, labels, _ = sample(2, n=60, noise=1.0)
@@ -82,6 +83,7 @@ def test_out_of_fold_probabilities_never_saw_their_pair(x64):
         np.testing.assert_allclose(confidence[~seen], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_rest_is_fitted_plainly(x64):
     """Most flipped labels go, few others do, and the fit is SciPy's to what stays."""
     x, labels, flipped = sample(3)

@@ -43,12 +43,14 @@ def test_its_margin_is_that_of_the_chances_over_two_minus_gamma(gamma, x64):
     np.testing.assert_allclose(fit.theta, np.log(3.0) / (2.0 - gamma), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_at_the_papers_gamma_only_the_ball_bounds_theta(x64):
     labels = np.repeat([1.0, -1.0], [75, 25])
     fit = holder_dpo(jnp.ones((100, 1)), jnp.asarray(labels), 0.1, radius=6.0)
     np.testing.assert_allclose(fit.theta, 6.0, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_at_gamma_one_it_is_the_density_power_divergence(x64):
     x, labels = map(jnp.asarray, sample())
     ours, theirs = (fit(x, labels, 0.1, radius=RADIUS, gamma=1.0) for fit in (redescending, holder_dpo))
@@ -65,6 +67,7 @@ def test_the_share_of_wrong_labels_where_the_others_are_certain(wrong, x64):
     np.testing.assert_allclose(share, wrong, atol=0.01)
 
 
+@pytest.mark.slow
 def test_honest_disagreement_counts_as_wrong(x64):
     """No label is flipped: the share is that of the labels which θ has wrong."""
     x, labels = sample(flipped=0.0)

@@ -26,6 +26,7 @@ def test_harm_is_what_the_refit_with_less_of_a_pair_gains(x64):
         np.testing.assert_allclose(harms[n], gain, rtol=0.05, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_halves_validate_each_other(x64):
     """The pairs that go, and the fit, by NumPy and SciPy."""
     x, labels = sample()
@@ -46,6 +47,7 @@ def test_halves_validate_each_other(x64):
     np.testing.assert_allclose(fit.theta, slsqp(x[kept], labels[kept], np.ones(108), FAR), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_trusted_pairs_find_planted_ones(x64):
     """A tenth of the pairs are planted: honest validation pairs point at nearly all of them, the file's own do not."""
     x, labels = sample(flipped=0.0)
@@ -74,6 +76,7 @@ def test_validation_pairs_of_another_width():
         influence_pruning(x, labels, 0.1, radius=RADIUS, validation=(x[:, :1], labels))
 
 
+@pytest.mark.slow
 def test_a_single_pair_stays():
     fit = influence_pruning(jnp.ones((1, 2)), jnp.ones(1), 0.1, radius=RADIUS)
     assert fit.status == Status.SEPARABLE

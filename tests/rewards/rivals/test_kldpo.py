@@ -23,6 +23,7 @@ def test_it_is_the_minimum_of_the_dual(tau, x64):
     assert value(np.asarray(fit.theta)) <= lowest(value).fun + 1e-8
 
 
+@pytest.mark.slow
 def test_weights_are_the_worst_distribution_of_their_divergence(x64):
     """Of all P no farther from uniform, SciPy finds none under which θ does worse."""
     x, labels = sample(n=30)

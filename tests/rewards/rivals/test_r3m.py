@@ -48,6 +48,7 @@ def test_profiled_equals_joint(x64):
     np.testing.assert_allclose(loss.offset(fit.margins), reference.x[2:], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_as_many_offsets_as_pairs_may_be_corrupt(x64):
     """λ ends where δ > 0 for 2εn pairs, up to the rounds' tolerance; those are the least likely ones."""
     x, labels = sample(1)

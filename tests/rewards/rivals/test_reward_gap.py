@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from likelihood.logistic_reference import slsqp
 from noisy_labels import RADIUS, sample
 
@@ -9,6 +10,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.reward_gap import reward_gap
 
 
+@pytest.mark.slow
 def test_the_least_gaps_go_and_the_rest_is_fitted(x64):
     x, labels = sample()
     first = slsqp(x, labels, np.ones(120), RADIUS)

@@ -28,6 +28,7 @@ def by_hand(x, labels, rounds=30, alpha=0.5, flip_below=1e-3):
     return theta, trusted, flipped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"alpha": 1.0, "flip_below": 0.1, "rounds": 12}])
 def test_rounds_equal_those_by_hand(options, x64):
     x, labels = sample(flipped=0.2)

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from noisy_labels import sample
 
 from robust_rlhf_jax._iterate import Status
@@ -32,6 +33,7 @@ def by_hand(x, labels, rounds):
     return theta, share
 
 
+@pytest.mark.slow
 def test_it_is_em_by_hand_and_climbs_the_likelihood(x64):
     x, labels = sample(n=1_000, flipped=0.2)
     theta, share = by_hand(x, labels, 40)
@@ -43,6 +45,7 @@ def test_it_is_em_by_hand_and_climbs_the_likelihood(x64):
     assert climbed == sorted(climbed)
 
 
+@pytest.mark.slow
 def test_weights_are_the_chance_that_a_label_is_right(x64):
     x, labels = sample(n=2_000, flipped=0.2)
     fit = rpo(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=20.0)

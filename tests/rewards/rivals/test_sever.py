@@ -22,6 +22,7 @@ def sample(seed=0, n=200):
     return x, labels, theta, planted
 
 
+@pytest.mark.slow
 def test_rounds_equal_a_reference(x64):
     x, labels, _, _ = sample()
     kept = np.ones(len(x), bool)
@@ -50,6 +51,7 @@ def test_no_more_pairs_go_than_there_are(x64):
     np.testing.assert_array_equal(fit.weights, 0.0)
 
 
+@pytest.mark.slow
 def test_planted_pairs_go_and_are_the_most_suspicious(x64):
     x, labels, theta, planted = sample(1)
     fit = sever(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=RADIUS)

@@ -10,6 +10,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.voting import drawn_groups, voting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "heads"), [("all", 6), ("majority", 5)])
 def test_heads_vote_and_the_rest_is_fitted(rule, heads, x64):
     x, labels = sample()
@@ -42,6 +43,7 @@ def test_bad_hyperparameters():
         voting(x, labels, 0.1, radius=1.0, heads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [[1.0], [1.0, -1.0], np.repeat([1.0, -1.0], 20)])
 def test_few_or_contradictory_pairs_have_a_finite_fit(labels):
     """Heads that draw none of a few pairs; labels that cancel out, which all heads contradict."""

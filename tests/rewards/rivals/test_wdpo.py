@@ -31,6 +31,7 @@ def test_reaches_the_best_of_many_starts(rho, x64):
     np.testing.assert_allclose(fit.theta, expected.x, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_value_gradient_and_curvature(x64):
     """The gradient by differences; the curvature from the Jacobian of the residuals q_nθ."""
     (x, labels), theta, rho = sample(n=40), np.array([0.8, -0.5]), 0.7

@@ -53,6 +53,7 @@ def test_what_takes_no_source_says_so(call):
         call(source())
 
 
+@pytest.mark.slow
 def test_audit_of_a_source_is_that_of_its_pairs():
     import jax
 
@@ -66,6 +67,7 @@ def test_audit_of_a_source_is_that_of_its_pairs():
         audit.audit(jax.random.key(0), given, streaming=SMALL, **options)
 
 
+@pytest.mark.slow
 def test_raters_of_a_source_are_those_of_its_pairs():
     who = np.repeat(np.arange(30), 10)
     given = source()

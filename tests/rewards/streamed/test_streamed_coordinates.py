@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.streamed.coordinates import (
@@ -73,6 +74,7 @@ def test_rows_that_lie_absurdly_far_out_are_shortened():
     np.testing.assert_allclose(lengths, expected.lengths(), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_directions_far_below_the_root_of_the_rounding_are_kept_as_in_memory():
     """Standard deviations from 1 to 10⁻⁴ in columns of like size, of which a float32 second moment has 10⁻⁸."""
     rng = np.random.default_rng(6)

@@ -35,6 +35,7 @@ def in_memory(z, epsilon=0.1):
     return fit_differences(jnp.asarray(z), jnp.ones(len(z), jnp.float32), jnp.float32(epsilon))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clean", "planted"])
 def test_fit_by_passes_is_that_of_memory(kind):
     z = differences(kind)
@@ -49,12 +50,14 @@ def test_fit_by_passes_is_that_of_memory(kind):
     assert int(found.rank) == K
 
 
+@pytest.mark.slow
 def test_pairs_that_fit_in_memory_are_fitted_there():
     z = differences("clean")
     found = fit_source(ArraySource(z), 0.1, streaming=Streaming(memory="1GB"))
     np.testing.assert_array_equal(found.theta, in_memory(z).theta)
 
 
+@pytest.mark.slow
 def test_front_door_takes_a_source_by_labels_or_chosen_first():
     z = differences("planted")
     turned = np.where(np.arange(N) % 3 == 0, -1.0, 1.0).astype(np.float32)
@@ -144,12 +147,14 @@ def test_checkpoint_of_other_blocks_is_not_read(tmp_path, monkeypatch):
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_numbers_of_numpy_in_a_configuration(tmp_path):
     config = RobustFit(certainty=np.float32(7))
     streaming = Streaming(memory=MEMORY, sample=2_000, checkpoint=tmp_path)
     assert fit_source(ArraySource(differences("clean")), 0.1, config=config, streaming=streaming).epsilon == 0
 
 
+@pytest.mark.slow
 def test_units_do_not_matter():
     z = differences("planted")
     units = np.logspace(-6, 6, K).astype(np.float32)
@@ -179,6 +184,7 @@ def test_passes_are_few():
     assert len({doing for doing in told if doing.startswith("pass")}) <= 9
 
 
+@pytest.mark.slow
 def test_the_plain_fit_is_maximum_likelihood_whatever_it_makes_of_contradictions():
     """At its best point for contradictions the plain fit would be the sample's."""
     z = differences("planted")
