@@ -57,6 +57,8 @@ settings.register_profile("repository", deadline=None, derandomize=True, max_exa
 settings.load_profile("repository")
 
 MANY_MAPS = 45_000
+# Programs after which a process's maps are counted: reading 45,000 of them takes longer than most tests.
+COUNT_EVERY = 300
 
 
 @dataclasses.dataclass
@@ -70,8 +72,13 @@ class Compilations:
 _open_counts: list[Compilations] = []
 
 
+_programs_since_count = 0
+
+
 def _listen(event: str, duration: float, **details) -> None:
+    global _programs_since_count
     name = str(details.get("fun_name", "unnamed"))
+    _programs_since_count += event == "/jax/core/compile/jaxpr_to_mlir_module_duration"
     for count in _open_counts:
         if event == "/jax/core/compile/jaxpr_trace_duration":
             count.traced.append(name)
@@ -102,10 +109,14 @@ def count_compilations():
     return _count_compilations
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _forget_programs():
     """Drop compiled programs before they are too many: each keeps memory maps, of which a process may have 65,530."""
+    global _programs_since_count
     yield
+    if _programs_since_count < COUNT_EVERY:
+        return
+    _programs_since_count = 0
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
         jax.clear_caches()

@@ -135,7 +135,7 @@ def read_pairs(
         if words is not None:
             raise ValueError(
                 f"{path}: column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal "
-                "point and no other marks, and 1 and 0 for true and false."
+                "point and no other marks, and 1 and 0 for true and false; or make features of a few words by --words."
             ) from None
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "

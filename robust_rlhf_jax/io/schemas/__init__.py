@@ -12,6 +12,7 @@ from ..columns import Columns
 from ..table import Table
 from . import plain
 from .base import Mapped, Roles
+from .words import with_words
 
 # `plain` takes every table, and comes after all others.
 SCHEMAS: tuple[ModuleType, ...] = (
@@ -21,11 +22,16 @@ SCHEMAS: tuple[ModuleType, ...] = (
 
 
 def map_table(table: Table, asked: Columns) -> Mapped:
-    """What the table's schema makes of it; sides that are named by hand come before every schema but those that read
-    such sides.
+    """What the table's schema makes of it, with features of words where they are asked for; sides that are named by
+    hand come before every schema but those that read such sides.
 
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
+    mapped = _mapped(table, asked)
+    return with_words(mapped) if asked.words else mapped
+
+
+def _mapped(table: Table, asked: Columns) -> Mapped:
     by_hand = asked.chosen is not None or asked.rejected is not None
     for schema in SCHEMAS:
         if by_hand and not getattr(schema, "OWN_SIDES", False):

@@ -22,8 +22,9 @@ READY = Rule("", lambda cell: float(cell) if isinstance(cell, int | float) else 
 class Roles:
     """Which column plays which part, and how the label is read.
 
-    `text`: (prompt, first, second) or None; `numbers`: {feature: (first, second)} by kind; `said`: what a description
-    says of a part, where the column's name is not enough; `ignored`: why a column is not used.
+    `text`: (prompt, first, second) or None; `numbers`: {feature: (first, second)} by kind; `words`: the same of columns
+    of words; `said`: what a description says of a part, where the column's name is not enough; `ignored`: why a column
+    is not used.
     """
 
     text: tuple[str | None, str, str] | None
@@ -37,6 +38,7 @@ class Roles:
     group: str | None = None
     said: dict[str, str] = dataclasses.field(default_factory=dict)
     ignored: dict[str, str] = dataclasses.field(default_factory=dict)
+    words: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ from ..bad_cells import shown
 from ..table import Table
 from .base import structured
 from .sides import holds_numbers
+from .words import are_words, not_asked_for
 
 SCORE = "(?:scores?|ratings?|rewards?|avg_rating|rm_score)"
 SCORES = re.compile(
@@ -30,8 +31,9 @@ class NoSides(ValueError):
 
 def find_numbers(
     table: Table, sides: tuple[str, str] | None
-) -> tuple[dict[str, dict[str, tuple[str, str]]], dict[str, str]]:
-    """({kind: {feature: (first column, second column)}}, why others are none); `sides`: the columns of texts, if any.
+) -> tuple[dict[str, dict[str, tuple[str, str]]], dict[str, tuple[str, str]], dict[str, str]]:
+    """({kind: {feature: (first column, second column)}}, the same of words, why others are none); `sides`: the columns
+    of texts, if any.
 
     **Raises:** ValueError for a feature of one side alone, where the file has no texts.
     """
@@ -40,6 +42,7 @@ def find_numbers(
         "numeric": {},
         "scores": _scores(table),
     }
+    words: dict[str, tuple[str, str]] = {}
     ignored: dict[str, str] = {}
     taken = {name for pair in numbers["scores"].values() for name in pair} | set(sides or ())
     for name in table.names:
@@ -59,9 +62,12 @@ def find_numbers(
             kind = _kind(table, name, partner, sides is not None)
             if kind in ("embeddings", "numeric"):
                 numbers[kind][what] = (name, partner)
+            elif sides is None and are_words(table.cells(name) + table.cells(partner)):
+                words[what] = (name, partner)
+                ignored |= not_asked_for(table, words[what])
             else:
                 ignored |= {name: kind, partner: kind}
-    return numbers, ignored
+    return numbers, words, ignored
 
 
 def choose_kind(numbers: dict, sides: tuple[str, str] | None, asked: str = "auto") -> str:

@@ -10,6 +10,7 @@ from .deciding import find_label, with_rule
 from .numbers import NO_FEATURE, NUMERIC, is_number
 from .plain import check_asked
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
+from .words import are_words, not_asked_for
 
 NAME = "numbers of two sides"
 ORDER = 150
@@ -34,7 +35,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, asked)
     found = _found(table)
     assert found is not None
-    sides, numbers = found
+    sides, numbers, words = found
     columns = [name for pair in numbers.values() for name in pair]
     label, rule = asked.label or _label(table, sides, columns, asked), None
     if label == "none":
@@ -50,7 +51,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
         None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
-        asked.pair_id or named(table, IDS), said=said,
+        asked.pair_id or named(table, IDS), said=said, words=words,
+        ignored={name: why for pair in words.values() for name, why in not_asked_for(table, pair).items()},
     )  # fmt: skip
     return Mapped(NAME, table, roles)
 
@@ -64,8 +66,12 @@ def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Colu
     return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 
 
-def _found(table: Table) -> tuple[tuple[str, str], dict[str, tuple[str, str]]] | None:
-    """What the two sides are called, and {feature: its columns}; None where features have other tokens, or three."""
+def _found(
+    table: Table,
+) -> tuple[tuple[str, str], dict[str, tuple[str, str]], dict[str, tuple[str, str]]] | None:
+    """What the two sides are called, {feature: its columns} of numbers, and of words; None where features of numbers
+    have other tokens, or three.
+    """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
@@ -76,10 +82,30 @@ def _found(table: Table) -> tuple[tuple[str, str], dict[str, tuple[str, str]]] |
     kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
     places = {place for place, _ in pairs}
     sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
-    if sides is None or len(places) > 1 or (sides[0].isdigit() and len(pairs) < FEWEST_NUMBERED):
+    if sides is None or len(places) > 1:
+        return None
+    words = _words(table, sides, places.pop())
+    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED:
         return None
     named_sides = f"option {sides[0]}", f"option {sides[1]}"
-    return named_sides, {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in pairs.items()}
+    numbers = {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in pairs.items()}
+    return named_sides, numbers, words
+
+
+def _words(table: Table, sides: tuple[str, str], place: str) -> dict[str, tuple[str, str]]:
+    """{feature: its columns} of words, called as those of numbers are."""
+    pattern = AFTER if place == "after" else BEFORE
+    found: dict[str, dict[str, str]] = {}
+    for name in table.names:
+        match = pattern.match(name)
+        if match and not _numbers(table.first(name)) and not NO_FEATURE.search(match["stem"]):
+            found.setdefault(match["stem"], {})[match["token"].casefold()] = name
+    both = {
+        stem: (tokens[sides[0]], tokens[sides[1]])
+        for stem, tokens in found.items()
+        if set(tokens) == {*sides}
+    }
+    return {stem: pair for stem, pair in both.items() if are_words([c for n in pair for c in table.cells(n)])}
 
 
 def _numbers(cell: Any) -> bool:

@@ -45,11 +45,12 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompt = None if texts is None else prompt_of(table, asked, texts)
     if texts is not None and prompt is None:
         _check_texts(table, texts)
-    numbers, more = find_numbers(table, texts)
+    numbers, words, more = find_numbers(table, texts)
     if sides is not None and texts is None:
         numbers["embeddings"] = {_vector_name(table, sides): sides}
     # Columns chosen_price and rejected_price have the sides in their names.
-    between = sides or (("chosen", "rejected") if any(numbers.values()) else None)
+    features = any(numbers.values()) or (asked.words and words)
+    between = sides or (("chosen", "rejected") if features else None)
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored = harmless_labels(table, between, asked.chosen is not None)
     if label is not None and between is None:
@@ -62,6 +63,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         None if texts is None else (prompt, *texts), numbers, label, rule,
         asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
+        words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles, notes=notes)
 

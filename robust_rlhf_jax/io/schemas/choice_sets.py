@@ -1,0 +1,200 @@
+"""One option a row, several rows a choice, as studies of choices keep them: `task`, `price`, `time`, `chosen`."""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..bad_cells import BadCell
+from ..columns import Columns
+from ..table import Table
+from .base import Mapped, Roles
+from .numbers import NO_FEATURE, NUMERIC, is_number
+from .plain import check_asked
+from .sides import RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
+from .words import are_words, not_asked_for
+
+NAME = "choice sets, one option a row"
+ORDER = 145
+ANY_LABEL = True
+CHOSEN = (
+    "chosen",
+    "choice",
+    "chose",
+    "choose",
+    "selected",
+    "picked",
+    "is_chosen",
+    "decision",
+    "chosen_option",
+)
+SETS = (
+    "choice_set", "choice_set_id", "set", "set_id", "choice_id", "chid", "choice_situation", "situation",
+    "situation_id", "task", "task_id", "scenario", "scenario_id", "question", "question_id", "obs", "obs_id",
+    "observation", "observation_id", "case", "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
+)  # fmt: skip
+PEOPLE = (
+    *RATERS, "respondent", "respondent_id", "resp_id", "resp", "person", "person_id", "individual", "individual_id",
+    "subject", "subject_id", "participant", "participant_id", "household", "household_id", "user", "id",
+)  # fmt: skip
+# Which option of the set a row is, by number: no feature.
+PLACES = (
+    "alt",
+    "alt_id",
+    "alternative",
+    "alternative_id",
+    "option",
+    "option_id",
+    "profile",
+    "position",
+    "opt",
+)
+YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+# Choices without exactly one chosen option, as a share of all, beyond which the column is something else.
+UNCLEAR = 0.05
+
+
+class _Found(NamedTuple):
+    """`ours`: the columns whose cells say which rows are one choice; `person`: who chose, one of them; `chosen`."""
+
+    ours: tuple[str, ...]
+    person: str | None
+    chosen: str
+
+
+class _Choice(NamedTuple):
+    """The rows of a choice, and which of them was chosen; None where not exactly one of several was."""
+
+    rows: list[int]
+    chosen: int | None
+
+
+def recognise(table: Table) -> bool:
+    if chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names):
+        return False
+    return _find(table, Columns()) is not None
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """The chosen option of each choice with every other one.
+
+    **Raises:** ValueError for a label that is not 1 in one row of each choice.
+    """
+    check_asked(table, asked)
+    found = _find(table, asked)
+    if found is None:
+        raise ValueError(f"--label {asked.label} is not 1 in one row of each choice, and 0 in the others.")
+    choices = _choices(table, found)
+    pairs = [(c.chosen, row) for c in choices if c.chosen is not None for row in c.rows if row != c.chosen]
+    # Rows that could not be read are told of.
+    pairs += [(row, row) for row in sorted({cell.row for cell in table.bad})]
+    firsts, seconds = ([pair[side] for pair in pairs] for side in (0, 1))
+    numbers, words, ignored = _features(table, found, choices)
+    columns = {
+        name: _at(table.cells(feature), rows)
+        for feature, sides in (numbers | words).items()
+        for name, rows in zip(sides, (firsts, seconds), strict=True)
+    }
+    rater = asked.rater or found.person or _who(table, found, choices)
+    beside = {"rater": rater, "weight": asked.weight}
+    columns |= {part: _at(table.cells(name), firsts) for part, name in beside.items() if name is not None}
+    columns["choice"] = _at(_keys(table, found), firsts)
+    rater_part, weight_part = (part if name is not None else None for part, name in beside.items())
+    said = {"chosen": f"the row of a choice with {found.chosen} 1", "rejected": "each other row of it",
+            "label": f"{found.chosen}: 1 was chosen"}  # fmt: skip
+    said |= {} if rater is None else {"rater": rater}
+    roles = Roles(None, {"numeric": numbers}, None, None, rater_part, weight_part, group="choice", said=said,
+                  ignored=ignored, words=words)  # fmt: skip
+    unclear = sum(choice.chosen is None for choice in choices)
+    notes = (f"{unclear} choices without exactly one chosen option make no pair.",) if unclear else ()
+    bad = tuple(
+        BadCell(i, cell.column, cell.reason)
+        for cell in table.bad
+        for i, row in enumerate(firsts)
+        if row == cell.row
+    )
+    made = Table(table.source, columns, len(pairs), bad, table.notes)
+    used = tuple(
+        dict.fromkeys(n for n in (*found.ours, found.chosen, rater, asked.weight, *numbers) if n is not None)
+    )
+    return Mapped(NAME, made, roles, np.asarray(firsts, int), used, notes, np.asarray(seconds, int))
+
+
+def _find(table: Table, asked: Columns) -> _Found | None:
+    """The first columns by which the choices are nearly all of several rows with one chosen."""
+    lower = by_plain_name(table)
+    chosen = asked.label or named(table, CHOSEN)
+    if chosen is None or chosen not in table.columns or _is_chosen(table.first(chosen)) is None:
+        return None
+    people = [lower[name] for name in PEOPLE if name in lower]
+    sets = [asked.pair_id] if asked.pair_id else [lower[name] for name in SETS if name in lower]
+    # A task is often numbered anew for each person.
+    tries = [_Found((one,), None, chosen) for one in sets]
+    tries += [_Found((who, one), who, chosen) for one in sets for who in people if who != one]
+    return next((found for found in tries if chosen not in found.ours and _fits(table, found)), None)
+
+
+def _fits(table: Table, found: _Found) -> bool:
+    choices = _choices(table, found)
+    unclear = sum(choice.chosen is None for choice in choices)
+    return unclear <= UNCLEAR * len(choices) and bool(_features(table, found, choices)[0])
+
+
+def _choices(table: Table, found: _Found) -> list[_Choice]:
+    rows = defaultdict(list)
+    for row, key in enumerate(_keys(table, found)):
+        rows[key].append(row)
+    bad, cells = {cell.row for cell in table.bad}, table.cells(found.chosen)
+    choices = []
+    for members in rows.values():
+        members = [row for row in members if row not in bad]
+        said = [_is_chosen(cells[row]) for row in members]
+        clear = len(members) > 1 and None not in said and said.count(True) == 1
+        if members:
+            choices.append(_Choice(members, members[said.index(True)] if clear else None))
+    return choices
+
+
+def _features(table: Table, found: _Found, choices: list[_Choice]):
+    """({feature: its columns} of numbers, the same of words, why other columns are none)."""
+    numbers, words, ignored = {}, {}, {}
+    for name in table.names:
+        if name in (*found.ours, found.chosen) or NO_FEATURE.search(name) or plain_name(name) in PLACES:
+            continue
+        cells, sides = table.cells(name), (f"chosen_{name}", f"rejected_{name}")
+        if _same_in_each(cells, choices):
+            ignored[name] = "is the same for all options of a choice"
+        elif is_number(table.first(name)):
+            numbers[name] = sides
+        elif are_words(cells):
+            words[name] = sides
+            ignored |= not_asked_for(table, (name, name))
+    return numbers, words, ignored
+
+
+def _who(table: Table, found: _Found, choices: list[_Choice]) -> str | None:
+    """A column of who chose: the same in each choice, and in several of them."""
+    lower = by_plain_name(table)
+    for name in (lower[name] for name in PEOPLE if name in lower):
+        cells = table.cells(name)
+        fewer = len({repr(cells[choice.rows[0]]) for choice in choices}) < len(choices)
+        if name not in found.ours and fewer and _same_in_each(cells, choices):
+            return name
+    return None
+
+
+def _same_in_each(cells: list, choices: list[_Choice]) -> bool:
+    return all(cells[row] == cells[choice.rows[0]] for choice in choices for row in choice.rows)
+
+
+def _keys(table: Table, found: _Found) -> list[str]:
+    return [repr(key) for key in zip(*(table.cells(name) for name in found.ours), strict=True)]
+
+
+def _at(cells: list, rows: list[int]) -> list:
+    return [cells[row] for row in rows]
+
+
+def _is_chosen(cell: Any) -> bool | None:
+    said = str(cell).strip().casefold()
+    return True if said in YES else False if said in NO else None

@@ -1,0 +1,109 @@
+"""Choices of one option a row; `test_wild.py` and its neighbours read the files of `CASES`, too."""
+
+import numpy as np
+import pytest
+from wild import stores, worlds
+from wild.case import Case
+
+from robust_rlhf_jax.io import Columns, describe, load_pairs
+
+FEATURES = ("price", "time", "changes", "comfort", "delay")
+VOTED = {"world": worlds.voted_vectors, "facts": ()}
+
+
+def _options(i, item):
+    """Two rows: an option is a feature's numbers, and its number among the options is none."""
+    both = zip((1, 2), (item.a, item.b), (item.vote > 0, item.vote < 0), strict=True)
+    for alt, option, chosen in both:
+        yield {"task": i, "alt": alt} | dict(zip(FEATURES, option, strict=True)) | {"chosen": int(chosen)}
+
+
+def by_task(items):
+    return [row for i, item in enumerate(items) for row in _options(i, item)]
+
+
+def by_person_and_task(items):
+    """Tasks are numbered anew for each person, whose age is the same in all rows; rows stand in no order."""
+    rows = [
+        {"respondent": f"p{i // 4}", "age": 30 + i // 4}
+        | row
+        | {"task": i % 4, "chosen": bool(row["chosen"])}
+        for i, item in enumerate(items)
+        for row in _options(i, item)
+    ]
+    order = np.random.default_rng(0).permutation(len(rows))
+    return [rows[place] for place in order]
+
+
+CASES = (Case("choice_sets", by_task, stores.table(), **VOTED),)
+
+
+def _written(tmp_path, lines, name="choices.csv"):
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_each_option_that_was_not_chosen_makes_a_pair(tmp_path):
+    rows = ["set,price,chosen", "a,3,0", "a,2,1", "a,5,0", "b,1,1", "b,4,0"]
+    pairs = load_pairs(_written(tmp_path, rows))
+    assert pairs.names == ("price",)
+    np.testing.assert_array_equal(pairs.differences()[:, 0], [-1, -3, -3])
+    np.testing.assert_array_equal(pairs.rows, [1, 1, 3])
+    np.testing.assert_array_equal(pairs.second_rows, [0, 2, 4])
+    # Pairs of one choice are dependent.
+    assert pairs.groups[0] == pairs.groups[1] != pairs.groups[2]
+
+
+def test_who_chose_is_the_rater_and_what_both_options_share_is_no_feature():
+    pairs = load_pairs(by_person_and_task(CASES[0].items()))
+    assert pairs.names == FEATURES
+    assert set(pairs.raters) == {f"p{i}" for i in range(len(set(pairs.raters)))}
+    assert pairs.unused["age"] == "is the same for all options of a choice"
+
+
+def test_a_person_beside_a_choice_that_is_numbered_throughout_is_the_rater(tmp_path):
+    rows = ["id,chid,cost,choice"] + [
+        f"{n // 2},{n},{cost},{int(cost < 2)}" for n in range(6) for cost in (1, 2)
+    ]
+    pairs = load_pairs(_written(tmp_path, rows))
+    assert pairs.raters is not None
+    assert pairs.raters.tolist() == ["0", "0", "1", "1", "2", "2"]
+
+
+def test_choices_without_one_chosen_option_make_no_pair_and_are_told_of(tmp_path):
+    rows = ["task,price,chosen"] + [f"{n},{p},{int(p == 1)}" for n in range(40) for p in (1, 2)]
+    rows += ["40,1,0", "40,2,0", "41,1,1", "41,2,1"]
+    path = _written(tmp_path, rows)
+    assert load_pairs(path).n_pairs == 40
+    assert "2 choices without exactly one chosen option make no pair." in describe(path).notes
+
+
+@pytest.mark.parametrize("chosen", ["True,False", "yes,no", "1.0,0.0", "1,0"])
+def test_yes_and_no_are_written_in_many_ways(chosen, tmp_path):
+    yes, no = chosen.split(",")
+    rows = ["task,price,selected"] + [f"{n},{p},{yes if p == 1 else no}" for n in range(5) for p in (1, 2)]
+    assert load_pairs(_written(tmp_path, rows)).differences()[:, 0].tolist() == [-1.0] * 5
+
+
+def test_a_label_that_is_no_choice_is_refused(tmp_path):
+    rows = ["task,price,chosen,good"] + [f"{n},{p},{int(p == 1)},1" for n in range(5) for p in (1, 2)]
+    path = _written(tmp_path, rows)
+    with pytest.raises(ValueError, match="good is not 1 in one row of each choice"):
+        load_pairs(path, columns=Columns(label="good"))
+    assert load_pairs(path, columns=Columns(label="chosen", pair_id="task")).n_pairs == 5
+
+
+def test_rows_of_which_none_are_choices_are_no_choice_sets(tmp_path):
+    rows = ["task,price,chosen"] + [f"{n},{n + 1},{n % 2}" for n in range(8)]
+    with pytest.raises(ValueError, match="lacks the column rejected"):
+        load_pairs(_written(tmp_path, rows))
+
+
+def test_an_option_without_a_number_is_named(tmp_path):
+    rows = ["task,price,chosen", "1,1,1", "1,,0"] + [
+        f"{n},{p},{int(p == 1)}" for n in range(2, 9) for p in (1, 2)
+    ]
+    with pytest.raises(ValueError, match="price"):
+        load_pairs(_written(tmp_path, rows))
+    assert load_pairs(_written(tmp_path, rows), skip_bad=1).n_pairs == 7
