@@ -26,8 +26,8 @@ def are_words(cells: list) -> bool:
 
 
 def with_words(mapped: Mapped) -> Mapped:
-    """Numbers for `roles.words`: a column for each word, which is 1 where the side has it and 0 elsewhere; of two words
-    the second alone, in the order of the alphabet, since the first follows.
+    """Numbers for `roles.words`: a column for each word but the first of the alphabet, with which the others are
+    compared. It is 1 where the side has the word and 0 elsewhere.
 
     **Raises:** ValueError where there are none.
     """
@@ -40,7 +40,7 @@ def with_words(mapped: Mapped) -> Mapped:
     for feature, sides in roles.words.items():
         cells = [[_or_none(cell) for cell in table.cells(side)] for side in sides]
         words = sorted({cell for side in cells for cell in side if cell is not None})
-        for word in words if len(words) > 2 else words[1:]:
+        for word in words[1:]:
             names = f"{sides[0]}={word}", f"{sides[1]}={word}"
             numeric[f"{feature}={word}"] = names
             for name, side in zip(names, cells, strict=True):
