@@ -21,7 +21,7 @@ class Columns:
         scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
         tie_is: the label that means a tie, where words do not tell.
         ranking: whether a list called ranking holds the rank of each answer or the answers in order.
-        words: of tables of numbers, columns of words or of true and false are features, one for each word but the first.
+        words: columns of words, or true and false, beside numbers are features: one for each word but the first.
 
     **Example:**
 
