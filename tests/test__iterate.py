@@ -98,6 +98,7 @@ def test_while_equals_scan(max_steps):
     assert results[0].step < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cuts", [(4,), (0, 1, 6)])
 def test_resumed_equals_uninterrupted(loop, cuts):
@@ -114,6 +115,7 @@ def test_resumed_equals_uninterrupted(loop, cuts):
     )
 
 
+@pytest.mark.slow
 def test_resume_from_the_start_and_across_loops():
     solver, problem = NoisyDescent(), descent()
     whole = run(solver, problem, key=KEY, max_steps=6)

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parent.parent / "robust_rlhf_jax"
 LEAST = 0.85
 
@@ -30,6 +32,7 @@ def test_what_is_counted():
     ]
 
 
+@pytest.mark.slow
 def test_most_arguments_are_annotated():
     found = {path: list(arguments(path.read_text(encoding="utf-8"))) for path in PACKAGE.rglob("*.py")}
     bare = {path: sum(arg.annotation is None for arg in args) for path, args in found.items()}

@@ -22,7 +22,7 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-# Examples that take two seconds of work or more, nearly all of it compilation.
+# Examples that take a second of work or more, nearly all of it compilation.
 SLOW = {
     "_iterate",
     "algorithms._best_of_n",
@@ -39,6 +39,7 @@ SLOW = {
     "audit.by_passes.source_audit",
     "audit.cross_fit",
     "audit.findings",
+    "audit.gain",
     "audit.suspects",
     "heads.refit",
     "heads.robust_head",
@@ -46,33 +47,47 @@ SLOW = {
     "lab.attacks._adaptive_on_table",
     "lab.attacks._compose",
     "lab.attacks._corrupt_transitions",
+    "lab.attacks._corrupt_transitions_on_table",
+    "lab.attacks._goal_haters",
+    "lab.attacks._least_covered",
     "lab.attacks._leverage_on_table",
+    "lab.attacks._push_on_table",
     "lab.attacks.implicit",
     "lab.benchmark.run",
     "lab.diagnostics._hidden_actions",
     "lab.diagnostics._stability",
+    "lab.diagnostics.kappa",
     "lab.diagnostics.label_limits",
     "lab.pessimistic_median",
     "lab.rivals",
     "lab.sweeps.command",
     "lab.sweeps.engine",
     "lab.worlds.partial_coverage",
+    "lab.worlds.random_worlds",
     "leaderboard.ratings",
     "likelihood.confidence",
+    "likelihood.logistic_regression",
     "likelihood.projection",
     "likelihood.trimmed",
+    "mdp.planning",
+    "moments.covariance",
     "moments.regression",
+    "oracles.lsvi",
     "oracles.rlsvi",
+    "preferences.argument_votes",
+    "preferences.bradley_terry",
     "raters._score_test",
     "raters.rating",
     "raters.table",
     "raters.votes",
     "rewards.epsilon_estimate",
+    "rewards.explanations",
     "rewards.filter_and_trim",
     "rewards.fit",
     "rewards.front_door",
-    "rewards.reward_fit",
     "rewards.model",
+    "rewards.reward_fit",
+    "rewards.streamed.fit",
     "rewards.streamed.processes",
 }
 
@@ -97,6 +112,7 @@ def test_examples_print_what_they_say(path):
     assert runner.failures == 0
 
 
+@pytest.mark.slow
 def test_every_public_name_has_an_example():
     """All functions and classes that a package exports; constants have no docstring of their own."""
     names = [name for package in ("", *packages()) for name in public_names(package) if not is_constant(name)]

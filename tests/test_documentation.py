@@ -112,6 +112,7 @@ def test_what_contributors_look_for_is_where_the_table_says():
             assert name in place.read_text(encoding="utf-8"), (path, name)
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name(names):
     listed = {found.name for found in names.public_names()}
     modules = {name for name in robust_rlhf_jax.__all__ if name not in listed}

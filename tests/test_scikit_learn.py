@@ -55,6 +55,7 @@ def test_plain_fit_is_fit_differences_at_zero():
     np.testing.assert_allclose(RobustBradleyTerry(epsilon=0).fit(x, y).coef_[0], found.theta, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_it_survives_flipped_labels_and_says_so():
     x, y = make(flipped=40)
     _, clean = make()

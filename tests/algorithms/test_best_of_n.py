@@ -108,6 +108,7 @@ def test_the_probabilities_maximise_score_less_divergence():
     assert value(np.asarray(p, float)) >= max(value(q) for q in rng.dirichlet(np.ones(8), 2000)) - 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hiding", [False, True])
 def test_the_guaranteed_gain_is_the_worst_case(hiding):
     """Of 20,000 rewards on the ellipsoid and the believed ones none gives a candidate less, one hardly more."""

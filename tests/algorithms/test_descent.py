@@ -216,6 +216,7 @@ def test_averages_are_those_of_the_history(x64):
     np.testing.assert_allclose(linear, np.average(path, axis=0, weights=range(1, 6)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_history_and_resumption(x64):
     problem, key = cone_in_a_box([0.3, -0.2, 0.6], fade=20.0), jax.random.key(1)
     solver = SubgradientDescent(history_length=10)
@@ -232,6 +233,7 @@ def test_history_and_resumption(x64):
     assert whole.state.best_value == whole.state.history.value.min()
 
 
+@pytest.mark.slow
 def test_a_lane_whose_oracle_fails_stops_alone(x64):
     """Lane 1 walks over the cliff: it says nonfinite, keeps its finite average, and lane 0 is as if alone."""
     problems = [cone_in_a_box([0.5, 0.5], cliff) for cliff in (np.inf, 0.2)]
@@ -244,6 +246,7 @@ def test_a_lane_whose_oracle_fails_stops_alone(x64):
     np.testing.assert_allclose(found.theta[0], alone.theta, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_second_descent_mends_what_the_first_oracle_got_wrong(x64):
     wrong, right = cone_in_a_box([-0.6, 0.5]), cone_in_a_box([0.3, -0.4])
     key = jax.random.key(0)

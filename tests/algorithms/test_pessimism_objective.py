@@ -65,6 +65,7 @@ def test_the_objective_is_the_value_less_the_references(x64):
         assert found.memory is None
 
 
+@pytest.mark.slow
 def test_a_derivative_needs_no_subgradient_of_the_oracle():
     class Silent(Bowl):
         def solve(self, prepared, theta):
@@ -92,6 +93,7 @@ def test_a_warm_oracle_goes_on_from_its_last_answer():
         _ = bowl_objective("oracle", ExactOracle(None), warm=True).memory
 
 
+@pytest.mark.slow
 def test_a_shared_reward_counts_every_step():
     """φ(τ) is summed over steps, and the oracle sees θ once a step: V̂ = ½·2·3‖θ‖² + 3Σθ for three."""
     features = np.arange(6.0, dtype=np.float32).reshape(3, 2)
@@ -139,6 +141,7 @@ def test_the_key_of_an_objective_goes_by_name():
     assert parameters["key"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["zero_order", "autodiff", "oracle"])
 def test_every_gradient_reports_a_nonfinite_oracle(gradient, small_mdp64):
     for cliff, status in ((-np.inf, Status.CONVERGED), (np.inf, Status.NONFINITE)):

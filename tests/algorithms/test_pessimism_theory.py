@@ -52,6 +52,7 @@ def test_optimal_value_is_convex_lipschitz_and_has_its_subgradient(values):
         assert abs(va - vb) <= np.sqrt(mdp.horizon) * np.linalg.norm(a - b) + 1e-12
 
 
+@pytest.mark.slow
 def test_smoothing_moves_the_value_by_at_most_its_bound(values):
     """|f_μ − f| ≤ μL√k, and ∇f_μ is a μL√k-subgradient; both within 5 standard errors of 20,000 directions."""
     mdp, at = values

@@ -127,6 +127,7 @@ def test_an_oracle_with_subgradients():
     assert returned(mdp, solution) > 0.95 * returned(mdp, standard(KEY, data, 0.0, oracle=ExactOracle(mdp)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

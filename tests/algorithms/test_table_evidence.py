@@ -105,6 +105,7 @@ def test_batches_ask_lane_by_lane(world):
     assert abs(gaps[1] - gaps[0]) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("baseline", [standard, pessimistic_mle])
 def test_baselines_trust_their_data(baseline, world):
     _, clean, corrupted = world

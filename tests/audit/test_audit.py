@@ -61,6 +61,7 @@ def test_injected_labels_are_flipped_and_nothing_else(data, corrupted):
     np.testing.assert_array_equal(corrupted.differences, data.differences())
 
 
+@pytest.mark.slow
 def test_flagged_pairs_are_the_most_suspicious(corrupted):
     assert corrupted.suspicion[corrupted.flagged].min() >= corrupted.suspicion[~corrupted.flagged].max()
     assert set(worst_first(corrupted)[:40]) == set(np.flatnonzero(corrupted.flagged))
@@ -208,6 +209,7 @@ def test_bad_options(data, options, message):
         audit(jax.random.key(0), data, **arguments)
 
 
+@pytest.mark.slow
 def test_report_of_a_table(tmp_path, data, capsys):
     table, out = write_table(tmp_path / "pairs[x].csv", data), tmp_path / "deep" / "out"
     run_audit(str(table), epsilon=0.1, inject=0.1, folds=4, repeats=1, out=out)

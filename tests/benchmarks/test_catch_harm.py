@@ -119,6 +119,7 @@ def test_remarks_on_means_of_all_trials(modules):
     assert catch_harm.remarks([result(scored(accuracy=0.6), scored())], False) == "; TOLD"
 
 
+@pytest.mark.slow
 def test_trajectories_are_attacked_in_their_world(modules):
     import pair_sets
 

@@ -59,6 +59,7 @@ def test_a_trigger_is_found_and_theta_with_it(study, pairs):
     assert lies[~fired].mean() < 0.1
 
 
+@pytest.mark.slow
 def test_it_gains_where_there_is_one_and_nothing_where_there_is_none(study):
     marked = lambda by: MARK[:, 0] @ by  # noqa: E731
     better, error, share = study.gain(drawn(60_000)[0], marked)

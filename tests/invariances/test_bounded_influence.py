@@ -83,6 +83,7 @@ def test_far_rows_move_the_answer_within_its_noise(name, wide, kind):
     assert worst <= allowed * NOISE[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("kind", ["point", "cell", "spread"])
 def test_how_far_rows_lie_does_not_matter_to_the_trimmed_likelihood(kind, wide):

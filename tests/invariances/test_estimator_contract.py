@@ -79,6 +79,7 @@ def test_batch_loop_new_values_and_a_bad_lane(name, count_compilations):
 
 
 # The others have their own references in both precisions.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in ESTIMATORS if name in ("robust_covariance", "regression_design")]
 )
@@ -92,6 +93,7 @@ def test_precisions_agree(name):
     np.testing.assert_allclose(narrow, wide, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["filter_mean", "robust_linear_regression"])
 def test_calls_from_python_compile_once(name, count_compilations):
     """Eager calls: data, ε and ε's Python type may change."""

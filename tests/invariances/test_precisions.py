@@ -45,6 +45,7 @@ def both(estimate, *parts):
         return narrow, jax.tree.map(np.asarray, wide)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("kind", ["covariance", "second_moment"])
 @pytest.mark.parametrize("count", COUNTS)

@@ -57,6 +57,7 @@ def test_covariance_in_any_units_of_the_columns(count, kind, wide, tolerance):
     assert len(violations(count, wide, tolerance, change)) <= (0 if wide else 1)
 
 
+@pytest.mark.slow
 @precisions
 @counts
 def test_mean_with_known_covariance_in_any_units_of_the_columns(count, wide, tolerance):

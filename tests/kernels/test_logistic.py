@@ -143,6 +143,7 @@ def test_null_direction_of_theta_changes_no_likelihood(x64):
     np.testing.assert_allclose(log_likelihoods(*args(5.0)), log_likelihoods(*args(0.0)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_parts_at_known_margins_are_those_of_theta(sample, x64):
     theta, x, labels, weights = (jnp.asarray(part) for part in sample)
     margins = logistic.margins_of(theta, x, labels)

@@ -76,6 +76,7 @@ def linear_program(mdp):
     return found.x.reshape(horizon, n_states, n_actions), values, -found.fun
 
 
+@pytest.mark.slow
 def test_gradients_vanish_at_the_linear_programs_optimum(game):
     """β★ = Λ⁻¹Φᵀq★ and w★_h = θ_h + μ_hv★_{h+1} (HiGHS): nobody can gain, and L is V★."""
     mdp, moments = game
@@ -97,6 +98,7 @@ def test_gradients_vanish_at_the_linear_programs_optimum(game):
     np.testing.assert_allclose(features, expected_features(mdp, policy), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_means_of_rows_are_the_gradients_of_their_moments(x64):
     """Weighted, at a step in the middle."""
     rng = np.random.default_rng(3)

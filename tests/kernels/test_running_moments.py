@@ -87,6 +87,7 @@ def test_rows_out_of_play_may_be_anything_but_nan(x64):
     check(follow(moments_of(x, weights), x, weights, new), x, new)
 
 
+@pytest.mark.slow
 def test_a_batch_is_the_loop(x64):
     """vmap runs both branches of the choice between updating and summing anew."""
     x, weights, _ = drawn(700)

@@ -83,6 +83,7 @@ def test_antithetic_pairs_do_not_see_even_functions(x64):
     np.testing.assert_allclose(found.gradient, 0.0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_directions(x64):
     u = np.asarray(sample_directions(jax.random.key(4), 2 * K, K, "orthogonal", jnp.float64))
     for block in (u[:K], u[K:]):
@@ -93,6 +94,7 @@ def test_directions(x64):
     assert TRUNCATION * 0.9 < np.abs(cut).max() < TRUNCATION * 1.01
 
 
+@pytest.mark.slow
 def test_smoothing_bias_and_subgradient_inequality(x64):
     """f = max of linear pieces: 0 ≤ f_μ − f ≤ μL√k, and ∇f_μ supports f up to μL√k (5 standard errors)."""
     pieces = jnp.asarray(np.random.default_rng(6).normal(size=(8, K)))

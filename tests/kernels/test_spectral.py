@@ -188,6 +188,7 @@ def test_removal_never_adds_and_never_overspends(scores, weights, suspects, chop
     assert before.sum() - after.sum() <= budget + 1e-12
 
 
+@pytest.mark.slow
 @given(some_scores, some_weights, st.floats(0.125, 3.0), st.floats(0.01, 5.0))
 def test_higher_scores_lose_a_larger_share(scores, weights, chop, budget):
     with jax.enable_x64(True):

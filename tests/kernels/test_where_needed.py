@@ -37,6 +37,7 @@ def test_a_batch_is_a_loop():
     np.testing.assert_array_equal(jax.vmap(call)(needed), jnp.stack([call(each) for each in needed]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="elsewhere all rows are computed at once")
 def test_rows_that_do_not_need_it_cost_nothing():
     matrices = jnp.eye(300)[None] + jnp.zeros((16, 1, 1))

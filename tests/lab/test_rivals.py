@@ -41,6 +41,7 @@ def test_any_function_any_oracle_and_the_worst_status(world):
     assert found.status == found.diagnostics["reward_status"] == Status.MAX_STEPS
 
 
+@pytest.mark.slow
 def test_a_rival_with_a_robust_planner(world):
     """Traced only: both stages have tests of their own."""
     _, data, key = world

@@ -57,6 +57,7 @@ def test_strength_is_scipys_maximum_of_the_likelihood(weighted):
     assert float(found) == pytest.approx(best, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_strength_is_found_within_five_standard_errors():
     x, outcome, theta = drawn(n=20_000)
     found = float(tie_strength(jnp.asarray(x @ theta)[None], jnp.asarray(outcome == 1), jnp.ones(len(x))))
@@ -96,6 +97,7 @@ def test_the_information_that_ties_add_is_what_the_head_of_the_module_says():
     np.testing.assert_allclose(whole - conditional, 0.25 * d**2 * (1 - s) / s, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_no_ties_no_strength_and_a_batch_is_a_loop():
     rng = np.random.default_rng(0)
     margins = jnp.asarray(rng.normal(size=(3, 2, 50)))

@@ -138,6 +138,7 @@ def test_far_starts_reach_the_same_optimum(x64):
         assert found.status == Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_a_given_projector_moves_the_start_into_the_span(x64):
     x, labels, weights = sample(seed=6)
     half = np.diag([1.0, 1.0, 0.0, 0.0])
@@ -175,6 +176,7 @@ def test_jit_equals_eager_and_a_new_radius_compiles_nothing(x64, count_compilati
     np.testing.assert_allclose(eager.theta, compiled.theta, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_step_limit_is_reported(x64):
     found = jax.jit(lambda p: fit_logistic(p, 2, newton_limit=0))(problem_of(*sample()))
     assert found.status == Status.MAX_STEPS
@@ -212,6 +214,7 @@ def test_trimmed_fit_is_that_by_newton(n, k, x64):
     assert found.status == expected.status == (Status.SEPARABLE if separable else Status.CONVERGED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radius", [1e6, 1e10, np.inf])
 def test_separable_labels_are_named_whatever_the_ball(radius):
     """A ball that no step of float32 reaches: the fit gives up the way and says why."""

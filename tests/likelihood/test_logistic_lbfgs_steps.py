@@ -89,6 +89,7 @@ def test_downhill_no_step_is_taken(x64):
         np.testing.assert_array_equal(new, old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "kept"), [(0.0, False), (0.5, True)])
 def test_a_step_that_failed_empties_the_memory(scale, kept, x64):
     """A step that moved too little to measure leaves it as it was."""

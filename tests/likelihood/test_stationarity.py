@@ -50,6 +50,7 @@ def test_a_converged_fit_is_stationary_in_its_ball(x64):
     assert stationarity(np.zeros(4), x, labels, 0.1) > 1e-2
 
 
+@pytest.mark.slow
 def test_lemma_3_1(x64):
     """γ ≤ max{2Lε, ε²/‖θ★ − θ̂‖} at the paper's η = ε² and its start."""
     for seed, epsilon in itertools.product(range(4), (0.02, 0.05, 0.1)):

@@ -59,6 +59,7 @@ def test_the_objective_never_falls(x64):
         assert objectives[-1] - objectives[-2] < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["permute", "rotate", "swap"])
 def test_invariances(change, x64):
     """Order of the rows, basis of the features, and which trajectory comes first carry no information."""
@@ -152,6 +153,7 @@ def test_trimming_forgets_wrong_labels(x64):
     assert np.mean(believed) < 0.5
 
 
+@pytest.mark.slow
 def test_null_directions_stay_at_zero():
     """Differences of distributions: every block sums to zero, so θ̂ must too."""
     rng = np.random.default_rng(10)

@@ -33,6 +33,7 @@ def test_more_starts_never_lower_the_trimmed_likelihood(x64):
         assert again.rounds <= 2
 
 
+@pytest.mark.slow
 def test_every_start_ends_in_the_ball(x64):
     """A start outside the ball is no excuse for an answer outside."""
     x, _, truth = sample(seed=6)

@@ -64,6 +64,7 @@ def test_random_worlds_of_any_key(seed):
     np.testing.assert_allclose(np.linalg.norm(mdp.theta, axis=-1), 2.0, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_smallest_world():
     mdp = random_linear_mdp(jax.random.key(0), n_states=1, n_actions=1, dim=1, horizon=1)
     check_linear_mdp(mdp)

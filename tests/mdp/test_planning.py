@@ -77,6 +77,7 @@ def test_optimal_value_against_linear_programming(seed, x64, make_mdp):
     np.testing.assert_allclose(occupancy(mdp, policy).ravel(), program.x, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_optimal_policy_beats_every_deterministic_one(x64, make_mdp):
     mdp = make_mdp(5, n_states=2, n_actions=2, dim=2)
     choices = np.array(list(itertools.product(range(2), repeat=6))).reshape(-1, 3, 2)
@@ -192,6 +193,7 @@ def test_optimal_value_lies_above_its_tangents(small_mdp64):
         assert there >= value + np.sum(slope * step) - 1e-12
 
 
+@pytest.mark.slow
 def test_mixture_is_the_weighted_mean(small_mdp64, random_policy):
     policies = jnp.stack([random_policy(small_mdp64, seed) for seed in range(3)])
     weights = jnp.array([0.2, 0.5, 0.3])

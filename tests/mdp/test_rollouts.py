@@ -123,6 +123,7 @@ def test_same_key_same_trajectories_other_key_others(small_mdp):
     assert (np.asarray(first[0]) != np.asarray(other[0])).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_states", [1, 9])
 def test_states_stay_in_range_when_rows_sum_to_slightly_less_than_one(n_states):
     """Rounding, or any MDP that `check_linear_mdp` lets pass, may leave the last CDF entry below the draw."""

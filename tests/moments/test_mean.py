@@ -116,6 +116,7 @@ def test_mean_without_corruption():
     assert found.status == Status.CONVERGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("splits", [2, 5])
 def test_splits_return_the_part_closest_to_the_others(splits):
     x, clean = contaminated("point", seed=1)

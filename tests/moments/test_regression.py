@@ -97,6 +97,7 @@ def test_design_serves_any_number_of_targets(x64):
     np.testing.assert_allclose(root @ gram @ root, np.eye(4), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_direction_that_only_suspects_cover_stays_identified(x64):
     """Rare rows own the last direction: the filter takes them for outliers, and yet nobody contradicts them."""
     rng = np.random.default_rng(3)
@@ -133,6 +134,7 @@ def test_bad_arguments_are_named(phi, targets, epsilon, message):
         robust_linear_regression(phi.astype(np.float32), targets.astype(np.float32), epsilon)
 
 
+@pytest.mark.slow
 def test_the_roots_of_a_gram_matrix_in_units_far_apart(x64):
     """R with RRᵀ = (Σ_i w_iφ_iφ_iᵀ)⁻¹, and the weights are those of the filter with their floor."""
     phi, _, _, _ = sample("leverage", seed=2)

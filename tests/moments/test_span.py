@@ -155,6 +155,7 @@ def test_no_row_counts_more_than_the_typical_one(x64):
         )
 
 
+@pytest.mark.slow
 def test_no_row_is_suspect_unless_epsilon_says_so(x64):
     x, weights, _ = scaled()
     x[:30, 1], x[:3, 1] = 0.0, 1e-9

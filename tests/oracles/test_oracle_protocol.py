@@ -108,6 +108,7 @@ def test_only_an_oracle_that_goes_on_from_an_answer_is_warm():
     assert not isinstance(LSVI(), WarmOracle)
 
 
+@pytest.mark.slow
 def test_chunks_change_nothing(world):
     _, (data, _) = world
     oracle = LSVI()

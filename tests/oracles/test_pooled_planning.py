@@ -45,6 +45,7 @@ def answer(oracle, data, epsilon, theta):
     return oracle.solve(oracle.prepare(data, epsilon, key=jax.random.key(2)), theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_where(lambda name: name.startswith("rlsvi"), ORACLES))
 def test_long_plans_from_short_segments(name, world):
     mdp, data = world

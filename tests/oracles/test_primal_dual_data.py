@@ -244,6 +244,7 @@ def test_steps_to_where_nobody_else_goes_count_less_whatever_the_reward(world, r
     np.testing.assert_array_equal(plain.arrival[1:], plain.ascent[:-1])
 
 
+@pytest.mark.slow
 def test_a_flow_counts_only_where_both_of_its_steps_are_sound(world):
     """Samples whose second step the covariates' filter took: their third step's flow is gone, its ascent is not."""
     mdp, data = world
@@ -260,6 +261,7 @@ def test_a_flow_counts_only_where_both_of_its_steps_are_sound(world):
     np.testing.assert_array_equal(found.arrival, expected)
 
 
+@pytest.mark.slow
 def test_gradients_of_a_group_are_means_over_its_samples(world):
     """φ(r + v(s') − wᵀφ), and what flows in at s less φφᵀβ, sample by sample in NumPy; 1 flows in at the first step."""
     mdp, data = world

@@ -126,6 +126,7 @@ def test_a_flow_that_is_off_by_a_quarter_has_not_converged_by_default():
     assert found == Status.MAX_STEPS
 
 
+@pytest.mark.slow
 def test_groups_of_one_sample_are_the_smallest(world):
     """4,000 trajectories make 2HT = 3,996 groups for T = 666, and not 4,002."""
     _, data = world

@@ -224,6 +224,7 @@ def test_unknown_bonus_is_named():
         RLSVI(bonus="much")
 
 
+@pytest.mark.slow
 def test_transitions_are_those_of_the_data(data):
     phi, following = transitions_per_step(data)
     assert phi.shape == (3, 800, 4)

@@ -35,6 +35,7 @@ def test_source_and_licence_lie_beside_it():
     assert SHA256 in (folder / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_counts_ties_and_raters(votes):
     assert votes.n_pairs == votes.n_rows == 19_324
     assert Counter(votes.labels.tolist()) == {1: 7614, -1: 7435, 0: 4275}

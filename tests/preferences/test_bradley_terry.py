@@ -46,6 +46,7 @@ def test_label_frequencies_match_the_model(temperature):
         assert abs(won[mask].mean() - p[mask].mean()) < 5 * error
 
 
+@pytest.mark.slow
 def test_same_key_same_data():
     first, again = (sample_preferences(KEY, MDP, 200) for _ in range(2))
     other = sample_preferences(jax.random.key(7), MDP, 200)
@@ -53,6 +54,7 @@ def test_same_key_same_data():
     assert changed_pairs(first, other).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_behaviour_is_followed():
     always = jnp.zeros((3, 6, 3)).at[..., 2].set(1.0)
     data = sample_preferences(KEY, MDP, 500, behaviour=(uniform_policy(MDP), always))
@@ -101,6 +103,7 @@ def test_entropy_ends():
     assert 0 <= label_entropy(data, MDP.theta, 1e-6) < 0.05
 
 
+@pytest.mark.slow
 def test_vmaps_over_temperature():
     temperatures = jnp.array([0.1, 1.0, 10.0])
     batch = jax.vmap(lambda t: sample_preferences(KEY, MDP, 2000, temperature=t))(temperatures)

@@ -30,6 +30,7 @@ def numbered(n):
     return dataclasses.replace(data, features=jnp.broadcast_to(numbers, data.features.shape))
 
 
+@pytest.mark.slow
 def test_sizes():
     assert (pairs().n_pairs, pairs().horizon, pairs().reward_dim, pairs().theta_dim) == (23, 4, 3, 12)
     assert shared().theta_dim == 3
@@ -101,6 +102,7 @@ def test_random_split_needs_a_part(parts):
         random_split(jax.random.key(0), pairs(), parts)
 
 
+@pytest.mark.slow
 def test_random_split_follows_its_key_and_jits():
     first, again, other = (random_split(jax.random.key(s), numbered(30), 2)[0] for s in (0, 0, 1))
     np.testing.assert_array_equal(first.features, again.features)

@@ -53,6 +53,7 @@ def assert_same_bits(a, b):
         assert x.tobytes() == y.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 @settings(max_examples=40)
 @given(

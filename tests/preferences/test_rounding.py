@@ -97,6 +97,7 @@ def test_pairs_that_float32_takes_for_the_same_can_be_learnt_from():
     np.testing.assert_array_equal(data.differences()[:, 0], np.arange(5.0))
 
 
+@pytest.mark.slow
 def test_the_remainder_goes_with_its_pair():
     chosen, rejected = times(n=20)
     data = preferences_from_features(chosen, rejected)

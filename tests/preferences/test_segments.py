@@ -40,6 +40,7 @@ def test_shapes_and_horizons(data):
     assert len(np.unique(data.states[..., 0])) == MDP.n_states
 
 
+@pytest.mark.slow
 def test_labels_follow_the_sum_of_rewards(data):
     returns = np.einsum("njhp,p->nj", np.asarray(data.reward_features, np.float64), MDP.theta[0])
     chance = 1 / (1 + np.exp(-(returns[:, 1] - returns[:, 0]) / SHARP))

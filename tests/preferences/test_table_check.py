@@ -148,6 +148,7 @@ def test_what_no_table_has_is_off_it(world):
     np.testing.assert_array_equal(np.flatnonzero(off_table(other)), [3, 4, 5, 6])
 
 
+@pytest.mark.slow
 def test_batch_equals_loop(world):
     _, data = world
     sizes = jnp.asarray([1.0, 1.01, 2.0])

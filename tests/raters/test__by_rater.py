@@ -8,6 +8,7 @@ import pytest
 from robust_rlhf_jax.raters._by_rater import CHUNK, RowsByRater
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(3, 0, 40), (CHUNK, 2 * CHUNK, 1), (0, 0, 1), (CHUNK + 1, CHUNK - 1, 5)])
 def test_sums_are_those_of_a_loop(counts):
     rng = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def test_it_is_the_formula():
     np.testing.assert_allclose(found.p_agreement, 2 * stats.norm.sf(np.abs(found.agreement)), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_neither_order_nor_sides_nor_names_matter():
     x, labels, raters = labelled(1)
     found = score_test(x, labels, raters, K)

@@ -67,6 +67,7 @@ def test_honest_labels_need_no_corruption():
     assert max(needed) < 0.03
 
 
+@pytest.mark.slow
 def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
     m, _ = drawn()
     surest = np.argsort(-np.abs(m))
@@ -81,6 +82,7 @@ def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
     assert values[1] > values[0] + 50
 
 
+@pytest.mark.slow
 def test_the_length_of_margins_that_are_too_sure_is_mended():
     m, _ = drawn()
     cells = Cells(jnp.zeros(len(m), jnp.int32), 6)
@@ -100,6 +102,7 @@ def test_equal_values_fall_in_one_bin(bins):
     np.testing.assert_array_equal(np.bincount(distinct), 100 // bins)
 
 
+@pytest.mark.slow
 def test_margins_that_are_not_finite_explain_nothing():
     """No likelihood of theirs may look better than an honest one."""
     found = contaminated_at_best_length(jnp.full(50, jnp.nan), Cells(jnp.zeros(50, jnp.int32), 2))
@@ -107,6 +110,7 @@ def test_margins_that_are_not_finite_explain_nothing():
     assert found.value == -jnp.inf
 
 
+@pytest.mark.slow
 def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
     rng = np.random.default_rng(0)
     margins, rates = rng.normal(size=900) * 3, rng.uniform(size=900)
@@ -124,6 +128,7 @@ def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
     )
 
 
+@pytest.mark.slow
 def test_noise_by_margin_of_margins_that_are_all_the_same():
     found = contamination.noise_by_margin(jnp.ones(50), jnp.full(50, 0.3), quantile_bins(jnp.ones(50), 4), 4)
     np.testing.assert_allclose(found.at(jnp.asarray([1.0])), 0.3, rtol=1e-6)

@@ -59,6 +59,7 @@ def test_flips_at_random_may_hide_and_the_interval_says_so():
     assert float(found.lower) <= 0.1 <= float(found.upper)
 
 
+@pytest.mark.slow
 def test_most_flips_covers_the_share_and_is_tight_where_margins_are_large():
     rng = np.random.default_rng(0)
     m = rng.normal(size=20_000) * 6

@@ -162,6 +162,7 @@ def test_one_absurd_cell_with_a_lie_in_a_decisive_feature_goes(size):
             assert np.abs((np.asarray(found.theta) - np.asarray(clean.theta)) / errors).max() < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e10, 1e30])
 def test_one_absurd_cell_with_a_lie_is_finite(size):
     """Where the label contradicts the rest, its own feature may suffer; the others do not."""
@@ -198,6 +199,7 @@ def test_labels_that_a_reward_explains_accuse_nobody():
     np.testing.assert_array_equal(found.interval, 0.0)
 
 
+@pytest.mark.slow
 def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
     """The planted pairs alone show the last feature, mostly for it, and they lie about the others from both sides."""
     for seed in (1, 2):
@@ -225,6 +227,7 @@ def test_a_direction_that_only_left_out_pairs_show_is_kept_and_doubted():
         np.testing.assert_allclose(np.abs(rows[0]) / np.linalg.norm(rows[0]), np.eye(K)[5], atol=0.05)
 
 
+@pytest.mark.slow
 def test_a_number_that_is_not_finite_is_said():
     x, labels = normal_pairs(0)
     x[3, 2] = np.nan

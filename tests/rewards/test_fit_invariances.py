@@ -196,6 +196,7 @@ def test_a_lane_that_is_not_finite_leaves_the_others_alone(many, clean_lanes):
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[others], b[others]), found, clean_lanes)
 
 
+@pytest.mark.slow
 def test_a_new_epsilon_and_new_data_compile_nothing(count_compilations):
     first = WORLDS["normal"]()
     jax.block_until_ready(fitted(*first))

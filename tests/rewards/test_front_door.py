@@ -43,6 +43,7 @@ def test_it_is_the_fit_of_the_differences(honest):
     assert model.message == "No evidence of corruption: maximum likelihood on all 1,000 pairs."
 
 
+@pytest.mark.slow
 def test_who_names_no_epsilon_names_a_fifth(honest, attacked):
     for data in (honest, attacked[0]):
         one, other = fit_reward(data), fit_reward(data, 0.2)
@@ -66,6 +67,7 @@ def off_the_table(data, rows, factor=3.0):
     return dataclasses.replace(data, features=data.features.at[rows].multiply(factor))
 
 
+@pytest.mark.slow
 def test_pairs_off_the_table_are_out_for_certain(honest):
     """θ is that of the other pairs, whatever those recorded, at every ceiling."""
     rows = np.arange(0, N, 4)

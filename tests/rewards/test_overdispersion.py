@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.special
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
@@ -11,6 +12,7 @@ from robust_rlhf_jax.rewards.overdispersion import overdispersion
 from .worlds import THETA, K, N, normal_pairs
 
 
+@pytest.mark.slow
 def test_group_by_group(x64):
     x, labels = normal_pairs(0)
     rng = np.random.default_rng(0)

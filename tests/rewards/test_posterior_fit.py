@@ -71,6 +71,7 @@ def test_the_fit_is_ridge_regression_in_scaled_columns(x64):
     np.testing.assert_allclose(pairs.to_theta @ fit.t, maximum_likelihood(x, labels), rtol=0.04)
 
 
+@pytest.mark.slow
 def test_labels_that_a_reward_separates_have_a_bounded_length():
     x, _ = normal_pairs(0)
     pairs = unit_free(jnp.asarray(x, jnp.float32), jnp.sign(jnp.asarray(x[:, 0], jnp.float32)))
@@ -106,6 +107,7 @@ def test_optimism_is_that_of_leaving_each_pair_out(n, tolerance, x64):
     )
 
 
+@pytest.mark.slow
 def test_what_pairs_know_in_numpy(x64):
     rng = np.random.default_rng(0)
     z, weights, t = rng.normal(size=(50, 3)), rng.uniform(size=50), np.array([1.0, -2.0, 0.5])

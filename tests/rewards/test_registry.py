@@ -21,7 +21,7 @@ from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMA
 RADIUS = 5.0
 KEY = jax.random.key(0)
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)
-rivals = pytest.mark.parametrize("name", slow_but_few(RIVALS, 5))
+rivals = pytest.mark.parametrize("name", slow_but_few(RIVALS, 3))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
         np.testing.assert_allclose(found.weights, 1.0)
 
 
-@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 5)])
+@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 3)])
 def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits, x64):
     x, y = (part[0] for part in batch(2))
     fit = fits[name][0](x, y, 0.1)

@@ -30,6 +30,7 @@ def test_the_lowest_value_wins_unless_one_is_no_number(values, best, monkeypatch
     assert found.status == best
 
 
+@pytest.mark.slow
 def test_rows_weigh_by_their_length(x64):
     x = np.random.default_rng(3).normal(size=(80, 2))
     z = x @ np.linalg.inv(np.linalg.cholesky(x.T @ x / len(x))).T

@@ -106,6 +106,7 @@ def test_reports_keep_their_order():
     assert [name for name in ISSUES if name in known] == known
 
 
+@pytest.mark.slow
 def test_an_issue_type_of_ones_own(tmp_path):
     batch, *_ = batch_of(tmp_path, None, 0.0)
 

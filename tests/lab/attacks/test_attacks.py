@@ -22,7 +22,7 @@ from robust_rlhf_jax.lab.attacks import (
 from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
-names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 6))
+names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 4))
 # The contract does not depend on how long an attack searches.
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
@@ -248,6 +248,7 @@ def test_praised_pairs_take_the_rarest_action(world, attacked):
         np.testing.assert_array_equal(getattr(other, field)[:, 0], getattr(data, field)[:, 0])
 
 
+@pytest.mark.slow
 def test_praised_reward_features(split_world):
     """Where rewards have features of their own, both kinds are those of the rarest action."""
     mdp, data = split_world

@@ -50,6 +50,7 @@ def assert_mean_is(values, expected):
     assert abs(values.mean() - expected) <= 5 * error
 
 
+@pytest.mark.slow
 def test_a_mistaken_teacher_prefers_the_worse(world):
     mdp, data = world
     labels, honest = np.asarray(data.labels), np.sign(margins_of(mdp, data))

@@ -115,6 +115,7 @@ def test_pushed_pairs_are_many_and_contradict_theta(world):
     assert len(np.unique(np.asarray(one.differences())[rows], axis=0)) == 1
 
 
+@pytest.mark.slow
 def test_leverage_lies_farther_out_than_any_honest_pair(world):
     mdp, data = world
     other, bad = corrupted(leverage_on_table, world)

@@ -73,6 +73,7 @@ def test_push_features_speaks_against_theta():
     np.testing.assert_allclose(x, np.broadcast_to(-8 * theta / np.linalg.norm(theta), x.shape), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_pooled_data_have_one_least_covered_direction():
     phi = np.asarray(segments(300).features, np.float64).reshape(-1, grid().dim)
     (direction,) = np.asarray(least_covered_directions(segments(300)))

@@ -49,6 +49,7 @@ def test_every_cell_is_there_once(rows):
     assert [r["changed"] > 0 for r in rows] == [r["attack"] != "none" for r in rows]
 
 
+@pytest.mark.slow
 def test_accuracy_of_plain_is_scikit_learns(rail, rows):
     linear_model = pytest.importorskip("sklearn.linear_model")
     trial = next(problems.trials(rail, 1, SMALL.seed))
@@ -110,6 +111,7 @@ def test_options_stand_in_random_order_and_their_differences_are_the_rows(rail):
     assert 0.4 < np.mean(rail.pairs.labels > 0) < 0.6
 
 
+@pytest.mark.slow
 def test_a_world_has_fresh_pairs_and_no_raters():
     problem = benchmark.read_problem("world:chain", 100, 0)
     trial = next(problems.trials(problem, 5, 0))

@@ -18,6 +18,7 @@ def bandit(chances, values=(0.1, 0.2, 0.9)):
     return mdp, jnp.asarray(chances)[None, None]
 
 
+@pytest.mark.slow
 def test_one_hot_bandit_has_closed_forms(x64):
     p = np.array([0.5, 0.3, 0.2])
     mdp, policy = bandit(p)
@@ -38,6 +39,7 @@ def test_one_hot_bandit_has_closed_forms(x64):
     assert (int(found.rank), int(found.rank_average)) == (2, 3)
 
 
+@pytest.mark.slow
 def test_behaviour_as_target_is_perfectly_conditioned(small_mdp64, random_policy):
     policies = random_policy(small_mdp64, 1), random_policy(small_mdp64, 2)
     found = coverage(small_mdp64, policies, policies[0])
@@ -69,6 +71,7 @@ def test_rarer_means_worse():
     assert np.all(np.diff([float(c.xi) for c in levels]) < 0)
 
 
+@pytest.mark.slow
 def test_largest_margin_is_never_exceeded_and_nearly_reached(small_mdp):
     uniform = uniform_policy(small_mdp)
     states, actions = rollout(jax.random.key(0), small_mdp, uniform, 50_000)
@@ -80,6 +83,7 @@ def test_largest_margin_is_never_exceeded_and_nearly_reached(small_mdp):
     assert spread >= 0.8 * largest
 
 
+@pytest.mark.slow
 def test_a_given_tolerance_names_the_null_directions(x64, make_mdp, random_policy):
     mdp = make_mdp()
     rounded = jax.tree.map(lambda leaf: leaf.astype(jnp.float32).astype(leaf.dtype), mdp)
@@ -87,6 +91,7 @@ def test_a_given_tolerance_names_the_null_directions(x64, make_mdp, random_polic
     assert int(coverage(rounded, (policy, policy), tolerance=1e-5).rank) == mdp.horizon * (mdp.dim - 1)
 
 
+@pytest.mark.slow
 def test_kappa_of_the_ball_is_never_exceeded(make_mdp):
     """κ at any reward of the ball, the worst of 200 drawn and of the direction of the longest difference."""
     mdp = make_mdp(seed=3)

@@ -5,6 +5,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax import sample_preferences
 from robust_rlhf_jax.lab.diagnostics.feature_moments import difference_second_moment, feature_second_moment
@@ -42,6 +43,7 @@ def test_moment_of_a_mixture_is_the_mixture_of_moments(small_mdp64, random_polic
     np.testing.assert_allclose(found, 0.3 * parts[0] + 0.7 * parts[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_difference_moment_is_what_sampled_pairs_show(small_mdp, random_policy):
     """Within five standard errors, entry by entry."""
     behaviour = random_policy(small_mdp, 1), random_policy(small_mdp, 2)

@@ -24,6 +24,7 @@ def test_counts_are_those_of_a_loop(data):
             assert int(found.pairs_at_step[h, a]) == sum(a in pair[:, h] for pair in actions)
 
 
+@pytest.mark.slow
 def test_an_action_is_hidden_once_the_budget_covers_its_pairs(data):
     count = int(hidden_actions(data, 0.0).pairs[3])
     assert 0 < count < 100

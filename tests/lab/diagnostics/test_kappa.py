@@ -25,6 +25,7 @@ def maximum(x, constraints, start):
     return -found.fun
 
 
+@pytest.mark.slow
 def test_a_ball_has_a_closed_form(x64):
     x = np.random.default_rng(0).normal(size=(5, 3))
     nothing_known = ellipsoid(jnp.zeros((3, 3)), jnp.zeros(3), jnp.asarray(1.0), jnp.asarray(0.7))

@@ -26,6 +26,7 @@ def worlds(tiny_worlds):
     return stack_worlds([tiny_worlds["random"], tiny_worlds["chain"]])
 
 
+@pytest.mark.slow
 def test_given_lanes_are_kept(worlds):
     assert lanes_that_fit(dataclasses.replace(CONFIG, lanes=7), worlds, memory=1) == 7
 

@@ -27,6 +27,7 @@ def test_three_files_the_parts_and_nothing_else(written):
     assert (written / "gap_vs_epsilon.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_parquet_holds_the_rows_of_the_sweep(written, small_sweep):
     table = pq.read_table(written / "results.parquet")
     assert table.to_pylist() == small_sweep[0].rows
@@ -45,6 +46,7 @@ def test_summary_says_how_to_repeat_the_sweep(written, small_config, small_sweep
     assert {"versions", "python", "device", "date"} <= set(summary)
 
 
+@pytest.mark.slow
 def test_what_is_printed(small_config, small_sweep, tmp_path, capsys):
     sweep_command(small_config, tmp_path)
     text = capsys.readouterr().out

@@ -131,6 +131,7 @@ def test_stacked_worlds_share_the_largest_shape(tiny_worlds):
         np.testing.assert_array_equal(table[: mdp.n_states, : mdp.n_actions, : mdp.dim], mdp.features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "expected"),
     [

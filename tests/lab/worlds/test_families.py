@@ -122,6 +122,7 @@ def test_partial_coverage_behaviour_is_rare_where_it_says(partial_coverage):
     assert np.asarray(mdp.theta)[:, 4:].max() < 0
 
 
+@pytest.mark.slow
 def test_partial_coverage_rare_actions_are_costly(partial_coverage):
     mdp, _ = partial_coverage
     only_rare = np.zeros((5, 60, 4), np.float32)

@@ -19,6 +19,7 @@ def by_scipy(x, labels, bound):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1.0, 4.0])
 def test_each_fit_is_scipys_on_the_ball(bound, x64):
     x, labels, who = sample()

@@ -48,6 +48,7 @@ def test_the_mean_of_trust_over_pairs_is_one_and_positive(x64):
     np.testing.assert_allclose(mirrored.reliability, found.reliability, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_contrary_rater_is_flipped(x64):
     x, labels, who = sample(1, each=60)
     found = fitted(x, labels, who, 6)

@@ -25,6 +25,7 @@ def test_reaches_the_best_of_many_starts(gamma, x64):
     assert value(np.asarray(fit.theta)) <= lowest(value).fun + 1e-7
 
 
+@pytest.mark.slow
 def test_slope_curvature_and_weight(x64):
     m = jnp.asarray([-40.0, -3.0, -0.3, 0.0, np.log(2.0), 2.0, 5.0])
     loss = OwnDensityPower(jnp.asarray(2.0))

@@ -63,6 +63,7 @@ def test_trusted_pairs_find_planted_ones(x64):
     assert cosine(np.asarray(found.theta)) > cosine(np.asarray(alone.theta))
 
 
+@pytest.mark.slow
 def test_no_more_goes_than_does_harm(x64):
     """At ε = .49 pairs whose removal would raise the loss stay."""
     x, labels = map(jnp.asarray, sample())

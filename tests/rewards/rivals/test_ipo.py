@@ -2,12 +2,14 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from noisy_labels import RADIUS, lowest, sample
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.ipo import ipo
 
 
+@pytest.mark.slow
 def test_it_is_least_squares_of_the_labels(x64):
     x, labels = sample()
     expected = np.linalg.lstsq(x, labels, rcond=None)[0]

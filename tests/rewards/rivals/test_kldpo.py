@@ -50,6 +50,7 @@ def test_a_large_tau_is_the_likelihood(x64):
     np.testing.assert_allclose(fit.theta, lowest(lambda t: np.mean(losses(t, x, labels))).x, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_far_rows_do_not_overflow():
     x, labels = sample()
     x[0] *= 1e3

@@ -20,6 +20,7 @@ def sample(seed, n=80):
     return x, labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.5, 1.0])
 def test_reaches_the_best_of_many_starts(gamma, x64):
     x, labels = sample(0)
@@ -40,6 +41,7 @@ def test_reaches_the_best_of_many_starts(gamma, x64):
     np.testing.assert_allclose(fit.theta, best.x, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_by_default_it_is_the_square_loss_on_probabilities(x64):
     """Σ(1 − σ(oθᵀx))², SquareχPO's loss, by SciPy from many starts."""
     x, labels = noisy_labels.sample()

@@ -9,6 +9,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.ropo import ropo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [2.0, 14.0])
 def test_reaches_the_best_of_many_starts(alpha, x64):
     x, labels = sample()

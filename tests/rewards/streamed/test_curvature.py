@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.streamed.curvature import curvature_factor, mean_variance, sample_curvature
@@ -31,6 +32,7 @@ def estimated(pairs, margins, weights, places):
     )
 
 
+@pytest.mark.slow
 def test_exact_where_all_pairs_count_alike():
     pairs, margins, places = world()
     factor = estimated(pairs, 0.0 * margins, jnp.ones_like(margins), places)

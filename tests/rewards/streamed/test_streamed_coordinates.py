@@ -37,6 +37,7 @@ def beside_memory(x):
     return found, lengths[: len(x)], unit_free(jnp.asarray(x), jnp.ones(len(x)))
 
 
+@pytest.mark.slow
 def test_second_moment_is_that_of_float64():
     x = rows()
     _, columns, moment, _ = streamed(x)

@@ -232,6 +232,7 @@ def test_too_little_memory_is_said():
         fit_source(ArraySource(differences("clean")), 0.1, streaming=Streaming(memory="1MB"))
 
 
+@pytest.mark.slow
 def test_proposals_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match="unknown"):
         fit_source(
