@@ -18,16 +18,8 @@ NAME = "choice sets, one option a row"
 ORDER = 145
 ANY_LABEL = True
 CHOSEN = (
-    "chosen",
-    "choice",
-    "chose",
-    "choose",
-    "selected",
-    "picked",
-    "is_chosen",
-    "decision",
-    "chosen_option",
-)
+    "chosen", "choice", "chose", "choose", "selected", "picked", "is_chosen", "decision", "chosen_option",
+)  # fmt: skip
 SETS = (
     "choice_set", "choice_set_id", "set", "set_id", "choice_id", "chid", "choice_situation", "situation",
     "situation_id", "task", "task_id", "scenario", "scenario_id", "question", "question_id", "obs", "obs_id",
@@ -39,16 +31,8 @@ PEOPLE = (
 )  # fmt: skip
 # Which option of the set a row is, by number: no feature.
 PLACES = (
-    "alt",
-    "alt_id",
-    "alternative",
-    "alternative_id",
-    "option",
-    "option_id",
-    "profile",
-    "position",
-    "opt",
-)
+    "alt", "alt_id", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
+)  # fmt: skip
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else.
 UNCLEAR = 0.05
@@ -85,39 +69,48 @@ def map(table: Table, asked: Columns) -> Mapped:
     if found is None:
         raise ValueError(f"--label {asked.label} is not 1 in one row of each choice, and 0 in the others.")
     choices = _choices(table, found)
-    pairs = [(c.chosen, row) for c in choices if c.chosen is not None for row in c.rows if row != c.chosen]
-    # Rows that could not be read are told of.
-    pairs += [(row, row) for row in sorted({cell.row for cell in table.bad})]
-    firsts, seconds = ([pair[side] for pair in pairs] for side in (0, 1))
+    firsts, seconds = _sides(table, choices)
     numbers, words, ignored = _features(table, found, choices)
     columns = {
         name: _at(table.cells(feature), rows)
         for feature, sides in (numbers | words).items()
         for name, rows in zip(sides, (firsts, seconds), strict=True)
     }
-    rater = asked.rater or found.person or _who(table, found, choices)
-    beside = {"rater": rater, "weight": asked.weight}
-    columns |= {part: _at(table.cells(name), firsts) for part, name in beside.items() if name is not None}
+    beside = {"rater": asked.rater or found.person or _who(table, found, choices), "weight": asked.weight}
+    there = {part: name for part, name in beside.items() if name is not None}
+    columns |= {part: _at(table.cells(name), firsts) for part, name in there.items()}
     columns["choice"] = _at(_keys(table, found), firsts)
-    rater_part, weight_part = (part if name is not None else None for part, name in beside.items())
-    said = {"chosen": f"the row of a choice with {found.chosen} 1", "rejected": "each other row of it",
-            "label": f"{found.chosen}: 1 was chosen"}  # fmt: skip
-    said |= {} if rater is None else {"rater": rater}
-    roles = Roles(None, {"numeric": numbers}, None, None, rater_part, weight_part, group="choice", said=said,
-                  ignored=ignored, words=words)  # fmt: skip
+    said = {
+        "chosen": f"the row of a choice with {found.chosen} 1",
+        "rejected": "each other row of it",
+        "label": f"{found.chosen}: 1 was chosen",
+    } | {part: name for part, name in there.items() if part == "rater"}
+    rater, weight = (part if part in there else None for part in beside)
+    roles = Roles(
+        None, {"numeric": numbers}, None, None, rater, weight, group="choice", said=said, ignored=ignored, words=words
+    )  # fmt: skip
     unclear = sum(choice.chosen is None for choice in choices)
     notes = (f"{unclear} choices without exactly one chosen option make no pair.",) if unclear else ()
-    bad = tuple(
+    made = Table(table.source, columns, len(firsts), _bad(table, firsts), table.notes)
+    used = tuple(dict.fromkeys((*found.ours, found.chosen, *there.values(), *numbers)))
+    return Mapped(NAME, made, roles, np.asarray(firsts, int), used, notes, np.asarray(seconds, int))
+
+
+def _sides(table: Table, choices: list[_Choice]) -> tuple[list[int], list[int]]:
+    """The rows of the chosen options, and those of the others; a row that could not be read is both, to be told of."""
+    pairs = [(c.chosen, row) for c in choices if c.chosen is not None for row in c.rows if row != c.chosen]
+    pairs += [(row, row) for row in sorted({cell.row for cell in table.bad})]
+    return [chosen for chosen, _ in pairs], [other for _, other in pairs]
+
+
+def _bad(table: Table, firsts: list[int]) -> tuple[BadCell, ...]:
+    """The cells that could not be read, by pair."""
+    return tuple(
         BadCell(i, cell.column, cell.reason)
         for cell in table.bad
         for i, row in enumerate(firsts)
         if row == cell.row
     )
-    made = Table(table.source, columns, len(pairs), bad, table.notes)
-    used = tuple(
-        dict.fromkeys(n for n in (*found.ours, found.chosen, rater, asked.weight, *numbers) if n is not None)
-    )
-    return Mapped(NAME, made, roles, np.asarray(firsts, int), used, notes, np.asarray(seconds, int))
 
 
 def _find(table: Table, asked: Columns) -> _Found | None:
