@@ -56,9 +56,9 @@ gc.set_threshold(50_000, 20, 1000)
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("repository")
 
-MANY_MAPS = 45_000
-# Programs after which a process's maps are counted: reading 45,000 of them takes longer than most tests.
-COUNT_EVERY = 300
+MANY_MAPS = 25_000
+# Programs after which a process's maps are counted: reading 25,000 of them takes longer than most tests.
+COUNT_EVERY = 50
 
 
 @dataclasses.dataclass
