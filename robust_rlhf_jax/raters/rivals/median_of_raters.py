@@ -83,7 +83,7 @@ class _Newton(eqx.Module):
         ascent = pairs.sums(jax.nn.sigmoid(-margins)[:, None] * pairs.rows)
 
         def points(needed, weights):
-            each = lambda *of: newton_point(*of, problem.bound)  # noqa: E731
+            each = lambda theta, pull, bend: newton_point(theta, pull, bend, problem.bound)  # noqa: E731
             return where_needed(each, needed, state.theta, state.theta, ascent, pairs.gram(weights))
 
         moving = state.moving()
