@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.special import erfc
 
-from robust_rlhf_jax.kernels.spectral import TOP_RANGE
+from robust_rlhf_jax.kernels.removal import TOP_RANGE
 from robust_rlhf_jax.moments import robust_mean
 from robust_rlhf_jax.outputs import environment
 

@@ -7,7 +7,7 @@ import pytest
 from rivals import assert_same, rival_run, score_above_by_sort
 from samples import EPSILON, corrupted_rows, size_of
 
-from robust_rlhf_jax.kernels import spectral
+from robust_rlhf_jax.kernels import removal, spectral
 from robust_rlhf_jax.kernels.running_moments import follow, moments_of, updates_pay
 
 PASSES = 2 * 32  # two thresholds by bisection
@@ -18,7 +18,7 @@ def mean_step(x, weights, scores, moments):
     """(weights, scores) after a step of `robust_mean`: remove, centre, score anew, as `MeanFilter` does."""
     n = x.shape[0]
     budget = 2 * EPSILON * n
-    left = spectral.remove_softly(weights, scores, EPSILON * n, budget / 16, jnp.float32(budget))
+    left = removal.remove_softly(weights, scores, EPSILON * n, budget / 16, jnp.float32(budget))
     if moments is None:
         return left, spectral.linear_scores(x, left)[0]
     return left, spectral.scores_from_moments(x, follow(moments, x, weights, left))[0]
@@ -26,12 +26,12 @@ def mean_step(x, weights, scores, moments):
 
 linear_scores = jax.jit(spectral.linear_scores)
 quadratic_scores = jax.jit(spectral.quadratic_scores)
-remove_softly = jax.jit(spectral.remove_softly)
+remove_softly = jax.jit(removal.remove_softly)
 
 
 def removal_by_numpy(weights, scores, suspects, chop, budget):
     lowest = score_above_by_sort(scores, weights, suspects)
-    highest = scores[weights > spectral.GONE].max() / spectral.TOP_RANGE
+    highest = scores[weights > removal.GONE].max() / removal.TOP_RANGE
     share = np.minimum(scores / max(score_above_by_sort(scores, weights, chop), highest), 1)
     share[scores < lowest] = 0
     return (weights * (1 - min(1, budget / (weights @ share)) * share),)
@@ -63,7 +63,7 @@ def step_by_torch(x, weights, scores):
 
     n = len(x)
     lowest = threshold_by_torch(scores, weights, EPSILON * n)
-    highest = scores[weights > spectral.GONE].max() / spectral.TOP_RANGE
+    highest = scores[weights > removal.GONE].max() / removal.TOP_RANGE
     threshold = torch.maximum(threshold_by_torch(scores, weights, EPSILON * n / 8), highest)
     share = torch.where(scores >= lowest, torch.clamp(scores / threshold, max=1), 0)
     left = weights * (1 - torch.clamp(2 * EPSILON * n / (weights @ share), max=1) * share)

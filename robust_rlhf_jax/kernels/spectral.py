@@ -1,4 +1,4 @@
-"""Spectral scores and soft removal: what one step of a robust-mean filter does.
+"""Spectral scores: how far each row of a robust-mean filter is suspect. What then goes: `removal.py`.
 
 The filters of Diakonikolas, Kamath, Kane, Li, Moitra & Stewart 2017, *Being Robust (in High Dimensions) Can Be
 Practical*, in the soft form of Diakonikolas & Kane 2023, *Algorithmic High-Dimensional Robust Statistics*, chapter 2:
@@ -15,14 +15,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .divisors import positive_or_one
 from .lanczos import lanczos_shortfall, top_by_lanczos
 from .linalg import DENSE_EIGH_UP_TO, matmul, top_eigenpair, weighted_mean, weighted_second_moment
-from .quantile import upper_threshold
 from .running_moments import RunningMoments
 
 POWER_STEPS = 12
-# Rows within this factor of the highest score go together; those far below it lose next to nothing.
-TOP_RANGE = 64.0
-# A removed row keeps a weight of rounding size or none at all.
-GONE = 1e-5
 
 
 def _top_by_lobpcg(x: Float[Array, "n d"], weights: Float[Array, " n"]):
@@ -145,31 +140,3 @@ def quadratic_top_bound(
     probable = found / (1.0 - lanczos_shortfall(d * (d + 1) // 2, miss))
     rows = y * jnp.linalg.norm(y, axis=1)[:, None]
     return jnp.minimum(probable, top_eigenpair(weighted_second_moment(rows, weights))[0])
-
-
-def remove_softly(
-    weights: Float[Array, " n"],
-    scores: Float[Array, " n"],
-    suspects: Float[Array, ""],
-    chop: Float[Array, ""],
-    budget: Float[Array, ""],
-) -> Float[Array, " n"]:
-    """Lower the weights of the highest scores: w_i ← w_i·(1 − s·min(τ_i/T, 1)·1[τ_i ≥ L]).
-
-    L is the score above which mass `suspects` lies (εn: there are no more corrupt rows than that), so rows of
-    ordinary score lose nothing. T is the score above which mass `chop` lies, or a 64th of the largest score if that
-    is more: with the largest itself one far row costs a whole step, with the quantile alone ordinary rows go with
-    the last few far ones. Either way the largest score falls 64-fold or mass `chop` goes, which bounds the number
-    of steps. s ≤ 1 keeps the removed mass within `budget`. (Diakonikolas & Kane 2023,
-    the universal filter for stable sets, with T in place of the maximum.)
-    """
-    chex.assert_rank(weights, 1)
-    chex.assert_equal_shape([weights, scores])
-    lowest, chopped = jax.vmap(upper_threshold, (None, None, 0))(scores, weights, jnp.stack([suspects, chop]))
-    highest = jnp.max(jnp.where(weights > GONE, scores, 0.0))
-    threshold = jnp.maximum(chopped, highest / TOP_RANGE)
-    share = jnp.minimum(scores / jnp.where(threshold > 0, threshold, jnp.inf), 1.0)
-    share = jnp.where(scores >= lowest, share, 0.0)
-    removed = matmul(weights, share)
-    scale = jnp.minimum(1.0, budget / positive_or_one(removed))
-    return weights * (1.0 - scale * share)

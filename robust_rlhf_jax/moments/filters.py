@@ -1,6 +1,6 @@
 """The filter that all robust moments share: score the rows, remove the highest scores, again.
 
-`kernels/spectral.py` (`remove_softly`) decides a step's weights; `influence.py` what removed rows still count.
+`kernels/removal.py` (`remove_softly`) decides a step's weights; `influence.py` what removed rows still count.
 """
 
 import abc
@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Iteration, Status, iterate
 from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.kernels.removal import remove_softly
 from robust_rlhf_jax.kernels.running_moments import RunningMoments, no_moments, updates_pay
-from robust_rlhf_jax.kernels.spectral import remove_softly
 
 # A step removes the rows above the score that a 2·CHOP-th of the budget exceeds.
 CHOP = 8

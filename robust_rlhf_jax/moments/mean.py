@@ -150,7 +150,7 @@ def robust_mean(
 
     Weights start at 1. While the top eigenvalue λ of the weighted covariance exceeds the clean level and less
     than 2εn of weight is gone, the weights of the rows that stand out along its eigenvector are lowered
-    (`kernels.spectral.remove_softly`). Error O(√ε·σ) for covariance ⪯ σ²I, O(ε√log(1/ε)) on stable sets.
+    (`kernels.removal.remove_softly`). Error O(√ε·σ) for covariance ⪯ σ²I, O(ε√log(1/ε)) on stable sets.
     At ε = 0 it is the mean. ε is traced: a new ε does not recompile it. However far corrupt rows lie, the answer is
     bounded: rows over 10⁴ times as long as the typical one are shortened to that.
 

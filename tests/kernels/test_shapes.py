@@ -8,8 +8,9 @@ from robust_rlhf_jax.kernels.logistic import log_likelihoods, value_gradient
 from robust_rlhf_jax.kernels.primal_dual import ascent_moments, descent_moments
 from robust_rlhf_jax.kernels.quantile import keep_top, upper_threshold
 from robust_rlhf_jax.kernels.regression import huber_mean, huber_regression
+from robust_rlhf_jax.kernels.removal import remove_softly
 from robust_rlhf_jax.kernels.smoothing import smoothed_gradient
-from robust_rlhf_jax.kernels.spectral import linear_scores, quadratic_scores, remove_softly
+from robust_rlhf_jax.kernels.spectral import linear_scores, quadratic_scores
 
 X, COLUMN, ROW, SHORT = jnp.ones((6, 2)), jnp.ones((6, 1)), jnp.ones(6), jnp.ones(3)
 STATES, ONE, THETA = jnp.zeros(6, int), jnp.ones(()), jnp.ones(2)

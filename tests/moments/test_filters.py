@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.kernels import spectral
+from robust_rlhf_jax.kernels import removal
 from robust_rlhf_jax.kernels.running_moments import updates_pay
 from robust_rlhf_jax.kernels.spectral import quadratic_scores
 from robust_rlhf_jax.kernels.units import LONGEST
@@ -182,7 +182,7 @@ def test_a_step_removes_what_the_budget_still_allows(x64):
     problem = FilterProblem(rng.normal(size=(40, 2)), *map(jnp.asarray, (0.2, 1.0, allowed)))
     state = FilterState(jnp.asarray(weights), jnp.asarray(scores), jnp.asarray(5.0))
     found = jax.jit(lambda *args: MeanFilter().step(*args, key=None))(problem, state)
-    expected = jax.jit(spectral.remove_softly)(state.weights, state.scores, 8.0, allowed / (2 * CHOP), 0.7)
+    expected = jax.jit(removal.remove_softly)(state.weights, state.scores, 8.0, allowed / (2 * CHOP), 0.7)
     np.testing.assert_allclose(found.weights, expected, rtol=1e-12)
     assert 40 - found.weights.sum() <= allowed + 1e-12
 
