@@ -46,10 +46,7 @@ def check(platform, function, *arguments):
 
 @pytest.mark.slow
 @platforms
-@pytest.mark.parametrize(
-    "name",
-    slow_where(lambda name: name not in ("standard", "robust_policy"), METHODS),
-)
+@pytest.mark.parametrize("name", METHODS)
 def test_methods(name, platform):
     def solve(data, epsilon):
         solution = METHODS[name].run(KEY, data, epsilon)

@@ -8,6 +8,7 @@ from .containers.array_files import nonfinite_cells
 from .labels import read_labels, read_ties
 from .numeric import matrix
 from .schemas import Roles
+from .schemas.words import columns_of, word_of
 from .table import Table
 from .texts import Texts, read_texts
 
@@ -143,6 +144,11 @@ def unused_columns(
     """Why each of the file's columns that is not used is not."""
     mine = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ()), *used}
     reasons = dict(roles.ignored)
+    for name in columns_of(roles.words):
+        if name in file.columns:
+            reasons[name] = (
+                f"holds words, such as {word_of(file.first(name))}: --words makes a feature of each"
+            )
     for other, columns in roles.numbers.items():
         for name in (name for pair in columns.values() for name in pair):
             mine |= {name} if other == kind else set()

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from robust_rlhf_jax.kernels.where_needed import one_by_one
+
 # Weights and margins (of 1 + their size) that differ by less are alike: refits end as far from their fixed point.
 ALIKE = 1e-3
 
@@ -30,12 +32,7 @@ def once_each(function: Callable[..., Any], same: Bool[Array, "E E"], *rows: Any
     """
     first = jnp.argmax(same, axis=1)
     needed = jnp.any(first == jnp.arange(len(first))[:, None], axis=1)
-    shapes = jax.eval_shape(function, *jax.tree.map(lambda leaf: leaf[0], rows))
-
-    def one(of):
-        wanted, row = of
-        nothing = lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)  # noqa: E731
-        return jax.lax.cond(wanted, lambda: function(*row), nothing)
-
-    found = jax.lax.map(one, (needed, rows))
+    one_row = jax.eval_shape(function, *jax.tree.map(lambda leaf: leaf[0], rows))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros((len(same), *leaf.shape), leaf.dtype), one_row)
+    found = one_by_one(function, needed, nothing, *rows)
     return jax.tree.map(lambda leaf: leaf[first], found)

@@ -302,7 +302,7 @@ def test_planted_pairs_ruin_plain_rlhf_and_not_algorithm_1():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stationary"),
-    [("standard", False), pytest.param("uniform_coverage", True, marks=pytest.mark.slow)],
+    [("standard", False), ("uniform_coverage", True)],
 )
 def test_reward_features_of_their_own(name, stationary, make_mdp):
     """p = 2 reward features beside d = 4 transition features, one θ per step or one for all."""

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, preferences_from_options, sample_preferences
 from robust_rlhf_jax.algorithms import (
@@ -80,7 +79,7 @@ SETTINGS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", slow_where(lambda case: case != "default", SETTINGS))
+@pytest.mark.parametrize("case", SETTINGS)
 def test_a_configuration_becomes_a_descent_from_the_sets_centre(case):
     """D is half of the set's radius unless given."""
     settings, asked = SETTINGS[case]

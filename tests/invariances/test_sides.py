@@ -99,7 +99,7 @@ def as_given(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", slow_where(lambda how: how not in ("all", "chosen first"), TURNS))
+@pytest.mark.parametrize("how", TURNS)
 def test_the_fit_the_flags_and_the_estimate(how, as_given):
     data, margins, (before, estimate, flags, scores) = as_given
     other = turned(data, TURNS[how](margins, np.asarray(data.labels)))
@@ -144,8 +144,7 @@ def differences(name):
     return (values[:, 1 : 1 + k] - values[:, 1 + k :]).astype(np.float32)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", slow_where(lambda name: name != "electricity", FILES))
 @pytest.mark.parametrize("size", [300, pytest.param(None, marks=pytest.mark.slow)])
 def test_files_that_are_chosen_first_are_clean(name, size):
     """As their owners have them: every pair's preferred option first; whole, and three hundred of them."""

@@ -39,7 +39,7 @@ def test_a_device_per_core():
     "variables",
     [
         pytest.param({"JAX_NUM_CPU_DEVICES": "3"}, id="JAX's variable"),
-        pytest.param({"XLA_FLAGS": f"--{processor_devices.FLAG}=3"}, id="XLA's flag", marks=pytest.mark.slow),
+        pytest.param({"XLA_FLAGS": f"--{processor_devices.FLAG}=3"}, id="XLA's flag"),
     ],
 )
 def test_who_has_chosen_keeps_the_choice(variables):

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from primal_dual_games import SHORT, prepare
-from slow_parameters import slow_where
 
 from robust_rlhf_jax import Status, sample_segments
 from robust_rlhf_jax.lab.worlds import delivery_grid, random_linear_mdp
@@ -46,7 +45,7 @@ def answer(oracle, data, epsilon, theta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", slow_where(lambda name: name.startswith("rlsvi"), ORACLES))
+@pytest.mark.parametrize("name", ORACLES)
 def test_long_plans_from_short_segments(name, world):
     mdp, data = world
     best = optimal_policy(mdp)[1]

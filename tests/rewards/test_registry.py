@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from slow_parameters import slow_but_few, slow_where
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
@@ -58,10 +58,7 @@ def explained(fit: RewardEstimate, x, labels):
 
 # rdpo is cdpo with another number in the same compiled program.
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    slow_where(lambda name: name not in ("cdpo", "r3m"), [name for name in RIVALS if name != "rdpo"]),
-)
+@pytest.mark.parametrize("name", [name for name in RIVALS if name != "rdpo"])
 def test_batch_loop_new_values_and_a_bad_lane(name, fits, x64, count_compilations):
     one, many = fits[name]
     x, y = batch()

@@ -12,7 +12,7 @@ from .base import Mapped, Roles
 from .numbers import NO_FEATURE, NUMERIC, is_number
 from .plain import check_asked
 from .sides import RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
-from .words import are_words, not_asked_for
+from .words import are_words
 
 NAME = "choice sets, one option a row"
 ORDER = 145
@@ -105,12 +105,8 @@ def _sides(table: Table, choices: list[_Choice]) -> tuple[list[int], list[int]]:
 
 def _bad(table: Table, firsts: list[int]) -> tuple[BadCell, ...]:
     """The cells that could not be read, by pair."""
-    return tuple(
-        BadCell(i, cell.column, cell.reason)
-        for cell in table.bad
-        for i, row in enumerate(firsts)
-        if row == cell.row
-    )
+    place = {row: i for i, row in enumerate(firsts)}
+    return tuple(cell._replace(row=place[cell.row]) for cell in table.bad)
 
 
 def _find(table: Table, asked: Columns) -> _Found | None:
@@ -161,7 +157,6 @@ def _features(table: Table, found: _Found, choices: list[_Choice]):
             numbers[name] = sides
         elif are_words(cells):
             words[name] = sides
-            ignored |= not_asked_for(table, (name, name))
     return numbers, words, ignored
 
 

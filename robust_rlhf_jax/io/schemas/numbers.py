@@ -7,7 +7,7 @@ from ..bad_cells import shown
 from ..table import Table
 from .base import structured
 from .sides import holds_numbers
-from .words import are_words, not_asked_for
+from .words import are_words
 
 SCORE = "(?:scores?|ratings?|rewards?|avg_rating|rm_score)"
 SCORES = re.compile(
@@ -64,7 +64,6 @@ def find_numbers(
                 numbers[kind][what] = (name, partner)
             elif sides is None and are_words(table.cells(name) + table.cells(partner)):
                 words[what] = (name, partner)
-                ignored |= not_asked_for(table, words[what])
             else:
                 ignored |= {name: kind, partner: kind}
     return numbers, words, ignored

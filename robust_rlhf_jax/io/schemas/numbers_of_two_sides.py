@@ -1,7 +1,6 @@
 """Numbers of two open sides and a label, as tables of choices have them: `price_1`, `price_2`, `time_1`, `choice`."""
 
 import re
-from typing import Any
 
 from ..columns import Columns
 from ..table import Table
@@ -10,7 +9,7 @@ from .deciding import find_label, with_rule
 from .numbers import NO_FEATURE, NUMERIC, is_number
 from .plain import check_asked
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
-from .words import are_words, not_asked_for
+from .words import are_words
 
 NAME = "numbers of two sides"
 ORDER = 150
@@ -52,7 +51,6 @@ def map(table: Table, asked: Columns) -> Mapped:
     roles = Roles(
         None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
         asked.pair_id or named(table, IDS), said=said, words=words,
-        ignored={name: why for pair in words.values() for name, why in not_asked_for(table, pair).items()},
     )  # fmt: skip
     return Mapped(NAME, table, roles)
 
@@ -72,41 +70,42 @@ def _found(
     """What the two sides are called, {feature: its columns} of numbers, and of words; None where features of numbers
     have other tokens, or three.
     """
+    sided = _sided(table)
+    pairs = {key: tokens for key, tokens in sided.items() if len(tokens) > 1 and _numbers(table, tokens)}
+    kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
+    sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
+    if sides is None or len({place for place, _ in pairs}) > 1:
+        return None
+    (place, _), *_ = pairs
+    words = {
+        (where, stem): tokens
+        for (where, stem), tokens in sided.items()
+        if where == place and set(tokens) == {*sides} and _words(table, tokens)
+    }
+    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED:
+        return None
+    numbers, of_words = (
+        {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in kind.items()}
+        for kind in (pairs, words)
+    )
+    return (f"option {sides[0]}", f"option {sides[1]}"), numbers, of_words
+
+
+def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
+    """{(where the token stands, feature): {token: column}}."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name)
-            if match and _numbers(table.first(name)) and not NO_FEATURE.search(match["stem"]):
+            if match and not NO_FEATURE.search(match["stem"]):
                 found.setdefault((place, match["stem"]), {})[match["token"].casefold()] = name
-    pairs = {key: tokens for key, tokens in found.items() if len(tokens) > 1}
-    kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
-    places = {place for place, _ in pairs}
-    sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
-    if sides is None or len(places) > 1:
-        return None
-    words = _words(table, sides, places.pop())
-    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED:
-        return None
-    named_sides = f"option {sides[0]}", f"option {sides[1]}"
-    numbers = {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in pairs.items()}
-    return named_sides, numbers, words
+    return found
 
 
-def _words(table: Table, sides: tuple[str, str], place: str) -> dict[str, tuple[str, str]]:
-    """{feature: its columns} of words, called as those of numbers are."""
-    pattern = AFTER if place == "after" else BEFORE
-    found: dict[str, dict[str, str]] = {}
-    for name in table.names:
-        match = pattern.match(name)
-        if match and not _numbers(table.first(name)) and not NO_FEATURE.search(match["stem"]):
-            found.setdefault(match["stem"], {})[match["token"].casefold()] = name
-    both = {
-        stem: (tokens[sides[0]], tokens[sides[1]])
-        for stem, tokens in found.items()
-        if set(tokens) == {*sides}
-    }
-    return {stem: pair for stem, pair in both.items() if are_words([c for n in pair for c in table.cells(n)])}
+def _numbers(table: Table, tokens: dict[str, str]) -> bool:
+    firsts = [table.first(name) for name in tokens.values()]
+    return all(is_number(cell) or holds_numbers(cell) for cell in firsts)
 
 
-def _numbers(cell: Any) -> bool:
-    return is_number(cell) or holds_numbers(cell)
+def _words(table: Table, tokens: dict[str, str]) -> bool:
+    return are_words([cell for name in tokens.values() for cell in table.cells(name)])

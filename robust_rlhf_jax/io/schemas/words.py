@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from ..table import Table
 from .base import Mapped
 
 # A column of more different words is no attribute of the options but says something of each.
@@ -45,21 +44,17 @@ def with_words(mapped: Mapped) -> Mapped:
             numeric[f"{feature}={word}"] = names
             for name, side in zip(names, cells, strict=True):
                 columns[name] = [None if cell is None else float(cell == word) for cell in side]
-    # Of one option a row the file's column has the feature's name.
-    taken = {name for feature, sides in roles.words.items() for name in (feature, *sides)}
-    ignored = {name: why for name, why in roles.ignored.items() if name not in taken}
-    roles = dataclasses.replace(roles, numbers=roles.numbers | {"numeric": numeric}, ignored=ignored)
     return dataclasses.replace(
-        mapped, table=dataclasses.replace(table, columns=columns), roles=roles, used=(*mapped.used, *taken)
+        mapped,
+        table=dataclasses.replace(table, columns=columns),
+        roles=dataclasses.replace(roles, numbers=roles.numbers | {"numeric": numeric}),
+        used=(*mapped.used, *columns_of(roles.words)),
     )
 
 
-def not_asked_for(table: Table, sides: tuple[str, str]) -> dict[str, str]:
-    """Why columns of words are ignored."""
-    return {
-        side: f"holds words, such as {word_of(table.first(side))}: --words makes a feature of each"
-        for side in sides
-    }
+def columns_of(words: dict[str, tuple[str, str]]) -> list[str]:
+    """The file's columns; of one option a row that of a feature has its name."""
+    return [name for feature, sides in words.items() for name in (feature, *sides)]
 
 
 def _or_none(cell: Any) -> str | None:
