@@ -9,28 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .divisors import positive_or_one
-
-_UNSIGNED = {jnp.dtype("float32"): (jnp.uint32, 32), jnp.dtype("float64"): (jnp.uint64, 64)}
-
-
-def _ordered_bits(x: Float[Array, " n"]):
-    """Map floats to unsigned integers in the same order (flip all bits below zero, the sign bit above)."""
-    unsigned, bits = _UNSIGNED[x.dtype]
-    raw = jax.lax.bitcast_convert_type(x, unsigned)
-    sign = unsigned(1) << unsigned(bits - 1)
-    return jnp.where(raw & sign != 0, ~raw, raw | sign)
-
-
-def _float_from_bits(key: Array, dtype: Any):
-    unsigned, bits = _UNSIGNED[jnp.dtype(dtype)]
-    sign = unsigned(1) << unsigned(bits - 1)
-    raw = jnp.where(key & sign != 0, key ^ sign, ~key)
-    return jax.lax.bitcast_convert_type(raw, dtype)
+from .float_bits import UNSIGNED, float_from_bits, ordered_bits
 
 
 def _largest_bits(enough: Callable[[Array], Array], shape: tuple[int, ...], dtype: Any) -> Array:
     """The largest unsigned integers [shape] for which `enough` holds, which holds for all below them; 0 where none."""
-    unsigned, bits = _UNSIGNED[jnp.dtype(dtype)]
+    unsigned, bits = UNSIGNED[jnp.dtype(dtype)]
 
     def set_bit(carry):
         threshold, bit = carry
@@ -53,10 +37,10 @@ def upper_threshold(
     """
     chex.assert_rank(x, 1)
     chex.assert_equal_shape([x, weights])
-    keys = _ordered_bits(x)
+    keys = ordered_bits(x)
     found = _largest_bits(lambda trial: jnp.sum(jnp.where(keys >= trial, weights, 0)) >= mass, (), x.dtype)
     # No bit could be set: rounding put `mass` a hair above Σw, and every value is wanted.
-    threshold = jnp.where(found == 0, -jnp.inf, _float_from_bits(found, x.dtype))
+    threshold = jnp.where(found == 0, -jnp.inf, float_from_bits(found, x.dtype))
     return jnp.where(mass > 0, threshold, jnp.max(x))
 
 
@@ -68,7 +52,7 @@ def upper_thresholds(x: Float[Array, "n k"], count: Float[Array, " k"]) -> Float
     **Arguments:** `x` [n, k] ≥ 0 without NaN, `count` [k] ≥ 0 and at most the number of x_ij > 0 in column j.
     """
     # The bits of floats from 0 up are in their order.
-    keys = jax.lax.bitcast_convert_type(x, _UNSIGNED[x.dtype][0])
+    keys = jax.lax.bitcast_convert_type(x, UNSIGNED[x.dtype][0])
     found = _largest_bits(lambda trial: jnp.sum(keys >= trial, axis=0) >= count, x.shape[1:], x.dtype)
     return jnp.where(count > 0, jax.lax.bitcast_convert_type(found, x.dtype), jnp.max(x, axis=0))
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.sorting import ascending, median
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
 from .coordinates import UnitFreePairs
@@ -53,14 +54,14 @@ def cells_of(pairs: UnitFreePairs) -> Cells:
 def cells_of_lengths(lengths: Float[Array, " N"]) -> Cells:
     """`cells_of` pairs of which the Mahalanobis lengths are known."""
     bins = max(2, round(len(lengths) ** 0.25))
-    absurd = lengths > LONGEST_IN_SCALES * jnp.median(lengths)
+    absurd = lengths > LONGEST_IN_SCALES * median(lengths)
     return Cells(jnp.where(absurd, bins, quantile_bins(lengths, bins)), bins)
 
 
 def quantile_bins(values: Float[Array, " N"], bins: int) -> Int[Array, " N"]:
     """The bin of each value among `bins` of equal size; equal values stay together."""
     n = len(values)
-    edges = jnp.sort(values)[jnp.asarray([n * b // bins for b in range(1, bins)])]
+    edges = ascending(values)[jnp.asarray([n * b // bins for b in range(1, bins)])]
     return jnp.sum(values[:, None] >= edges, axis=1, dtype=jnp.int32)
 
 

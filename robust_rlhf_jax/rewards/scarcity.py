@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.sorting import ascending
 
 from .config import RobustFit
 from .coordinates import unit_free
@@ -138,7 +139,7 @@ def scarce_directions(
         v = jax.lax.fori_loop(
             0, SHARPENINGS, lambda _, v: unit(matmul(matmul(rest, v) ** 3, rest)), unit(rest[longest])
         )
-        shown = jnp.sort(matmul(z, v) ** 2)
+        shown = ascending(matmul(z, v) ** 2)
         held = jnp.sum(jnp.where(last, shown, 0.0))
         scarce = held > decisive(share, config) * jnp.sum(shown)
         # What rounding leaves after the last direction of the span is none.
