@@ -9,29 +9,37 @@ from typing import Any
 
 # Between two plain lines.
 SECONDS_BETWEEN_LINES = 30.0
+# A rate is told from this share of the cells on, or after this long: the first cells wait for further programs to
+# compile, and what they foretell is ten times too long.
+TELLING_SHARE, TELLING_SECONDS = 0.1, 120.0
 
 
 @dataclasses.dataclass
 class Pace:
     """Cells done of `total`, and how fast. Free cells are done but tell nothing about speed.
 
-    The clock starts anew when cells come out of the store before any is computed.
+    The clock starts with the first cells that are computed: until then programs compile. `computed`: cells since.
     """
 
     total: int
-    started: float
     done: int = 0
     computed: int = 0
+    started: float | None = None
 
     def add(self, cells: int, free: int, now: float) -> None:
         self.done += cells
-        self.computed += cells - free
-        if not self.computed:
+        if self.started is not None:
+            self.computed += cells - free
+        elif cells > free:
             self.started = now
 
     def rate(self, now: float) -> float | None:
-        """Computed cells a second; None before the first."""
-        return self.computed / max(now - self.started, 1e-9) if self.computed else None
+        """Computed cells a second; None while too few are to tell."""
+        if self.started is None or not self.computed:
+            return None
+        passed = now - self.started
+        tells = self.computed >= TELLING_SHARE * self.total or passed >= TELLING_SECONDS
+        return self.computed / max(passed, 1e-9) if tells else None
 
     def text(self, now: float) -> str:
         """Such as "48/540 cells, 4.1 cells/s, 0:02:00 left"."""
@@ -46,7 +54,7 @@ class Pace:
 @contextlib.contextmanager
 def progress(title: str, total: int, console: Any, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
     """The block gets `advance(cells, free=0)`: a bar on a terminal, plain lines in a file or where `quiet`."""
-    pace = Pace(total, time.monotonic())
+    pace = Pace(total)
     show = _lines if quiet or not console.is_terminal else _bar
     with show(title, pace, console) as update:
 
@@ -80,10 +88,10 @@ def _bar(title: str, pace: Pace, console: Any):
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[pace]}"))
     with Progress(*columns, TextColumn("elapsed"), TimeElapsedColumn(), console=console) as bar:
-        task = bar.add_task(f"{title} (compiling first)", total=pace.total, pace=pace.text(pace.started))
+        task = bar.add_task(f"{title} (compiling first)", total=pace.total, pace=pace.text(0.0))
 
         def update(now: float) -> None:
-            name = title if pace.computed else f"{title} (compiling first)"
+            name = f"{title} (compiling first)" if pace.started is None else title
             bar.update(task, completed=pace.done, description=name, pace=pace.text(now))
 
         yield update

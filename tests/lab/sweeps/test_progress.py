@@ -10,21 +10,37 @@ from robust_rlhf_jax.lab.sweeps.progress import Pace, progress
 
 
 def test_resumed_cells_do_not_fool_the_rate():
-    pace = Pace(total=1000, started=0.0)
-    pace.add(900, free=900, now=50.0)
+    pace = Pace(total=1000)
+    pace.add(800, free=800, now=50.0)
     assert pace.rate(55.0) is None
-    assert pace.text(55.0) == "900/1000 cells"
+    assert pace.text(55.0) == "800/1000 cells"
     pace.add(20, free=0, now=60.0)
-    assert pace.rate(60.0) == pytest.approx(2.0)
-    assert pace.text(60.0) == "920/1000 cells, 2 cells/s, 0:00:40 left"
+    pace.add(100, free=0, now=110.0)
+    assert pace.rate(110.0) == pytest.approx(2.0)
+    assert pace.text(110.0) == "920/1000 cells, 2 cells/s, 0:00:40 left"
 
 
-def test_copies_between_batches_leave_the_clock_alone():
-    pace = Pace(total=100, started=0.0)
-    pace.add(50, free=40, now=10.0)
-    pace.add(10, free=0, now=20.0)
-    assert pace.rate(20.0) == pytest.approx(1.0)
-    assert pace.text(20.0) == "60/100 cells, 1 cells/s, 0:00:40 left"
+def test_what_compiles_before_the_first_cells_is_not_in_the_rate():
+    pace = Pace(total=100)
+    pace.add(50, free=40, now=1000.0)
+    assert pace.text(1000.0) == "50/100 cells"
+    pace.add(10, free=0, now=1010.0)
+    assert pace.text(1010.0) == "60/100 cells, 1 cells/s, 0:00:40 left"
+
+
+def test_copies_between_batches_tell_nothing():
+    pace = Pace(total=100)
+    pace.add(1, free=0, now=0.0)
+    pace.add(30, free=20, now=10.0)
+    assert pace.rate(10.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("cells", "seconds", "told"), [(9, 10.0, False), (10, 10.0, True), (9, 120.0, True)])
+def test_a_few_cells_foretell_nothing_until_they_have_taken_long(cells, seconds, told):
+    pace = Pace(total=100)
+    pace.add(1, free=0, now=0.0)
+    pace.add(cells, free=0, now=seconds)
+    assert (pace.rate(seconds) is not None) is told
 
 
 @pytest.mark.parametrize("quiet", [True, False])
