@@ -40,6 +40,7 @@ SLOW = {
     "audit.cross_fit",
     "audit.findings",
     "audit.gain",
+    "audit.held_out",
     "audit.suspects",
     "heads.refit",
     "heads.robust_head",

@@ -67,6 +67,7 @@ def test_flagged_pairs_are_the_most_suspicious(corrupted):
     assert set(worst_first(corrupted)[:40]) == set(np.flatnonzero(corrupted.flagged))
 
 
+@pytest.mark.slow
 def test_without_injection_all_is_finite_and_nothing_is_lost(data):
     result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1)
     for name in ("suspicion", "gain", "gain_error"):
@@ -82,6 +83,7 @@ def test_without_injection_all_is_finite_and_nothing_is_lost(data):
     np.testing.assert_allclose(result.plain.theta, THETA, atol=0.6)
 
 
+@pytest.mark.slow
 def test_without_epsilon_the_evidence_decides(data, corrupted):
     clean = audit(jax.random.key(0), data, folds=4, repeats=1)
     assert clean.epsilon == 0.0

@@ -24,6 +24,7 @@ PEOPLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", PEOPLE)
 def test_people_who_differ_are_no_flips(people):
     evident = [estimate_flips(*labelled(3000, 0.0, PEOPLE[people](3000), s)).evident for s in range(5)]

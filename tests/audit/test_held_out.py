@@ -35,6 +35,7 @@ def test_margins_predict_labels_that_the_fits_did_not_see(fitted):
     assert fit.interval[0] == 0 < fit.interval[1]
 
 
+@pytest.mark.slow
 def test_two_pairs_are_needed(fitted):
     pairs, *_ = fitted
     with pytest.raises(ValueError, match="0 pair to fit"):

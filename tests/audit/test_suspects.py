@@ -153,6 +153,7 @@ def test_flags_of_a_batch_of_epsilons():
     np.testing.assert_array_equal(both, [flag(data, 0.2), np.zeros(data.n_pairs, bool)])
 
 
+@pytest.mark.slow
 def test_without_epsilon_as_many_are_flagged_as_there_is_evidence_for(attacked):
     data, corrupt = attacked["push_features"]
     flagged = np.asarray(flag(data, ask_table=False))

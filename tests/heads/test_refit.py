@@ -48,6 +48,7 @@ def test_batches_and_jax_arrays_change_nothing(sides, found):
     np.testing.assert_allclose(other.weights, found.weights, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_lists_are_inputs_too(sides, found):
     chosen, rejected = (list(side) for side in sides[:2])
     other = refit_head(lambda rows: np.tanh(np.stack(rows)), chosen, rejected, batch=100)

@@ -115,6 +115,7 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
 
 
+@pytest.mark.slow
 def test_it_is_a_subcommand(tmp_path, robust_rlhf):
     status, out, _ = robust_rlhf("leaderboard", str(arena(tmp_path)))
     assert status == 0

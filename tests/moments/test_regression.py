@@ -170,6 +170,7 @@ def test_a_regression_refines_its_own_result_and_then_leaves_out_what_is_clipped
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_far_target_is_as_good_as_infinite_unless_all_are_trusted(x64):
     phi, targets, _, _ = sample("targets", seed=3)
     unit = 2.0 ** np.floor(np.log2(np.sort(np.abs(targets))[500]))

@@ -113,6 +113,7 @@ def test_protocol(world, count_compilations):
     np.testing.assert_allclose(ten.subgradient, found[0].subgradient, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_coordinates_do_not_matter(world, rotate_features):
     """Rotated features: the same policy and value, since the whitened game is the same up to rotation."""
     mdp, data = world

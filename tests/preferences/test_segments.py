@@ -58,6 +58,7 @@ def test_few_pairs_show_the_goal_and_labels_can_be_learnt(data):
     assert 0.74 < (np.sign(x[5_600:] @ w) == o[5_600:]).mean() < 0.82
 
 
+@pytest.mark.slow
 def test_every_way_to_rebuild_keeps_the_plan(data, tmp_path):
     few = data.take(jnp.arange(10))
     kept = [few, *random_split(jax.random.key(0), data, 3)]

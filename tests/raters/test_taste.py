@@ -47,6 +47,7 @@ def test_without_spread_everyone_has_the_taste_of_the_crowd():
     np.testing.assert_allclose(found.evidence, fits, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_repeated_steps_end_at_the_maximum_and_its_evidence():
     rng = np.random.default_rng(2)
     pairs = RowsByRater.of(
@@ -79,6 +80,7 @@ def test_steps_from_far_away_end_there_too(far):
     np.testing.assert_allclose(t, there.t, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_covariance_is_the_inverse_of_the_curvature():
     rng = np.random.default_rng(4)
     rows, who = rng.normal(size=(30, 2)), np.repeat([0, 1, 2], 10)

@@ -54,6 +54,7 @@ def test_planted_rows_are_counted():
     assert found.message.startswith("About ")
 
 
+@pytest.mark.slow
 def test_flips_at_random_may_hide_and_the_interval_says_so():
     found = estimate_epsilon(choices(flipped=0.1))
     assert float(found.lower) <= 0.1 <= float(found.upper)

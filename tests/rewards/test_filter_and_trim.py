@@ -106,6 +106,7 @@ def test_rows_off_the_subspace_are_dropped():
     np.testing.assert_array_equal(trusting.survivors, 1.0)
 
 
+@pytest.mark.slow
 def test_a_row_is_off_the_subspace_from_the_share_of_its_length_that_is_suspect():
     """The normal of the subspace is (1, 1, 1, 1)/2; half of that share is rounding of honest rows, twice is not."""
     rows, x, labels, _, _ = sample(2)

@@ -76,6 +76,7 @@ def test_with_nothing_to_fear_everything_is_kept():
     np.testing.assert_allclose(sure.information, secant, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_lies_by_some_of_the_few_leave_the_rest_known():
     """Disputed pairs are among those that show a scarce direction: what is known of the others does not change."""
     x, labels = holes()

@@ -61,6 +61,7 @@ def test_accuracy_of_plain_is_scikit_learns(rail, rows):
     assert mine["accuracy"] == pytest.approx(right.mean(), abs=2.5 / len(right))
 
 
+@pytest.mark.slow
 def test_a_cell_is_the_same_whatever_runs_beside_it(rail, rows):
     alone = dataclasses.replace(SMALL, attacks=("near",), estimators=("maximum_likelihood",))
     found = benchmark.run_benchmark([rail], alone, PAIR_ATTACKS, benchmark.contestants())

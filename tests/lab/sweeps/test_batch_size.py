@@ -31,6 +31,7 @@ def test_given_lanes_are_kept(worlds):
     assert lanes_that_fit(dataclasses.replace(CONFIG, lanes=7), worlds, memory=1) == 7
 
 
+@pytest.mark.slow
 def test_bytes_are_those_of_a_data_set(worlds):
     keys = jax.random.split(jax.random.key(0), 2)
     data, _ = jax.eval_shape(

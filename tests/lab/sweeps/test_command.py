@@ -36,6 +36,7 @@ def test_parquet_holds_the_rows_of_the_sweep(written, small_sweep):
     assert types["seed"] == "int64"
 
 
+@pytest.mark.slow
 def test_summary_says_how_to_repeat_the_sweep(written, small_config, small_sweep):
     summary = json.loads((written / "summary.json").read_text(encoding="utf-8"))
     given = {name: tuple(x) if isinstance(x, list) else x for name, x in summary["configuration"].items()}

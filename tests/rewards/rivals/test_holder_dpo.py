@@ -58,6 +58,7 @@ def test_at_gamma_one_it_is_the_density_power_divergence(x64):
     np.testing.assert_allclose(theirs.theta, ours.theta, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.3])
 def test_the_share_of_wrong_labels_where_the_others_are_certain(wrong, x64):
     rng = np.random.default_rng(0)
