@@ -63,6 +63,7 @@ def test_wrong_settings_write_nothing(small_config, tmp_path):
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_costs_no_earlier_results(small_config, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

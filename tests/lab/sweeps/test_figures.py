@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib import image
@@ -20,8 +22,17 @@ def shows(picture, algorithm):
 
 
 @pytest.fixture(scope="module")
-def rows(small_sweep):
-    return small_sweep[0].rows
+def rows():
+    """Two families × two attacks × two ε × two seeds of three algorithms, as a sweep's cells are."""
+    algorithms = ("standard", "uniform_coverage", "clean_reference")
+    cells = itertools.product(
+        ("random", "chain"), ("push_features", "flip_confident"), (0.0, 0.2), (0, 1), algorithms
+    )
+    names = ("family", "attack", "epsilon", "seed", "algorithm")
+    return [
+        dict(zip(names, cell, strict=True)) | {"normalised_gap": 0.02 * number, "status": "converged"}
+        for number, cell in enumerate(cells)
+    ]
 
 
 @pytest.mark.slow
