@@ -111,6 +111,7 @@ def test_one_bad_cell_in_the_rail_file_is_survived(value):
     assert not before.flagged.any()
 
 
+@pytest.mark.slow
 def test_epsilon_zero_flags_nothing(data):
     result = audit(jax.random.key(0), data, 0.0, folds=4, repeats=1)
     assert not result.flagged.any()

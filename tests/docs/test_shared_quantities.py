@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from slow_parameters import slow_where
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -155,7 +156,7 @@ def jax_versions(dependency: str) -> str:
     return " or ".join(f"0.{minor}" for minor in range(int(low), int(below)))
 
 
-@pytest.mark.parametrize("name", QUANTITIES)
+@pytest.mark.parametrize("name", slow_where(lambda name: "votes" in name, QUANTITIES))
 def test_pages_agree(name):
     says, value, least = QUANTITIES[name]
     found = {(page, number(match)) for page, text in PAGES.items() for match in re.findall(says, text)}

@@ -128,6 +128,7 @@ def test_the_coordinates_do_not_matter(world, rotate_features):
     np.testing.assert_allclose(theirs.details["average_policy"], ours.details["average_policy"], atol=1e-2)
 
 
+@pytest.mark.slow
 def test_mixture_is_evaluated_exactly(world):
     """Against its members one by one: value, occupancy, weights that sum to one."""
     mdp, data = world

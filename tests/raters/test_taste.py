@@ -64,6 +64,7 @@ def test_repeated_steps_end_at_the_maximum_and_its_evidence():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [3.0, 30.0, 300.0])
 def test_steps_from_far_away_end_there_too(far):
     """Where labels are certain at the start the curvature is that of a broad prior, and a Newton step overshoots."""

@@ -121,6 +121,7 @@ def test_a_row_is_off_the_subspace_from_the_share_of_its_length_that_is_suspect(
         assert (np.asarray(run(rows, off, labels, 0.05).survivors)[middling] > 0.5).all() == stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_suspicion_on_a_line_is_the_squared_length_and_of_nothing_nothing(rank):
     rows, x, labels, _, _ = sample()

@@ -50,6 +50,7 @@ def test_who_names_no_epsilon_names_a_fifth(honest, attacked):
         jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
+@pytest.mark.slow
 def test_evidence_is_put_in_words(attacked):
     data, bad = attacked
     model = fit_reward(data, 0.1)
