@@ -56,10 +56,12 @@ def near_duplicates(batch: Batch) -> Issue | None:
 
 
 def _near_texts(texts: Texts):
-    words = [[_hashes(text) for text in column] for column in (texts.prompt, texts.chosen, texts.rejected)]
-    first, second = (_signatures(column) for column in words[1:])
-    exact = [(plain(a), plain(b)) for a, b in zip(texts.chosen, texts.rejected, strict=True)]
-    prompts, chosen, rejected = words
+    # Once for each text: in files of votes many rows have the same ones.
+    hashes = {text: _hashes(text) for text in {*texts.prompt, *texts.chosen, *texts.rejected}}
+    sides = list({*texts.chosen, *texts.rejected})
+    signatures = dict(zip(sides, _signatures([hashes[text] for text in sides]), strict=True))
+    first, second = (np.array([signatures[t] for t in side]) for side in (texts.chosen, texts.rejected))
+    prompts, chosen, rejected = ([hashes[t] for t in c] for c in (texts.prompt, texts.chosen, texts.rejected))
     for i, j in _reversed_candidates(first, second):
         near = _overlap(chosen[i], rejected[j]) >= OVERLAP and _overlap(rejected[i], chosen[j]) >= OVERLAP
         same_side = _overlap(chosen[i], rejected[i]) >= OVERLAP  # then either order is near
@@ -67,9 +69,15 @@ def _near_texts(texts: Texts):
             near
             and not same_side
             and _overlap(prompts[i], prompts[j]) >= OVERLAP
-            and exact[i] != exact[j][::-1]
+            and not _are_reversed(texts, i, j)
         ):
             yield i, j
+
+
+def _are_reversed(texts: Texts, i: int, j: int) -> bool:
+    """Whether two pairs are each other's reverse to the letter."""
+    first, second = (tuple(map(plain, (texts.chosen[row], texts.rejected[row]))) for row in (i, j))
+    return first == second[::-1]
 
 
 def _near_rows(pairs: Pairs):

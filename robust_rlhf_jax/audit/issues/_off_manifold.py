@@ -104,7 +104,8 @@ def _deviation(values: Float[np.ndarray, " N"]):
 
 def _unseen_words(texts: Texts):
     """Share of each pair's words, of the stranger side, that occur in no other pair; 0 for sides of a few words."""
-    sides = [[set(plain(text).split()) for text in side] for side in (texts.chosen, texts.rejected)]
+    words = {text: set(plain(text).split()) for text in {*texts.chosen, *texts.rejected}}
+    sides = [[words[text] for text in side] for side in (texts.chosen, texts.rejected)]
     seen = Counter(word for a, b in zip(*sides, strict=True) for word in a | b)
     return np.array([max(_unseen(side, seen) for side in both) for both in zip(*sides, strict=True)])
 

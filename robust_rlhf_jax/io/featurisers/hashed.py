@@ -72,9 +72,11 @@ class HashedNgrams:
 
         options: dict[str, Any] = {"norm": None, "alternate_sign": False, "dtype": np.float32}
         hashing = HashingVectorizer(n_features=self.buckets, ngram_range=(1, 2), **options)
-        counts: Any = hashing.transform(texts)
+        # Once for each text: in files of votes many rows have the same ones.
+        place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        counts: Any = hashing.transform(list(place))
         counts.sum_duplicates()
-        return counts
+        return counts[[place[text] for text in texts]]
 
     def _weighed(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize

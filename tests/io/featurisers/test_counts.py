@@ -39,6 +39,18 @@ def test_formats_of_any_text(text):
     check_formats([text])
 
 
+def test_a_repeated_text_has_the_features_of_a_single_one():
+    texts = Texts(
+        [""] * 4, ["alpha beta", "gamma delta", "alpha beta", "beta"], ["beta beta", "alpha", "gamma", ""]
+    )
+    made = HashedNgrams(components=2)
+    chosen, rejected = made.fit(texts)
+    np.testing.assert_array_equal(chosen[0], chosen[2])
+    for row, responses in ((chosen, texts.chosen), (rejected, texts.rejected)):
+        alone = [made.transform([""], [response])[0] for response in responses]
+        np.testing.assert_allclose(row, alone, rtol=1e-6, atol=1e-7)
+
+
 def test_directions_of_many_pairs_are_made_of_some(monkeypatch):
     from robust_rlhf_jax.io.featurisers import hashed
 
