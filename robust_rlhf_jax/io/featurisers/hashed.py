@@ -76,7 +76,7 @@ class HashedNgrams:
         place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         counts: Any = hashing.transform(list(place))
         counts.sum_duplicates()
-        return counts[[place[text] for text in texts]]
+        return counts if len(place) == len(texts) else counts[[place[text] for text in texts]]
 
     def _weighed(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize

@@ -9,8 +9,8 @@ from typing import Any
 
 # Between two plain lines.
 SECONDS_BETWEEN_LINES = 30.0
-# A rate is told from this share of the cells on, or after this long: the first cells wait for further programs to
-# compile, and what they foretell is ten times too long.
+# A rate is told from this share of the cells that were to compute on, or after this long: the first cells wait for
+# further programs to compile, and what they foretell is ten times too long.
 TELLING_SHARE, TELLING_SECONDS = 0.1, 120.0
 
 
@@ -38,7 +38,8 @@ class Pace:
         if self.started is None or not self.computed:
             return None
         passed = now - self.started
-        tells = self.computed >= TELLING_SHARE * self.total or passed >= TELLING_SECONDS
+        to_compute = self.computed + self.total - self.done
+        tells = self.computed >= TELLING_SHARE * to_compute or passed >= TELLING_SECONDS
         return self.computed / max(passed, 1e-9) if tells else None
 
     def text(self, now: float) -> str:

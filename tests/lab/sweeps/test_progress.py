@@ -35,6 +35,14 @@ def test_copies_between_batches_tell_nothing():
     assert pace.rate(10.0) == pytest.approx(1.0)
 
 
+def test_of_a_resumed_sweep_a_tenth_of_the_rest_tells():
+    pace = Pace(total=1000)
+    pace.add(960, free=960, now=0.0)
+    pace.add(1, free=0, now=10.0)
+    pace.add(5, free=0, now=15.0)
+    assert pace.text(15.0) == "966/1000 cells, 1 cells/s, 0:00:34 left"
+
+
 @pytest.mark.parametrize(("cells", "seconds", "told"), [(9, 10.0, False), (10, 10.0, True), (9, 120.0, True)])
 def test_a_few_cells_foretell_nothing_until_they_have_taken_long(cells, seconds, told):
     pace = Pace(total=100)
