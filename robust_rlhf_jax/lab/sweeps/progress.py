@@ -9,8 +9,8 @@ from typing import Any
 
 # Between two plain lines.
 SECONDS_BETWEEN_LINES = 30.0
-# A rate is told from this share of the cells that were to compute on, or after this long: the first cells wait for
-# further programs to compile, and what they foretell is ten times too long.
+# A rate is told once this share of the missing cells is computed, or after this long: further programs compile between
+# the first cells, and a time left that is told from these alone is ten times too long.
 TELLING_SHARE, TELLING_SECONDS = 0.1, 120.0
 
 
