@@ -18,16 +18,25 @@ def bisect(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The interval around the last point at which `holds` is true, halved `steps` times, entry by entry.
 
+    It ends sooner where a halving leaves every interval as it was, as between neighbouring floats: others would, too.
+
     **Arguments:** `holds`: true up to some point and false beyond it; not evaluated at `low` and `high`.
     """
 
-    def halve(_, bounds):
-        low, high = bounds
+    def unfinished(carry):
+        step, _, moved = carry
+        return moved & (step < steps)
+
+    def halve(carry):
+        step, (low, high), _ = carry
         middle = 0.5 * (low + high)
         below = holds(middle)
-        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+        found = jnp.where(below, middle, low), jnp.where(below, high, middle)
+        moved = jnp.any(found[0] != low) | jnp.any(found[1] != high)
+        return step + 1, found, moved
 
-    return jax.lax.fori_loop(0, steps, halve, (low, high))
+    begun = jnp.zeros((), jnp.int32), (low, high), jnp.asarray(True)
+    return jax.lax.while_loop(unfinished, halve, begun)[1]
 
 
 def longest_step(

@@ -99,10 +99,10 @@ def huber_regression(
     """
     chex.assert_rank([columns, targets, weights, gram_root_inverse], [2, 1, 1, 2])
     chex.assert_equal_shape_suffix([columns, targets, weights], 1)
-    weighted = columns * weights
 
     def solve(residuals):
-        return matmul(gram_root_inverse, matmul(gram_root_inverse.T, matmul(weighted, residuals)))
+        # The weights on the residuals: d products less a pass, and nothing to keep for the derivative.
+        return matmul(gram_root_inverse, matmul(gram_root_inverse.T, matmul(columns, weights * residuals)))
 
     def residuals_of(w):
         return targets - matmul(w, columns)
