@@ -19,6 +19,7 @@ ORDER = 145
 ANY_LABEL = True
 CHOSEN = (
     "chosen", "choice", "chose", "choose", "selected", "picked", "is_chosen", "decision", "chosen_option",
+    "chosen_alternative", "chosen_alt", "choice_alt",
 )  # fmt: skip
 SETS = (
     "choice_set", "choice_set_id", "set", "set_id", "choice_id", "chid", "choice_situation", "situation",
@@ -33,17 +34,22 @@ PEOPLE = (
 PLACES = (
     "alt", "alt_id", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
 )  # fmt: skip
+# By which `chosen` may name the option that was: those, and what else options are called, which is a feature.
+CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product", "label")
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else.
 UNCLEAR = 0.05
 
 
 class _Found(NamedTuple):
-    """`ours`: the columns whose cells say which rows are one choice; `person`: who chose, one of them; `chosen`."""
+    """`ours`: the columns whose cells say which rows are one choice; `person`: who chose, one of them; `chosen`: 1 in
+    the row that was, or, where there is a column `called`, what that has there.
+    """
 
     ours: tuple[str, ...]
     person: str | None
     chosen: str
+    called: str | None
 
 
 class _Choice(NamedTuple):
@@ -54,7 +60,8 @@ class _Choice(NamedTuple):
 
 
 def recognise(table: Table) -> bool:
-    if chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names):
+    features = (name for name in table.names if NUMERIC.match(name) and plain_name(name) not in CHOSEN)
+    if chosen_sides(table) or open_sides(table) or any(features):
         return False
     return _find(table, Columns()) is not None
 
@@ -62,12 +69,14 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """The chosen option of each choice with every other one.
 
-    **Raises:** ValueError for a label that is not 1 in one row of each choice.
+    **Raises:** ValueError for a label that does not say of one row of each choice that it was chosen.
     """
     check_asked(table, asked)
     found = _find(table, asked)
     if found is None:
-        raise ValueError(f"--label {asked.label} is not 1 in one row of each choice, and 0 in the others.")
+        raise ValueError(
+            f"--label {asked.label} is not 1 in one row of each choice and 0 in the others, nor names one of its options."
+        )
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
     numbers, words, ignored = _features(table, found, choices)
@@ -80,11 +89,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     there = {part: name for part, name in beside.items() if name is not None}
     columns |= {part: _at(table.cells(name), firsts) for part, name in there.items()}
     columns["choice"] = _at(_keys(table, found), firsts)
-    said = {
-        "chosen": f"the row of a choice with {found.chosen} 1",
-        "rejected": "each other row of it",
-        "label": f"{found.chosen}: 1 was chosen",
-    } | {part: name for part, name in there.items() if part == "rater"}
+    said = _said(found) | {part: name for part, name in there.items() if part == "rater"}
     rater, weight = (part if part in there else None for part in beside)
     roles = Roles(
         None, {"numeric": numbers}, None, None, rater, weight, group="choice", said=said, ignored=ignored, words=words
@@ -92,8 +97,22 @@ def map(table: Table, asked: Columns) -> Mapped:
     unclear = sum(choice.chosen is None for choice in choices)
     notes = (f"{unclear} choices without exactly one chosen option make no pair.",) if unclear else ()
     made = Table(table.source, columns, len(firsts), _bad(table, firsts), table.notes)
-    used = tuple(dict.fromkeys((*found.ours, found.chosen, *there.values(), *numbers)))
+    called = () if found.called is None else (found.called,)
+    used = tuple(dict.fromkeys((*found.ours, found.chosen, *called, *there.values(), *numbers)))
     return Mapped(NAME, made, roles, np.asarray(firsts, int), used, notes, np.asarray(seconds, int))
+
+
+def _said(found: _Found) -> dict[str, str]:
+    """How a person is told of the chosen option, the others and the label."""
+    if found.called is None:
+        chosen, label = f"{found.chosen} 1", "1 was chosen"
+    else:
+        chosen, label = f"the {found.called} that {found.chosen} names", f"the {found.called} of the chosen row"
+    return {
+        "chosen": f"the row of a choice with {chosen}",
+        "rejected": "each other row of it",
+        "label": f"{found.chosen}: {label}",
+    }
 
 
 def _sides(table: Table, choices: list[_Choice]) -> tuple[list[int], list[int]]:
@@ -113,13 +132,17 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     """The first columns by which the choices are nearly all of several rows with one chosen."""
     lower = by_plain_name(table)
     chosen = asked.label or named(table, CHOSEN)
-    if chosen is None or chosen not in table.columns or _is_chosen(table.first(chosen)) is None:
+    if chosen is None or chosen not in table.columns:
         return None
+    called: list[str | None] = [lower[name] for name in CALLED if name in lower and lower[name] != chosen]
+    if _is_chosen(table.first(chosen)) is not None:
+        called = [None, *called]
     people = [lower[name] for name in PEOPLE if name in lower]
     sets = [asked.pair_id] if asked.pair_id else [lower[name] for name in SETS if name in lower]
     # A task is often numbered anew for each person.
-    tries = [_Found((one,), None, chosen) for one in sets]
-    tries += [_Found((who, one), who, chosen) for one in sets for who in people if who != one]
+    ours = [((one,), None) for one in sets]
+    ours += [((who, one), who) for one in sets for who in people if who != one]
+    tries = (_Found(*keys, chosen, name) for name in called for keys in ours)
     return next((found for found in tries if chosen not in found.ours and _fits(table, found)), None)
 
 
@@ -133,11 +156,11 @@ def _choices(table: Table, found: _Found) -> list[_Choice]:
     rows = defaultdict(list)
     for row, key in enumerate(_keys(table, found)):
         rows[key].append(row)
-    bad, cells = {cell.row for cell in table.bad}, table.cells(found.chosen)
+    bad, were = {cell.row for cell in table.bad}, _were_chosen(table, found)
     choices = []
     for members in rows.values():
         members = [row for row in members if row not in bad]
-        said = [_is_chosen(cells[row]) for row in members]
+        said = [were[row] for row in members]
         clear = len(members) > 1 and None not in said and said.count(True) == 1
         if members:
             choices.append(_Choice(members, members[said.index(True)] if clear else None))
@@ -181,6 +204,23 @@ def _keys(table: Table, found: _Found) -> list[str]:
 
 def _at(cells: list, rows: list[int]) -> list:
     return [cells[row] for row in rows]
+
+
+def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
+    """Of each row whether it was chosen; None where its cell says neither."""
+    cells = table.cells(found.chosen)
+    if found.called is None:
+        return [_is_chosen(cell) for cell in cells]
+    return [_plain(one) == _plain(other) for one, other in zip(cells, table.cells(found.called), strict=True)]
+
+
+def _plain(cell: Any) -> str | float:
+    """1, 1.0, "1" and "Bus", "bus " alike."""
+    said = str(cell).strip().casefold()
+    try:
+        return float(said)
+    except ValueError:
+        return said
 
 
 def _is_chosen(cell: Any) -> bool | None:

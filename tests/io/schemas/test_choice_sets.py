@@ -35,7 +35,19 @@ def by_person_and_task(items):
     return [rows[place] for place in order]
 
 
-CASES = (Case("choice_sets", by_task, stores.table(), **VOTED),)
+def by_name(items):
+    """The chosen option stands in all rows of its task."""
+    for i, item in enumerate(items):
+        for row in _options(i, item):
+            yield {name: value for name, value in row.items() if name != "chosen"} | {
+                "choice": 1 if item.vote > 0 else 2
+            }
+
+
+CASES = (
+    Case("choice_sets", by_task, stores.table(), **VOTED),
+    Case("choice_sets_by_name", lambda items: list(by_name(items)), stores.table(), **VOTED),
+)
 
 
 def _written(tmp_path, lines, name="choices.csv"):
@@ -84,6 +96,31 @@ def test_yes_and_no_are_written_in_many_ways(chosen, tmp_path):
     yes, no = chosen.split(",")
     rows = ["task,price,selected"] + [f"{n},{p},{yes if p == 1 else no}" for n in range(5) for p in (1, 2)]
     assert load_pairs(_written(tmp_path, rows)).differences()[:, 0].tolist() == [-1.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [("task,alt,price,choice", "1,2"), ("task,option,price,chosen_alt", "A,B"), ("id,mode,price,choice", "bus,car")],
+)
+def test_the_chosen_option_may_be_named_in_every_row_of_its_choice(header, names, tmp_path):
+    names = names.split(",")
+    rows = [header] + [
+        f"{n},{name},{n + 2 * place},{names[n % 2]}" for n in range(12) for place, name in enumerate(names)
+    ]
+    path = _written(tmp_path, rows)
+    assert load_pairs(path).differences()[:, 0].tolist() == [-2.0, 2.0] * 6
+    assert load_pairs(path).names == ("price",)
+    told = describe(path)
+    label, option = header.split(",")[3], header.split(",")[1]
+    assert told.roles["label"] == f"{label}: the {option} of the chosen row"
+
+
+def test_a_choice_that_names_no_option_of_its_set_makes_no_pair(tmp_path):
+    rows = ["task,alt,price,choice"] + [f"{n},{a},{n + a},{1 + n % 2}" for n in range(40) for a in (1, 2)]
+    rows += ["40,1,3,9", "40,2,4,9", "41,1,3,", "41,2,4,"]
+    path = _written(tmp_path, rows)
+    assert load_pairs(path).n_pairs == 40
+    assert "2 choices without exactly one chosen option make no pair." in describe(path).notes
 
 
 def test_a_label_that_is_no_choice_is_refused(tmp_path):
