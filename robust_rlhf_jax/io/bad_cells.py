@@ -4,7 +4,7 @@ Each reason is worded where its cells are read: `texts.py`, `labels.py`, `numeri
 `schemas/` and in the files' readers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,12 +55,12 @@ def usable_rows(
     n_rows: int,
     bad: Iterable[BadCell],
     skip_bad: float,
-    origin: Int[np.ndarray, " N"] | None = None,
+    in_file: Callable[[BadCell], BadCell] = lambda cell: cell,
 ) -> Int[np.ndarray, " n"]:
     """Rows without a bad cell, in order, where `skip_bad` allows to go on without the others.
 
-    `skip_bad`: how many rows may be unusable, a count from 1 on, below 1 a share of the rows; 0: none. `origin`: the
-    file's row of each, where a row of the file has several.
+    `skip_bad`: how many rows may be unusable, a count from 1 on, below 1 a share of the rows; 0: none. `in_file`: the
+    cell of the file that a bad one is.
 
     **Raises:** ValueError that names the first bad cell, and how many rows are bad; or that no row is left.
     """
@@ -68,8 +68,7 @@ def usable_rows(
     rows = {cell.row for cell in bad}
     allowed = skip_bad if skip_bad >= 1 else skip_bad * n_rows
     if len(rows) > allowed:
-        first = bad[0] if origin is None else bad[0]._replace(row=int(origin[bad[0].row]))
-        raise ValueError(f"{path}: {first.sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
+        raise ValueError(f"{path}: {in_file(bad[0]).sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
     kept = np.setdiff1d(np.arange(n_rows), np.fromiter(rows, int, len(rows)))
     if not len(kept):
         raise ValueError(f"{path} has no usable row: give at least one pair.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .bad_cells import BadCell, check_skip_bad, shown, usable_rows
+from .bad_cells import check_skip_bad, shown, usable_rows
 from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
@@ -168,7 +168,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     raters, weights, more = people_of(table, roles)
     ids = ids_of(table, roles)
     bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
-    kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.origin)
+    kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.in_file)
     groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
     swapped = strength[kept] < 0
     raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
@@ -188,15 +188,10 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
         second_rows=None if mapped.second is None else mapped.second[kept],
         source=file.source if file.source.files else None,
-        unused=unused_columns(file, table, roles, kind, mapped.used), bad=_in_file(bad, usable, mapped.origin),
+        unused=unused_columns(file, table, roles, kind, mapped.used),
+        bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
-
-
-def _in_file(bad: list[BadCell], usable: set[int], origin) -> tuple[BadCell, ...]:
-    """The cells of rows that were skipped, by the file's rows."""
-    skipped = (cell for cell in bad if cell.row not in usable)
-    return tuple(cell if origin is None else cell._replace(row=int(origin[cell.row])) for cell in skipped)
 
 
 def _listed(table: Table) -> str:

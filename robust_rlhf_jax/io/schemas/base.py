@@ -45,7 +45,8 @@ class Roles:
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
-    file's columns that take part.
+    file's columns that take part; `cells_of`: the file's column whose cells a column of `table` holds, and whether
+    those of the `second` rows.
     """
 
     schema: str
@@ -55,6 +56,16 @@ class Mapped:
     used: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     second: Int[np.ndarray, " N"] | None = None
+    cells_of: dict[str, tuple[str, bool]] = dataclasses.field(default_factory=dict)
+
+    def in_file(self, cell: BadCell) -> BadCell:
+        """The cell of `table` by the file's row and column."""
+        if self.origin is None:
+            return cell
+        # A column of a word is called after that of the words: chosen_brand=red.
+        column, of_second = self.cells_of.get(cell.column.partition("=")[0], (cell.column, False))
+        rows = self.second if of_second and self.second is not None else self.origin
+        return cell._replace(row=int(rows[cell.row]), column=column)
 
 
 class Schema(Protocol):
@@ -137,7 +148,8 @@ def of_rows(
     text = ("prompt", "first", "second")
     roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
     second = None if seconds == origin else np.asarray(seconds, int)
-    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second)
+    cells_of = {f"{part} of the file": (name, False) for part, name in more.items()}
+    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of)
 
 
 def inner_table(table: Table, name: str) -> Table:

@@ -37,8 +37,9 @@ PLACES = (
 # By which `chosen` may name the option that was: those, and what else options are called, which is a feature.
 CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product", "label")
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
-# Choices without exactly one chosen option, as a share of all, beyond which the column is something else.
-UNCLEAR = 0.05
+# Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
+# may always be so.
+UNCLEAR, FEW = 0.05, 5
 
 
 class _Found(NamedTuple):
@@ -75,19 +76,24 @@ def map(table: Table, asked: Columns) -> Mapped:
     found = _find(table, asked)
     if found is None:
         raise ValueError(
-            f"--label {asked.label} is not 1 in one row of each choice and 0 in the others, nor names one of its options."
+            f"--label {asked.label} neither is 1 in one row of each choice and 0 in the others, nor names an option."
         )
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
     numbers, words, ignored = _features(table, found, choices)
-    columns = {
-        name: _at(table.cells(feature), rows)
+    cells_of = {
+        name: (feature, second)
         for feature, sides in (numbers | words).items()
-        for name, rows in zip(sides, (firsts, seconds), strict=True)
+        for name, second in zip(sides, (False, True), strict=True)
+    }
+    columns = {
+        name: _at(table.cells(feature), seconds if second else firsts)
+        for name, (feature, second) in cells_of.items()
     }
     beside = {"rater": asked.rater or found.person or _who(table, found, choices), "weight": asked.weight}
     there = {part: name for part, name in beside.items() if name is not None}
     columns |= {part: _at(table.cells(name), firsts) for part, name in there.items()}
+    cells_of |= {part: (name, False) for part, name in there.items()}
     columns["choice"] = _at(_keys(table, found), firsts)
     said = _said(found) | {part: name for part, name in there.items() if part == "rater"}
     rater, weight = (part if part in there else None for part in beside)
@@ -99,7 +105,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     made = Table(table.source, columns, len(firsts), _bad(table, firsts), table.notes)
     called = () if found.called is None else (found.called,)
     used = tuple(dict.fromkeys((*found.ours, found.chosen, *called, *there.values(), *numbers)))
-    return Mapped(NAME, made, roles, np.asarray(firsts, int), used, notes, np.asarray(seconds, int))
+    origin, second = (np.asarray(side, int) for side in (firsts, seconds))
+    return Mapped(NAME, made, roles, origin, used, notes, second, cells_of)
 
 
 def _said(found: _Found) -> dict[str, str]:
@@ -107,7 +114,10 @@ def _said(found: _Found) -> dict[str, str]:
     if found.called is None:
         chosen, label = f"{found.chosen} 1", "1 was chosen"
     else:
-        chosen, label = f"the {found.called} that {found.chosen} names", f"the {found.called} of the chosen row"
+        chosen, label = (
+            f"the {found.called} that {found.chosen} names",
+            f"the {found.called} of the chosen row",
+        )
     return {
         "chosen": f"the row of a choice with {chosen}",
         "rejected": "each other row of it",
@@ -149,7 +159,8 @@ def _find(table: Table, asked: Columns) -> _Found | None:
 def _fits(table: Table, found: _Found) -> bool:
     choices = _choices(table, found)
     unclear = sum(choice.chosen is None for choice in choices)
-    return unclear <= UNCLEAR * len(choices) and bool(_features(table, found, choices)[0])
+    most = max(UNCLEAR * len(choices), 1 if len(choices) >= FEW else 0)
+    return unclear <= most and bool(_features(table, found, choices)[0])
 
 
 def _choices(table: Table, found: _Found) -> list[_Choice]:

@@ -100,7 +100,11 @@ def test_yes_and_no_are_written_in_many_ways(chosen, tmp_path):
 
 @pytest.mark.parametrize(
     ("header", "names"),
-    [("task,alt,price,choice", "1,2"), ("task,option,price,chosen_alt", "A,B"), ("id,mode,price,choice", "bus,car")],
+    [
+        ("task,alt,price,choice", "1,2"),
+        ("task,option,price,chosen_alt", "A,B"),
+        ("id,mode,price,choice", "bus,car"),
+    ],
 )
 def test_the_chosen_option_may_be_named_in_every_row_of_its_choice(header, names, tmp_path):
     names = names.split(",")
@@ -126,7 +130,7 @@ def test_a_choice_that_names_no_option_of_its_set_makes_no_pair(tmp_path):
 def test_a_label_that_is_no_choice_is_refused(tmp_path):
     rows = ["task,price,chosen,good"] + [f"{n},{p},{int(p == 1)},1" for n in range(5) for p in (1, 2)]
     path = _written(tmp_path, rows)
-    with pytest.raises(ValueError, match="good is not 1 in one row of each choice"):
+    with pytest.raises(ValueError, match="good neither is 1 in one row of each choice"):
         load_pairs(path, columns=Columns(label="good"))
     assert load_pairs(path, columns=Columns(label="chosen", pair_id="task")).n_pairs == 5
 
@@ -137,10 +141,36 @@ def test_rows_of_which_none_are_choices_are_no_choice_sets(tmp_path):
         load_pairs(_written(tmp_path, rows))
 
 
-def test_an_option_without_a_number_is_named(tmp_path):
-    rows = ["task,price,chosen", "1,1,1", "1,,0"] + [
-        f"{n},{p},{int(p == 1)}" for n in range(2, 9) for p in (1, 2)
-    ]
-    with pytest.raises(ValueError, match="price"):
-        load_pairs(_written(tmp_path, rows))
-    assert load_pairs(_written(tmp_path, rows), skip_bad=1).n_pairs == 7
+def _with_a_gap(chosen):
+    """Eight choices, in the first of which an option has no price: row 2 of the file."""
+    rows = ["task,price,chosen", f"1,1,{1 - chosen}", f"1,,{chosen}"]
+    return rows + [f"{n},{p},{int(p == 1)}" for n in range(2, 9) for p in (1, 2)]
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_an_option_without_a_number_is_named_by_its_row_and_column(chosen, tmp_path):
+    path = _written(tmp_path, _with_a_gap(chosen))
+    with pytest.raises(ValueError, match="row 2, column price is missing"):
+        load_pairs(path)
+    found = load_pairs(path, skip_bad=1)
+    assert found.n_pairs == 7
+    assert [cell.sentence for cell in found.bad] == ["row 2, column price is missing"]
+
+
+def test_an_option_without_a_word_is_named_by_its_row_and_column(tmp_path):
+    rows = ["task,price,brand,chosen"] + [f"{n},{p},{'ab'[p]},{p}" for n in range(8) for p in (0, 1)]
+    rows[1] = "0,0,,0"
+    with pytest.raises(ValueError, match="row 1, column brand is missing"):
+        load_pairs(_written(tmp_path, rows), columns=Columns(words=True))
+
+
+@pytest.mark.parametrize(("choices", "read"), [(5, True), (4, False)])
+def test_one_of_a_few_choices_may_be_unclear(choices, read, tmp_path):
+    rows = ["task,price,chosen"] + [f"{n},{p},{int(p == 1)}" for n in range(choices) for p in (1, 2)]
+    rows[-2] = rows[-2].replace(",1,1", ",1,0")
+    path = _written(tmp_path, rows)
+    if read:
+        assert load_pairs(path).n_pairs == choices - 1
+    else:
+        with pytest.raises(ValueError, match="lacks the column rejected"):
+            load_pairs(path)
