@@ -66,7 +66,9 @@ class Description:
         """Five lines: the file, the sides, the label, the raters and ties, what is ignored."""
         roles = self.roles
         shared = "the turns that both sides share" if any(e.prompt for e in self.examples) else "none"
-        prompt = f"prompt: {roles.get('prompt', shared)}; " if "rejected" in roles else ""
+        prompt = (
+            f"prompt: {roles.get('prompt', shared)}; " if "rejected" in roles and self._of_texts() else ""
+        )
         sides = f"chosen: {roles.get('chosen', 'none')}; rejected: {roles.get('rejected', 'none')}"
         raters = f"{_number(self.n_raters, 'rater')} ({roles['rater']})" if "rater" in roles else "no raters"
         bad = f", {_number(self.n_bad, 'row')} skipped" if self.n_bad else ""
@@ -86,8 +88,13 @@ class Description:
         for example in self.examples:
             who = f", {example.rater}" if example.rater is not None else ""
             blocks += [f"row {example.row + 1} ({example.label}{who})"]
-            blocks += [f"  {side}: {getattr(example, side)}" for side in ("prompt", "chosen", "rejected")]
+            sides = ("prompt", "chosen", "rejected") if self._of_texts() else ("chosen", "rejected")
+            blocks += [f"  {side}: {getattr(example, side)}" for side in sides]
         return "\n".join(blocks)
+
+    def _of_texts(self) -> bool:
+        """Whether the file may have prompts: one of numbers has none."""
+        return "prompt" in self.roles or self.roles["features"] == "texts"
 
 
 def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
@@ -121,7 +128,8 @@ def _roles(pairs: Pairs, mapped: Mapped) -> dict[str, str]:
             part: None if name in made else name and name.removesuffix(" of the file")
             for part, name in found.items()
         }
-        found["prompt"] = next((n for n in mapped.used if n in (*PROMPTS, "text", "info")), None)
+        prompts = (*PROMPTS, "text", "info") if roles.text else ()
+        found["prompt"] = next((name for name in mapped.used if name in prompts), None)
     sides = [pair for columns in (roles.numbers.get(pairs.kind, {}),) for pair in columns.values()]
     if roles.text is None and sides:
         found |= {
