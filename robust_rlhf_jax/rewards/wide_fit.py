@@ -82,7 +82,8 @@ def maximise_by_looks(
         begun = s.look > 0
         move = jnp.where(begun, _direction(s.memory, s.diagonal, s.gradient), 0.0)
         t = s.t + s.scale * move
-        margins = matmul(t, rows.T)
+        # In this order: XLA copies a large transpose in every look, which takes five times as long as the product.
+        margins = matmul(rows, t)
         value = matmul(weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(precision, t**2)
         gradient = matmul(weights * jax.nn.sigmoid(-margins), rows) - precision * t
         rounding = hidden * (1.0 + jnp.abs(s.value))

@@ -7,6 +7,7 @@ import pytest
 
 from robust_rlhf_jax.kernels import units
 from robust_rlhf_jax.moments import scaled_span as scaled_spans
+from robust_rlhf_jax.moments import span as span_module
 from robust_rlhf_jax.moments.span import row_span
 
 span_of = jax.jit(row_span)
@@ -188,3 +189,17 @@ def test_far_rows_hide_no_direction_of_the_others(shape, null):
     exact = np.linalg.svd(x.astype(float))[0][:, : 140 - null]
     leverages = np.asarray(span.lengths(jnp.asarray(x)), np.float64) ** 2 / len(x)
     np.testing.assert_allclose(leverages, np.sum(exact**2, axis=1), atol=1e-4)
+
+
+@pytest.mark.parametrize("shown", [1, 5, 140])
+def test_the_size_along_many_directions_is_measured_to_its_own_error(shown):
+    """One standard error of the square is √(2/64) where one direction is shown, less where more are."""
+    rng = np.random.default_rng(1)
+    x, axes = rng.normal(size=(200, 140)), np.linalg.qr(rng.normal(size=(140, 140)))[0]
+    axes[:, shown:] = 0.0
+    found = jax.jit(span_module.size_along)(jnp.asarray(x, jnp.float32), jnp.asarray(axes, jnp.float32))
+    exact = np.linalg.norm(x @ axes)
+    assert abs(float(found) ** 2 / exact**2 - 1.0) < 5 * np.sqrt(2.0 / span_module.SIGNS)
+    # Of few directions it is the norm itself.
+    few = span_module.size_along(jnp.asarray(x[:, :9], jnp.float32), jnp.eye(9))
+    np.testing.assert_allclose(few, np.linalg.norm(x[:, :9]), rtol=1e-6)
