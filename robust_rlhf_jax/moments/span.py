@@ -15,7 +15,7 @@ from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 RESOLVED = 10.0
 # The most directions along which far rows may hide all others from the Gram matrix.
 FAR = 32
-# Random signs that measure what many rows have along many directions: to 12 %, along few of them, at one standard error.
+# Random signs that measure what rows have along many directions: to 12 % (one standard error) if it is along one.
 SIGNS = 64
 
 
