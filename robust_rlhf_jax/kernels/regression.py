@@ -101,7 +101,7 @@ def huber_regression(
     chex.assert_equal_shape_suffix([columns, targets, weights], 1)
 
     def solve(residuals):
-        # The weights on the residuals: d products less a pass, and nothing to keep for the derivative.
+        # Weighted residuals, not columns: of those there are d times as many, and a derivative would keep them.
         return matmul(gram_root_inverse, matmul(gram_root_inverse.T, matmul(columns, weights * residuals)))
 
     def residuals_of(w):

@@ -63,7 +63,9 @@ class Mapped:
         if self.origin is None:
             return cell
         # A column of a word is called after that of the words: chosen_brand=red.
-        column, of_second = self.cells_of.get(cell.column.partition("=")[0], (cell.column, False))
+        names = (cell.column, cell.column.rpartition("=")[0])
+        known = (self.cells_of[name] for name in names if name in self.cells_of)
+        column, of_second = next(known, (cell.column, False))
         rows = self.second if of_second and self.second is not None else self.origin
         return cell._replace(row=int(rows[cell.row]), column=column)
 

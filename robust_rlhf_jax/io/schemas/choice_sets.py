@@ -111,9 +111,8 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _said(found: _Found) -> dict[str, str]:
     """How a person is told of the chosen option, the others and the label."""
-    if found.called is None:
-        chosen, label = f"{found.chosen} 1", "1 was chosen"
-    else:
+    chosen, label = f"{found.chosen} 1", "1 was chosen"
+    if found.called is not None:
         chosen, label = (
             f"the {found.called} that {found.chosen} names",
             f"the {found.called} of the chosen row",
