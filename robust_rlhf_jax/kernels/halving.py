@@ -18,7 +18,7 @@ def bisect(
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
     """The interval around the last point at which `holds` is true, halved `steps` times, entry by entry.
 
-    It ends sooner where a halving leaves every interval as it was, as between neighbouring floats: others would, too.
+    It ends sooner where a halving changes no interval, as between neighbouring floats: further ones would not, either.
 
     **Arguments:** `holds`: true up to some point and false beyond it; not evaluated at `low` and `high`.
     """

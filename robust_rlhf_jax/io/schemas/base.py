@@ -45,8 +45,8 @@ class Roles:
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
-    file's columns that take part; `cells_of`: the file's column whose cells a column of `table` holds, and whether
-    those of the `second` rows.
+    file's columns that take part; `cells_of`: column of `table` → (the file's column that its cells come from,
+    whether they come from the `second` rows).
     """
 
     schema: str
@@ -60,14 +60,9 @@ class Mapped:
 
     def in_file(self, cell: BadCell) -> BadCell:
         """The cell of `table` by the file's row and column."""
-        if self.origin is None:
-            return cell
-        # A column of a word is called after that of the words: chosen_brand=red.
-        names = (cell.column, cell.column.rpartition("=")[0])
-        known = (self.cells_of[name] for name in names if name in self.cells_of)
-        column, of_second = next(known, (cell.column, False))
-        rows = self.second if of_second and self.second is not None else self.origin
-        return cell._replace(row=int(rows[cell.row]), column=column)
+        column, of_second = self.cells_of.get(cell.column, (cell.column, False))
+        rows = self.second if of_second else self.origin
+        return cell._replace(row=cell.row if rows is None else int(rows[cell.row]), column=column)
 
 
 class Schema(Protocol):

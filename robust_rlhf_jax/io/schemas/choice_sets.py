@@ -34,8 +34,8 @@ PEOPLE = (
 PLACES = (
     "alt", "alt_id", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
 )  # fmt: skip
-# By which `chosen` may name the option that was: those, and what else options are called, which is a feature.
-CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product", "label")
+# Columns whose value `chosen` may repeat to name the chosen option; those beyond `PLACES` remain features.
+CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product")
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
@@ -44,7 +44,7 @@ UNCLEAR, FEW = 0.05, 5
 
 class _Found(NamedTuple):
     """`ours`: the columns whose cells say which rows are one choice; `person`: who chose, one of them; `chosen`: 1 in
-    the row that was, or, where there is a column `called`, what that has there.
+    the chosen row; or in every row the value that the chosen one has in the column `called`, where that is not None.
     """
 
     ours: tuple[str, ...]

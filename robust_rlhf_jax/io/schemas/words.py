@@ -36,19 +36,22 @@ def with_words(mapped: Mapped) -> Mapped:
             "--words reads words beside numbers, and finds no such column for both sides that holds a few short words."
         )
     numeric, columns = dict(roles.numbers.get("numeric", {})), dict(table.columns)
+    cells_of = dict(mapped.cells_of)
     for feature, sides in roles.words.items():
         cells = [[_or_none(cell) for cell in table.cells(side)] for side in sides]
         words = sorted({cell for side in cells for cell in side if cell is not None})
         for word in words[1:]:
             names = f"{sides[0]}={word}", f"{sides[1]}={word}"
             numeric[f"{feature}={word}"] = names
-            for name, side in zip(names, cells, strict=True):
-                columns[name] = [None if cell is None else float(cell == word) for cell in side]
+            for name, side, read in zip(names, sides, cells, strict=True):
+                columns[name] = [None if cell is None else float(cell == word) for cell in read]
+                cells_of[name] = mapped.cells_of.get(side, (side, False))
     return dataclasses.replace(
         mapped,
         table=dataclasses.replace(table, columns=columns),
         roles=dataclasses.replace(roles, numbers=roles.numbers | {"numeric": numeric}),
         used=(*mapped.used, *columns_of(roles.words)),
+        cells_of=cells_of,
     )
 
 

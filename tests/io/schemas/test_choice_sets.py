@@ -83,9 +83,19 @@ def test_a_person_beside_a_choice_that_is_numbered_throughout_is_the_rater(tmp_p
     assert pairs.raters.tolist() == ["0", "0", "1", "1", "2", "2"]
 
 
-def test_choices_without_one_chosen_option_make_no_pair_and_are_told_of(tmp_path):
-    rows = ["task,price,chosen"] + [f"{n},{p},{int(p == 1)}" for n in range(40) for p in (1, 2)]
-    rows += ["40,1,0", "40,2,0", "41,1,1", "41,2,1"]
+NAMED = [f"{n},{a},{n + a},{1 + n % 2}" for n in range(40) for a in (1, 2)]
+MARKED = [f"{n},{p},{int(p == 1)}" for n in range(40) for p in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["task,price,chosen", *MARKED, "40,1,0", "40,2,0", "41,1,1", "41,2,1"],
+        ["task,alt,price,choice", *NAMED, "40,1,3,9", "40,2,4,9", "41,1,3,", "41,2,4,"],
+    ],
+    ids=["marked", "named"],
+)
+def test_choices_without_one_chosen_option_make_no_pair_and_are_told_of(rows, tmp_path):
     path = _written(tmp_path, rows)
     assert load_pairs(path).n_pairs == 40
     assert "2 choices without exactly one chosen option make no pair." in describe(path).notes
@@ -117,14 +127,6 @@ def test_the_chosen_option_may_be_named_in_every_row_of_its_choice(header, names
     told = describe(path)
     label, option = header.split(",")[3], header.split(",")[1]
     assert told.roles["label"] == f"{label}: the {option} of the chosen row"
-
-
-def test_a_choice_that_names_no_option_of_its_set_makes_no_pair(tmp_path):
-    rows = ["task,alt,price,choice"] + [f"{n},{a},{n + a},{1 + n % 2}" for n in range(40) for a in (1, 2)]
-    rows += ["40,1,3,9", "40,2,4,9", "41,1,3,", "41,2,4,"]
-    path = _written(tmp_path, rows)
-    assert load_pairs(path).n_pairs == 40
-    assert "2 choices without exactly one chosen option make no pair." in describe(path).notes
 
 
 def test_a_label_that_is_no_choice_is_refused(tmp_path):

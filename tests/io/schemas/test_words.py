@@ -86,6 +86,13 @@ def test_a_missing_word_is_a_bad_cell():
     assert load_pairs(rows, columns=WORDS, skip_bad=1).n_pairs == 19
 
 
+def test_a_missing_word_is_named_by_the_column_of_the_file():
+    rows = preferred(choices(20))
+    rows[4]["rejected_brand"] = None
+    found = load_pairs(rows, columns=WORDS, skip_bad=1)
+    assert {cell.sentence for cell in found.bad} == {"row 5, column rejected_brand is missing"}
+
+
 def test_what_differs_in_every_row_is_no_word():
     rows = [
         row | {"chosen_note": f"note {i}", "rejected_note": f"not {i}"}
