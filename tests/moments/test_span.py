@@ -173,16 +173,19 @@ def test_fewer_rows_than_columns_are_projected_to_their_span(x64):
     np.testing.assert_allclose(projector(found), np.linalg.pinv(x) @ x, atol=1e-8)
 
 
+@pytest.mark.parametrize("hidden", [span_module.HIDDEN, -1.0])
 @pytest.mark.parametrize("shape", [(300, 140), (140, 300)])
 @pytest.mark.parametrize("null", [0, 30])
-def test_far_rows_hide_no_direction_of_the_others(shape, null):
-    """One direction a thousand times as long: the first Gram matrix has no digit for the others, the second has."""
+def test_far_rows_hide_no_direction_of_the_others(shape, null, hidden, monkeypatch):
+    """One direction a thousand times as long: the first Gram matrix has no digit for the others, the second has,
+    whether the direction is `hidden` from an iteration or found by a decomposition.
+    """
+    monkeypatch.setattr(span_module, "HIDDEN", hidden)
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.normal(size=(size, 140)))[0] for size in shape)
     values = np.r_[1e3, np.ones(139 - null), np.zeros(null)]
     x = np.asarray(left * values @ right.T, np.float32)
-    program = span_of.lower(jnp.asarray(x), jnp.ones(len(x))).compile()
-    span = program(jnp.asarray(x), jnp.ones(len(x)))
+    span = jax.jit(lambda x: row_span(x, jnp.ones(len(x))))(jnp.asarray(x))
     assert span.rank == 140 - null
     axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
     np.testing.assert_allclose(axes.T @ axes, np.eye(140 - null), atol=1e-5)
@@ -203,3 +206,22 @@ def test_the_size_along_many_directions_is_measured_to_its_own_error(shown):
     # Of few directions it is the norm itself.
     few = span_module.size_along(jnp.asarray(x[:, :9], jnp.float32), jnp.eye(9))
     np.testing.assert_allclose(few, np.linalg.norm(x[:, :9]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("far", "hide"), [([], False), ([300.0], True), ([300.0, 150.0, 100.0], True)])
+def test_far_directions_are_found_by_iteration(far, hide):
+    """They hide the others where these are below the precision of a Gram matrix, and only then."""
+    rng = np.random.default_rng(2)
+    x = (rng.normal(size=(900, 150)) / 30.0).astype(np.float32)
+    axes = np.linalg.qr(rng.normal(size=(150, 150)))[0][:, : len(far)]
+    x[: len(far)] += np.asarray(far, np.float32)[:, None] * axes.T
+    tall = span_module._tall(jnp.asarray(x), False)
+    leading, found = jax.jit(span_module._leading_by_iteration)(tall)
+    assert found == hide
+    if hide:
+        _, exact, right = np.linalg.svd(x.astype(float), full_matrices=False)
+        sharp = np.asarray(leading.deviations) > 0
+        assert sharp.sum() == len(far)
+        np.testing.assert_allclose(np.asarray(leading.deviations)[sharp][::-1], exact[: len(far)], rtol=1e-5)
+        shown = np.abs(right[: len(far)] @ np.asarray(leading.vectors)[:, sharp][:, ::-1])
+        np.testing.assert_allclose(shown, np.eye(len(far)), atol=1e-3)
