@@ -18,7 +18,7 @@ from .config import RobustFit
 from .contamination import NoiseByMargin
 from .coordinates import UnitFreePairs
 from .once_each import alike, once_each
-from .posterior_fit import optimism
+from .posterior_fit import margin_covariance, optimism
 
 # Of the Bayesian bootstrap: the standard error of a belief of ½ is .03.
 DRAWS = 256
@@ -62,7 +62,10 @@ class Decision(NamedTuple):
 def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
     """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
     same = alike(found.weights, found.margins)
-    seen = once_each(lambda weights, fit: optimism(pairs, weights, fit), same, found.weights, found.fit)
+    prior = margin_covariance(pairs)
+    seen = once_each(
+        lambda weights, fit: optimism(pairs, weights, fit, prior), same, found.weights, found.fit
+    )
     best, scale = found.judged.found, found.judged.scale[:, None]
     return Judged(
         scale * found.fit.t,

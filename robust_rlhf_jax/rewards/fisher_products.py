@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from robust_rlhf_jax.kernels.conjugate_gradients import conjugate_gradients
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance
 
@@ -19,8 +20,8 @@ from .prior_strength import PriorShare
 PROBES, FEWEST_PROBES, PROBED_ROWS = 32, 8, 64_000
 # Random draws for the leverages: each is known to √(2/64), and what they come to as well as the trace.
 DRAWS = 64
-# Relative residual of a solution. What a trace and the leverages are off by is of its square.
-RESOLVED = 0.005
+# Relative residual of a solution, and of one that a next one corrects. A trace is off by its square.
+RESOLVED, ROUGH = 0.005, 0.02
 
 
 class Curvature(NamedTuple):
@@ -41,15 +42,9 @@ class Curvature(NamedTuple):
         """What the pairs alone add to `products`."""
         return matmul(matmul(directions, self.rows.T) * self.variance, self.rows)
 
-    def dense(self) -> Float[Array, "r r"]:
-        """H itself."""
-        return weighted_gram(self.rows, self.variance) + jnp.diag(
-            self.precision + 1e-5 * jnp.max(self.diagonal)
-        )
-
-    def solve(self, right: Float[Array, "m r"]) -> Float[Array, "m r"]:
+    def solve(self, right: Float[Array, "m r"], residual: float = RESOLVED) -> Float[Array, "m r"]:
         """H⁻¹ times each row."""
-        return conjugate_gradients(self.products, self.diagonal, right, RESOLVED)
+        return conjugate_gradients(self.products, self.diagonal, right, residual)
 
 
 def curvature_of(
@@ -79,7 +74,8 @@ def prior_share(curvature: Curvature, t: Float[Array, " r"]) -> PriorShare:
     **Source:** Hutchinson 1989, for the trace of an inverse.
     """
     probes = _probes(curvature)
-    solved = curvature.solve(jnp.concatenate([probes, (curvature.precision * t)[None]]))
+    # The slopes may be rough: they decide how fast refits settle, not where.
+    solved = curvature.solve(jnp.concatenate([probes, (curvature.precision * t)[None]]), ROUGH)
     # Conjugate gradients leave nothing along what they found, so that zᵀu is off by the square of what u lacks.
     left, twice = (jnp.sum(part * solved[:-1]) for part in (probes, solved[:-1] * curvature.precision))
     return PriorShare(left / len(probes), twice / len(probes), solved[-1])
@@ -96,6 +92,19 @@ def _probes(curvature: Curvature) -> Float[Array, "m r"]:
     n, r = curvature.rows.shape
     count = min(PROBES, max(FEWEST_PROBES, math.ceil(PROBED_ROWS / n)))
     return signs(r, PROBES, curvature.precision.dtype)[:count] * jnp.sqrt(curvature.precision)
+
+
+def exact_leverages(curvature: Curvature) -> Float[Array, " N"]:
+    """y_nᵀH⁻¹y_n of every row, by a factor of H: for few rows.
+
+    Axes are scaled to a curvature of 1, so that a strong prior along one of them takes no digits from the others.
+    """
+    rows, precision = curvature.rows, curvature.precision
+    gram = weighted_gram(rows, curvature.variance) + jnp.diag(precision)
+    size = jnp.sqrt(positive_or_one(jnp.diagonal(gram)))
+    ridge = jnp.where(jnp.diagonal(gram) > 0, 16 * jnp.finfo(rows.dtype).eps, 1.0)
+    factor = cholesky(gram / size / size[:, None] + jnp.diag(ridge))
+    return jnp.sum(lower_solve(factor, (rows / size).T) ** 2, axis=0)
 
 
 def leverages(curvature: Curvature) -> Float[Array, "2 N"]:

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
 from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
 
 from .config import RobustFit
 from .coordinates import UnitFreePairs
-from .fisher_products import curvature_of, leverages, prior_share
+from .fisher_products import curvature_of, exact_leverages, leverages, prior_share
 from .newton import maximise
 from .prior_strength import asked_strength, expected_strength, next_strength
 from .wide_fit import maximise_by_looks
@@ -24,6 +25,8 @@ ROUNDS = 8
 ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
+# Of a label, by which its pair's share is divided: beyond, whatever is left of the share is rounding.
+LEAST_VARIANCE = 1e-6
 
 
 class Fit(NamedTuple):
@@ -76,17 +79,23 @@ def _refit_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit,
     return Fit(t.astype(last.t.dtype), strength.astype(last.t.dtype), precision, found.status)
 
 
-def optimism(pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit) -> Float[Array, ""]:
+def optimism(
+    pairs: UnitFreePairs,
+    weights: Float[Array, " N"],
+    fit: Fit,
+    prior: Float[Array, "N N"] | None = None,
+) -> Float[Array, ""]:
     """Nats by which the fit explains the pairs that it counts better than it would, had it not seen each.
 
     Σ_n w_n [log σ(m_n) − log σ(m̃_n)], m̃_n = m_n − h_n r_n/(1 − h_n f_n), h_n = w_n y_nᵀH⁻¹y_n: one Newton step of
-    leaving pair n out. To first order the effective number of parameters; more where they are many.
+    leaving pair n out. To first order the effective number of parameters; more where they are many. `prior`: the
+    `margin_covariance` of these pairs, where several fits share it.
 
     **Source:** approximate leave-one-out, Rad & Maleki 2020.
     """
     margins = pairs.margins(fit.t)
     if pairs.wide:
-        return _optimism_of_wide(pairs, weights, fit, margins)
+        return _optimism_of_wide(pairs, weights, fit, margins, prior)
     total = jnp.maximum(jnp.sum(weights), 1.0)
     leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
     return optimism_of(margins, weights, leverage)
@@ -101,22 +110,50 @@ def optimism_of(
     return matmul(weights, jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen))
 
 
+def margin_covariance(pairs: UnitFreePairs) -> Float[Array, "N N"] | None:
+    """Covariance of the margins under the prior of strength 1, of wide pairs that are no more than their axes; None of
+    others, whose curvature is the smaller matrix.
+    """
+    if not pairs.wide or pairs.n_pairs > len(pairs.penalty):
+        return None
+    scaled = pairs.rows / jnp.sqrt(positive_or_one(pairs.penalty))
+    return matmul(scaled, scaled.T)
+
+
 def _optimism_of_wide(
-    pairs: UnitFreePairs, weights: Float[Array, " N"], fit: Fit, margins: Float[Array, " N"]
+    pairs: UnitFreePairs,
+    weights: Float[Array, " N"],
+    fit: Fit,
+    margins: Float[Array, " N"],
+    prior: Float[Array, "N N"] | None,
 ) -> Float[Array, ""]:
     """By leverages from draws where rows are many; less the bias that their noise brings, by Quenouille's jackknife.
 
-    Where rows are few, leverages are large and the draws too coarse, and a factor of the curvature costs little.
+    Where rows are few, leverages are large and the draws too coarse, and a factor costs little: of the curvature, or
+    of the margins' covariance if that is given.
     """
     curvature = curvature_of(pairs, weights, margins, fit.factor)
+    if prior is not None:
+        # `factor` is λ·penalty, and λ that of the fit before.
+        strength = jnp.sum(fit.factor) / positive_or_one(jnp.sum(pairs.penalty))
+        share = own_share(prior / strength, curvature.variance)
+        return optimism_of(margins, weights, share / jnp.maximum(label_variance(margins), LEAST_VARIANCE))
     if pairs.n_pairs < ROWS_PER_AXIS * len(fit.t):
-        factor = cholesky(curvature.dense())
-        return optimism_of(
-            margins, weights, weights * jnp.sum(lower_solve(factor, pairs.rows.T) ** 2, axis=0)
-        )
+        return optimism_of(margins, weights, weights * exact_leverages(curvature))
     halves = weights * leverages(curvature)
     coarse = [optimism_of(margins, weights, half) for half in halves]
     return 2.0 * optimism_of(margins, weights, jnp.mean(halves, axis=0)) - 0.5 * (coarse[0] + coarse[1])
+
+
+def own_share(prior: Float[Array, "N N"], variance: Float[Array, " N"]) -> Float[Array, " N"]:
+    """v_n y_nᵀH⁻¹y_n, of what is known of margin n the share that label n tells: 1 − ((I + √v K √v)⁻¹)_nn, K the
+    covariance of the margins under the prior.
+
+    **Source:** the identity of Woodbury.
+    """
+    eye, root = jnp.eye(len(variance), dtype=variance.dtype), jnp.sqrt(variance)
+    factor = cholesky(eye + root[:, None] * prior * root)
+    return 1.0 - jnp.sum(lower_solve(factor, eye) ** 2, axis=0)
 
 
 def missed(margins: Float[Array, " N"]) -> Float[Array, " N"]:
