@@ -13,19 +13,25 @@ from robust_rlhf_jax.kernels.logistic import secant_curvature
 
 from .coordinates import UnitFreePairs
 from .doubt import FLOOR, IN_SPAN, doubted_directions, of_middling_length, span_basis, unit_rows
-from .fisher_products import Curvature, flat_diagonal, signs
+from .fisher_products import ROUGH, Curvature, flat_diagonal, signs
 
 # Directions sought at once. Iterations: what owes 30 % of its information to suspects is then below 1e-3.
 BLOCK, ITERATIONS = 8, 6
 # Relative residual up to which a direction counts as found. Shares that lack this much of what doubts are close calls.
 FOUND, CLOSE = 0.1, 0.1
+# Probes of what contradicted pairs know beyond the directions found, and the share of `covered` up to which no other
+# direction can be doubted: of one that is, they show so little once in 10⁵ times (χ² of 16 degrees of freedom below 2).
+PROBES, TOO_LITTLE = 16, 1 / 8
 
 
 class _Few(NamedTuple):
-    """`rows` [b, r], doubted directions or 0; `sure`: whether no other is."""
+    """`rows` [b, r], doubted directions or 0; `sure`: whether no other is; `found` [b, r]: doubted or not, those that
+    are eigenvectors, along which all pairs know 1, or 0.
+    """
 
     rows: Float[Array, "b r"]
     sure: Bool[Array, ""]
+    found: Float[Array, "b r"]
 
 
 def doubted_span(
@@ -45,13 +51,16 @@ def doubted_span(
         return jax.vmap(lambda p, w, t: _few_directions(pairs, p, w, t, covered))(proposals, weights, t)
 
     def nothing():
-        return _Few(jnp.zeros((e, BLOCK, r), t.dtype), jnp.ones(e, bool))
+        none = jnp.zeros((e, BLOCK, r), t.dtype)
+        return _Few(none, jnp.ones(e, bool), none)
 
     def one(given):
-        (small, sure), proposal, weight, explanation = given
-        wide = lambda: jnp.zeros((r, r), t.dtype).at[:BLOCK].set(small)  # noqa: E731
+        few, proposal, weight, explanation = given
+        wide = lambda: jnp.zeros((r, r), t.dtype).at[:BLOCK].set(few.rows)  # noqa: E731
+        left = lambda: _contradicted_beyond(pairs, few.found, weight, explanation)  # noqa: E731
+        enough = jax.lax.cond(few.sure, lambda: few.sure, lambda: left() < TOO_LITTLE * covered)
         return jax.lax.cond(
-            sure, wide, lambda: doubted_directions(pairs, proposal, weight, explanation, covered)
+            enough, wide, lambda: doubted_directions(pairs, proposal, weight, explanation, covered)
         )
 
     found = jax.lax.cond(none | ~jnp.any(weights < 1), nothing, few)
@@ -74,16 +83,15 @@ def _few_directions(
     Generalised eigenvectors of (F_suspect, F_all) by iteration of F_all⁻¹F_suspect on a block that begins with random
     sums of suspects.
     """
-    known, rows = secant_curvature(pairs.margins(t)), of_middling_length(pairs).rows
-    floor = jnp.full_like(t, FLOOR)
-    everyone = Curvature(rows, known, floor, flat_diagonal(rows, known, floor))
+    everyone = _of_all(pairs, t)
+    rows, known = everyone.rows, everyone.variance
     suspect = everyone._replace(variance=known * (1.0 - proposal))
-    # The first sum is of all suspects: of those in one place none cancels.
-    start = signs(pairs.n_pairs, BLOCK, t.dtype).at[0].set(1.0)
+    # The first two sums are of all suspects and of those contradicted: of pairs in one place none cancels.
+    start = signs(pairs.n_pairs, BLOCK, t.dtype).at[0].set(1.0).at[1].set(1.0 - weights)
     block = matmul(start * jnp.sqrt(suspect.variance), rows)
 
     def improve(_, block):
-        return suspect.of_pairs(qr_basis(everyone.solve(block).T).T)
+        return suspect.of_pairs(qr_basis(everyone.solve(block, ROUGH).T).T)
 
     block = jax.lax.fori_loop(0, ITERATIONS - 1, improve, block)
     basis = qr_basis(everyone.solve(block).T).T
@@ -103,7 +111,29 @@ def _few_directions(
     # Where nobody is contradicted there are none.
     anyone = jnp.any(weights < 1)
     sure = ~anyone | (~jnp.any(off) & ~jnp.all(close) & jnp.all(jnp.isfinite(share)))
-    return _Few(unit_rows(directions, doubted & anyone), sure)
+    return _Few(unit_rows(directions, doubted & anyone), sure, jnp.where(off[:, None], 0.0, directions))
+
+
+def _of_all(pairs: UnitFreePairs, t: Float[Array, " r"]) -> Curvature:
+    """F_all: what all pairs know of t, longer ones taken as if of middling length."""
+    known, rows = secant_curvature(pairs.margins(t)), of_middling_length(pairs).rows
+    floor = jnp.full_like(t, FLOOR)
+    return Curvature(rows, known, floor, flat_diagonal(rows, known, floor))
+
+
+def _contradicted_beyond(
+    pairs: UnitFreePairs, found: Float[Array, "b r"], weights: Float[Array, " N"], t: Float[Array, " r"]
+) -> Float[Array, ""]:
+    """tr(F_all⁻¹F_gone) less what the directions `found` have of it: F_gone is what contradicted pairs know. All other
+    directions share it, so that none of them knows more.
+
+    By random sums of those pairs, from which the directions found are removed.
+    """
+    everyone = _of_all(pairs, t)
+    gone = everyone.variance * (1.0 - weights)
+    sums = matmul(signs(pairs.n_pairs, PROBES, t.dtype) * jnp.sqrt(gone), everyone.rows)
+    rest = sums - matmul(matmul(sums, found.T), everyone.products(found))
+    return jnp.sum(rest * everyone.solve(rest)) / PROBES
 
 
 def _basis_of_some(rows: Float[Array, "m r"]) -> Float[Array, "r r"]:

@@ -6,11 +6,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax.kernels.logistic import secant_curvature
 from robust_rlhf_jax.rewards import RobustFit
-from robust_rlhf_jax.rewards.doubt import doubted_directions, span_basis
-from robust_rlhf_jax.rewards.wide_doubt import _basis_of_some, _few_directions, doubted_span
+from robust_rlhf_jax.rewards.doubt import FLOOR, doubted_directions, of_middling_length, span_basis
+from robust_rlhf_jax.rewards.wide_doubt import (
+    TOO_LITTLE,
+    _basis_of_some,
+    _contradicted_beyond,
+    _few_directions,
+    doubted_span,
+)
 
-from .wide_worlds import N, unit_free_pairs
+from .wide_worlds import K, N, unit_free_pairs, whitened
 
 COVERED = RobustFit().covered
 PLANTED = N // 10
@@ -71,6 +78,46 @@ def test_the_span_of_several_explanations(pairs):
     found = jax.jit(jax.vmap(lambda *given: _few_directions(pairs, *given, COVERED)))(*table)
     assert list(np.asarray(found.sure)) == [True, True, False]
     np.testing.assert_allclose(projector(found.rows[0]), projector(dense(pairs, *one)), atol=0.01)
+
+
+@pytest.fixture(scope="module")
+def few_pairs():
+    """Fewer rows than axes, so that every suspect has a direction of its own; twelve are planted at one place."""
+    rng = np.random.default_rng(8)
+    x, labels = rng.normal(size=(K - 10, K)), np.where(rng.uniform(size=K - 10) < 0.5, 1.0, -1.0)
+    x[:12], labels[:12] = x[0], 1.0
+    return whitened(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32))
+
+
+def test_what_contradicted_pairs_know_beyond_some_directions(few_pairs):
+    """Nothing beyond the one direction that they have, all of their trace beyond none."""
+    bad = np.arange(few_pairs.n_pairs) < 12
+    _, weights, t = accused(few_pairs, bad)
+    y = np.asarray(of_middling_length(few_pairs).rows, np.float64)
+    known = np.asarray(secant_curvature(few_pairs.margins(t)), np.float64)
+    of_all = (y.T * known) @ y + FLOOR * np.eye(y.shape[1])
+    direction = np.linalg.solve(of_all, y[0])
+    direction /= np.sqrt(direction @ of_all @ direction)
+    exact = np.trace(np.linalg.solve(of_all, (y.T * (known * bad)) @ y))
+    beyond = jax.jit(lambda found: _contradicted_beyond(few_pairs, found, weights, t))
+    assert float(beyond(jnp.asarray(direction[None], jnp.float32))) < 1e-3
+    # Along one direction, the mean of sixteen squares.
+    assert abs(float(beyond(jnp.zeros((1, len(t))))) / exact - 1.0) < 5 * np.sqrt(2.0 / 16)
+
+
+def test_other_suspects_that_nobody_contradicts_are_no_matter(few_pairs):
+    """They have more directions than are sought at once; what is contradicted lies along one of those found."""
+    bad, n = np.arange(few_pairs.n_pairs) < 12, few_pairs.n_pairs
+    proposal = jnp.asarray(np.where(bad, 0.0, np.where(np.arange(n) < 60, 0.03, 1.0)), jnp.float32)
+    _, weights, t = accused(few_pairs, bad)
+    found = few(few_pairs, proposal, weights, t)
+    assert not found.sure
+    left = _contradicted_beyond(few_pairs, found.found, weights, t)
+    assert left < TOO_LITTLE * COVERED
+    basis = spanned(few_pairs, proposal[None], weights[None], t[None], jnp.asarray(False))
+    exact = dense(few_pairs, proposal, weights, t)
+    assert np.sum(np.linalg.norm(exact, axis=1) > 0) == 1
+    np.testing.assert_allclose(projector(basis), projector(exact), atol=0.02)
 
 
 @pytest.mark.parametrize("count", [0, 3, 10, 11, 40])
