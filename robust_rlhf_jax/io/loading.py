@@ -28,9 +28,14 @@ from .role_cells import (
     turned,
     unused_columns,
 )
-from .schemas import map_table
+from .schemas import choice_sets, map_table
 from .schemas.numbers import NUMERIC, NoSides, choose_kind
 from .table import Table
+
+_OF_CHOICES = (
+    "; or, if each row is one option of a choice, the column that is 1 in the chosen row by --label, and that of the "
+    "choice by --pair-id"
+)
 
 
 def load_pairs(
@@ -139,7 +144,8 @@ def read_pairs(
             ) from None
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
-            f"rejected, or name the columns of the sides by --chosen and --rejected (there are {_listed(table)})."
+            "rejected, or name the columns of the sides by --chosen and --rejected"
+            f"{_OF_CHOICES if choice_sets.may_be(table) else ''} (there are {_listed(table)})."
         ) from None
     except ValueError as error:
         text = str(error)

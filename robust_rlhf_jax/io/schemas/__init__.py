@@ -36,9 +36,14 @@ def _mapped(table: Table, asked: Columns) -> Mapped:
     for schema in SCHEMAS:
         if by_hand and not getattr(schema, "OWN_SIDES", False):
             continue
-        if schema.recognise(table) and not _other_label(schema, table, asked):
+        if _recognises(schema, table, asked) and not _other_label(schema, table, asked):
             return schema.map(table, asked)
     return plain.map(table, asked)
+
+
+def _recognises(schema: ModuleType, table: Table, asked: Columns) -> bool:
+    asking = getattr(schema, "recognise_asked", None)
+    return schema.recognise(table) or (asking is not None and asking(table, asked))
 
 
 def _other_label(schema: ModuleType, table: Table, asked: Columns) -> bool:

@@ -71,7 +71,8 @@ class Schema(Protocol):
 
     A module may also have `ORDER`, its place before those that recognise more tables; `ANY_LABEL`, true where it reads
     whatever label the caller names, or `reads_label(table, label)`, whether it reads this one; `OWN_SIDES`, true where
-    it reads sides that the caller names.
+    it reads sides that the caller names; `recognise_asked(table, asked)`, for tables that it knows once columns are
+    named.
     """
 
     NAME: str

@@ -34,12 +34,14 @@ PEOPLE = (
 PLACES = (
     "alt", "alt_id", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
 )  # fmt: skip
-# Columns whose value `chosen` may repeat to name the chosen option; those beyond `PLACES` remain features.
+# Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.
 CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product")
 YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
 UNCLEAR, FEW = 0.05, 5
+# Rows of which one is the option that the first row names as chosen, if a column says which option a row is.
+MANY = 1000
 
 
 class _Found(NamedTuple):
@@ -61,10 +63,22 @@ class _Choice(NamedTuple):
 
 
 def recognise(table: Table) -> bool:
+    return recognise_asked(table, Columns())
+
+
+def recognise_asked(table: Table, asked: Columns) -> bool:
+    """`recognise`, with the column of the label and that of the choice as the caller names them."""
     features = (name for name in table.names if NUMERIC.match(name) and plain_name(name) not in CHOSEN)
     if chosen_sides(table) or open_sides(table) or any(features):
         return False
-    return _find(table, Columns()) is not None
+    return _find(table, asked) is not None
+
+
+def may_be(table: Table) -> bool:
+    """Whether a column is called as that of the choice is, and several rows share its values."""
+    lower = by_plain_name(table)
+    columns = [table.cells(lower[name]) for name in SETS if name in lower]
+    return any(len({repr(cell) for cell in cells}) <= len(cells) / 2 for cells in columns)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -143,7 +157,7 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     chosen = asked.label or named(table, CHOSEN)
     if chosen is None or chosen not in table.columns:
         return None
-    called: list[str | None] = [lower[name] for name in CALLED if name in lower and lower[name] != chosen]
+    called: list[str | None] = [*_called(table, chosen)]
     if _is_chosen(table.first(chosen)) is not None:
         called = [None, *called]
     people = [lower[name] for name in PEOPLE if name in lower]
@@ -153,6 +167,23 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     ours += [((who, one), who) for one in sets for who in people if who != one]
     tries = (_Found(*keys, chosen, name) for name in called for keys in ours)
     return next((found for found in tries if chosen not in found.ours and _fits(table, found)), None)
+
+
+def _called(table: Table, chosen: str) -> list[str]:
+    """The columns that may say which option a row is: those called so, then words that the first choice names one of.
+
+    Other numbers are prices and the like: where option 2 was chosen, some price is 2.
+    """
+    lower, first = by_plain_name(table), _plain(table.first(chosen))
+    names = [lower[name] for name in CALLED if name in lower and lower[name] != chosen]
+    others = (name for name in table.names if name not in (*names, chosen) and _holds_words(table, name))
+    return names + [
+        name for name in others if any(_plain(cell) == first for cell in table.cells(name)[:MANY])
+    ]
+
+
+def _holds_words(table: Table, name: str) -> bool:
+    return not is_number(table.first(name)) and are_words(table.cells(name))
 
 
 def _fits(table: Table, found: _Found) -> bool:

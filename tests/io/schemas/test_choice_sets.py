@@ -114,6 +114,7 @@ def test_yes_and_no_are_written_in_many_ways(chosen, tmp_path):
         ("task,alt,price,choice", "1,2"),
         ("task,option,price,chosen_alt", "A,B"),
         ("id,mode,price,choice", "bus,car"),
+        ("task,vehicle,price,choice", "sedan,truck"),
     ],
 )
 def test_the_chosen_option_may_be_named_in_every_row_of_its_choice(header, names, tmp_path):
@@ -127,6 +128,28 @@ def test_the_chosen_option_may_be_named_in_every_row_of_its_choice(header, names
     told = describe(path)
     label, option = header.split(",")[3], header.split(",")[1]
     assert told.roles["label"] == f"{label}: the {option} of the chosen row"
+
+
+def test_a_price_names_no_option(tmp_path):
+    """`choice` is the place, 1 or 2, which is some price, too."""
+    rows = ["task,price,place,choice"]
+    rows += [f"{n},{place},{place},{1 + n % 2}" for n in range(12) for place in (1, 2)]
+    with pytest.raises(ValueError, match="one option of a choice"):
+        load_pairs(_written(tmp_path, rows))
+
+
+@pytest.mark.parametrize(
+    "names", [{"label": "y"}, {"label": "y", "pair_id": "obs"}, {"label": "y", "pair_id": "trip"}]
+)
+def test_the_caller_may_name_the_columns(names, tmp_path):
+    rows = ["obs,trip,price,y"] + [f"{n},{n},{p},{int(p == 1)}" for n in range(6) for p in (1, 2)]
+    path = _written(tmp_path, rows)
+    with pytest.raises(
+        ValueError,
+        match=r"(?s)if each row is one option of a choice.*Columns\(chosen=…, rejected=…, label=…, pair_id=",
+    ):
+        load_pairs(path)
+    assert load_pairs(path, columns=Columns(**names)).differences()[:, 0].tolist() == [-1.0] * 6
 
 
 def test_a_label_that_is_no_choice_is_refused(tmp_path):
