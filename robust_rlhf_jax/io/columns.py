@@ -21,6 +21,7 @@ class Columns:
         scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
         tie_is: the label that means a tie, where words do not tell.
         ranking: whether a list called ranking holds the rank of each answer or the answers in order.
+        alternatives: the options that columns are called after, in the order in which the label numbers them.
         words: columns of words, or true and false, beside numbers are features: one for each word but the first.
 
     **Example:**
@@ -46,6 +47,7 @@ class Columns:
     scale: tuple[float, float] | None = None
     tie_is: str | None = None
     ranking: Literal["ranks", "order"] | None = None
+    alternatives: tuple[str, ...] | None = None
     words: bool = False
 
     def names(self) -> dict[str, str]:

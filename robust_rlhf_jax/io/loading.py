@@ -28,7 +28,7 @@ from .role_cells import (
     turned,
     unused_columns,
 )
-from .schemas import choice_sets, map_table
+from .schemas import choice_sets, map_table, wide_choices
 from .schemas.numbers import NUMERIC, NoSides, choose_kind
 from .table import Table
 
@@ -141,6 +141,14 @@ def read_pairs(
             raise ValueError(
                 f"{path}: column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal "
                 "point and no other marks, and 1 and 0 for true and false; or make features of a few words by --words."
+            ) from None
+        numbered = wide_choices.unnamed(table)
+        if numbered is not None:
+            label, options = numbered
+            raise ValueError(
+                f"{path}: columns are called after {', '.join(options)}, and {label} holds "
+                f"{shown(table.first(label))} and the like: say which they number, in that order, as by --alternatives "
+                f"{' '.join(options)}."
             ) from None
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "

@@ -190,7 +190,7 @@ def _beyond(tall: _Tall, leading: _Leading) -> _Axes:
     else:
         far, rest = leading.vectors, tall.rows - matmul(images, leading.vectors.T)
     rest = _tall(rest, tall.wide)
-    other = _from_decomposed(rest, *eigh(rest.gram), leading.deviations[-1])
+    other = _from_decomposed(rest, *eigh(rest.gram), largest=leading.deviations[-1])
     # A row far out along these would show any rounding that the other axes have of them.
     axes = other.axes - matmul(far, matmul(far.T, other.axes))
     both = jnp.concatenate([other.deviations, leading.deviations])

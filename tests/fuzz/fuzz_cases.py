@@ -44,6 +44,7 @@ AUDIT_FLAGS = [
 COLUMN_FLAGS = [
     "--chosen", "--rejected", "--prompt", "--label", "--first-is", "--rater", "--weight", "--tie", "--pair-id",
     "--features", "--featuriser", "--truncate", "--fail-if", "--tie-is", "--ranking", "--split", "--encoding",
+    "--alternatives",
 ]  # fmt: skip
 SWEEP_FLAGS = [
     "--preset", "--families", "--attacks", "--epsilons", "--seeds", "--algorithms", "--n-pairs", "--temperature",

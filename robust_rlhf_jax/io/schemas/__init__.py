@@ -10,7 +10,7 @@ from robust_rlhf_jax.collected import modules_with
 
 from ..columns import Columns
 from ..table import Table
-from . import plain
+from . import plain, wide_choices
 from .base import Mapped, Roles
 from .words import with_words
 
@@ -28,6 +28,12 @@ def map_table(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
     mapped = _mapped(table, asked)
+    if asked.alternatives is not None and mapped.schema != wide_choices.NAME:
+        first, *_ = asked.alternatives
+        raise ValueError(
+            f"--alternatives {' '.join(asked.alternatives)} is for columns that are called after all of these, such as "
+            f"time_{first}, and a label that names or numbers them; this file has other ones"
+        )
     return with_words(mapped) if asked.words else mapped
 
 

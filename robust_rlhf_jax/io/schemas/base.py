@@ -3,7 +3,7 @@
 import ast
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,8 +45,8 @@ class Roles:
 class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
-    file's columns that take part; `cells_of`: column of `table` → (the file's column that its cells come from,
-    whether they come from the `second` rows).
+    file's columns that take part; `cells_of`: column of `table` → (the file's column that its cells come from, or that
+    of each cell; whether they come from the `second` rows).
     """
 
     schema: str
@@ -56,11 +56,12 @@ class Mapped:
     used: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     second: Int[np.ndarray, " N"] | None = None
-    cells_of: dict[str, tuple[str, bool]] = dataclasses.field(default_factory=dict)
+    cells_of: Mapping[str, tuple[str | tuple[str, ...], bool]] = dataclasses.field(default_factory=dict)
 
     def in_file(self, cell: BadCell) -> BadCell:
         """The cell of `table` by the file's row and column."""
         column, of_second = self.cells_of.get(cell.column, (cell.column, False))
+        column = column if isinstance(column, str) else column[cell.row]
         rows = self.second if of_second else self.origin
         return cell._replace(row=cell.row if rows is None else int(rows[cell.row]), column=column)
 

@@ -174,11 +174,11 @@ def _called(table: Table, chosen: str) -> list[str]:
 
     Other numbers are prices and the like: where option 2 was chosen, some price is 2.
     """
-    lower, first = by_plain_name(table), _plain(table.first(chosen))
+    lower, first = by_plain_name(table), plain_cell(table.first(chosen))
     names = [lower[name] for name in CALLED if name in lower and lower[name] != chosen]
     others = (name for name in table.names if name not in (*names, chosen) and _holds_words(table, name))
     return names + [
-        name for name in others if any(_plain(cell) == first for cell in table.cells(name)[:MANY])
+        name for name in others if any(plain_cell(cell) == first for cell in table.cells(name)[:MANY])
     ]
 
 
@@ -252,10 +252,13 @@ def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
     cells = table.cells(found.chosen)
     if found.called is None:
         return [_is_chosen(cell) for cell in cells]
-    return [_plain(one) == _plain(other) for one, other in zip(cells, table.cells(found.called), strict=True)]
+    return [
+        plain_cell(one) == plain_cell(other)
+        for one, other in zip(cells, table.cells(found.called), strict=True)
+    ]
 
 
-def _plain(cell: Any) -> str | float:
+def plain_cell(cell: Any) -> str | float:
     """1, 1.0, "1" and "Bus", "bus " alike."""
     said = str(cell).strip().casefold()
     try:

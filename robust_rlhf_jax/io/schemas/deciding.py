@@ -107,7 +107,8 @@ def resolved(
     }
     if not unknown or all(is_number(w) for w in unknown):
         return cells
-    for pair in (*_models(table, sides), *((sides,) if by_text else ())):
+    texts = by_text and all(name in table.columns for name in sides)
+    for pair in (*_models(table, sides), *((sides,) if texts else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))

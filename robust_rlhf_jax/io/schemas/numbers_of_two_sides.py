@@ -14,7 +14,8 @@ from .words import are_words
 NAME = "numbers of two sides"
 ORDER = 150
 ANY_LABEL = True
-TOKEN = "left|right|first|second|one|two|a|b|0|1|2|3|4|5"
+# Of more than two sides, which are no pair, some have the later ones.
+TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
 BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
 # Of a single feature `x_1` and `x_2` could as well be two features.

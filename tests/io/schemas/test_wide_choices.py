@@ -1,0 +1,168 @@
+"""One choice a row; `test_wild.py` and its neighbours read the files of `CASES`, too."""
+
+import numpy as np
+import pytest
+from wild import stores, worlds
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import Columns, describe, load_pairs
+
+FEATURES = ("price", "time", "changes", "comfort", "delay")
+VOTED = {"world": worlds.voted_vectors, "facts": ("row",)}
+
+
+def _both(item, name):
+    """The features of both options, bus and car, whose columns `name` calls."""
+    both = (("bus", item.a), ("car", item.b))
+    return {name(feature, option): values[k] for k, feature in enumerate(FEATURES) for option, values in both}
+
+
+@each
+def by_name(i, item):
+    return {"trip": i} | _both(item, "{}_{}".format) | {"choice": "bus" if item.vote > 0 else "car"}
+
+
+@each
+def by_name_before(i, item):
+    named = _both(item, lambda feature, option: f"{option.upper()}.{feature}")
+    return named | {"CHOICE": "Bus" if item.vote > 0 else "Car"}
+
+
+@each
+def by_number(i, item):
+    return {"choice": 1 if item.vote > 0 else 2} | _both(item, "{} {}".format)
+
+
+CASES = (
+    Case("wide_choices", by_name, stores.table(), **VOTED),
+    Case("wide_choices_before", by_name_before, stores.table(), **VOTED),
+    Case(
+        "wide_choices_by_number", by_number, stores.table(), **VOTED, refused="--alternatives bus car",
+        flags={"alternatives": ("bus", "car")},
+    ),
+)  # fmt: skip
+
+
+def _written(tmp_path, lines, name="choices.csv"):
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+THREE = ["time_1,time_2,time_3,cost_1,cost_2,cost_3,choice", "1,2,3,30,20,10,2", "4,5,6,60,50,40,3"]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [lambda o, f: f"{f}_{o}", lambda o, f: f"{f}{o}", lambda o, f: f"{f} {'xyz'[o - 1]}", lambda o, f: f"alt{o}_{f}"],
+)  # fmt: skip
+def test_each_option_that_was_not_chosen_makes_a_pair(named, tmp_path):
+    header = ",".join(named(o, f) for f in ("time", "cost") for o in (1, 2, 3))
+    names = [named(o, "").strip("_ ") for o in (1, 2, 3)]
+    rows = [",".join([*row.split(",")[:6], names[int(row[-1]) - 1]]) for row in THREE[1:]]
+    found = load_pairs(_written(tmp_path, [header + ",choice", *rows]))
+    assert [name.strip("_ ") for name in found.names] == ["time", "cost"]
+    assert found.chosen.tolist() == [[2, 20], [2, 20], [6, 40], [6, 40]]
+    assert found.rejected.tolist() == [[1, 30], [3, 10], [4, 60], [5, 50]]
+    assert np.asarray(found.rows).tolist() == [0, 0, 1, 1]
+    assert len(set(np.asarray(found.groups)[[0, 1]])) == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_named_options_are_asked_about(first, tmp_path):
+    rows = [f"{t},{t + 5},{t % 7},{2 * t},3,4,{first + t % 3}" for t in range(12)]
+    path = _written(tmp_path, ["CAR_TT,BUS_TT,RAIL_TT,CAR_CO,BUS_CO,RAIL_CO,CHOICE", *rows])
+    with pytest.raises(ValueError, match="by --alternatives CAR BUS RAIL"):
+        load_pairs(path)
+    found = load_pairs(path, columns=Columns(alternatives=("CAR", "BUS", "RAIL")))
+    assert found.names == ("TT", "CO")
+    assert found.chosen[:4].tolist() == [[0, 0], [0, 0], [6, 3], [6, 3]]
+    other = load_pairs(path, columns=Columns(alternatives=("RAIL", "BUS", "CAR")))
+    assert other.chosen[0].tolist() == [0, 4]
+
+
+def test_alternatives_are_those_that_columns_are_called_after(tmp_path):
+    rows = [f"{t},{t + 5},{t % 7},1,{1 + t % 2}" for t in range(30)]
+    path = _written(tmp_path, ["car_time,bus_time,car_cost,bus_cost,choice", *rows])
+    assert load_pairs(path, columns=Columns(alternatives=("Car", "BUS"))).chosen[1, 0] == 6
+    with pytest.raises(ValueError, match="--alternatives car plane is for columns that are called after all"):
+        load_pairs(path, columns=Columns(alternatives=("car", "plane")))
+    path = _written(tmp_path, ["chosen_time,rejected_time", "1,2", "3,4"])
+    with pytest.raises(ValueError, match="this file has other ones"):
+        load_pairs(path, columns=Columns(alternatives=("car", "bus")))
+
+
+def test_zero_may_mean_that_none_was_chosen(tmp_path):
+    rows = [f"{t},{t + 5},{t % 7},1,2,{int(t != 5) * (1 + t % 2)}" for t in range(30)]
+    path = _written(tmp_path, ["car_time,bus_time,car_cost,bus_cost,bus_wait,choice", *rows])
+    found = load_pairs(path, columns=Columns(alternatives=("car", "bus")))
+    assert found.n_pairs == 29
+    assert found.chosen[:2, 0].tolist() == [0, 6]
+
+
+def test_an_option_that_was_not_offered_makes_no_pair(tmp_path):
+    rows = ["av_car,av_bus,av_rail,time_car,time_bus,time_rail,cost_car,cost_bus,cost_rail,choice"]
+    rows += ["1,1,0,1,2,0,3,4,0,car", "0,1,1,0,2,3,0,5,6,rail", "1,1,1,1,2,3,4,5,6,bus"]
+    found = load_pairs(_written(tmp_path, rows))
+    assert found.names == ("time", "cost")
+    assert np.asarray(found.rows).tolist() == [0, 1, 2, 2]
+    # Without columns that say so, one of which nothing is known was not offered.
+    rows = [
+        "time_car,time_bus,time_rail,cost_car,cost_bus,cost_rail,choice",
+        "1,2,,3,4,,car",
+        "1,2,3,4,5,6,bus",
+    ]
+    assert np.asarray(load_pairs(_written(tmp_path, rows)).rows).tolist() == [0, 1, 1]
+
+
+def test_what_an_option_lacks_counts_as_zero_and_is_told_of(tmp_path):
+    rows = ["time_car,time_bus,wait_bus,time_rail,wait_rail,choice"]
+    rows += [f"{t},{t + 1},{t % 3},{t + 2},1,{('car', 'bus', 'rail')[t % 3]}" for t in range(9)]
+    path = _written(tmp_path, rows)
+    found = load_pairs(path)
+    assert found.names == ("time", "wait")
+    assert found.chosen[0].tolist() == [0, 0]
+    assert "car without wait: counted as 0" in str(describe(path))
+
+
+def test_who_chose_is_the_rater_and_the_options_are_features_of_words(tmp_path):
+    rows = ["person,age,time.car,time.bus,price.car,price.bus,choice"]
+    rows += [f"p{t // 3},{t},{t},{t % 4},{t % 5},2,{('car', 'bus')[t % 2]}" for t in range(12)]
+    path = _written(tmp_path, rows)
+    found = load_pairs(path)
+    assert list(found.raters)[:4] == ["p0", "p0", "p0", "p1"]
+    assert "--words makes one of each but the first" in str(describe(path))
+    words = load_pairs(path, columns=Columns(words=True))
+    assert words.names == ("time", "price", "option_name=car")
+    assert (words.chosen[:, 2] - words.rejected[:, 2]).tolist() == [1.0, -1.0] * 6
+
+
+def test_a_bad_cell_is_named_by_the_files_row_and_column(tmp_path):
+    rows = ["time_car,time_bus,cost_car,cost_bus,choice"]
+    rows += [f"{t},{t + 1},{'x' if t == 3 else t},7,{('car', 'bus')[t % 2]}" for t in range(30)]
+    path = _written(tmp_path, rows)
+    with pytest.raises(ValueError, match=r"column cost_car is not numeric \(row 4 holds 'x'\)"):
+        load_pairs(path)
+    assert load_pairs(path, skip_bad=1).n_pairs == 29
+
+
+def test_a_choice_of_nothing_that_has_columns_makes_no_pair(tmp_path):
+    rows = ["time_car,time_bus,cost_car,cost_bus,choice"]
+    rows += [f"{t},{t + 1},{t % 5},7,{'neither' if t == 3 else ('car', 'bus')[t % 2]}" for t in range(30)]
+    path = _written(tmp_path, rows)
+    assert load_pairs(path).n_pairs == 29
+    assert "1 choices without exactly one chosen option make no pair" in str(describe(path))
+
+
+def test_three_lettered_sides_are_no_two(tmp_path):
+    """A and B of three were once read as the two sides of a pair."""
+    rows = ["time_A,cost_A,time_B,cost_B,time_C,cost_C,choice"]
+    rows += [f"{t},1,2,{t},3,4,{'ABC'[t % 3]}" for t in range(12)]
+    assert load_pairs(_written(tmp_path, rows)).n_pairs == 24
+
+
+def test_a_label_of_other_words_is_refused(tmp_path):
+    rows = ["time_a,cost_a,time_b,cost_b,choice"] + [f"{t},1,2,{t},{'xy'[t % 2]}" for t in range(12)]
+    with pytest.raises(ValueError, match="holds 'x', 'y', which name no side"):
+        load_pairs(_written(tmp_path, rows))
