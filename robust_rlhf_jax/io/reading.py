@@ -24,6 +24,8 @@ MAGIC = {
     b"SQLite": "a database",
     b"%PDF": "a PDF",
 }
+# Tables of spreadsheets and statistics programs, which those save as CSV.
+OTHER_TABLES = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
 # What lies beside data and holds none.
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
 
@@ -82,7 +84,10 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     """
     path = Path(path)
     if Path(without_compression(path)).suffix.lower() not in suffixes:
-        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}.")
+        table = (
+            "; save the table as CSV" if path.suffix.lower() in OTHER_TABLES and ".csv" in suffixes else ""
+        )
+        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}{table}.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     if not path.is_file():  # a FIFO would be waited for

@@ -182,7 +182,7 @@ def test_missing_file_folder_and_unknown_suffix(path, tmp_path):
     path.mkdir()
     with pytest.raises(ValueError, match="is a folder"):
         load_table(path)
-    with pytest.raises(ValueError, match=r"suffix '.xlsx' is not one of"):
+    with pytest.raises(ValueError, match=r"suffix '.xlsx' is not one of .csv, .*; save the table as CSV\."):
         load_table(tmp_path / "choices.xlsx")
 
 

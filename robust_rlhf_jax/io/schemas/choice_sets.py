@@ -12,7 +12,7 @@ from .base import Mapped, Roles
 from .numbers import NO_FEATURE, NUMERIC, is_number
 from .plain import check_asked
 from .sides import RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
-from .words import are_words
+from .words import LONGEST, are_words
 
 NAME = "choice sets, one option a row"
 ORDER = 145
@@ -23,16 +23,19 @@ CHOSEN = (
 )  # fmt: skip
 SETS = (
     "choice_set", "choice_set_id", "set", "set_id", "choice_id", "chid", "choice_situation", "situation",
-    "situation_id", "task", "task_id", "scenario", "scenario_id", "question", "question_id", "obs", "obs_id",
-    "observation", "observation_id", "case", "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
+    "situation_id", "task", "task_id", "task_no", "task_number", "scenario", "scenario_id", "question", "question_id",
+    "ques", "obs", "obs_id", "obsid", "observation", "observation_id", "contest", "contest_no", "contest_id", "case",
+    "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
 )  # fmt: skip
 PEOPLE = (
-    *RATERS, "respondent", "respondent_id", "resp_id", "resp", "person", "person_id", "individual", "individual_id",
+    *RATERS, "respondent", "respondent_id", "resp_id", "resp", "respid", "respnum", "sys_respnum", "response_id",
+    "responseid", "person", "person_id", "individual", "individual_id",
     "subject", "subject_id", "participant", "participant_id", "household", "household_id", "user", "id",
 )  # fmt: skip
 # Which option of the set a row is, by number: no feature.
 PLACES = (
-    "alt", "alt_id", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
+    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
+    "concept", "profile_id", "profile_no",
 )  # fmt: skip
 # Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.
 CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product")
@@ -40,6 +43,8 @@ YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
 UNCLEAR, FEW = 0.05, 5
+# Choices of one chosen option each that a column of another name does not make by chance: of two options once in 10⁶.
+SURE = 20
 # Rows of which one is the option that the first row names as chosen, if a column says which option a row is.
 MANY = 1000
 
@@ -68,8 +73,8 @@ def recognise(table: Table) -> bool:
 
 def recognise_asked(table: Table, asked: Columns) -> bool:
     """`recognise`, with the column of the label and that of the choice as the caller names them."""
-    features = (name for name in table.names if NUMERIC.match(name) and plain_name(name) not in CHOSEN)
-    if chosen_sides(table) or open_sides(table) or any(features):
+    label = asked.label or named(table, CHOSEN)
+    if chosen_sides(table) or open_sides(table) or any(NUMERIC.match(n) for n in table.names if n != label):
         return False
     return _find(table, asked) is not None
 
@@ -84,7 +89,8 @@ def may_be(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """The chosen option of each choice with every other one.
 
-    **Raises:** ValueError for a label that does not say of one row of each choice that it was chosen.
+    **Raises:** ValueError for a label that does not say of one row of each choice that it was chosen, and for features
+    of words that nobody asks for.
     """
     check_asked(table, asked)
     found = _find(table, asked)
@@ -95,6 +101,12 @@ def map(table: Table, asked: Columns) -> Mapped:
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
     numbers, words, ignored = _features(table, found, choices)
+    if not numbers and not asked.words:
+        name = next(iter(words))
+        raise ValueError(
+            f"the options of a choice differ in words alone, such as {table.first(name)} in column {name}: make a "
+            "feature of each by --words"
+        )
     cells_of = {
         name: (feature, second)
         for feature, sides in (numbers | words).items()
@@ -166,7 +178,24 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     ours = [((one,), None) for one in sets]
     ours += [((who, one), who) for one in sets for who in people if who != one]
     tries = (_Found(*keys, chosen, name) for name in called for keys in ours)
-    return next((found for found in tries if chosen not in found.ours and _fits(table, found)), None)
+    found = next((found for found in tries if chosen not in found.ours and _fits(table, found)), None)
+    return found if found is not None or asked.pair_id else _by_its_cells(table, chosen, called[:1], people)
+
+
+def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: list[str]) -> _Found | None:
+    """By a column of any name, alone or within a person, in which each of many choices has one chosen option."""
+    if not called or any(_holds_texts(table, name) for name in table.names):
+        return None
+    others = [name for name in table.names if name != chosen]
+    ours = [((one,), None) for one in others]
+    ours += [((who, one), who) for who in people for one in others if who != one]
+    for keys in ours:
+        found = _Found(*keys, chosen, called[0])
+        choices = _choices(table, found)
+        clear = all(choice.chosen is not None for choice in choices)
+        if clear and len(choices) >= SURE and any(_features(table, found, choices)[:2]):
+            return found
+    return None
 
 
 def _called(table: Table, chosen: str) -> list[str]:
@@ -182,6 +211,11 @@ def _called(table: Table, chosen: str) -> list[str]:
     ]
 
 
+def _holds_texts(table: Table, name: str) -> bool:
+    """Whether a column holds texts, which a choice between numbers would leave out."""
+    return any(isinstance(cell, str) and len(cell) > LONGEST for cell in table.some(name))
+
+
 def _holds_words(table: Table, name: str) -> bool:
     return not is_number(table.first(name)) and are_words(table.cells(name))
 
@@ -190,7 +224,7 @@ def _fits(table: Table, found: _Found) -> bool:
     choices = _choices(table, found)
     unclear = sum(choice.chosen is None for choice in choices)
     most = max(UNCLEAR * len(choices), 1 if len(choices) >= FEW else 0)
-    return unclear <= most and bool(_features(table, found, choices)[0])
+    return unclear <= most and any(_features(table, found, choices)[:2])
 
 
 def _choices(table: Table, found: _Found) -> list[_Choice]:

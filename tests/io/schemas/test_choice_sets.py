@@ -199,3 +199,35 @@ def test_one_of_a_few_choices_may_be_unclear(choices, read, tmp_path):
     else:
         with pytest.raises(ValueError, match="lacks the column rejected"):
             load_pairs(path)
+
+
+def test_the_choice_is_known_by_its_cells_whatever_its_column_is_called(tmp_path):
+    """Forty choices, numbered anew for each person."""
+    rows = ["respID,screen,cost,chosen"]
+    rows += [f"{n // 8},{n % 8},{n + 2 * place},{int(place == n % 2)}" for n in range(40) for place in (0, 1)]
+    found = load_pairs(_written(tmp_path, rows))
+    assert found.n_pairs == 40
+    assert len(set(found.raters)) == 5
+    # Few may be so by chance, and texts are no numbers of options.
+    with pytest.raises(ValueError, match="rejected"):
+        load_pairs(_written(tmp_path, rows[:31]))
+    texts = [rows[0] + ",answer"] + [f"{row},{'a long text that answers ' * 4}" for row in rows[1:]]
+    with pytest.raises(ValueError, match="rejected"):
+        load_pairs(_written(tmp_path, texts))
+
+
+def test_options_of_words_alone_need_a_flag(tmp_path):
+    rows = ["task,color,size,chosen"]
+    rows += [
+        f"{n},{['red', 'blue'][(n + p) % 2]},{'SML'[n * (p + 1) % 3]},{p}" for n in range(30) for p in (0, 1)
+    ]
+    path = _written(tmp_path, rows)
+    with pytest.raises(ValueError, match=r"differ in words alone, such as red in column color.*--words"):
+        load_pairs(path)
+    assert load_pairs(path, columns=Columns(words=True)).names == ("color=red", "size=M", "size=S")
+
+
+def test_a_label_that_begins_with_chosen_is_no_feature(tmp_path):
+    rows = ["contest_no,age,chosen_person"] + [f"{n},{n + p},{p}" for n in range(6) for p in (0, 1)]
+    found = load_pairs(_written(tmp_path, rows), columns=Columns(label="chosen_person"))
+    assert found.differences()[:, 0].tolist() == [1.0] * 6
