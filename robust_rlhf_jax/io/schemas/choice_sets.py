@@ -167,7 +167,7 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     """The first columns by which the choices are nearly all of several rows with one chosen."""
     lower = by_plain_name(table)
     chosen = asked.label or named(table, CHOSEN)
-    if chosen is None or chosen not in table.columns:
+    if chosen is None or not {chosen, asked.pair_id or chosen} <= {*table.names}:
         return None
     called: list[str | None] = [*_called(table, chosen)]
     if _is_chosen(table.first(chosen)) is not None:

@@ -166,3 +166,11 @@ def test_a_label_of_other_words_is_refused(tmp_path):
     rows = ["time_a,cost_a,time_b,cost_b,choice"] + [f"{t},1,2,{t},{'xy'[t % 2]}" for t in range(12)]
     with pytest.raises(ValueError, match="holds 'x', 'y', which name no side"):
         load_pairs(_written(tmp_path, rows))
+
+
+def test_a_column_that_is_asked_for_and_not_there_is_named(tmp_path):
+    rows = ["time_car,time_bus,cost_car,cost_bus,choice"]
+    rows += [f"{t},{t + 1},3,7,{('car', 'bus')[t % 2]}" for t in range(8)]
+    for names in ({"pair_id": "trip"}, {"label": "mode"}, {"rater": "who"}):
+        with pytest.raises(ValueError, match=f"has no column {next(iter(names.values()))}"):
+            load_pairs(_written(tmp_path, rows), columns=Columns(**names))
