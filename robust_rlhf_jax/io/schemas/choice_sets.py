@@ -45,6 +45,8 @@ YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 UNCLEAR, FEW = 0.05, 5
 # Choices of one chosen option each that a column of another name does not make by chance: of two options once in 10⁶.
 SURE = 20
+# Columns of other names that are tried.
+MOST_COLUMNS = 50
 # Rows of which one is the option that the first row names as chosen, if a column says which option a row is.
 MANY = 1000
 
@@ -186,14 +188,14 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
     """By a column of any name, alone or within a person, in which each of many choices has one chosen option."""
     if not called or any(_holds_texts(table, name) for name in table.names):
         return None
-    others = [name for name in table.names if name != chosen]
+    others = [name for name in table.names if name != chosen][:MOST_COLUMNS]
     ours = [((one,), None) for one in others]
     ours += [((who, one), who) for who in people for one in others if who != one]
     for keys in ours:
         found = _Found(*keys, chosen, called[0])
-        choices = _choices(table, found)
-        clear = all(choice.chosen is not None for choice in choices)
-        if clear and len(choices) >= SURE and any(_features(table, found, choices)[:2]):
+        choices = _choices(table, found) if len(set(_keys(table, found))) >= SURE else []
+        clear = choices and all(choice.chosen is not None for choice in choices)
+        if clear and any(_features(table, found, choices)[:2]):
             return found
     return None
 

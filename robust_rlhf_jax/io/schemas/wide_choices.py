@@ -5,7 +5,6 @@
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,11 +192,11 @@ def _plainly(names) -> list[str | float]:
 
 def _offered(table: Table, found: _Found, asked: Columns) -> _Offers:
     """Rows that could not be read are one each, to be told of."""
-    bad = {cell.row for cell in table.bad}
+    bad, offered = {cell.row for cell in table.bad}, _were_offered(table, found)
     offers = [
         (row, option)
         for row in range(table.n_rows)
-        for option in ((None,) if row in bad else _options_of(table, found, row))
+        for option in ([None] if row in bad else [o for o in found.options if offered[o][row]])
     ]
     rows, options = [row for row, _ in offers], [option for _, option in offers]
     labels = _named_options(table, found.label, asked)
@@ -216,16 +215,19 @@ def _offered(table: Table, found: _Found, asked: Columns) -> _Offers:
     return _Offers(Table(table.source, columns, len(rows), moved, table.notes), rows, options)
 
 
-def _options_of(table: Table, found: _Found, row: int) -> Iterator[str]:
-    """Those that a row offers: where no column says so, those of which it has any number."""
+def _were_offered(table: Table, found: _Found) -> dict[str, list[bool]]:
+    """{option: of each row whether it was offered}: where no column says so, if any of its features is there."""
+    offered = {}
     for option in found.options:
         if option in found.available:
-            there = plain_cell(table.cells(found.available[option])[row]) not in (0.0, "false", "no")
+            cells = table.cells(found.available[option])
+            offered[option] = [plain_cell(cell) not in (0.0, "false", "no") for cell in cells]
         else:
-            cells = [table.cells(of[option])[row] for of in found.features.values() if option in of]
-            there = any(cell is not None and cell != "" for cell in cells)
-        if there:
-            yield option
+            columns = [table.cells(of[option]) for of in found.features.values() if option in of]
+            offered[option] = [
+                any(cell is not None and cell != "" for cell in row) for row in zip(*columns, strict=True)
+            ]
+    return offered
 
 
 def _beside(table: Table, found: _Found, asked: Columns) -> list[str]:
