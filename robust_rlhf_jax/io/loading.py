@@ -28,13 +28,13 @@ from .role_cells import (
     turned,
     unused_columns,
 )
-from .schemas import choice_sets, map_table, wide_choices
+from .schemas import map_table, wide_choices
 from .schemas.numbers import NUMERIC, NoSides, choose_kind
 from .table import Table
 
 _OF_CHOICES = (
-    "; or, if each row is one option of a choice, the column that is 1 in the chosen row by --label, and that of the "
-    "choice by --pair-id"
+    "; of choices, name the column that says which option was chosen by --label and, if each row is one option of a "
+    "choice, that of the choice by --pair-id"
 )
 
 
@@ -153,7 +153,7 @@ def read_pairs(
         raise ValueError(
             f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
             "rejected, or name the columns of the sides by --chosen and --rejected"
-            f"{_OF_CHOICES if choice_sets.may_be(table) else ''} (there are {_listed(table)})."
+            f"{_OF_CHOICES} (there are {_listed(table)})."
         ) from None
     except ValueError as error:
         text = str(error)

@@ -9,9 +9,19 @@ from ..bad_cells import BadCell
 from ..columns import Columns
 from ..table import Table
 from .base import Mapped, Roles
-from .numbers import NO_FEATURE, NUMERIC, is_number
+from .choice_features import (
+    AVAILABLE,
+    HUMP,
+    PLACES,
+    Choice,
+    Features,
+    check_features,
+    features_of,
+    same_in_each,
+)
+from .numbers import NUMERIC, is_number
 from .plain import check_asked
-from .sides import RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
+from .sides import RATERS, by_plain_name, chosen_sides, open_sides, plain_name
 from .words import LONGEST, are_words
 
 NAME = "choice sets, one option a row"
@@ -30,19 +40,17 @@ SETS = (
 PEOPLE = (
     *RATERS, "respondent", "respondent_id", "resp_id", "resp", "respid", "respnum", "sys_respnum", "response_id",
     "responseid", "person", "person_id", "individual", "individual_id",
-    "subject", "subject_id", "participant", "participant_id", "household", "household_id", "user", "id",
-)  # fmt: skip
-# Which option of the set a row is, by number: no feature.
-PLACES = (
-    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
-    "concept", "profile_id", "profile_no",
+    "subject", "subject_id", "case_id", "caseid", "participant", "participant_id", "household",
+    "household_id", "user", "id",
 )  # fmt: skip
 # Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.
 CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product")
-YES, NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+YES, NO = ("1", "1.0", "true", "yes", "t", "y"), ("0", "0.0", "false", "no", "f", "n")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
 UNCLEAR, FEW = 0.05, 5
+# The share of choices in which nothing may have been wanted.
+NOT_WANTED = 0.5
 # Choices of one chosen option each that a column of another name does not make by chance: of two options once in 10⁶.
 SURE = 20
 # Columns of other names that are tried.
@@ -62,30 +70,22 @@ class _Found(NamedTuple):
     called: str | None
 
 
-class _Choice(NamedTuple):
-    """The rows of a choice, and which of them was chosen; None where not exactly one of several was."""
-
-    rows: list[int]
-    chosen: int | None
-
-
 def recognise(table: Table) -> bool:
     return recognise_asked(table, Columns())
 
 
 def recognise_asked(table: Table, asked: Columns) -> bool:
     """`recognise`, with the column of the label and that of the choice as the caller names them."""
-    label = asked.label or named(table, CHOSEN)
+    lower = by_parted_name(table)
+    label = asked.label or next((lower[name] for name in CHOSEN if name in lower), None)
     if chosen_sides(table) or open_sides(table) or any(NUMERIC.match(n) for n in table.names if n != label):
         return False
     return _find(table, asked) is not None
 
 
-def may_be(table: Table) -> bool:
-    """Whether a column is called as that of the choice is, and several rows share its values."""
-    lower = by_plain_name(table)
-    columns = [table.cells(lower[name]) for name in SETS if name in lower]
-    return any(len({repr(cell) for cell in cells}) <= len(cells) / 2 for cells in columns)
+def by_parted_name(table: Table) -> dict[str, str]:
+    """`by_plain_name`, and the columns by names in which humps part words: `taskId` as `task_id`."""
+    return {plain_name(HUMP.sub("_", name)): name for name in reversed(table.names)} | by_plain_name(table)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -102,13 +102,9 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
-    numbers, words, ignored = _features(table, found, choices)
-    if not numbers and not asked.words:
-        name = next(iter(words))
-        raise ValueError(
-            f"the options of a choice differ in words alone, such as {table.first(name)} in column {name}: make a "
-            "feature of each by --words"
-        )
+    features = _features(table, found, choices)
+    check_features(table, features, asked.words)
+    numbers, words, ignored, _ = features
     cells_of = {
         name: (feature, second)
         for feature, sides in (numbers | words).items()
@@ -152,7 +148,7 @@ def _said(found: _Found) -> dict[str, str]:
     }
 
 
-def _sides(table: Table, choices: list[_Choice]) -> tuple[list[int], list[int]]:
+def _sides(table: Table, choices: list[Choice]) -> tuple[list[int], list[int]]:
     """The rows of the chosen options, and those of the others; a row that could not be read is both, to be told of."""
     pairs = [(c.chosen, row) for c in choices if c.chosen is not None for row in c.rows if row != c.chosen]
     pairs += [(row, row) for row in sorted({cell.row for cell in table.bad})]
@@ -167,14 +163,15 @@ def _bad(table: Table, firsts: list[int]) -> tuple[BadCell, ...]:
 
 def _find(table: Table, asked: Columns) -> _Found | None:
     """The first columns by which the choices are nearly all of several rows with one chosen."""
-    lower = by_plain_name(table)
-    chosen = asked.label or named(table, CHOSEN)
+    lower = by_parted_name(table)
+    chosen = asked.label or next((lower[name] for name in CHOSEN if name in lower), None)
     if chosen is None or not {chosen, asked.pair_id or chosen} <= {*table.names}:
         return None
     called: list[str | None] = [*_called(table, chosen)]
     if _is_chosen(table.first(chosen)) is not None:
         called = [None, *called]
     people = [lower[name] for name in PEOPLE if name in lower]
+    people = list(dict.fromkeys([*([asked.rater] if asked.rater in table.columns else ()), *people]))
     sets = [asked.pair_id] if asked.pair_id else [lower[name] for name in SETS if name in lower]
     # A task is often numbered anew for each person.
     ours = [((one,), None) for one in sets]
@@ -195,7 +192,7 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
         found = _Found(*keys, chosen, called[0])
         choices = _choices(table, found) if len(set(_keys(table, found))) >= SURE else []
         clear = choices and all(choice.chosen is not None for choice in choices)
-        if clear and any(_features(table, found, choices)[:2]):
+        if clear and _any(_features(table, found, choices)):
             return found
     return None
 
@@ -223,56 +220,57 @@ def _holds_words(table: Table, name: str) -> bool:
 
 
 def _fits(table: Table, found: _Found) -> bool:
-    choices = _choices(table, found)
+    """Whether hardly any choice is unclear; of many whose chosen option is marked, half may have none, if no more."""
+    choices, were = _choices(table, found), _were_chosen(table, found)
     unclear = sum(choice.chosen is None for choice in choices)
+    if found.called is None and len(choices) >= SURE:
+        none = sum(all(were[row] is False for row in choice.rows) for choice in choices)
+        unclear -= none if none <= NOT_WANTED * len(choices) else 0
     most = max(UNCLEAR * len(choices), 1 if len(choices) >= FEW else 0)
-    return unclear <= most and any(_features(table, found, choices)[:2])
+    return unclear <= most and _any(_features(table, found, choices))
 
 
-def _choices(table: Table, found: _Found) -> list[_Choice]:
+def _any(features: Features) -> bool:
+    return bool(features.numbers or features.words or features.marked)
+
+
+def _choices(table: Table, found: _Found) -> list[Choice]:
     rows = defaultdict(list)
     for row, key in enumerate(_keys(table, found)):
         rows[key].append(row)
-    bad, were = {cell.row for cell in table.bad}, _were_chosen(table, found)
+    bad, were, gone = {cell.row for cell in table.bad}, _were_chosen(table, found), _not_offered(table)
     choices = []
-    for members in rows.values():
-        members = [row for row in members if row not in bad]
+    for all_members in rows.values():
+        members = [row for row in all_members if row not in bad and row not in gone]
+        if len(members) == 1 and not gone.isdisjoint(all_members):
+            continue  # what was the only offer tells nothing
         said = [were[row] for row in members]
         clear = len(members) > 1 and None not in said and said.count(True) == 1
         if members:
-            choices.append(_Choice(members, members[said.index(True)] if clear else None))
+            choices.append(Choice(members, members[said.index(True)] if clear else None))
     return choices
 
 
-def _features(table: Table, found: _Found, choices: list[_Choice]):
-    """({feature: its columns} of numbers, the same of words, why other columns are none)."""
-    numbers, words, ignored = {}, {}, {}
-    for name in table.names:
-        if name in (*found.ours, found.chosen) or NO_FEATURE.search(name) or plain_name(name) in PLACES:
-            continue
-        cells, sides = table.cells(name), (f"chosen_{name}", f"rejected_{name}")
-        if _same_in_each(cells, choices):
-            ignored[name] = "is the same for all options of a choice"
-        elif is_number(table.first(name)):
-            numbers[name] = sides
-        elif are_words(cells):
-            words[name] = sides
-    return numbers, words, ignored
+def _not_offered(table: Table) -> set[int]:
+    name = next(
+        (lower[name] for lower in (by_plain_name(table),) for name in AVAILABLE if name in lower), None
+    )
+    return {row for row, cell in enumerate(table.cells(name)) if _is_chosen(cell) is False} if name else set()
 
 
-def _who(table: Table, found: _Found, choices: list[_Choice]) -> str | None:
+def _features(table: Table, found: _Found, choices: list[Choice]) -> Features:
+    return features_of(table, (*found.ours, found.chosen), choices)
+
+
+def _who(table: Table, found: _Found, choices: list[Choice]) -> str | None:
     """A column of who chose: the same in each choice, and in several of them."""
-    lower = by_plain_name(table)
+    lower = by_parted_name(table)
     for name in (lower[name] for name in PEOPLE if name in lower):
         cells = table.cells(name)
         fewer = len({repr(cells[choice.rows[0]]) for choice in choices}) < len(choices)
-        if name not in found.ours and fewer and _same_in_each(cells, choices):
+        if name not in found.ours and fewer and same_in_each(cells, choices):
             return name
     return None
-
-
-def _same_in_each(cells: list, choices: list[_Choice]) -> bool:
-    return all(cells[row] == cells[choice.rows[0]] for choice in choices for row in choice.rows)
 
 
 def _keys(table: Table, found: _Found) -> list[str]:

@@ -5,8 +5,10 @@ import re
 from ..columns import Columns
 from ..table import Table
 from .base import Mapped, Roles
+from .choice_features import is_no_feature
+from .choice_sets import plain_cell
 from .deciding import find_label, with_rule
-from .numbers import NO_FEATURE, NUMERIC, is_number
+from .numbers import NUMERIC, is_number
 from .plain import check_asked
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
 from .words import are_words
@@ -18,6 +20,7 @@ ANY_LABEL = True
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
 BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
+NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothing", "no choice", "no_choice"}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 
@@ -37,6 +40,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     sides, numbers, words = found
     columns = [name for pair in numbers.values() for name in pair]
+    _check_that_one_was_wanted(table, asked.label or named(table, (*LABELS, "chosen")), sides, asked)
     label, rule = asked.label or _label(table, sides, columns, asked), None
     if label == "none":
         label = None
@@ -54,6 +58,29 @@ def map(table: Table, asked: Columns) -> Mapped:
         asked.pair_id or named(table, IDS), said=said, words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles)
+
+
+def _check_that_one_was_wanted(
+    table: Table, label: str | None, sides: tuple[str, str], asked: Columns
+) -> None:
+    """**Raises:** ValueError for labels of neither option, which a file of answers has for ties and one of choices for
+    what nobody wanted.
+    """
+    told = asked.tie_is is not None or asked.scale is not None or asked.first_is is not None
+    if told or label not in table.columns:
+        return
+    values = {plain_cell(cell) for cell in table.cells(label) if cell is not None and cell != ""}
+    named = {plain_cell(side.removeprefix("option ")) for side in sides}
+    neither = values & NEITHER
+    if named <= values and named <= {0.0, 1.0, 2.0}:
+        neither = neither or values - named
+    if neither:
+        one = min(neither, key=str)
+        value = f"{one:g}" if isinstance(one, float) else one
+        raise ValueError(
+            f"column {label} holds {value} beside the two options: leave those rows out if neither was wanted there, "
+            f"or say by --tie-is {value} that both were liked as well"
+        )
 
 
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
@@ -98,7 +125,7 @@ def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name)
-            if match and not NO_FEATURE.search(match["stem"]):
+            if match and not is_no_feature(match["stem"]):
                 found.setdefault((place, match["stem"]), {})[match["token"].casefold()] = name
     return found
 

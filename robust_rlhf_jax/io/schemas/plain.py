@@ -55,7 +55,10 @@ def map(table: Table, asked: Columns) -> Mapped:
         ignored = harmless_labels(table, between, asked.chosen is not None)
     if label is not None and between is None:
         raise ValueError(
-            f"--label {label} needs the two sides that it decides between: give --chosen and --rejected"
+            f"--label {label} needs the two sides that it decides between: give --chosen and --rejected; in choices of "
+            "one option a row it is 1 in one row of each choice and 0 in the others, --pair-id names the choice, and "
+            "--rater who chose, if choices are numbered anew for each; in choices of one row it names an option that "
+            "columns are called after"
         )
     if label is not None and between is not None:
         table, rule = with_rule(table, label, between, asked)
@@ -105,7 +108,14 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
         return sides, "named"
     if "chosen" in table.columns or "rejected" in table.columns:
         lost = "rejected" if "chosen" in table.columns else "chosen"
-        raise ValueError(f"{table.path} lacks the column {lost}: a pair has chosen and rejected.")
+        only = next(name for name in ("chosen", "rejected") if name in table.columns)
+        of_choices = (
+            "; if it says which option of a choice was chosen, name the column of the choice by --pair-id and, if "
+            "choices are numbered anew for each person, that of the person by --rater"
+            if only == "chosen" and is_number(table.first(only))
+            else ""
+        )
+        raise ValueError(f"{table.path} lacks the column {lost}: a pair has chosen and rejected{of_choices}.")
     found = open_sides(table)
     if len(found) > 2:
         listed = ", ".join(found)

@@ -13,10 +13,11 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Mapped
-from .choice_sets import CHOSEN, PEOPLE, plain_cell
+from .choice_features import AVAILABLE
+from .choice_sets import CHOSEN, PEOPLE, by_parted_name, plain_cell
 from .numbers import NUMERIC, is_number
 from .plain import check_asked
-from .sides import LABELS, by_plain_name, chosen_sides, named, open_sides, plain_name
+from .sides import LABELS, chosen_sides, named, open_sides, plain_name
 
 NAME = "choice sets, one choice a row"
 ORDER = 160
@@ -27,11 +28,15 @@ SPLITS = (
     re.compile(r"^(?P<option>[^\s_.\-]+)[\s_.\-](?P<feature>.+)$"),
     re.compile(r"^(?P<feature>.*\D)(?P<option>\d+)$"),
 )
-AVAILABLE = ("av", "avail", "available", "availability")
 # Features at least whose numbers are those of options: of one, price_1 and price_2 could be two features.
 FEWEST_NUMBERED = 2
-# Choices of nothing that the file has a column for, as a share of all, beyond which the label is something else.
-UNCLEAR = 0.05
+# Choices of nothing that the file has a column for, as a share of all, beyond which the label is something else; and if
+# the caller lists what it may be.
+UNCLEAR, UNCLEAR_IF_LISTED = 0.05, 0.5
+# Cells that say that an option was not offered, where no column does.
+NOTHING = ("", "na", "n/a", "nan", "null", "none", "nil", ".", "-")
+# Columns of the table of offers that no feature can be called.
+CHOICE, WAS_CHOSEN = " choice", " chosen"
 
 
 class _Found(NamedTuple):
@@ -46,11 +51,14 @@ class _Found(NamedTuple):
 
 
 class _Offers(NamedTuple):
-    """A table with a row for each option that was offered, which row of the file it is from, and which option."""
+    """A table with a row for each option that was offered, which row of the file it is from, and which option;
+    `unclear`: how many rows of the file did not choose one of several.
+    """
 
     table: Table
     rows: list[int]
     options: list[str | None]
+    unclear: int
 
 
 def recognise(table: Table) -> bool:
@@ -74,7 +82,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     if found is None:
         raise ValueError(f"--label {asked.label} does not name the options that columns are called after")
     offers = _offered(table, found, asked)
-    ours = Columns(label="chosen", pair_id="choice", rater=asked.rater, weight=asked.weight)
+    ours = Columns(
+        label=WAS_CHOSEN, pair_id=CHOICE, rater=asked.rater, weight=asked.weight, words=asked.words
+    )
     mapped = choice_sets.map(offers.table, ours)
     columns = [name for by_option in found.features.values() for name in by_option.values()]
     listed = ", ".join(found.options)
@@ -92,7 +102,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         origin=origin,
         second=None,
         used=(found.label, *columns, *found.available.values(), *_beside(table, found, asked)),
-        notes=(*mapped.notes, *_zeros(found), *_constants(mapped, asked)),
+        notes=(*_unclear(offers), *mapped.notes, *_zeros(found), *_constants(mapped, asked)),
         cells_of=_cells_of(mapped, found, offers),
     )
 
@@ -111,7 +121,7 @@ def unnamed(table: Table) -> tuple[str, tuple[str, ...]] | None:
         }
         shared = [tuple(of) for of in sizes.values()]
         options = max(shared, key=shared.count, default=())
-        if shared.count(options) > 1 and _named(options):
+        if shared.count(options) > 1:
             return label, options
     return None
 
@@ -129,12 +139,25 @@ def _find(table: Table, asked: Columns) -> _Found | None:
         options = _options(shared, values) if asked.alternatives is None else _listed(shared, asked)
         known = _plainly(options)
         shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
-        available = next((of for name, of in shared.items() if plain_name(name) in AVAILABLE), {})
-        shared = {name: of for name, of in shared.items() if of != available}
-        clear = sum(cell not in known for cell in cells) <= UNCLEAR * len(cells)
-        if shared and len(options) > 1 and clear and (_named(options) or _are_numbered(shared, label, asked)):
+        available = _availability(table, label, options)
+        answers = {*AVAILABLE, *CHOSEN, *LABELS}
+        shared = {name: of for name, of in shared.items() if plain_name(name) not in answers}
+        most = UNCLEAR if asked.alternatives is None else UNCLEAR_IF_LISTED
+        clear = sum(cell not in known for cell in cells) <= most * len(cells)
+        listed = _named(options) or asked.alternatives is not None
+        if shared and len(options) > 1 and clear and (listed or _are_numbered(shared, label, asked)):
             return _Found(label, options, shared, available)
     return None
+
+
+def _availability(table: Table, label: str, options: tuple[str, ...]) -> dict[str, str]:
+    """{option: column of whether it was offered}, whichever part of its name comes first."""
+    found = {}
+    for split in SPLITS[:2]:
+        for feature, of in _by_feature(table, split, label).items():
+            if plain_name(feature) in AVAILABLE:
+                found |= {option: of[option] for option in options if option in of}
+    return found
 
 
 def _named(options: tuple[str, ...]) -> bool:
@@ -193,15 +216,17 @@ def _plainly(names) -> list[str | float]:
 def _offered(table: Table, found: _Found, asked: Columns) -> _Offers:
     """Rows that could not be read are one each, to be told of."""
     bad, offered = {cell.row for cell in table.bad}, _were_offered(table, found)
-    offers = [
-        (row, option)
-        for row in range(table.n_rows)
-        for option in ([None] if row in bad else [o for o in found.options if offered[o][row]])
-    ]
-    rows, options = [row for row, _ in offers], [option for _, option in offers]
     labels = _named_options(table, found.label, asked)
+    offers: list[tuple[int, str | None]] = []
+    unclear = 0
+    for row, label in enumerate(labels):
+        options = [option for option in found.options if offered[option][row]]
+        clear = len(options) > 1 and label in _plainly(options)
+        unclear += not clear and row not in bad
+        offers += [(row, None)] if row in bad else [(row, option) for option in options] if clear else []
+    rows, options = [row for row, _ in offers], [option for _, option in offers]
     chosen = [int(option is not None and labels[row] == plain_cell(option)) for row, option in offers]
-    columns: dict[str, list] = {"choice": rows, "chosen": chosen}
+    columns: dict[str, list] = {CHOICE: rows, WAS_CHOSEN: chosen}
     if _named(found.options) and any(len(option) > 1 for option in found.options):
         columns["option_name"] = options
     for feature, of in found.features.items():
@@ -212,7 +237,7 @@ def _offered(table: Table, found: _Found, asked: Columns) -> _Offers:
         columns.setdefault(name, [cells[row] for row in rows])
     place = {row: i for i, row in reversed(list(enumerate(rows)))}
     moved = tuple(cell._replace(row=place[cell.row]) for cell in table.bad)
-    return _Offers(Table(table.source, columns, len(rows), moved, table.notes), rows, options)
+    return _Offers(Table(table.source, columns, len(rows), moved, table.notes), rows, options, unclear)
 
 
 def _were_offered(table: Table, found: _Found) -> dict[str, list[bool]]:
@@ -225,17 +250,26 @@ def _were_offered(table: Table, found: _Found) -> dict[str, list[bool]]:
         else:
             columns = [table.cells(of[option]) for of in found.features.values() if option in of]
             offered[option] = [
-                any(cell is not None and cell != "" for cell in row) for row in zip(*columns, strict=True)
+                not all(_is_nothing(cell) for cell in row) for row in zip(*columns, strict=True)
             ]
     return offered
 
 
+def _is_nothing(cell: Any) -> bool:
+    return cell is None or str(cell).strip().casefold() in NOTHING
+
+
 def _beside(table: Table, found: _Found, asked: Columns) -> list[str]:
     """The columns of who chose and of how much a row counts."""
-    lower = by_plain_name(table)
+    lower = by_parted_name(table)
     known = [lower[name] for name in PEOPLE if name in lower]
     names = dict.fromkeys(name for name in (*known, asked.rater, asked.weight) if name is not None)
     return [name for name in names if name != found.label]
+
+
+def _unclear(offers: _Offers) -> tuple[str, ...]:
+    many = offers.unclear
+    return (f"{many} choices without exactly one chosen option make no pair.",) if many else ()
 
 
 def _zeros(found: _Found) -> tuple[str, ...]:

@@ -231,3 +231,76 @@ def test_a_label_that_begins_with_chosen_is_no_feature(tmp_path):
     rows = ["contest_no,age,chosen_person"] + [f"{n},{n + p},{p}" for n in range(6) for p in (0, 1)]
     found = load_pairs(_written(tmp_path, rows), columns=Columns(label="chosen_person"))
     assert found.differences()[:, 0].tolist() == [1.0] * 6
+
+
+def _choices(columns, options=3, many=30):
+    """Lines of choices in which option n mod `options` was chosen, `columns(n, place)` beside its cells."""
+    return [
+        ",".join(
+            str(cell) for cell in (n, *columns(n, place), n % 7 + place * (n % 3), int(place == n % options))
+        )
+        for n in range(many)
+        for place in range(options)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("profileID", lambda n, place: 7 * n % 31 + place),
+        ("altNumber", lambda n, place: place + 1),
+        ("Unnamed: 0", lambda n, place: 3 * n + place),
+        ("X", lambda n, place: 3 * n + place + 1),
+        ('""', lambda n, place: 3 * n + place),
+        ("j", lambda n, place: place + 1),
+        ("y", lambda n, place: int(place == n % 3)),
+    ],
+)
+def test_ids_places_and_answers_are_no_features(name, cell, tmp_path):
+    path = _written(tmp_path, [f"task,{name},cost,chosen", *_choices(lambda n, place: [cell(n, place)])])
+    assert load_pairs(path).names == ("cost",)
+
+
+@pytest.mark.parametrize("name", ["av", "avail", "available"])
+def test_an_option_that_was_not_offered_makes_no_pair(name, tmp_path):
+    offered = lambda n, place: [int(place == n % 3 or (n + place) % 4 > 0)]  # noqa: E731
+    rows = [f"task,{name},cost,chosen", *_choices(offered)]
+    found = load_pairs(_written(tmp_path, rows))
+    assert found.names == ("cost",)
+    assert found.n_pairs == sum(row.split(",")[1] == "1" for row in rows[1:]) - 30
+
+
+def test_nothing_may_have_been_wanted_in_some_choices(tmp_path):
+    rows = _choices(lambda n, place: [])
+    unwanted = [row[:-1] + "0" if int(row.split(",")[0]) % 5 == 0 else row for row in rows]
+    path = _written(tmp_path, ["task,cost,choice", *unwanted])
+    assert load_pairs(path).n_pairs == 48
+    assert "6 choices without exactly one chosen option make no pair." in describe(path).notes
+
+
+def test_a_number_that_names_no_option_is_no_choice_of_nothing(tmp_path):
+    """`choice` counts from 0 and `alt` from 1: what 0 means would be lost, and 1 and 2 would be other options."""
+    rows = ["task,alt,cost,choice"] + [
+        f"{n},{p + 1},{n % 7 + p},{n % 3}" for n in range(30) for p in range(3)
+    ]
+    with pytest.raises(ValueError, match="each row is one option of a choice"):
+        load_pairs(_written(tmp_path, rows))
+
+
+@pytest.mark.parametrize("cost", ["15,5", "$15.00", "15 €", "1,200.50"])
+def test_numbers_with_marks_are_asked_about(cost, tmp_path):
+    rows = ["task;time;cost;chosen"] + [f"{n};{n + p};{cost};{p}" for n in range(8) for p in (0, 1)]
+    rows[1] = "0;0;1;0"
+    rows[1:3] = ["0;0;2,5;0", "0;1;3,5;1"]
+    rows[3::2] = [row.replace(cost, "7,25") for row in rows[3::2]]
+    with pytest.raises(ValueError, match="write numbers with a decimal point and no other marks"):
+        load_pairs(_written(tmp_path, rows))
+
+
+def test_who_chose_may_be_named_where_choices_are_numbered_anew(tmp_path):
+    rows = ["memberNo,set,cost,chosen"]
+    rows += [f"{n // 3},{n % 3},{n + p},{p}" for n in range(9) for p in (0, 1)]
+    path = _written(tmp_path, rows)
+    with pytest.raises(ValueError, match=r"--pair-id and.*--rater"):
+        load_pairs(path)
+    assert load_pairs(path, columns=Columns(rater="memberNo")).n_pairs == 9

@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 FEATURES = ("price", "time", "changes", "comfort", "delay")
 VOTED = {"world": worlds.voted_vectors, "facts": ("row",)}
@@ -92,3 +92,30 @@ def test_one_side_may_have_won_always():
 def test_what_could_be_something_else_is_refused(row):
     with pytest.raises(ValueError, match="has no column chosen_<name>"):
         load_pairs([row] * 5)
+
+
+@pytest.mark.parametrize(("sides", "neither"), [("AB", "none"), ("12", "neither"), ("12", "0"), ("12", "3")])
+def test_neither_option_is_asked_about(sides, neither):
+    """In files of answers it is a tie; of a choice it may be that nothing was wanted."""
+    labels = [*sides, neither] * 4
+    rows = [
+        {
+            f"price_{sides[0]}": i,
+            f"time_{sides[0]}": 1,
+            f"price_{sides[1]}": 2,
+            f"time_{sides[1]}": i,
+            "choice": label,
+        }
+        for i, label in enumerate(labels)
+    ]
+    with pytest.raises(ValueError, match=f"(?s)holds {neither} beside the two options.*tie_is"):
+        load_pairs(rows)
+    found = load_pairs(rows, columns=Columns(tie_is=neither))
+    assert found.n_pairs == 12
+    assert int(found.ties.sum()) == 4
+
+
+def test_places_and_profiles_are_no_features():
+    places = {"profile_a": 7, "profile_b": 3, "position_a": 1, "position_b": 2}
+    rows = [{"price_a": i, "price_b": 2, "choice": "ab"[i % 2], **places} for i in range(9)]
+    assert load_pairs(rows).names == ("price",)

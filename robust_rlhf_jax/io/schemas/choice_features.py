@@ -1,0 +1,123 @@
+"""Which columns of choices are features of the options: numbers and words that differ, no names, places or answers."""
+
+import re
+from typing import NamedTuple
+
+from ..bad_cells import shown
+from ..table import Table
+from .numbers import NO_FEATURE, is_number
+from .sides import plain_name
+from .words import are_words
+
+# Which option of the choice a row is, by number: no feature.
+PLACES = (
+    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
+    "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
+    "alternative_number", "option_number", "option_no", "rowpos",
+)  # fmt: skip
+# Whether an option was offered.
+AVAILABLE = ("av", "avail", "available", "availability")
+# Choices from which on a column that says the place or the answer in each of them does not do so by chance.
+MANY_CHOICES = 20
+MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Choice(NamedTuple):
+    """The rows of a choice, and which of them was chosen; None where not exactly one of several was."""
+
+    rows: list[int]
+    chosen: int | None
+
+
+class Features(NamedTuple):
+    """{feature: its columns} of `numbers` and of `words`; why other columns are none; columns of numbers with marks."""
+
+    numbers: dict[str, tuple[str, str]]
+    words: dict[str, tuple[str, str]]
+    ignored: dict[str, str]
+    marked: list[str]
+
+
+def features_of(table: Table, taken: tuple[str, ...], choices: list[Choice]) -> Features:
+    """Those among the columns that are not `taken`."""
+    found = Features({}, {}, {}, [])
+    for name in table.names:
+        if name in taken or is_no_feature(name):
+            continue
+        cells, sides = table.cells(name), (f"chosen_{name}", f"rejected_{name}")
+        number = is_number(table.first(name))
+        why = _why_not(cells, number, choices)
+        if why:
+            found.ignored[name] = why
+        elif number:
+            found.numbers[name] = sides
+        elif MARKED.match(str(table.first(name)).strip()):
+            found.marked.append(name)
+        elif are_words(cells):
+            found.words[name] = sides
+    return found
+
+
+def check_features(table: Table, found: Features, words: bool) -> None:
+    """**Raises:** ValueError for numbers with marks, and where features are words alone and nobody asks for `words`."""
+    for name in found.marked:
+        raise ValueError(
+            f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
+            "other marks"
+        )
+    if not found.numbers and not words:
+        name = next(iter(found.words))
+        raise ValueError(
+            f"the options of a choice differ in words alone, such as {table.first(name)} in column {name}: make a "
+            "feature of each by --words"
+        )
+
+
+def is_no_feature(name: str) -> bool:
+    """Whether a name is that of an id, a time, the place of an option, or of nothing: `profileID`, `Unnamed: 0`."""
+    parted = HUMP.sub("_", name)
+    return (
+        not name.strip()
+        or name.startswith("Unnamed:")
+        or NO_FEATURE.search(parted) is not None
+        or {plain_name(name), plain_name(parted)} & {*PLACES, *AVAILABLE} != set()
+    )
+
+
+def same_in_each(cells: list, choices: list[Choice]) -> bool:
+    return all(cells[row] == cells[choice.rows[0]] for choice in choices for row in choice.rows)
+
+
+def _why_not(cells: list, number: bool, choices: list[Choice]) -> str:
+    if same_in_each(cells, choices):
+        return "is the same for all options of a choice"
+    clear = [choice for choice in choices if choice.chosen is not None]
+    if number and len(cells) >= MANY_CHOICES and _counts(cells):
+        return "counts the rows"
+    if len(clear) < MANY_CHOICES:
+        return ""
+    # Of two options, 0 and 1 may as well say what they are.
+    several = max(len(choice.rows) for choice in clear) > 2
+    if number and several and all(_counts([cells[row] for row in sorted(choice.rows)]) for choice in clear):
+        return "counts the options of a choice"
+    if _tells(cells, clear):
+        return "says which option was chosen"
+    return ""
+
+
+def _counts(cells: list) -> bool:
+    """Whether numbers rise by 1 from one to the next, from 0 or 1."""
+    first = cells[0]
+    if not is_number(first) or float(first) not in (0.0, 1.0):
+        return False
+    return all(is_number(cell) and float(cell) == float(first) + i for i, cell in enumerate(cells))
+
+
+def _tells(cells: list, choices: list[Choice]) -> bool:
+    """Whether a column is 1 for all chosen options and 0 for all others."""
+    return all(
+        str(cells[row]) in (("1", "1.0") if row == choice.chosen else ("0", "0.0"))
+        for choice in choices
+        for row in choice.rows
+    )
