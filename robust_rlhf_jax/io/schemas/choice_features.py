@@ -74,6 +74,14 @@ def check_features(table: Table, found: Features, words: bool) -> None:
         )
 
 
+def notes_of(unclear: int) -> tuple[str, ...]:
+    """What is said of choices that make no pair."""
+    if not unclear:
+        return ()
+    choices, make = ("choice", "makes") if unclear == 1 else ("choices", "make")
+    return (f"{unclear} {choices} without exactly one chosen option {make} no pair.",)
+
+
 def is_no_feature(name: str) -> bool:
     """Whether a name is that of an id, a time, the place of an option, or of nothing: `profileID`, `Unnamed: 0`."""
     parted = HUMP.sub("_", name)

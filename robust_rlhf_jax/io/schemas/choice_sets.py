@@ -17,6 +17,7 @@ from .choice_features import (
     Features,
     check_features,
     features_of,
+    notes_of,
     same_in_each,
 )
 from .numbers import NUMERIC, is_number
@@ -125,12 +126,11 @@ def map(table: Table, asked: Columns) -> Mapped:
         None, {"numeric": numbers}, None, None, rater, weight, group="choice", said=said, ignored=ignored, words=words
     )  # fmt: skip
     unclear = sum(choice.chosen is None for choice in choices)
-    notes = (f"{unclear} choices without exactly one chosen option make no pair.",) if unclear else ()
     made = Table(table.source, columns, len(firsts), _bad(table, firsts), table.notes)
     called = () if found.called is None else (found.called,)
     used = tuple(dict.fromkeys((*found.ours, found.chosen, *called, *there.values(), *numbers)))
     origin, second = (np.asarray(side, int) for side in (firsts, seconds))
-    return Mapped(NAME, made, roles, origin, used, notes, second, cells_of)
+    return Mapped(NAME, made, roles, origin, used, notes_of(unclear), second, cells_of)
 
 
 def _said(found: _Found) -> dict[str, str]:
@@ -252,10 +252,9 @@ def _choices(table: Table, found: _Found) -> list[Choice]:
 
 
 def _not_offered(table: Table) -> set[int]:
-    name = next(
-        (lower[name] for lower in (by_plain_name(table),) for name in AVAILABLE if name in lower), None
-    )
-    return {row for row, cell in enumerate(table.cells(name)) if _is_chosen(cell) is False} if name else set()
+    lower = by_plain_name(table)
+    columns = [table.cells(lower[name]) for name in AVAILABLE if name in lower]
+    return {row for cells in columns for row, cell in enumerate(cells) if _is_chosen(cell) is False}
 
 
 def _features(table: Table, found: _Found, choices: list[Choice]) -> Features:

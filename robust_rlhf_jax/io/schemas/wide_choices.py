@@ -13,7 +13,7 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Mapped
-from .choice_features import AVAILABLE
+from .choice_features import AVAILABLE, notes_of
 from .choice_sets import CHOSEN, PEOPLE, by_parted_name, plain_cell
 from .numbers import NUMERIC, is_number
 from .plain import check_asked
@@ -102,7 +102,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         origin=origin,
         second=None,
         used=(found.label, *columns, *found.available.values(), *_beside(table, found, asked)),
-        notes=(*_unclear(offers), *mapped.notes, *_zeros(found), *_constants(mapped, asked)),
+        notes=(*notes_of(offers.unclear), *mapped.notes, *_zeros(found), *_constants(mapped, asked)),
         cells_of=_cells_of(mapped, found, offers),
     )
 
@@ -265,11 +265,6 @@ def _beside(table: Table, found: _Found, asked: Columns) -> list[str]:
     known = [lower[name] for name in PEOPLE if name in lower]
     names = dict.fromkeys(name for name in (*known, asked.rater, asked.weight) if name is not None)
     return [name for name in names if name != found.label]
-
-
-def _unclear(offers: _Offers) -> tuple[str, ...]:
-    many = offers.unclear
-    return (f"{many} choices without exactly one chosen option make no pair.",) if many else ()
 
 
 def _zeros(found: _Found) -> tuple[str, ...]:

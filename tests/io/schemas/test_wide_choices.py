@@ -152,7 +152,7 @@ def test_a_choice_of_nothing_that_has_columns_makes_no_pair(tmp_path):
     rows += [f"{t},{t + 1},{t % 5},7,{'neither' if t == 3 else ('car', 'bus')[t % 2]}" for t in range(30)]
     path = _written(tmp_path, rows)
     assert load_pairs(path).n_pairs == 29
-    assert "1 choices without exactly one chosen option make no pair" in str(describe(path))
+    assert "1 choice without exactly one chosen option makes no pair" in str(describe(path))
 
 
 def test_three_lettered_sides_are_no_two(tmp_path):
