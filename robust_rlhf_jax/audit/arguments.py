@@ -85,5 +85,8 @@ class CleanArguments:
 
         from .page_decisions import clean_file
 
-        kept, of = clean_file(self.source, self.decisions, self.out, self.reading)
-        print(f"Kept {kept:,} of {of:,} pairs.\nWrote {harmless(self.out)}.")
+        kept, of, beside = clean_file(self.source, self.decisions, self.out, self.reading)
+        print(f"Kept {kept:,} of {of:,} pairs.")
+        if beside:
+            print(beside)
+        print(f"Wrote {harmless(self.out)}.")

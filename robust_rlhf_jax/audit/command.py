@@ -12,7 +12,7 @@ import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs, RewardHead
-from robust_rlhf_jax.io.exports import whole_export, write_rows
+from robust_rlhf_jax.io.exports import of_whole_rows, whole_export, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import flush_or_drop, harmless
 from robust_rlhf_jax.unfinished import whole_path
@@ -181,6 +181,9 @@ def _export(findings: Findings, writing: Writing, raters: RatersOfFile | None) -
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), verdicts.columns())
         if writing.clean is not None:
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=kept)
+            beside = of_whole_rows(pairs, kept)
+            if beside:
+                print(f"--clean: {beside[0].lower()}{beside[1:]}")
         if writing.head is not None:
             reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
 

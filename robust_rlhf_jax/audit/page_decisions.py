@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.exports import check_export, whole_export, write_rows
+from robust_rlhf_jax.io.exports import check_export, of_whole_rows, whole_export, write_rows
 
 from .config import Reading
 from .source import read_source
@@ -113,10 +113,10 @@ def _count(where: str, value: Any, name: str) -> int:
         raise ValueError(f"{where}: {name} is {str(value)[:40]!r}: give a number from 1.") from None
 
 
-def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tuple[int, int]:
+def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tuple[int, int, str]:
     """Write `source` without the pairs that `decisions` drop, as `out`; nothing is fitted.
 
-    **Returns:** pairs that are kept, and all pairs.
+    **Returns:** pairs that are kept, all pairs, and what is said of rows that hold both (`of_whole_rows`).
 
     **Raises:** as `read_source` and `read_decisions`; ValueError for an `out` that cannot be written.
     """
@@ -126,4 +126,4 @@ def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tup
     keep = read_decisions(decisions, pairs)
     with whole_export(pairs, out) as scratch:
         write_rows(pairs, scratch, {}, keep=keep)
-    return int(keep.sum()), len(keep)
+    return int(keep.sum()), len(keep), of_whole_rows(pairs, keep)

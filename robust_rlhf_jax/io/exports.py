@@ -98,15 +98,37 @@ def write_rows(
     assert source is not None
     columns = dict(columns) | (votes_of(pairs) if columns else {})
     members = pairs_by_row(pairs)
-    kept = None if keep is None else [bool(k) for k in keep]
-    # A row is kept where at least half of its pairs are.
-    rows = [
-        row for row, mine in members.items() if kept is None or 2 * sum(kept[i] for i in mine) >= len(mine)
-    ]
+    rows = list(members) if keep is None else _kept_rows(members, keep)
     cells = {
         name: [_vote([column[i] for i in members[row]]) for row in rows] for name, column in columns.items()
     }
     (shards if "parts" in source.how else WRITERS[source.container]).write(source, path, rows, cells)
+
+
+def _kept_rows(members: dict[int, list[int]], keep: Iterable[bool]) -> list[int]:
+    """The rows of which at least half of the pairs are kept."""
+    kept = [bool(k) for k in keep]
+    return [row for row, mine in members.items() if 2 * sum(kept[i] for i in mine) >= len(mine)]
+
+
+def of_whole_rows(pairs: Pairs, keep: Iterable[bool]) -> str:
+    """What is said of pairs that `write_rows` cannot treat as `keep` says, for a row is written whole or not at all; ""
+    where there are none.
+    """
+    keep = np.asarray(list(keep), bool)
+    rows = np.isin(pairs.rows, _kept_rows(pairs_by_row(pairs), keep))
+    if pairs.second_rows is not None:
+        rows &= np.isin(pairs.second_rows, _kept_rows(pairs_by_row(pairs), keep))
+    stay, go = int(np.sum(rows & ~keep)), int(np.sum(~rows & keep))
+    said = [
+        f"{count:,} {which} {'pair' if count == 1 else 'pairs'} of rows {whose}"
+        for count, which, whose in (
+            (stay, "dropped", "that stay for their other pairs"),
+            (go, "kept", "that go with their other pairs"),
+        )
+        if count
+    ]
+    return f"A row is written whole or not at all: there are {' and '.join(said)}." if said else ""
 
 
 def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:

@@ -87,6 +87,31 @@ def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
     assert back == [rows[i] for i in (0, 2, 3, 5)]
 
 
+@pytest.mark.parametrize(
+    ("drop", "rows", "said"),
+    [
+        ([1], [0, 1, 2], "1 dropped pair of rows that stay for their other pairs."),
+        ([1, 2], [1, 2], "1 kept pair of rows that go with their other pairs."),
+        ([1, 2, 3], [1, 2], None),
+        ([3, 4], [0, 2], "1 dropped pair of rows that stay"),
+    ],
+)
+def test_rows_of_several_pairs_are_written_whole_or_not_at_all(drop, rows, said, tmp_path, robust_rlhf):
+    """The first row has three pairs, the others one: of three, two must be dropped before the row is."""
+    lines = ["t_a,t_b,t_c,t_d,u_a,u_b,u_c,u_d,choice", "1,2,3,4,5,6,7,9,a", "1,2,,,3,4,,,a", "2,1,,,4,2,,,b"]
+    (tmp_path / "p.csv").write_text("\n".join(lines) + "\n")
+    owners = [1, 1, 1, 2, 3]
+    (tmp_path / "d.json").write_text(told([entry(pair, owners[pair - 1], "drop") for pair in drop], pairs=5))
+    status, printed, errors = robust_rlhf(
+        "clean", tmp_path / "p.csv", tmp_path / "d.json", "--out", tmp_path / "c.csv"
+    )
+    assert status == 0, errors
+    assert ("whole or not at all" in printed) == (said is not None)
+    assert said is None or said in " ".join(printed.split())
+    back = (tmp_path / "c.csv").read_text().split("\n")[1:-1]
+    assert back == [lines[1 + row] for row in rows]
+
+
 @pytest.mark.parametrize("dropped", [False, True])
 def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     """It follows the advice until someone edits the column; what issues flag is marked even if it is kept."""
