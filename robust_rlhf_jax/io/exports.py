@@ -121,14 +121,14 @@ def of_whole_rows(pairs: Pairs, keep: Iterable[bool]) -> str:
         rows &= np.isin(pairs.second_rows, _kept_rows(pairs_by_row(pairs), keep))
     stay, go = int(np.sum(rows & ~keep)), int(np.sum(~rows & keep))
     said = [
-        f"{count:,} {which} {'pair' if count == 1 else 'pairs'} of rows {whose}"
-        for count, which, whose in (
-            (stay, "dropped", "that stay for their other pairs"),
-            (go, "kept", "that go with their other pairs"),
+        f"{count:,} {which} {'pair' if count == 1 else 'pairs'} {what}"
+        for count, which, what in (
+            (stay, "dropped", "left in, because other pairs of the row are kept"),
+            (go, "kept", "left out, because other pairs of the row are dropped"),
         )
         if count
     ]
-    return f"A row is written whole or not at all: there are {' and '.join(said)}." if said else ""
+    return f"A row is written whole or not at all: {'; '.join(said)}." if said else ""
 
 
 def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:

@@ -90,10 +90,10 @@ def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
 @pytest.mark.parametrize(
     ("drop", "rows", "said"),
     [
-        ([1], [0, 1, 2], "1 dropped pair of rows that stay for their other pairs."),
-        ([1, 2], [1, 2], "1 kept pair of rows that go with their other pairs."),
+        ([1], [0, 1, 2], "1 dropped pair left in, because other pairs of the row are kept."),
+        ([1, 2], [1, 2], "1 kept pair left out, because other pairs of the row are dropped."),
         ([1, 2, 3], [1, 2], None),
-        ([3, 4], [0, 2], "1 dropped pair of rows that stay"),
+        ([3, 4], [0, 2], "1 dropped pair left in"),
     ],
 )
 def test_rows_of_several_pairs_are_written_whole_or_not_at_all(drop, rows, said, tmp_path, robust_rlhf):

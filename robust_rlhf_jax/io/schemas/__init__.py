@@ -27,14 +27,24 @@ def map_table(table: Table, asked: Columns) -> Mapped:
 
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
+    _check_alternatives(asked)
     mapped = _mapped(table, asked)
     if asked.alternatives is not None and mapped.schema != wide_choices.NAME:
         first, *_ = asked.alternatives
         raise ValueError(
             f"--alternatives {' '.join(asked.alternatives)} is for columns that are called after all of these, such as "
-            f"time_{first}, and a label that names or numbers them; this file has other ones"
+            f"time_{first}, and a label that names or numbers them: here columns are not called so, or more than a "
+            "twentieth of the labels are something else"
         )
     return with_words(mapped) if asked.words else mapped
+
+
+def _check_alternatives(asked: Columns) -> None:
+    """**Raises:** ValueError for fewer than two, and for one that stands twice."""
+    if asked.alternatives is not None:
+        different = {name.strip().casefold() for name in asked.alternatives}
+        if len(different) < max(2, len(asked.alternatives)):
+            raise ValueError("--alternatives needs two or more names of options, each once")
 
 
 def _mapped(table: Table, asked: Columns) -> Mapped:
@@ -48,7 +58,7 @@ def _mapped(table: Table, asked: Columns) -> Mapped:
 
 
 def _recognises(schema: ModuleType, table: Table, asked: Columns) -> bool:
-    asking = getattr(schema, "recognise_asked", None)
+    asking = getattr(schema, "recognise_asked", None) if asked != Columns() else None
     return schema.recognise(table) or (asking is not None and asking(table, asked))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..bad_cells import shown
 from ..table import Table
-from .numbers import NO_FEATURE, is_number
+from .numbers import NO_FEATURE, is_number, mostly_numbers
 from .sides import plain_name
 from .words import are_words
 
@@ -17,8 +17,12 @@ PLACES = (
 )  # fmt: skip
 # Whether an option was offered.
 AVAILABLE = ("av", "avail", "available", "availability")
+# Labels of those who wanted none.
+NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothing", "no choice", "no_choice"}
 # Choices from which on a column that says the place or the answer in each of them does not do so by chance.
 MANY_CHOICES = 20
+# What 1 and 0 for the chosen option and the others look like.
+ANSWERS = (("1", "0"), ("1.0", "0.0"))
 MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -39,14 +43,14 @@ class Features(NamedTuple):
     marked: list[str]
 
 
-def features_of(table: Table, taken: tuple[str, ...], choices: list[Choice]) -> Features:
+def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choice]) -> Features:
     """Those among the columns that are not `taken`."""
     found = Features({}, {}, {}, [])
     for name in table.names:
         if name in taken or is_no_feature(name):
             continue
         cells, sides = table.cells(name), (f"chosen_{name}", f"rejected_{name}")
-        number = is_number(table.first(name))
+        number = mostly_numbers(cells)
         why = _why_not(cells, number, choices)
         if why:
             found.ignored[name] = why
@@ -123,9 +127,12 @@ def _counts(cells: list) -> bool:
 
 
 def _tells(cells: list, choices: list[Choice]) -> bool:
-    """Whether a column is 1 for all chosen options and 0 for all others."""
+    """Whether a column is 1 for all chosen options and 0 for all others, or one word for each of these."""
+    first = choices[0]
+    chosen = cells[first.rows[0] if first.chosen is None else first.chosen]
+    other = next((cells[row] for row in first.rows if row != first.chosen), chosen)
+    if chosen == other or (is_number(chosen) and (str(chosen), str(other)) not in ANSWERS):
+        return False
     return all(
-        str(cells[row]) in (("1", "1.0") if row == choice.chosen else ("0", "0.0"))
-        for choice in choices
-        for row in choice.rows
+        cells[row] == (chosen if row == choice.chosen else other) for choice in choices for row in choice.rows
     )

@@ -57,7 +57,7 @@ SURE = 20
 # Columns of other names that are tried.
 MOST_COLUMNS = 50
 # Rows of which one is the option that the first row names as chosen, if a column says which option a row is.
-MANY = 1000
+FIRST_ROWS = 1000
 
 
 class _Found(NamedTuple):
@@ -103,7 +103,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
-    features = _features(table, found, choices)
+    features = features_of(table, (*found.ours, found.chosen, asked.weight, asked.rater), choices)
     check_features(table, features, asked.words)
     numbers, words, ignored, _ = features
     cells_of = {
@@ -168,7 +168,7 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     if chosen is None or not {chosen, asked.pair_id or chosen} <= {*table.names}:
         return None
     called: list[str | None] = [*_called(table, chosen)]
-    if _is_chosen(table.first(chosen)) is not None:
+    if any(_is_chosen(cell) is not None for cell in table.some(chosen)):
         called = [None, *called]
     people = [lower[name] for name in PEOPLE if name in lower]
     people = list(dict.fromkeys([*([asked.rater] if asked.rater in table.columns else ()), *people]))
@@ -183,16 +183,20 @@ def _find(table: Table, asked: Columns) -> _Found | None:
 
 def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: list[str]) -> _Found | None:
     """By a column of any name, alone or within a person, in which each of many choices has one chosen option."""
-    if not called or any(_holds_texts(table, name) for name in table.names):
+    if called[:1] != [None] or any(_holds_texts(table, name) for name in table.names):
         return None
     others = [name for name in table.names if name != chosen][:MOST_COLUMNS]
-    ours = [((one,), None) for one in others]
-    ours += [((who, one), who) for who in people for one in others if who != one]
-    for keys in ours:
-        found = _Found(*keys, chosen, called[0])
-        choices = _choices(table, found) if len(set(_keys(table, found))) >= SURE else []
-        clear = choices and all(choice.chosen is not None for choice in choices)
-        if clear and _any(_features(table, found, choices)):
+    keys = {name: [repr(cell) for cell in table.cells(name)] for name in others}
+    many = sum(_is_chosen(cell) is True for cell in table.cells(chosen))
+    ours: list[tuple[tuple[str, ...], str | None]] = [((one,), None) for one in others]
+    ours += [((who, one), who) for who in people if who in keys for one in others if who != one]
+    for columns, who in ours:
+        # As many choices as chosen options: the rest is worth looking at.
+        if many < SURE or len(set(zip(*(keys[name] for name in columns), strict=True))) != many:
+            continue
+        found = _Found(columns, who, chosen, None)
+        choices = _choices(table, found)
+        if all(choice.chosen is not None for choice in choices) and _any(_features(table, found, choices)):
             return found
     return None
 
@@ -206,7 +210,7 @@ def _called(table: Table, chosen: str) -> list[str]:
     names = [lower[name] for name in CALLED if name in lower and lower[name] != chosen]
     others = (name for name in table.names if name not in (*names, chosen) and _holds_words(table, name))
     return names + [
-        name for name in others if any(plain_cell(cell) == first for cell in table.cells(name)[:MANY])
+        name for name in others if any(plain_cell(cell) == first for cell in table.cells(name)[:FIRST_ROWS])
     ]
 
 
@@ -236,8 +240,10 @@ def _any(features: Features) -> bool:
 
 def _choices(table: Table, found: _Found) -> list[Choice]:
     rows = defaultdict(list)
-    for row, key in enumerate(_keys(table, found)):
-        rows[key].append(row)
+    columns = [table.cells(name) for name in found.ours]
+    for row, key in enumerate(zip(*columns, strict=True)):
+        # Rows that do not say which choice they are of are none of one.
+        rows[repr(key) if all(_is_there(cell) for cell in key) else row].append(row)
     bad, were, gone = {cell.row for cell in table.bad}, _were_chosen(table, found), _not_offered(table)
     choices = []
     for all_members in rows.values():
@@ -249,6 +255,10 @@ def _choices(table: Table, found: _Found) -> list[Choice]:
         if members:
             choices.append(Choice(members, members[said.index(True)] if clear else None))
     return choices
+
+
+def _is_there(cell: Any) -> bool:
+    return cell is not None and cell != "" and cell == cell
 
 
 def _not_offered(table: Table) -> set[int]:

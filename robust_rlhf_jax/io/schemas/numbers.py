@@ -1,5 +1,6 @@
 """Columns of numbers for each side: features, embeddings, scores; and those that must never become features."""
 
+import itertools
 import re
 from typing import Any
 
@@ -22,6 +23,8 @@ NO_FEATURE = re.compile(
     r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$",
     re.I,
 )
+# Cells that say what a column holds.
+FIRST_CELLS = 200
 KINDS = ("numeric", "embeddings", "texts", "scores")
 
 
@@ -140,6 +143,12 @@ def _token_ids(table: Table, name: str) -> bool:
 def _one_width(table: Table, name: str) -> bool:
     cells = [structured(cell) for cell in table.some(name)]
     return len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
+
+
+def mostly_numbers(cells: list) -> bool:
+    """Whether at least half of the first cells that are there are numbers: "NA" among them is a bad cell."""
+    there = list(itertools.islice((cell for cell in cells if cell is not None and cell != ""), FIRST_CELLS))
+    return bool(there) and 2 * sum(is_number(cell) for cell in there) >= len(there)
 
 
 def is_number(cell: Any) -> bool:

@@ -5,10 +5,10 @@ import re
 from ..columns import Columns
 from ..table import Table
 from .base import Mapped, Roles
-from .choice_features import is_no_feature
+from .choice_features import NEITHER, is_no_feature
 from .choice_sets import plain_cell
 from .deciding import find_label, with_rule
-from .numbers import NUMERIC, is_number
+from .numbers import NUMERIC, mostly_numbers
 from .plain import check_asked
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
 from .words import are_words
@@ -20,7 +20,6 @@ ANY_LABEL = True
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
 BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
-NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothing", "no choice", "no_choice"}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 
@@ -70,6 +69,7 @@ def _check_that_one_was_wanted(
     if told or label not in table.columns:
         return
     values = {plain_cell(cell) for cell in table.cells(label) if cell is not None and cell != ""}
+    values = {value for value in values if value == value}  # NaN is no label
     named = {plain_cell(side.removeprefix("option ")) for side in sides}
     neither = values & NEITHER
     if named <= values and named <= {0.0, 1.0, 2.0}:
@@ -131,8 +131,9 @@ def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def _numbers(table: Table, tokens: dict[str, str]) -> bool:
-    firsts = [table.first(name) for name in tokens.values()]
-    return all(is_number(cell) or holds_numbers(cell) for cell in firsts)
+    return all(
+        mostly_numbers(table.some(name)) or holds_numbers(table.first(name)) for name in tokens.values()
+    )
 
 
 def _words(table: Table, tokens: dict[str, str]) -> bool:

@@ -4,6 +4,7 @@
 
 import dataclasses
 import itertools
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -13,11 +14,12 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Mapped
-from .choice_features import AVAILABLE, notes_of
+from .choice_features import AVAILABLE, NEITHER, notes_of
 from .choice_sets import CHOSEN, PEOPLE, by_parted_name, plain_cell
-from .numbers import NUMERIC, is_number
+from .numbers import NUMERIC, is_number, mostly_numbers
 from .plain import check_asked
 from .sides import LABELS, chosen_sides, named, open_sides, plain_name
+from .words import word_of
 
 NAME = "choice sets, one choice a row"
 ORDER = 160
@@ -33,6 +35,10 @@ FEWEST_NUMBERED = 2
 # Choices of nothing that the file has a column for, as a share of all, beyond which the label is something else; and if
 # the caller lists what it may be.
 UNCLEAR, UNCLEAR_IF_LISTED = 0.05, 0.5
+# What is called so is computed from the options and is none.
+SUMMARIES = ("total", "mean", "avg", "average", "sum", "min", "max", "diff", "difference", "median", "sd")
+# Columns that repeat the answer or what was offered.
+ANSWERS = {*AVAILABLE, *CHOSEN, *LABELS}
 # Cells that say that an option was not offered, where no column does.
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "nil", ".", "-")
 # Columns of the table of offers that no feature can be called.
@@ -41,13 +47,15 @@ CHOICE, WAS_CHOSEN = " choice", " chosen"
 
 class _Found(NamedTuple):
     """`label`: the column that names the chosen option; `options`, as their columns write them; `features`: {feature:
-    {option: column}}; `available`: {option: column of whether it was offered}.
+    {option: column}}; `available`: {option: column of whether it was offered}; `not_shared`: columns of words that some
+    option lacks, and so are no features.
     """
 
     label: str
     options: tuple[str, ...]
     features: dict[str, dict[str, str]]
     available: dict[str, str]
+    not_shared: dict[str, str]
 
 
 class _Offers(NamedTuple):
@@ -86,42 +94,66 @@ def map(table: Table, asked: Columns) -> Mapped:
         label=WAS_CHOSEN, pair_id=CHOICE, rater=asked.rater, weight=asked.weight, words=asked.words
     )
     mapped = choice_sets.map(offers.table, ours)
-    columns = [name for by_option in found.features.values() for name in by_option.values()]
-    listed = ", ".join(found.options)
     said = mapped.roles.said | {
-        "chosen": f"the option that {found.label} names, of {listed}",
+        "chosen": f"the option that {found.label} names, of {', '.join(found.options)}",
         "rejected": "each other one",
         "label": f"{found.label}: names the option that was chosen",
     }
     assert mapped.origin is not None
-    origin = np.asarray(offers.rows)[mapped.origin]
     return dataclasses.replace(
         mapped,
         schema=NAME,
-        roles=dataclasses.replace(mapped.roles, said=said),
-        origin=origin,
+        roles=dataclasses.replace(mapped.roles, said=said, ignored=_ignored(mapped, found, offers.table)),
+        origin=np.asarray(offers.rows, int)[mapped.origin],
         second=None,
-        used=(found.label, *columns, *found.available.values(), *_beside(table, found, asked)),
-        notes=(*notes_of(offers.unclear), *mapped.notes, *_zeros(found), *_constants(mapped, asked)),
+        used=(found.label, *_used(mapped, found, asked), *found.available.values()),
+        notes=(
+            *notes_of(offers.unclear),
+            *mapped.notes,
+            *_zeros(mapped, found),
+            *_told(table, found, asked, mapped),
+        ),
         cells_of=_cells_of(mapped, found, offers),
     )
+
+
+def _used(mapped: Mapped, found: _Found, asked: Columns) -> list[str]:
+    """The columns of features, and of who chose."""
+    features = {**mapped.roles.numbers["numeric"], **(mapped.roles.words if asked.words else {})}
+    columns = [name for feature in features for name in found.features.get(feature, {}).values()]
+    return columns + [name for name in mapped.used if name not in found.features]
+
+
+def _ignored(mapped: Mapped, found: _Found, offers: Table) -> dict[str, str]:
+    """Why columns of features are none, by the file's names."""
+    words = {
+        feature: f"holds words, such as {word_of(offers.first(feature))}: --words makes a feature of each"
+        for feature in mapped.roles.words
+        if feature in found.features
+    }
+    reasons = found.not_shared | mapped.roles.ignored | words
+    columns = {feature: of.values() for feature, of in found.features.items()} | {
+        name: (name,) for name in found.not_shared
+    }
+    return {name: why for feature, why in reasons.items() for name in columns.get(feature, (feature,))}
 
 
 def unnamed(table: Table) -> tuple[str, tuple[str, ...]] | None:
     """(column of numbers, the options that it may number) where columns are called after options, or None."""
     label = named(table, (*CHOSEN, *LABELS))
-    if label is None or not all(is_number(cell) for cell in table.some(label)):
+    there = [] if label is None else [cell for cell in table.cells(label) if cell is not None and cell != ""]
+    if label is None or not there or not all(is_number(cell) for cell in there):
         return None
-    values = {plain_cell(cell) for cell in table.cells(label)}
+    values = {plain_cell(cell) for cell in there}
     # 0 may number an option, or mean that none was chosen.
     for fewest, split in itertools.product((len(values), len(values - {0.0})), SPLITS[:2]):
-        features = _by_feature(table, split, label)
+        features = _by_feature(table, split, (label,))
         sizes = {
             name: of for name, of in features.items() if len(of) >= max(2, fewest) and not is_number(name)
         }
         shared = [tuple(of) for of in sizes.values()]
         options = max(shared, key=shared.count, default=())
-        if shared.count(options) > 1:
+        if shared.count(options) > 1 and _named(options):
             return label, options
     return None
 
@@ -131,30 +163,58 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     label = asked.label or named(table, (*CHOSEN, *LABELS))
     if label is None or label not in table.columns:
         return None
-    cells = [cell for cell in _named_options(table, label, asked) if cell != ""]
+    cells = [cell for cell in _named_options(table, label, asked) if cell != "" and cell == cell]
     values = set(cells)
     for split in SPLITS:
-        features = _by_feature(table, split, label)
-        shared = {name: of for name, of in features.items() if len(values & {*_plainly(of)}) > 1}
+        features = {
+            name: of
+            for name, of in _by_feature(table, split, (label, asked.rater, asked.weight)).items()
+            if plain_name(name) not in ANSWERS
+        }
+        anchors = values | {*_plainly(asked.alternatives or ())}
+        shared = {name: of for name, of in features.items() if len(anchors & {*_plainly(of)}) > 1}
         options = _options(shared, values) if asked.alternatives is None else _listed(shared, asked)
-        known = _plainly(options)
-        shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
-        available = _availability(table, label, options)
-        answers = {*AVAILABLE, *CHOSEN, *LABELS}
-        shared = {name: of for name, of in shared.items() if plain_name(name) not in answers}
-        most = UNCLEAR if asked.alternatives is None else UNCLEAR_IF_LISTED
-        clear = sum(cell not in known for cell in cells) <= most * len(cells)
         listed = _named(options) or asked.alternatives is not None
-        if shared and len(options) > 1 and clear and (listed or _are_numbered(shared, label, asked)):
-            return _Found(label, options, shared, available)
+        if len(options) < 2 or not (listed or _are_numbered(shared, label, asked)):
+            continue
+        if _are_clear(cells, _plainly(options), asked):
+            shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
+            not_shared = _words_that_some_lack(table, shared, options)
+            lacking = {*not_shared}
+            shared = {name: of for name, of in shared.items() if not lacking & {*of.values()}}
+            return _Found(label, options, shared, _availability(table, label, options), not_shared)
     return None
+
+
+def _are_clear(cells: list[str | float], options: list[str | float], asked: Columns) -> bool:
+    """Whether hardly a label is no option; of listed ones half may say that none was chosen."""
+    unclear = [cell for cell in cells if cell not in options]
+    # Of numbered options 0 may be the first, where the label counts from 0 and their columns from 1.
+    zero = not any(isinstance(option, float) for option in options)
+    none = (
+        [cell for cell in unclear if (cell == 0.0 and zero) or cell in NEITHER] if asked.alternatives else []
+    )
+    most = UNCLEAR * len(cells)
+    return len(unclear) - len(none) <= most and len(none) <= max(most, UNCLEAR_IF_LISTED * len(cells))
+
+
+def _words_that_some_lack(
+    table: Table, features: dict[str, dict[str, str]], options: tuple[str, ...]
+) -> dict[str, str]:
+    """{column: why it is no feature}: a number that an option lacks is 0, a word is nothing."""
+    return {
+        name: f"is of words, which {', '.join(o for o in options if o not in of)} lacks"
+        for of in features.values()
+        if len(of) < len(options) and not all(mostly_numbers(table.cells(column)) for column in of.values())
+        for name in of.values()
+    }
 
 
 def _availability(table: Table, label: str, options: tuple[str, ...]) -> dict[str, str]:
     """{option: column of whether it was offered}, whichever part of its name comes first."""
     found = {}
     for split in SPLITS[:2]:
-        for feature, of in _by_feature(table, split, label).items():
+        for feature, of in _by_feature(table, split, (label,)).items():
             if plain_name(feature) in AVAILABLE:
                 found |= {option: of[option] for option in options if option in of}
     return found
@@ -173,25 +233,42 @@ def _are_numbered(features: dict[str, dict[str, str]], label: str, asked: Column
 
 
 def _named_options(table: Table, label: str, asked: Columns) -> list[str | float]:
-    """The label's cells, plainly; numbers of the options that the caller lists, from 1 on, or from 0 if all are below
-    their count, as their names.
-    """
+    """The label's cells, plainly; numbers of the alternatives that the caller lists as their names (`_numbering`)."""
     cells = [plain_cell("" if cell is None else cell) for cell in table.cells(label)]
-    if asked.alternatives is None:
-        return cells
-    numbers = [cell for cell in cells if isinstance(cell, float)]
-    first = 0.0 if 0.0 in numbers and max(numbers) < len(asked.alternatives) else 1.0
-    names = {first + i: plain_cell(name) for i, name in enumerate(asked.alternatives)}
+    names = _numbering(label, cells, asked)
     return [names.get(cell, cell) if isinstance(cell, float) else cell for cell in cells]
 
 
-def _by_feature(table: Table, split: re.Pattern, label: str) -> dict[str, dict[str, str]]:
-    """{feature: {option: column}} of all columns that such a name has."""
+def _numbering(label: str, cells: list[str | float], asked: Columns) -> dict[float, str | float]:
+    """{number: alternative} from 1 on, or from 0 where each number from 0 to their count less 1 is there alone.
+
+    Alternatives that are numbers are what they say.
+
+    **Raises:** ValueError where 0 is there and could be the first alternative or none.
+    """
+    names = [plain_cell(name) for name in asked.alternatives or ()]
+    numbers = {cell for cell in cells if isinstance(cell, float) and math.isfinite(cell)}
+    if not numbers or not names or any(isinstance(name, float) for name in names):
+        return {}
+    many = len(names)
+    if 0.0 in numbers and numbers != set(range(many)) and many not in numbers:
+        raise ValueError(
+            f"column {label} holds {', '.join(f'{n:g}' for n in sorted(numbers))}, where 0 may be {names[0]} or none: "
+            "write the names of the chosen options there"
+        )
+    first = 0.0 if numbers == set(range(many)) else 1.0
+    return {first + i: name for i, name in enumerate(names)}
+
+
+def _by_feature(table: Table, split: re.Pattern, taken: tuple[str | None, ...]) -> dict[str, dict[str, str]]:
+    """{feature: {option: column}} of all columns that such a name has; an option is written as it first is."""
     found: dict[str, dict[str, str]] = {}
+    spelled: dict[str, str] = {}
     for name in table.names:
         match = split.match(name)
-        if match and name != label:
-            found.setdefault(match["feature"], {}).setdefault(match["option"], name)
+        if match and name not in taken:
+            option = spelled.setdefault(match["option"].casefold(), match["option"])
+            found.setdefault(match["feature"], {}).setdefault(option, name)
     return found
 
 
@@ -199,7 +276,11 @@ def _options(features: dict[str, dict[str, str]], values: set) -> tuple[str, ...
     """The options, in the order of their columns: those that are chosen, and others that most features have."""
     names = dict.fromkeys(option for of in features.values() for option in of)
     have = {option: sum(option in of for of in features.values()) for option in names}
-    return tuple(o for o in names if plain_cell(o) in values or 2 * have[o] > len(features))
+    return tuple(
+        o
+        for o in names
+        if plain_cell(o) in values or (2 * have[o] > len(features) and o.casefold() not in SUMMARIES)
+    )
 
 
 def _listed(features: dict[str, dict[str, str]], asked: Columns) -> tuple[str, ...]:
@@ -267,19 +348,27 @@ def _beside(table: Table, found: _Found, asked: Columns) -> list[str]:
     return [name for name in names if name != found.label]
 
 
-def _zeros(found: _Found) -> tuple[str, ...]:
+def _zeros(mapped: Mapped, found: _Found) -> tuple[str, ...]:
     """What is said of options that lack a feature."""
     return tuple(
         f"{', '.join(lacking)} without {feature}: counted as 0"
-        for feature, of in found.features.items()
-        if (lacking := [option for option in found.options if option not in of])
+        for feature in mapped.roles.numbers["numeric"]
+        if (lacking := [o for o in found.options if o not in found.features.get(feature, {o: ""})])
     )
 
 
-def _constants(mapped: Mapped, asked: Columns) -> tuple[str, ...]:
-    if asked.words or "option_name" not in mapped.roles.words:
-        return ()
-    return ("The name of the option is no feature: --words makes one of each but the first",)
+def _told(table: Table, found: _Found, asked: Columns, mapped: Mapped) -> tuple[str, ...]:
+    """What numbers of the label stand for, and that the options themselves are no feature."""
+    cells = [plain_cell("" if cell is None else cell) for cell in table.cells(found.label)]
+    numbers = _numbering(found.label, cells, asked)
+    notes = (
+        [f"In {found.label} {', '.join(f'{n:g} is {name}' for n, name in numbers.items())}"]
+        if numbers
+        else []
+    )
+    if not asked.words and "option_name" in mapped.roles.words:
+        notes.append("Which option it is is no feature: --words makes it one")
+    return tuple(notes)
 
 
 def _cells_of(mapped: Mapped, found: _Found, offers: _Offers) -> dict[str, tuple[Any, bool]]:

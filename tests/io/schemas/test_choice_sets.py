@@ -304,3 +304,35 @@ def test_who_chose_may_be_named_where_choices_are_numbered_anew(tmp_path):
     with pytest.raises(ValueError, match=r"--pair-id and.*--rater"):
         load_pairs(path)
     assert load_pairs(path, columns=Columns(rater="memberNo")).n_pairs == 9
+
+
+def test_rows_without_a_choice_are_of_none(tmp_path):
+    rows = ["task,cost,chosen", *_choices(lambda n, place: [], many=40)]
+    rows += [",777,1", ",888,0"]
+    path = _written(tmp_path, rows)
+    found = load_pairs(path)
+    assert found.n_pairs == 80
+    assert 777 not in found.chosen
+    assert "2 choices without exactly one chosen option make no pair." in describe(path).notes
+
+
+@pytest.mark.parametrize("answer", ["True,False", "yes,no", "1,0", "won,lost"])
+def test_a_copy_of_the_answer_is_no_feature_of_words_either(answer, tmp_path):
+    words = answer.split(",")
+    rows = _choices(lambda n, place: [words[place != n % 3]])
+    path = _written(tmp_path, ["task,outcome,cost,chosen", *rows])
+    assert load_pairs(path).names == ("cost",)
+    assert describe(path).ignored["outcome"] == "says which option was chosen"
+
+
+def test_the_weight_is_no_feature(tmp_path):
+    rows = _choices(lambda n, place: [1 + place])
+    found = load_pairs(_written(tmp_path, ["task,w,cost,chosen", *rows]), columns=Columns(weight="w"))
+    assert found.names == ("cost",)
+
+
+def test_a_number_is_one_whatever_its_first_cell(tmp_path):
+    rows = ["task,cost,chosen", *_choices(lambda n, place: [])]
+    rows[1] = rows[1].replace("0,0,", "0,NA,", 1)
+    with pytest.raises(ValueError, match="column cost is not numeric"):
+        load_pairs(_written(tmp_path, rows))

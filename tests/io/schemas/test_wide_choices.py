@@ -89,7 +89,7 @@ def test_alternatives_are_those_that_columns_are_called_after(tmp_path):
     with pytest.raises(ValueError, match="--alternatives car plane is for columns that are called after all"):
         load_pairs(path, columns=Columns(alternatives=("car", "plane")))
     path = _written(tmp_path, ["chosen_time,rejected_time", "1,2", "3,4"])
-    with pytest.raises(ValueError, match="this file has other ones"):
+    with pytest.raises(ValueError, match="here columns are not called so"):
         load_pairs(path, columns=Columns(alternatives=("car", "bus")))
 
 
@@ -132,7 +132,7 @@ def test_who_chose_is_the_rater_and_the_options_are_features_of_words(tmp_path):
     path = _written(tmp_path, rows)
     found = load_pairs(path)
     assert list(found.raters)[:4] == ["p0", "p0", "p0", "p1"]
-    assert "--words makes one of each but the first" in str(describe(path))
+    assert "Which option it is is no feature: --words makes it one" in str(describe(path))
     words = load_pairs(path, columns=Columns(words=True))
     assert words.names == ("time", "price", "option_name=car")
     assert (words.chosen[:, 2] - words.rejected[:, 2]).tolist() == [1.0, -1.0] * 6
@@ -174,3 +174,107 @@ def test_a_column_that_is_asked_for_and_not_there_is_named(tmp_path):
     for names in ({"pair_id": "trip"}, {"label": "mode"}, {"rater": "who"}):
         with pytest.raises(ValueError, match=f"has no column {next(iter(names.values()))}"):
             load_pairs(_written(tmp_path, rows), columns=Columns(**names))
+
+
+NAMED = "time_car,time_bus,time_rail,cost_car,cost_bus,cost_rail,choice"
+
+
+def _numbered(labels):
+    return [NAMED] + [
+        f"{t},{t + 1},{t + 2},{t % 5},{t % 7},{t % 3},{label}" for t, label in enumerate(labels)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "first"),
+    [
+        ([0, 1, 2], 0),
+        ([1, 2, 3], 1),
+        ([0, 1, 2, 3], 1),
+        ([1, 2], 1),
+        (["", 0, 1, 2], 0),
+        ([0, 1, 2, "nan"], 0),
+    ],
+)
+def test_what_numbers_stand_for_is_told_and_not_moved_by_others(labels, first, tmp_path):
+    path = _written(tmp_path, _numbered([label for label in labels for _ in range(20)]))
+    told = Columns(alternatives=("car", "bus", "rail"))
+    clear = [label for label in labels if isinstance(label, int) and 0 <= label - first < 3]
+    found = load_pairs(path, columns=told)
+    assert found.n_pairs == 2 * 20 * len(clear)
+    assert found.chosen[0, 0] == found.rows[0] + clear[0] - first
+    numbers = f"In choice {first} is car, {first + 1} is bus, {first + 2} is rail"
+    assert numbers in str(describe(path, columns=told))
+
+
+def test_a_zero_that_may_be_an_option_or_none_is_asked_about(tmp_path):
+    path = _written(tmp_path, _numbered([0, 1] * 20))
+    with pytest.raises(ValueError, match="where 0 may be car or none: write the names"):
+        load_pairs(path, columns=Columns(alternatives=("car", "bus", "rail")))
+
+
+def test_numbers_in_names_are_what_they_say(tmp_path):
+    """A label that counts from 0 where columns count from 1 would be one option off."""
+    rows = ["time_1,time_2,time_3,cost_1,cost_2,cost_3,choice"]
+    rows += [f"{t},1,2,{t % 5},4,5,{t % 3}" for t in range(30)]
+    for columns in (Columns(), Columns(alternatives=("1", "2", "3"))):
+        with pytest.raises(ValueError, match="choice"):
+            load_pairs(_written(tmp_path, rows), columns=columns)
+
+
+@pytest.mark.parametrize("alternatives", [(), ("car",), ("car", "Car", "bus")])
+def test_alternatives_are_two_or_more_once_each(alternatives, tmp_path):
+    with pytest.raises(ValueError, match="two or more names of options, each once"):
+        load_pairs(_written(tmp_path, _numbered([1, 2] * 9)), columns=Columns(alternatives=alternatives))
+
+
+def test_a_feature_is_one_whatever_its_first_cell(tmp_path):
+    rows = _numbered(["car", "bus", "rail"] * 10)
+    rows[1] = rows[1].replace("0,", "NA,", 1)
+    path = _written(tmp_path, rows)
+    with pytest.raises(ValueError, match=r"time_car is not numeric \(row 1 holds 'NA'\)"):
+        load_pairs(path)
+    assert load_pairs(path, skip_bad=2).names == ("time", "cost")
+
+
+def test_columns_that_are_not_used_are_named_with_their_reason(tmp_path):
+    rows = ["time_car,time_bus,kind_car,kind_bus,class_bus,same_car,same_bus,note,choice"]
+    rows += [f"{t},2,{'ab'[t % 2]},b,{'xy'[t % 2]},1,1,n{t},{('car', 'bus')[t % 3 % 2]}" for t in range(30)]
+    told = describe(_written(tmp_path, rows))
+    assert {name: why.split(" ")[0] for name, why in told.ignored.items()} == {
+        "kind_car": "holds", "kind_bus": "holds", "class_bus": "no", "same_car": "is", "same_bus": "is", "note": "no",
+    }  # fmt: skip
+
+
+def test_words_that_an_option_lacks_are_no_feature(tmp_path):
+    rows = ["time_car,time_bus,time_rail,class_bus,class_rail,choice"]
+    rows += [
+        f"{t},2,{t % 5},{'xy'[t % 2]},{'xy'[t % 3 % 2]},{('car', 'bus', 'rail')[t % 3]}" for t in range(30)
+    ]
+    path = _written(tmp_path, rows)
+    assert load_pairs(path).names == ("time",)
+    assert describe(path).ignored["class_bus"] == "is of words, which car lacks"
+    words = load_pairs(path, columns=Columns(words=True))
+    assert words.names == ("time", "option_name=car", "option_name=rail")
+
+
+def test_what_is_computed_from_the_options_and_copies_of_the_answer_are_none(tmp_path):
+    rows = [
+        "time_car,time_bus,time_total,cost_car,cost_bus,cost_total,selected_car,selected_bus,selected_none,choice"
+    ]
+    rows += [
+        f"{t},2,{t + 2},{t % 5},{t % 3},9,{int(t % 2 == 0)},{int(t % 2)},0,{('car', 'bus')[t % 2]}"
+        for t in range(30)
+    ]
+    found = load_pairs(_written(tmp_path, rows))
+    assert found.names == ("time", "cost")
+    assert found.n_pairs == 30
+    rows[5] = rows[5].replace("car", "none")
+    assert load_pairs(_written(tmp_path, rows)).n_pairs == 29
+
+
+def test_options_are_one_whatever_the_size_of_their_letters(tmp_path):
+    rows = ["time_Car,time_Bus,cost_car,cost_bus,choice"] + [
+        f"{t},1,2,3,{'car' if t % 2 else 'BUS'}" for t in range(9)
+    ]
+    assert load_pairs(_written(tmp_path, rows)).names == ("time", "cost")
