@@ -13,7 +13,7 @@ from .words import are_words
 PLACES = (
     "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
     "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
-    "alternative_number", "option_number", "option_no", "rowpos",
+    "alternative_number", "option_number", "option_no",
 )  # fmt: skip
 # Whether an option was offered.
 AVAILABLE = ("av", "avail", "available", "availability")
@@ -93,6 +93,7 @@ def is_no_feature(name: str) -> bool:
         not name.strip()
         or name.startswith("Unnamed:")
         or NO_FEATURE.search(parted) is not None
+        or parted.casefold().endswith("rowpos")
         or {plain_name(name), plain_name(parted)} & {*PLACES, *AVAILABLE} != set()
     )
 
