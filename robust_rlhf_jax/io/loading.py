@@ -28,8 +28,9 @@ from .role_cells import (
     turned,
     unused_columns,
 )
-from .schemas import map_table, wide_choices
+from .schemas import map_table
 from .schemas.numbers import NUMERIC, NoSides, choose_kind
+from .schemas.wide_names import unnamed
 from .table import Table
 
 _OF_CHOICES = (
@@ -142,7 +143,7 @@ def read_pairs(
                 f"{path}: column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal "
                 "point and no other marks, and 1 and 0 for true and false; or make features of a few words by --words."
             ) from None
-        numbered = wide_choices.unnamed(table)
+        numbered = unnamed(table)
         if numbered is not None:
             label, options = numbered
             raise ValueError(

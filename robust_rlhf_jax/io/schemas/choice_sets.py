@@ -11,8 +11,6 @@ from ..table import Table
 from .base import Mapped, Roles
 from .choice_features import (
     AVAILABLE,
-    HUMP,
-    PLACES,
     Choice,
     Features,
     check_features,
@@ -20,32 +18,15 @@ from .choice_features import (
     notes_of,
     same_in_each,
 )
+from .choice_names import CALLED, CHOSEN, PEOPLE, SETS, by_parted_name, plain_cell
 from .numbers import NUMERIC, is_number
 from .plain import check_asked
-from .sides import RATERS, by_plain_name, chosen_sides, open_sides, plain_name
+from .sides import by_plain_name, chosen_sides, open_sides
 from .words import LONGEST, are_words
 
 NAME = "choice sets, one option a row"
 ORDER = 145
 ANY_LABEL = True
-CHOSEN = (
-    "chosen", "choice", "chose", "choose", "selected", "picked", "is_chosen", "decision", "chosen_option",
-    "chosen_alternative", "chosen_alt", "choice_alt",
-)  # fmt: skip
-SETS = (
-    "choice_set", "choice_set_id", "set", "set_id", "choice_id", "chid", "choice_situation", "situation",
-    "situation_id", "task", "task_id", "task_no", "task_number", "scenario", "scenario_id", "question", "question_id",
-    "ques", "obs", "obs_id", "obsid", "observation", "observation_id", "contest", "contest_no", "contest_id", "case",
-    "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
-)  # fmt: skip
-PEOPLE = (
-    *RATERS, "respondent", "respondent_id", "resp_id", "resp", "respid", "respnum", "sys_respnum", "response_id",
-    "responseid", "person", "person_id", "individual", "individual_id",
-    "subject", "subject_id", "case_id", "caseid", "participant", "participant_id", "household",
-    "household_id", "user", "id",
-)  # fmt: skip
-# Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.
-CALLED = (*PLACES, "alt_name", "alternative_name", "option_name", "mode", "brand", "product")
 YES, NO = ("1", "1.0", "true", "yes", "t", "y"), ("0", "0.0", "false", "no", "f", "n")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
@@ -82,11 +63,6 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
     if chosen_sides(table) or open_sides(table) or any(NUMERIC.match(n) for n in table.names if n != label):
         return False
     return _find(table, asked) is not None
-
-
-def by_parted_name(table: Table) -> dict[str, str]:
-    """`by_plain_name`, and the columns by names in which humps part words: `taskId` as `task_id`."""
-    return {plain_name(HUMP.sub("_", name)): name for name in reversed(table.names)} | by_plain_name(table)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -299,15 +275,6 @@ def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
         plain_cell(one) == plain_cell(other)
         for one, other in zip(cells, table.cells(found.called), strict=True)
     ]
-
-
-def plain_cell(cell: Any) -> str | float:
-    """1, 1.0, "1" and "Bus", "bus " alike."""
-    said = str(cell).strip().casefold()
-    try:
-        return float(said)
-    except ValueError:
-        return said
 
 
 def _is_chosen(cell: Any) -> bool | None:

@@ -6,7 +6,7 @@ from ..columns import Columns
 from ..table import Table
 from .base import Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
-from .choice_sets import plain_cell
+from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, mostly_numbers
 from .plain import check_asked

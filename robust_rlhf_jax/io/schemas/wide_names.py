@@ -1,0 +1,198 @@
+"""Options and their features from the names of columns: `time_car` and `car_time` are the time of the option car."""
+
+import itertools
+import math
+import re
+from typing import NamedTuple
+
+from ..columns import Columns
+from ..table import Table
+from .choice_features import AVAILABLE, NEITHER
+from .choice_names import CHOSEN, plain_cell
+from .numbers import is_number, mostly_numbers
+from .sides import LABELS, named, plain_name
+
+# The option's name after the feature's, before it, or as a number at its end.
+SPLITS = (
+    re.compile(r"^(?P<feature>.+)[\s_.\-](?P<option>[^\s_.\-]+)$"),
+    re.compile(r"^(?P<option>[^\s_.\-]+)[\s_.\-](?P<feature>.+)$"),
+    re.compile(r"^(?P<feature>.*\D)(?P<option>\d+)$"),
+)
+# Features at least whose numbers are those of options: of one, price_1 and price_2 could be two features.
+FEWEST_NUMBERED = 2
+# Choices of nothing that the file has a column for, as a share of all, beyond which the label is something else; and if
+# the caller lists what it may be.
+UNCLEAR, UNCLEAR_IF_LISTED = 0.05, 0.5
+# What is called so is computed from the options and is none.
+SUMMARIES = ("total", "mean", "avg", "average", "sum", "min", "max", "diff", "difference", "median", "sd")
+# Columns that repeat the answer or what was offered.
+ANSWERS = {*AVAILABLE, *CHOSEN, *LABELS}
+
+
+class WideColumns(NamedTuple):
+    """`label`: the column that names the chosen option; `options`, as their columns write them; `features`: {feature:
+    {option: column}}; `available`: {option: column of whether it was offered}; `not_shared`: columns of words that some
+    option lacks, and so are no features.
+    """
+
+    label: str
+    options: tuple[str, ...]
+    features: dict[str, dict[str, str]]
+    available: dict[str, str]
+    not_shared: dict[str, str]
+
+
+def unnamed(table: Table) -> tuple[str, tuple[str, ...]] | None:
+    """(column of numbers, the options that it may number) where columns are called after options, or None."""
+    label = named(table, (*CHOSEN, *LABELS))
+    there = [] if label is None else [cell for cell in table.cells(label) if cell is not None and cell != ""]
+    if label is None or not there or not all(is_number(cell) for cell in there):
+        return None
+    values = {plain_cell(cell) for cell in there}
+    # 0 may number an option, or mean that none was chosen.
+    for fewest, split in itertools.product((len(values), len(values - {0.0})), SPLITS[:2]):
+        features = _by_feature(table, split, (label,))
+        sizes = {
+            name: of for name, of in features.items() if len(of) >= max(2, fewest) and not is_number(name)
+        }
+        shared = [tuple(of) for of in sizes.values()]
+        options = max(shared, key=shared.count, default=())
+        if shared.count(options) > 1 and are_named(options):
+            return label, options
+    return None
+
+
+def find(table: Table, asked: Columns) -> WideColumns | None:
+    """The first way to split the names of columns in which the label's values are options."""
+    label = asked.label or named(table, (*CHOSEN, *LABELS))
+    if label is None or label not in table.columns:
+        return None
+    cells = [cell for cell in named_options(table, label, asked) if cell != "" and cell == cell]
+    values = set(cells)
+    for split in SPLITS:
+        features = {
+            name: of
+            for name, of in _by_feature(table, split, (label, asked.rater, asked.weight)).items()
+            if plain_name(name) not in ANSWERS
+        }
+        anchors = values | {*plainly(asked.alternatives or ())}
+        shared = {name: of for name, of in features.items() if len(anchors & {*plainly(of)}) > 1}
+        options = _options(shared, values) if asked.alternatives is None else _listed(shared, asked)
+        listed = are_named(options) or asked.alternatives is not None
+        if len(options) < 2 or not (listed or _are_numbered(shared, label, asked)):
+            continue
+        if _are_clear(cells, plainly(options), asked):
+            shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
+            not_shared = _words_that_some_lack(table, shared, options)
+            lacking = {*not_shared}
+            shared = {name: of for name, of in shared.items() if not lacking & {*of.values()}}
+            return WideColumns(label, options, shared, _availability(table, label, options), not_shared)
+    return None
+
+
+def _are_clear(cells: list[str | float], options: list[str | float], asked: Columns) -> bool:
+    """Whether hardly a label is no option; of listed ones half may say that none was chosen."""
+    unclear = [cell for cell in cells if cell not in options]
+    # Of numbered options 0 may be the first, where the label counts from 0 and their columns from 1.
+    zero = not any(isinstance(option, float) for option in options)
+    none = (
+        [cell for cell in unclear if (cell == 0.0 and zero) or cell in NEITHER] if asked.alternatives else []
+    )
+    most = UNCLEAR * len(cells)
+    return len(unclear) - len(none) <= most and len(none) <= max(most, UNCLEAR_IF_LISTED * len(cells))
+
+
+def _words_that_some_lack(
+    table: Table, features: dict[str, dict[str, str]], options: tuple[str, ...]
+) -> dict[str, str]:
+    """{column: why it is no feature}: a number that an option lacks is 0, a word is nothing."""
+    return {
+        name: f"is of words, which {', '.join(o for o in options if o not in of)} lacks"
+        for of in features.values()
+        if len(of) < len(options) and not all(mostly_numbers(table.cells(column)) for column in of.values())
+        for name in of.values()
+    }
+
+
+def _availability(table: Table, label: str, options: tuple[str, ...]) -> dict[str, str]:
+    """{option: column of whether it was offered}, whichever part of its name comes first."""
+    found = {}
+    for split in SPLITS[:2]:
+        for feature, of in _by_feature(table, split, (label,)).items():
+            if plain_name(feature) in AVAILABLE:
+                found |= {option: of[option] for option in options if option in of}
+    return found
+
+
+def are_named(options: tuple[str, ...]) -> bool:
+    return not any(is_number(option) for option in options)
+
+
+def _are_numbered(features: dict[str, dict[str, str]], label: str, asked: Columns) -> bool:
+    """Whether numbers at the ends of names are those of options: of score_1 to score_3 and a label they are not."""
+    alike = len({tuple(of) for of in features.values()}) == 1
+    return (
+        alike and len(features) >= FEWEST_NUMBERED and (asked.label == label or plain_name(label) in CHOSEN)
+    )
+
+
+def named_options(table: Table, label: str, asked: Columns) -> list[str | float]:
+    """The label's cells, plainly; numbers of the alternatives that the caller lists as their names (`numbering`)."""
+    cells = [plain_cell("" if cell is None else cell) for cell in table.cells(label)]
+    names = numbering(label, cells, asked)
+    return [names.get(cell, cell) if isinstance(cell, float) else cell for cell in cells]
+
+
+def numbering(label: str, cells: list[str | float], asked: Columns) -> dict[float, str | float]:
+    """{number: alternative} from 1 on, or from 0 where each number from 0 to their count less 1 is there alone.
+
+    Alternatives that are numbers are what they say.
+
+    **Raises:** ValueError where 0 is there and could be the first alternative or none.
+    """
+    names = [plain_cell(name) for name in asked.alternatives or ()]
+    numbers = {cell for cell in cells if isinstance(cell, float) and math.isfinite(cell)}
+    if not numbers or not names or any(isinstance(name, float) for name in names):
+        return {}
+    many = len(names)
+    if 0.0 in numbers and numbers != set(range(many)) and many not in numbers:
+        raise ValueError(
+            f"column {label} holds {', '.join(f'{n:g}' for n in sorted(numbers))}, where 0 may be {names[0]} or none: "
+            "write the names of the chosen options there"
+        )
+    first = 0.0 if numbers == set(range(many)) else 1.0
+    return {first + i: name for i, name in enumerate(names)}
+
+
+def _by_feature(table: Table, split: re.Pattern, taken: tuple[str | None, ...]) -> dict[str, dict[str, str]]:
+    """{feature: {option: column}} of all columns that such a name has; an option is written as it first is."""
+    found: dict[str, dict[str, str]] = {}
+    spelled: dict[str, str] = {}
+    for name in table.names:
+        match = split.match(name)
+        if match and name not in taken:
+            option = spelled.setdefault(match["option"].casefold(), match["option"])
+            found.setdefault(match["feature"], {}).setdefault(option, name)
+    return found
+
+
+def _options(features: dict[str, dict[str, str]], values: set) -> tuple[str, ...]:
+    """The options, in the order of their columns: those that are chosen, and others that most features have."""
+    names = dict.fromkeys(option for of in features.values() for option in of)
+    have = {option: sum(option in of for of in features.values()) for option in names}
+    return tuple(
+        o
+        for o in names
+        if plain_cell(o) in values or (2 * have[o] > len(features) and o.casefold() not in SUMMARIES)
+    )
+
+
+def _listed(features: dict[str, dict[str, str]], asked: Columns) -> tuple[str, ...]:
+    """The alternatives that the caller lists, as columns write them; () if some column of each is not there."""
+    written = {plain_cell(option): option for of in features.values() for option in of}
+    known = [written.get(plain_cell(name)) for name in asked.alternatives or ()]
+    return tuple(name for name in known if name is not None) if None not in known else ()
+
+
+def plainly(names) -> list[str | float]:
+    return [plain_cell(name) for name in names]
