@@ -13,6 +13,9 @@ from .quantile import upper_threshold
 TOP_RANGE = 64.0
 # A removed row keeps a weight of rounding size or none at all.
 GONE = 1e-5
+# Weights up to this, in eps, are rounding, and 0. Kept, the last row that shows a direction would decide how long it is
+# in it, and look farther out than any other.
+ROUNDING = 100.0
 
 
 def remove_softly(
@@ -40,4 +43,5 @@ def remove_softly(
     share = jnp.where(scores >= lowest, share, 0.0)
     removed = matmul(weights, share)
     scale = jnp.minimum(1.0, budget / positive_or_one(removed))
-    return weights * (1.0 - scale * share)
+    left = weights * (1.0 - scale * share)
+    return jnp.where(left > ROUNDING * jnp.finfo(left.dtype).eps, left, 0.0)

@@ -102,3 +102,14 @@ def test_weights_of_other_rows_are_refused():
         remove(jnp.ones(6), jnp.ones(1), 1.0, 1.0, 1.0)
     with pytest.raises(AssertionError):
         remove(jnp.ones((6, 1)), jnp.ones((6, 1)), 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_what_rounding_leaves_of_a_removed_row_is_nothing(wide):
+    """The budget is that of the rows that go, up to rounding: they go, and leave no sliver."""
+    with jax.enable_x64(wide):
+        scores = jnp.concatenate([jnp.ones(90), jnp.full(10, 50.0)])
+        budget = 10.0 * (1.0 - 4 * jnp.finfo(scores.dtype).eps)
+        weights = removal.remove_softly(jnp.ones(100), scores, jnp.asarray(10.0), jnp.asarray(10.0), budget)
+        assert weights.dtype == scores.dtype
+        np.testing.assert_array_equal(weights, scores < 2.0)
