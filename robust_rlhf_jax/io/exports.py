@@ -115,10 +115,13 @@ def of_whole_rows(pairs: Pairs, keep: Iterable[bool]) -> str:
     """What is said of pairs that `write_rows` cannot treat as `keep` says, for a row is written whole or not at all; ""
     where there are none.
     """
+    if pairs.second_rows is None and len(np.unique(pairs.rows)) == pairs.n_pairs:
+        return ""
     keep = np.asarray(list(keep), bool)
-    rows = np.isin(pairs.rows, _kept_rows(pairs_by_row(pairs), keep))
+    whole = _kept_rows(pairs_by_row(pairs), keep)
+    rows = np.isin(pairs.rows, whole)
     if pairs.second_rows is not None:
-        rows &= np.isin(pairs.second_rows, _kept_rows(pairs_by_row(pairs), keep))
+        rows &= np.isin(pairs.second_rows, whole)
     stay, go = int(np.sum(rows & ~keep)), int(np.sum(~rows & keep))
     said = [
         f"{count:,} {which} {'pair' if count == 1 else 'pairs'} {what}"
