@@ -22,7 +22,7 @@ NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothin
 # Choices from which on a column that says the place or the answer in each of them does not do so by chance.
 MANY_CHOICES = 20
 # What 1 and 0 for the chosen option and the others look like.
-ANSWERS = (("1", "0"), ("1.0", "0.0"))
+ONE_AND_ZERO = (("1", "0"), ("1.0", "0.0"))
 MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -64,12 +64,16 @@ def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choic
 
 
 def check_features(table: Table, found: Features, words: bool) -> None:
-    """**Raises:** ValueError for numbers with marks, and where features are words alone and nobody asks for `words`."""
+    """**Raises:** ValueError for numbers with marks, for no feature at all, and for features of words alone if nobody asks
+    for `words`.
+    """
     for name in found.marked:
         raise ValueError(
             f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
             "other marks"
         )
+    if not found.numbers and not found.words:
+        raise ValueError("the options of a choice differ in no column that could be a feature")
     if not found.numbers and not words:
         name = next(iter(found.words))
         raise ValueError(
@@ -132,7 +136,7 @@ def _tells(cells: list, choices: list[Choice]) -> bool:
     first = choices[0]
     chosen = cells[first.rows[0] if first.chosen is None else first.chosen]
     other = next((cells[row] for row in first.rows if row != first.chosen), chosen)
-    if chosen == other or (is_number(chosen) and (str(chosen), str(other)) not in ANSWERS):
+    if chosen == other or (is_number(chosen) and (str(chosen), str(other)) not in ONE_AND_ZERO):
         return False
     return all(
         cells[row] == (chosen if row == choice.chosen else other) for choice in choices for row in choice.rows

@@ -96,10 +96,10 @@ def _ignored(mapped: Mapped, found: WideColumns, offers: Table) -> dict[str, str
 
 def _zeros(mapped: Mapped, found: WideColumns) -> tuple[str, ...]:
     """What is said of options that lack a feature."""
+    used = (feature for feature in mapped.roles.numbers["numeric"] if feature in found.features)
+    lacking = {feature: [o for o in found.options if o not in found.features[feature]] for feature in used}
     return tuple(
-        f"{', '.join(lacking)} without {feature}: counted as 0"
-        for feature in mapped.roles.numbers["numeric"]
-        if (lacking := [o for o in found.options if o not in found.features.get(feature, {o: ""})])
+        f"{', '.join(who)} without {feature}: counted as 0" for feature, who in lacking.items() if who
     )
 
 
@@ -107,13 +107,10 @@ def _told(table: Table, found: WideColumns, asked: Columns, mapped: Mapped) -> t
     """What numbers of the label stand for, and that the options themselves are no feature."""
     cells = [plain_cell("" if cell is None else cell) for cell in table.cells(found.label)]
     numbers = numbering(found.label, cells, asked)
-    notes = (
-        [f"In {found.label} {', '.join(f'{n:g} is {name}' for n, name in numbers.items())}"]
-        if numbers
-        else []
-    )
+    means = ", ".join(f"{number:g} means {name}" for number, name in numbers.items())
+    notes = [f"In {found.label}, {means}"] if numbers else []
     if not asked.words and "option_name" in mapped.roles.words:
-        notes.append("Which option it is is no feature: --words makes it one")
+        notes.append("The name of the option is a feature only with --words")
     return tuple(notes)
 
 

@@ -20,10 +20,10 @@ SPLITS = (
 )
 # Features at least whose numbers are those of options: of one, price_1 and price_2 could be two features.
 FEWEST_NUMBERED = 2
-# Choices of nothing that the file has a column for, as a share of all, beyond which the label is something else; and if
-# the caller lists what it may be.
+# The share of labels that may name no option, beyond which the column is no label; and the share that may say that none
+# was chosen, if the caller lists the options.
 UNCLEAR, UNCLEAR_IF_LISTED = 0.05, 0.5
-# What is called so is computed from the options and is none.
+# Names of what is computed from the options: no option itself.
 SUMMARIES = ("total", "mean", "avg", "average", "sum", "min", "max", "diff", "difference", "median", "sd")
 # Columns that repeat the answer or what was offered.
 ANSWERS = {*AVAILABLE, *CHOSEN, *LABELS}
@@ -84,14 +84,13 @@ def find(table: Table, asked: Columns) -> WideColumns | None:
         if _are_clear(cells, plainly(options), asked):
             shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
             not_shared = _words_that_some_lack(table, shared, options)
-            lacking = {*not_shared}
-            shared = {name: of for name, of in shared.items() if not lacking & {*of.values()}}
+            shared = {name: of for name, of in shared.items() if not_shared.keys().isdisjoint(of.values())}
             return WideColumns(label, options, shared, _availability(table, label, options), not_shared)
     return None
 
 
 def _are_clear(cells: list[str | float], options: list[str | float], asked: Columns) -> bool:
-    """Whether hardly a label is no option; of listed ones half may say that none was chosen."""
+    """Whether hardly any label names no option; if the options are listed, half may say that none was chosen."""
     unclear = [cell for cell in cells if cell not in options]
     # Of numbered options 0 may be the first, where the label counts from 0 and their columns from 1.
     zero = not any(isinstance(option, float) for option in options)

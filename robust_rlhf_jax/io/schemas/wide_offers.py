@@ -26,12 +26,12 @@ class Offers(NamedTuple):
 
 def offered(table: Table, found: WideColumns, asked: Columns) -> Offers:
     """Rows that could not be read are one each, to be told of."""
-    bad, offered = {cell.row for cell in table.bad}, _were_offered(table, found)
+    bad, there = {cell.row for cell in table.bad}, _were_offered(table, found)
     labels = named_options(table, found.label, asked)
     offers: list[tuple[int, str | None]] = []
     unclear = 0
     for row, label in enumerate(labels):
-        options = [option for option in found.options if offered[option][row]]
+        options = [option for option in found.options if there[option][row]]
         clear = len(options) > 1 and label in plainly(options)
         unclear += not clear and row not in bad
         offers += [(row, None)] if row in bad else [(row, option) for option in options] if clear else []
@@ -43,7 +43,7 @@ def offered(table: Table, found: WideColumns, asked: Columns) -> Offers:
     for feature, of in found.features.items():
         cells = {option: table.cells(name) for option, name in of.items()}
         columns[feature] = [cells[o][row] if o in cells else None if o is None else 0.0 for row, o in offers]
-    for name in beside(table, found, asked):
+    for name in _beside(table, found, asked):
         cells = table.cells(name)
         columns.setdefault(name, [cells[row] for row in rows])
     place = {row: i for i, row in reversed(list(enumerate(rows)))}
@@ -70,7 +70,7 @@ def _is_nothing(cell: Any) -> bool:
     return cell is None or str(cell).strip().casefold() in NOTHING
 
 
-def beside(table: Table, found: WideColumns, asked: Columns) -> list[str]:
+def _beside(table: Table, found: WideColumns, asked: Columns) -> list[str]:
     """The columns of who chose and of how much a row counts."""
     lower = by_parted_name(table)
     known = [lower[name] for name in PEOPLE if name in lower]

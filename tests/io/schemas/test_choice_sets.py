@@ -329,6 +329,9 @@ def test_the_weight_is_no_feature(tmp_path):
     rows = _choices(lambda n, place: [1 + place])
     found = load_pairs(_written(tmp_path, ["task,w,cost,chosen", *rows]), columns=Columns(weight="w"))
     assert found.names == ("cost",)
+    path = _written(tmp_path, ["task,cost,chosen", *_choices(lambda n, place: [])])
+    with pytest.raises(ValueError, match="differ in no column that could be a feature"):
+        load_pairs(path, columns=Columns(weight="cost"))
 
 
 def test_a_number_is_one_whatever_its_first_cell(tmp_path):

@@ -132,7 +132,7 @@ def test_who_chose_is_the_rater_and_the_options_are_features_of_words(tmp_path):
     path = _written(tmp_path, rows)
     found = load_pairs(path)
     assert list(found.raters)[:4] == ["p0", "p0", "p0", "p1"]
-    assert "Which option it is is no feature: --words makes it one" in str(describe(path))
+    assert "The name of the option is a feature only with --words" in str(describe(path))
     words = load_pairs(path, columns=Columns(words=True))
     assert words.names == ("time", "price", "option_name=car")
     assert (words.chosen[:, 2] - words.rejected[:, 2]).tolist() == [1.0, -1.0] * 6
@@ -203,7 +203,7 @@ def test_what_numbers_stand_for_is_told_and_not_moved_by_others(labels, first, t
     found = load_pairs(path, columns=told)
     assert found.n_pairs == 2 * 20 * len(clear)
     assert found.chosen[0, 0] == found.rows[0] + clear[0] - first
-    numbers = f"In choice {first} is car, {first + 1} is bus, {first + 2} is rail"
+    numbers = f"In choice, {first} means car, {first + 1} means bus, {first + 2} means rail"
     assert numbers in str(describe(path, columns=told))
 
 
