@@ -64,8 +64,8 @@ def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choic
 
 
 def check_features(table: Table, found: Features, words: bool) -> None:
-    """**Raises:** ValueError for numbers with marks, for no feature at all, and for features of words alone if nobody asks
-    for `words`.
+    """**Raises:** ValueError for numbers with marks, for no feature at all, and for features of words alone without
+    `words`.
     """
     for name in found.marked:
         raise ValueError(
