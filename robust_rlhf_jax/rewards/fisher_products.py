@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.conjugate_gradients import conjugate_gradients
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import cholesky, lower_solve
-from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_gram, weighted_squares
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .coordinates import UnitFreePairs
@@ -26,7 +26,7 @@ RESOLVED, ROUGH = 0.005, 0.02
 
 class Curvature(NamedTuple):
     """H = Σ_n v_n y_n y_nᵀ + diag(`precision`): `rows` y [N, r], `variance` v [N] of the labels times the weights,
-    `precision` λ [r]; `diagonal` [r] about that of H, for rows of second moment about I.
+    `precision` λ [r]; `diagonal` [r] that of H.
     """
 
     rows: Float[Array, "N r"]
@@ -55,17 +55,17 @@ def curvature_of(
 ) -> Curvature:
     """That of the weighted log-likelihood at these margins, less the log-prior's."""
     variance = weights * label_variance(margins)
-    return Curvature(pairs.rows, variance, precision, flat_diagonal(pairs.rows, variance, precision))
+    return Curvature(pairs.rows, variance, precision, diagonal_of(pairs.rows, variance, precision))
 
 
-def flat_diagonal(
+def diagonal_of(
     rows: Float[Array, "N r"], variance: Float[Array, " N"], precision: Float[Array, " r"]
 ) -> Float[Array, " r"]:
-    """diag(H) as if all axes knew alike: tr(Σ_n v_n y_n y_nᵀ)/r + λ_j, never 0."""
-    trace = matmul(variance, jnp.sum(rows**2, axis=1))
+    """diag(H), never 0: Σ_n v_n y_nj² + λ_j."""
+    known = weighted_squares(rows, variance)
     # As the ridge of `newton.maximise`: axes that no row shows divide by something.
-    ridge = 16 * jnp.finfo(rows.dtype).eps * (1.0 + trace)
-    return trace / rows.shape[1] + precision + ridge
+    ridge = 16 * jnp.finfo(rows.dtype).eps * (1.0 + jnp.sum(known))
+    return known + precision + ridge
 
 
 def prior_share(curvature: Curvature, t: Float[Array, " r"]) -> PriorShare:

@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.logistic import secant_curvature
 
 from .coordinates import UnitFreePairs
 from .doubt import FLOOR, IN_SPAN, doubted_directions, of_middling_length, span_basis, unit_rows
-from .fisher_products import ROUGH, Curvature, flat_diagonal, signs
+from .fisher_products import ROUGH, Curvature, diagonal_of, signs
 
 # Directions sought at once. Iterations: what owes 30 % of its information to suspects is then below 1e-3.
 BLOCK, ITERATIONS = 8, 6
@@ -118,7 +118,7 @@ def _of_all(pairs: UnitFreePairs, t: Float[Array, " r"]) -> Curvature:
     """F_all: what all pairs know of t, longer ones taken as if of middling length."""
     known, rows = secant_curvature(pairs.margins(t)), of_middling_length(pairs).rows
     floor = jnp.full_like(t, FLOOR)
-    return Curvature(rows, known, floor, flat_diagonal(rows, known, floor))
+    return Curvature(rows, known, floor, diagonal_of(rows, known, floor))
 
 
 def _contradicted_beyond(

@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import label_variance
 
-from .fisher_products import flat_diagonal
+from .fisher_products import diagonal_of
 
 MAX_LOOKS = 200
 # Steps whose change of the gradient is remembered.
@@ -46,12 +46,32 @@ class _State(NamedTuple):
     margins: Float[Array, " N"]
     value: Float[Array, ""]
     gradient: Float[Array, " r"]
-    diagonal: Float[Array, " r"]
     memory: _Memory
     scale: Float[Array, ""]
     quiet: Int[Array, ""]
     done: Bool[Array, ""]
     look: Int[Array, ""]
+
+
+class _Objective(NamedTuple):
+    """What is maximised, per unit of weight."""
+
+    rows: Float[Array, "n r"]
+    weights: Float[Array, " n"]
+    precision: Float[Array, " r"]
+
+    def look(self, t: Float[Array, " r"]) -> tuple[Float[Array, " n"], Float[Array, ""], Float[Array, " r"]]:
+        """(margins, value, gradient) at t, for two products with the rows."""
+        # In this order: XLA copies a large transpose in every look, which takes five times as long as the product.
+        margins = matmul(self.rows, t)
+        value = matmul(self.weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(self.precision, t**2)
+        gradient = matmul(self.weights * jax.nn.sigmoid(-margins), self.rows) - self.precision * t
+        return margins, value, gradient
+
+    def most_left(self, gradient: Float[Array, " r"]) -> Float[Array, ""]:
+        """At least gᵀH⁻¹g, twice what any step could gain: the curvature H is no less than the prior's anywhere."""
+        by_prior = gradient**2 / positive_or_one(self.precision)
+        return jnp.sum(jnp.where((self.precision > 0) | (gradient == 0), by_prior, jnp.inf))
 
 
 def maximise_by_looks(
@@ -60,60 +80,53 @@ def maximise_by_looks(
     start: Float[Array, " r"],
     precision: Float[Array, " r"],
 ) -> WideOptimum:
-    """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j², for rows y whose second moment is about I.
+    """argmax over t of Σ_n w_n log σ(tᵀy_n) − ½ Σ_j λ_j t_j².
 
-    A look gives value and gradient for two products with the rows. Rows of second moment I have a curvature of about
-    c·I + diag(λ): from there L-BFGS needs a handful. A step that does not raise the value is shortened. It ends after
-    `QUIET` steps in a row that promise no more than a third of √eps of t, as the curvature measures lengths, or gain
-    what rounding hides while the gradient does not fall.
+    A look gives value and gradient for two products with the rows. L-BFGS begins with the diagonal of the curvature at
+    the start, for one reading of the rows more. A step that does not raise the value is shortened. It ends where the
+    prior's curvature alone leaves no step that moves t by a third of √eps of it, as the curvature measures lengths;
+    where the prior is too weak to tell, after `QUIET` steps in a row that promise no more, or gain what rounding hides
+    while the gradient does not fall.
 
     **Source:** Liu & Nocedal 1989.
     """
-    dtype = rows.dtype
+    dtype, eps = rows.dtype, jnp.finfo(rows.dtype).eps
     total = jnp.maximum(jnp.sum(weights), 1.0)
-    weights, precision = weights / total, precision / total
-    hidden = 4 * jnp.finfo(dtype).eps
+    objective = _Objective(rows, weights / total, precision / total)
 
-    def unfinished(s: _State):
-        return ~s.done & (s.look < MAX_LOOKS)
+    def hidden(t):
+        return 0.1 * eps * (LEAST + matmul(t, t * diagonal))
 
     def step(s: _State) -> _State:
-        # The first look stays where it is: one program for it and the others.
-        begun = s.look > 0
-        move = jnp.where(begun, _direction(s.memory, s.diagonal, s.gradient), 0.0)
+        move = _direction(s.memory, diagonal, s.gradient)
         t = s.t + s.scale * move
-        # In this order: XLA copies a large transpose in every look, which takes five times as long as the product.
-        margins = matmul(rows, t)
-        value = matmul(weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(precision, t**2)
-        gradient = matmul(weights * jax.nn.sigmoid(-margins), rows) - precision * t
-        rounding = hidden * (1.0 + jnp.abs(s.value))
-        better = ~begun | (value >= s.value - rounding)
-        diagonal = jnp.where(
-            begun, s.diagonal, flat_diagonal(rows, weights * label_variance(margins), precision)
-        )
+        margins, value, gradient = objective.look(t)
+        rounding = 4 * eps * (1.0 + jnp.abs(s.value))
+        better = value >= s.value - rounding
         rise = matmul(s.gradient, move)
-        resolved = jnp.abs(rise) <= 0.1 * jnp.finfo(dtype).eps * (LEAST + matmul(s.t, s.t * s.diagonal))
         falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
         stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
-        quiet = jnp.where(begun & (resolved | stalled), s.quiet + 1, 0)
-        lost = ~better & (s.scale < 1e-3)
+        quiet = jnp.where((jnp.abs(rise) <= hidden(s.t)) | stalled, s.quiet + 1, 0)
+        done = (objective.most_left(gradient) <= hidden(t)) | (quiet >= QUIET)
         kept = _State(
-            t, margins, value, gradient, diagonal, _remember(s.memory, t - s.t, s.gradient - gradient),
-            jnp.ones((), dtype), quiet, quiet >= QUIET, s.look + 1,
+            t, margins, value, gradient, _remember(s.memory, t - s.t, s.gradient - gradient),
+            jnp.ones((), dtype), quiet, done, s.look + 1,
         )  # fmt: skip
         # Where the parabola through both values and the slope has its top.
         top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
         shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
+        lost = ~better & (s.scale < 1e-3)
         again = s._replace(scale=shorter.astype(dtype), done=lost, look=s.look + 1)
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), kept, again)
 
-    r, zero = len(start), jnp.zeros((), dtype)
-    nothing = _Memory(jnp.zeros((MEMORY, r), dtype), jnp.zeros((MEMORY, r), dtype), jnp.zeros(MEMORY, dtype))
+    margins, value, gradient = objective.look(start)
+    diagonal = diagonal_of(rows, objective.weights * label_variance(margins), objective.precision)
+    nothing = jnp.zeros((MEMORY, len(start)), dtype)
     first = _State(
-        start, jnp.zeros(len(rows), dtype), zero, jnp.zeros_like(start), jnp.ones_like(start), nothing,
-        zero + 1.0, jnp.zeros((), jnp.int32), jnp.asarray(False), jnp.zeros((), jnp.int32),
+        start, margins, value, gradient, _Memory(nothing, nothing, jnp.zeros(MEMORY, dtype)), jnp.ones((), dtype),
+        jnp.zeros((), jnp.int32), objective.most_left(gradient) <= hidden(start), jnp.ones((), jnp.int32),
     )  # fmt: skip
-    end = jax.lax.while_loop(unfinished, step, first)
+    end = jax.lax.while_loop(lambda s: ~s.done & (s.look < MAX_LOOKS), step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
     status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
     return WideOptimum(

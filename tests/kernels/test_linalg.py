@@ -182,3 +182,16 @@ def test_a_weighted_gram_is_numpys_and_symmetric_to_the_bit(d):
     if d >= 256:  # the quarters off the diagonal mirror each other
         half = d // 2
         np.testing.assert_array_equal(found[:half, half:], found[half:, :half].T)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (7, 2**18 + 1), (1_500, 600), (1_747, 600)])
+def test_weighted_squares_are_the_diagonal_of_the_gram_matrix(n, d):
+    """Blocks that hold every row, one row, a whole number of times all rows, and not."""
+    rng = np.random.default_rng(n)
+    x, weights = rng.normal(size=(n, d)).astype(np.float32), rng.random(n).astype(np.float32)
+    found = linalg.weighted_squares(jnp.asarray(x), jnp.asarray(weights))
+    np.testing.assert_allclose(found, weights.astype(float) @ x.astype(float) ** 2, rtol=1e-5)
+    lanes = jnp.stack([jnp.asarray(weights), jnp.zeros(n)])
+    together = jax.vmap(linalg.weighted_squares, (None, 0))(jnp.asarray(x), lanes)
+    np.testing.assert_allclose(together[0], found, rtol=1e-5)
+    assert not together[1].any()
