@@ -11,6 +11,10 @@ from .labels import TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, wo
 ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
 # Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
 GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
+# Columns that say which side lost.
+OF_LOSERS = re.compile(
+    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred)(?:$|[\W_])", re.I
+)
 
 
 def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -> Rule:
@@ -24,6 +28,11 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
         return _told_rule(column, words, asked)
+    if OF_LOSERS.search(column):
+        raise ValueError(
+            f"column {column} says by its name which side lost: say which value means that the first side won, by "
+            "--first-is, or name the column of the winner by --label"
+        )
     numbers = {w for w in words if number_in(w) is not None or w in TRUTHS}
     named = suffixes(sides)
     if numbers and numbers == words - TIE - {asked.tie_is and word(asked.tie_is)}:
@@ -31,7 +40,7 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
             return Rule(
                 f"{named[0]} is {sides[0]}, {named[1]} is {sides[1]}", word_rule(sides, asked.tie_is).value
             )
-        raise ValueError(_what_numbers(column, words))
+        raise ValueError(_what_numbers(column, words, named))
     rule = word_rule(sides, asked.tie_is)
     known = [w for w in words if rule.value(w) is not None]
     if not known and words:
@@ -92,14 +101,20 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
     return Rule(f"{asked.first_is} is the first side", value)
 
 
-def _what_numbers(column: str, words: set[str]) -> str:
-    """The sentence about numbers that nobody explained."""
+def _what_numbers(column: str, words: set[str], named: tuple[str, str]) -> str:
+    """The sentence about numbers that nobody explained; sides may be `named` by two of them."""
     values = sorted(words, key=lambda w: number_in(w) or 0.0)
     few = (
         " and ".join((", ".join(values[:-1]), values[-1]))
         if 1 < len(values) <= 4
         else f"numbers such as {values[0]}"
     )
+    others = [v for v in values if v not in named]
+    if len(others) == 1 and {*named} < words:
+        return (
+            f"column {column} holds {few}: say by --tie-is {others[0]} that {others[0]} is a tie where {named[0]} and "
+            f"{named[1]} name the sides, or give {ASKING}"
+        )
     if len(values) == 2 and all("." not in v for v in values):
         return (
             f"column {column} holds {few} alone: say which one means the first side, by --first-is {values[0]} or "
@@ -115,7 +130,7 @@ def _what_numbers(column: str, words: set[str]) -> str:
         low, high = f"{-most:g}", f"{most:g}"
     return (
         f"column {column} holds {few}, and nothing says what they mean: give {ASKING}, such as --scale {low} "
-        f"{high}, or --first-is with --tie-is"
+        f"{high}, if {low} is for the first side, or --first-is with --tie-is"
     )
 
 

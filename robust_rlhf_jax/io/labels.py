@@ -17,7 +17,9 @@ TIE = {
     "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
     "neither",
     "draw", "none", "tie bothbad", "tie both bad", "tie bothgood", "tie both good", "about the same", "no preference",
-    "a=b", "equal quality", "similar", "indifferent", "undecided", "no difference",
+    "a=b", "=", "equal quality", "similar", "indifferent", "undecided", "no difference", "neutral", "both are good",
+    "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
+    "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
 }  # fmt: skip
 THINGS = (
     "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"
@@ -25,11 +27,17 @@ THINGS = (
 )
 STRONG = "much|clearly|significantly|strongly|far|definitely|a lot"
 WEAK = "slightly|somewhat|marginally|a bit|a little|barely|mildly"
-# "model a", "response 1 is slightly better", "a wins", "prefer b".
+WHO = "a|b|0|1|2|left|right|first|second|one|two|1st|2nd"
+# "model a", "response 1 is slightly better than response 2", "a wins", "strongly prefer b", "b is worse".
 SAYS_WHO = re.compile(
-    rf"^(?:the |prefers? |winner )?(?:(?:{THINGS}) ?)?(?P<who>a|b|0|1|2|left|right|first|second|one|two|1st|2nd)"
+    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner ){{0,2}}(?:(?:{THINGS}) ?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
-    rf"(?: (?:better|wins?|won|preferred|best))?$"
+    rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
+    rf"(?: than (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
+)
+# The number of a step of a scale before its words: "1 - a is much better".
+STEP = re.compile(
+    rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"
 )
 # "a>b", "b >> a".
 ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
@@ -91,12 +99,12 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
         if order:
             way = _who(order["a"], named) if ">" in order["how"] else _who(order["b"], named)
             return None if way is None or order["a"] == order["b"] else way * len(order["how"])
-        match = SAYS_WHO.match(said)
-        if not match:
+        match = SAYS_WHO.match(STEP.sub("", said))
+        if not match or match["who"] == match["other"]:
             return None
-        way = _who(match["who"], named)
-        strength = 2.0 if match["how"] and re.fullmatch(STRONG, match["how"]) else 1.0
-        return None if way is None else way * strength
+        way, how = _who(match["who"], named), match["how"] or match["much"]
+        strength = 2.0 if how and re.fullmatch(STRONG, how) else 1.0
+        return None if way is None else way * (-strength if match["worse"] else strength)
 
     return Rule(f"words that name {sides[0]} or {sides[1]}", lambda cell: meaning(word(cell)))
 
@@ -128,11 +136,13 @@ def word(cell: object) -> str:
 @functools.lru_cache(1024)
 def _word(cell: str) -> str:
     said = cell.strip().casefold()
+    if said.endswith("%") and number_in(said[:-1]) is not None:
+        said = said[:-1]
     if number_in(said) is not None:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
-    return re.sub(r"[\s_\-()\[\]]+", " ", said).strip(" .!")
+    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
 
 
 def _who(token: str, named: tuple[str, str]) -> float | None:

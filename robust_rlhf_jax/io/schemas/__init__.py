@@ -11,7 +11,7 @@ from robust_rlhf_jax.collected import modules_with
 from ..columns import Columns
 from ..table import Table
 from . import plain, wide_choices
-from .base import Mapped, Roles
+from .base import SAYING_WHO_WON, Mapped, Roles
 from .words import with_words
 
 # `plain` takes every table, and comes after all others.
@@ -36,7 +36,20 @@ def map_table(table: Table, asked: Columns) -> Mapped:
             f"time_{first}, and a label that names or numbers them: here columns are not called so, or more than a "
             "twentieth of the labels are something else"
         )
+    _check_that_all_is_read(mapped, asked)
     return with_words(mapped) if asked.words else mapped
+
+
+def _check_that_all_is_read(mapped: Mapped, asked: Columns) -> None:
+    """**Raises:** ValueError for what a caller says of labels where no label is read as they say."""
+    for part in SAYING_WHO_WON:
+        if getattr(asked, part) is not None and part not in mapped.reads:
+            flag = "--" + part.replace("_", "-")
+            why = mapped.roles.said.get("label", "").removeprefix("none: ")
+            because = f" ({why})" if why else ""
+            raise ValueError(
+                f"{flag} changes nothing here, where the file itself says who won{because}: leave it out"
+            )
 
 
 def _check_alternatives(asked: Columns) -> None:

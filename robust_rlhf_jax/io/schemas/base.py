@@ -17,6 +17,10 @@ from ..table import Source, Table
 # Ready-made strengths: above 0 for the first side.
 READY = Rule("", lambda cell: float(cell) if isinstance(cell, int | float) else None)
 
+# What a caller may say of how labels are to be read, and those of it that `label_rules` heeds.
+SAYING_WHO_WON = ("first_is", "scale", "tie_is", "ranking", "tie")
+OF_LABELS = ("first_is", "scale", "tie_is", "tie")
+
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
@@ -46,7 +50,7 @@ class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
     file's columns that take part; `cells_of`: column of `table` → (the file's column that its cells come from, or that
-    of each cell; whether they come from the `second` rows).
+    of each cell; whether they come from the `second` rows); `reads`: those of `SAYING_WHO_WON` that it heeds.
     """
 
     schema: str
@@ -57,6 +61,7 @@ class Mapped:
     notes: tuple[str, ...] = ()
     second: Int[np.ndarray, " N"] | None = None
     cells_of: Mapping[str, tuple[str | tuple[str, ...], bool]] = dataclasses.field(default_factory=dict)
+    reads: tuple[str, ...] = ()
 
     def in_file(self, cell: BadCell) -> BadCell:
         """The cell of `table` by the file's row and column."""
@@ -103,6 +108,7 @@ def of_rows(
     groups: list | None = None,
     notes: tuple[str, ...] = (),
     ids: str | None = None,
+    reads: tuple[str, ...] = ("tie",),
 ) -> Mapped:
     """A table with a row for each pair, of (row of the file, prompt, pairs or why there are none).
 
@@ -148,7 +154,7 @@ def of_rows(
     roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
     second = None if seconds == origin else np.asarray(seconds, int)
     cells_of = {f"{part} of the file": (name, False) for part, name in more.items()}
-    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of)
+    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of, reads)
 
 
 def inner_table(table: Table, name: str) -> Table:

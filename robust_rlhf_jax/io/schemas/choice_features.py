@@ -17,6 +17,8 @@ PLACES = (
 )  # fmt: skip
 # Whether an option was offered.
 AVAILABLE = ("av", "avail", "available", "availability")
+# What is said of an option once it is chosen or not.
+ANSWERED = ("chosen", "choice", "best", "worst", "most", "least", "rejected", "votes")
 # Labels of those who wanted none.
 NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothing", "no choice", "no_choice"}
 # Choices from which on a column that says the place or the answer in each of them does not do so by chance.
@@ -98,7 +100,7 @@ def is_no_feature(name: str) -> bool:
         or name.startswith("Unnamed:")
         or NO_FEATURE.search(parted) is not None
         or parted.casefold().endswith("rowpos")
-        or {plain_name(name), plain_name(parted)} & {*PLACES, *AVAILABLE} != set()
+        or {plain_name(name), plain_name(parted)} & {*PLACES, *AVAILABLE, *ANSWERED} != set()
     )
 
 

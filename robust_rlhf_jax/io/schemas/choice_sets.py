@@ -7,6 +7,7 @@ import numpy as np
 
 from ..bad_cells import BadCell
 from ..columns import Columns
+from ..label_rules import OF_LOSERS
 from ..table import Table
 from .base import Mapped, Roles
 from .choice_features import (
@@ -77,6 +78,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         raise ValueError(
             f"--label {asked.label} neither is 1 in one row of each choice and 0 in the others, nor names an option."
         )
+    check_winners(found.chosen)
     choices = _choices(table, found)
     firsts, seconds = _sides(table, choices)
     features = features_of(table, (*found.ours, found.chosen, asked.weight, asked.rater), choices)
@@ -107,6 +109,15 @@ def map(table: Table, asked: Columns) -> Mapped:
     used = tuple(dict.fromkeys((*found.ours, found.chosen, *called, *there.values(), *numbers)))
     origin, second = (np.asarray(side, int) for side in (firsts, seconds))
     return Mapped(NAME, made, roles, origin, used, notes_of(unclear), second, cells_of)
+
+
+def check_winners(column: str) -> None:
+    """**Raises:** ValueError for a column of the worst options."""
+    if OF_LOSERS.search(column):
+        raise ValueError(
+            f"column {column} says by its name which option was the worst, and pairs are made of the best: name the "
+            "column of the best by --label"
+        )
 
 
 def _said(found: _Found) -> dict[str, str]:

@@ -42,13 +42,16 @@ def map(table: Table, asked: Columns) -> Mapped:
             else:
                 yield row, asked_for, [Judged(a, b, way * (told[0] - told[1]))]
 
+    reads = ("tie",) if asked.label is None else ("first_is", "tie")
     said = {"chosen": "response_a or response_b", "label": ", ".join(names) + ": the 1 of them"}
-    return of_rows(table, NAME, rows(), (*names, *COLUMNS[:2], prompt), said, asked, ids="id")
+    return of_rows(table, NAME, rows(), (*names, *COLUMNS[:2], prompt), said, asked, ids="id", reads=reads)
 
 
 def _turned(asked: Columns) -> bool:
     """Whether a caller says that the labels mean the other side than their names do."""
-    return asked.first_is is not None and _flag(asked.first_is) == (0 if asked.label == WINNERS[0] else 1)
+    if asked.first_is is None or asked.label is None:
+        return False
+    return _flag(asked.first_is) == (0 if asked.label == WINNERS[0] else 1)
 
 
 def _flag(cell: Any) -> int | None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..columns import Columns
-from ..labels import Rule, number_in, word, word_rule
+from ..labels import Rule, is_missing, number_in, word, word_rule
 from ..table import Table
-from .base import Mapped, Roles, has
+from .base import OF_LABELS, Mapped, Roles, has
 from .deciding import with_rule
 from .plain import check_asked, prompt_of
-from .sides import IDS, RATERS, named
+from .sides import IDS, RATERS, label_columns, named
 
 NAME = "known columns"
 ORDER = 80
@@ -20,7 +20,8 @@ ORDER = 80
 
 class Known(NamedTuple):
     """`columns` by which it is known; `prompt`, `sides` and `label` among them; `numbers`: label to strength, above 0
-    for the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that must agree.
+    for the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that must agree;
+    `doubtful`: whether these labels, all that there are, mean something else.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Known(NamedTuple):
     numbers: Callable[[str], float | None] | None = None
     says: str = ""
     scores: tuple[str, str] | None = None
+    doubtful: Callable[[set[str]], bool] = lambda _: False
 
 
 # −3 … 3, below 0 where the first response is better (Wang et al. 2024, 2025).
@@ -46,17 +48,27 @@ def _alpaca(said: str) -> float | None:
     return 0.0 if number == 0 else 3.0 - 2.0 * number
 
 
+def _never_first(labels: set[str]) -> bool:
+    """Strengths of which none is below 0: of many pairs the first response is better in some."""
+    return bool(labels) and all((number_in(label) or 0.0) > 0 for label in labels)
+
+
+def _of_truths(labels: set[str]) -> bool:
+    """0 and 1 without a 2: they number the outputs from 0, or say whether the first one won."""
+    return "0" in labels and "2" not in labels
+
+
 KNOWN = (
     Known("HelpSteer3", ("context", "response1", "response2", "overall_preference"), "context",
-          ("response1", "response2"), "overall_preference", STRENGTH.get, HELPSTEER),
+          ("response1", "response2"), "overall_preference", STRENGTH.get, HELPSTEER, doubtful=_never_first),
     Known("HelpSteer2", ("prompt", "response_1", "response_2", "preference_strength"), "prompt",
-          ("response_1", "response_2"), "preference_strength", STRENGTH.get, HELPSTEER),
+          ("response_1", "response_2"), "preference_strength", STRENGTH.get, HELPSTEER, doubtful=_never_first),
     Known("SHP", ("history", "human_ref_A", "human_ref_B", "labels"), "history",
           ("human_ref_A", "human_ref_B"), "labels", {"1": 1.0, "0": -1.0}.get, "1 is A, 0 is B",
           ("score_A", "score_B")),
     Known("AlpacaFarm", ("instruction", "output_1", "output_2", "preference"), "instruction",
           ("output_1", "output_2"), "preference", _alpaca,
-          "1 is the first output, 2 the second"),
+          "1 is the first output, 2 the second", doubtful=_of_truths),
     Known("Chatbot Arena", ("model_a", "model_b", "winner", "conversation_a", "conversation_b"), None,
           ("conversation_a", "conversation_b"), "winner"),
     Known("MultiPref, one row a rater", ("completion_a", "completion_b", "overall_pref"), None,
@@ -84,13 +96,17 @@ def map(table: Table, asked: Columns) -> Mapped:
     if known.numbers is None or asked.scale is not None or asked.first_is is not None:
         table, rule = with_rule(table, label, sides, asked)
     else:
-        numbers, words = known.numbers, word_rule(sides)
-        rule = Rule(known.says, lambda cell: _first_known(numbers(word(cell)), words.value(cell)))
+        numbers, words = known.numbers, word_rule(sides, asked.tie_is)
+        tie = None if asked.tie_is is None else word(asked.tie_is)
+        rule = Rule(
+            known.says,
+            lambda cell: 0.0 if word(cell) == tie else _first_known(numbers(word(cell)), words.value(cell)),
+        )
         _check_scores(table, known, rule)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or named(table, RATERS), asked.weight,
                   asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
-    return Mapped(known.name, table, roles, notes=notes)
+    return Mapped(known.name, table, roles, notes=notes, reads=OF_LABELS)
 
 
 def label_of(table: Table) -> str | None:
@@ -100,7 +116,14 @@ def label_of(table: Table) -> str | None:
 
 
 def _known(table: Table) -> Known | None:
-    return next((known for known in KNOWN if has(table, *known.columns)), None)
+    return next((known for known in KNOWN if has(table, *known.columns) and _is(table, known)), None)
+
+
+def _is(table: Table, known: Known) -> bool:
+    """Whether the labels are as the data set's, and the only ones."""
+    others = [name for name in label_columns(table, known.sides) if name != known.label]
+    said = {word(cell) for cell in table.cells(known.label) if not is_missing(cell)}
+    return not others and not known.doubtful(said)
 
 
 def _check_scores(table: Table, known: Known, rule: Rule) -> None:

@@ -17,10 +17,10 @@ SCORES = re.compile(
 NUMERIC = re.compile(r"^(chosen|rejected)[_-](.+)$")
 EMBEDDED = re.compile(r"^(.*emb.*|.*vector.*|.*hidden.*)[_-](chosen|rejected)$", re.I)
 VECTORS = re.compile(r"emb|vector|hidden|repr|feature|activation|encod", re.I)
-# Names and places of things, times, and what a tokeniser made: numbers, but no features.
+# Names and places of things, times, what a tokeniser made and what the answer was: numbers, but no features.
 NO_FEATURE = re.compile(
     r"(^|[_-])(ids?|idx|index|uuid|uid|hash|md5|row|row_number|line|seed|created_at|updated_at|created|updated|timestamp|"
-    r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$",
+    r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$|^(ranks?|ranking|votes?)$",
     re.I,
 )
 # Cells that say what a column holds.
@@ -53,7 +53,7 @@ def find_numbers(
         if not what or name in taken:
             continue
         if NO_FEATURE.search(what) or _token_ids(table, name):
-            ignored[name] = "names, times or tokens are no features"
+            ignored[name] = "names, times, tokens or answers are no features"
             continue
         if partner not in table.columns:
             if sides is None:

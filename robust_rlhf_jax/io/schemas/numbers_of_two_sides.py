@@ -4,7 +4,7 @@ import re
 
 from ..columns import Columns
 from ..table import Table
-from .base import Mapped, Roles
+from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
@@ -38,6 +38,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     found = _found(table)
     assert found is not None
     sides, numbers, words = found
+    numbers = {
+        name: pair for name, pair in numbers.items() if asked.label not in pair and asked.weight not in pair
+    }
     columns = [name for pair in numbers.values() for name in pair]
     _check_that_one_was_wanted(table, asked.label or named(table, (*LABELS, "chosen")), sides, asked)
     label, rule = asked.label or _label(table, sides, columns, asked), None
@@ -56,7 +59,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
         asked.pair_id or named(table, IDS), said=said, words=words,
     )  # fmt: skip
-    return Mapped(NAME, table, roles)
+    return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
 
 def _check_that_one_was_wanted(

@@ -6,7 +6,7 @@ from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import word, word_rule
 from ..table import Table
-from .base import Mapped, Roles, judged_by, of_rows
+from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .numbers import find_numbers, is_number
 from .sides import (
@@ -68,7 +68,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
         words=words,
     )  # fmt: skip
-    return Mapped(NAME, table, roles, notes=notes)
+    return Mapped(NAME, table, roles, notes=notes, reads=("tie",) if label is None else OF_LABELS)
 
 
 def _check_texts(table: Table, sides: tuple[str, str]) -> None:
@@ -95,7 +95,8 @@ def check_asked(table: Table, asked: Columns) -> None:
 def prompt_of(table: Table, asked: Columns, sides: tuple[str, ...]) -> str | None:
     if asked.prompt is not None:
         return asked.prompt
-    found = named(table, PROMPTS)
+    # x, y_w and y_l are how papers write a prompt and its answers.
+    found = named(table, (*PROMPTS, "x") if "y_w" in sides else PROMPTS)
     return None if found in sides else found
 
 
@@ -180,7 +181,9 @@ def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], ask
         "rater": "one column each",
     }
     used = (*raters.values(), *sides, name)
-    return of_rows(table, "columns of raters", rows(), used, said, asked, ids=named(table, IDS))
+    return of_rows(
+        table, "columns of raters", rows(), used, said, asked, ids=named(table, IDS), reads=OF_LABELS
+    )
 
 
 def _vector_name(table: Table, sides: tuple[str, str]) -> str:

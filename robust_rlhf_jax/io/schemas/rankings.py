@@ -78,7 +78,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     used = dict.fromkeys((found.answers, found.by if found.key is None else None, prompt))
     name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
         found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
-    return of_rows(table, name, rows(), used, said, asked)
+    reads = ("ranking", "tie") if found.by in UNCLEAR else ("tie",)
+    return of_rows(table, name, rows(), used, said, asked, reads=reads)
 
 
 def find(table: Table, asked: Columns) -> Found | None:

@@ -18,7 +18,9 @@ CHOSEN_SIDES = (
     ("preferred", "dispreferred"), ("preferred_response", "rejected_response"),
     ("preferred_response", "dispreferred_response"),
     ("preferred_output", "non_preferred_output"), ("positive", "negative"), ("winner_response", "loser_response"),
-    ("response_j", "response_k"), ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"),
+    ("response_j", "response_k"), ("y_w", "y_l"), ("best_response", "worst_response"), ("win", "lose"),
+    ("winning_response", "losing_response"), ("response_w", "response_l"), ("selected_response", "rejected_response"),
+    ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
@@ -52,7 +54,9 @@ LABELS = (
 RATERS = (
     "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator",
     "labeler", "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id",
-    "evaluator_id",
+    "evaluator_id", "workerid", "prolific_pid", "participant", "participant_id", "participantid", "respondent",
+    "respondent_id", "user_email", "annotator_email", "rater_email", "coder", "coder_id", "expert",
+    "expert_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
 )  # fmt: skip
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
@@ -61,7 +65,14 @@ IDS = (
 # One column a rater: label_ann, annotator_1, vote 3.
 RATERS_OWN = re.compile(
     r"^(?:annotator|rater|labell?er|worker|judge|reviewer|annotation|vote|label|preference|choice|winner|evaluator|expert|"
-    r"person|coder|pref)[\s_.\-]?(?P<who>\w+)$|^(?P<who2>\w+?)[\s_.\-](?:label|vote|preference|choice|pref|annotation)$",
+    r"person|coder|pref)(?:[\s_.\-](?P<who>\w+)|(?P<number>\d+))$|^(?P<who2>\w+?)[\s_.\-](?:label|vote|preference|choice|pref|annotation)$",
+    re.I,
+)
+# What a label may be about: columns of several are no raters.
+CRITERIA = re.compile(
+    r"^(?:overall|help\w*|harm\w*|safe\w*|honest\w*|truth\w*|fact\w*|correct\w*|accura\w*|quality|style|tone|fluen\w*|"
+    r"coheren\w*|relevan\w*|verbos\w*|concis\w*|complex\w*|complete\w*|creativ\w*|clarity|depth|instruction\w*|tox\w*|"
+    r"toxicity|bias|grammar|readab\w*|inform\w*|useful\w*|faithful\w*|consisten\w*|engag\w*|natural\w*|polite\w*)$",
     re.I,
 )
 
@@ -174,5 +185,7 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
             continue
         words = {word(cell) for cell in table.some(name) if cell is not None and cell != ""}
         if words and all(rule.value(w) is not None for w in words):
-            found[match["who"] or match["who2"]] = name
+            who = match["who"] or match["number"] or match["who2"]
+            if not CRITERIA.search(who):
+                found[who] = name
     return found if len(found) > 1 else {}

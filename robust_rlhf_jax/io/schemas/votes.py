@@ -5,7 +5,7 @@ from typing import Any
 from ..columns import Columns
 from ..label_rules import rule_for
 from ..table import Table
-from .base import Mapped, judged_by, of_rows, records, structured
+from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .plain import prompt_of
 from .sides import IDS, chosen_sides, named, open_sides
 
@@ -46,7 +46,9 @@ def map(table: Table, asked: Columns) -> Mapped:
         "label": f"votes in {name}: {rule.says}",
         "rater": "as the votes say, or their place",
     }
-    return of_rows(table, NAME, rows, (name, first, second, prompt), said, asked, ids=named(table, IDS))
+    return of_rows(
+        table, NAME, rows, (name, first, second, prompt), said, asked, ids=named(table, IDS), reads=OF_LABELS
+    )
 
 
 def _column(table: Table) -> str | None:

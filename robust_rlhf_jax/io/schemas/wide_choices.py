@@ -45,6 +45,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     found = find(table, asked)
     if found is None:
         raise ValueError(f"--label {asked.label} does not name the options that columns are called after")
+    choice_sets.check_winners(found.label)
     offers = offered(table, found, asked)
     ours = Columns(
         label=WAS_CHOSEN, pair_id=CHOICE, rater=asked.rater, weight=asked.weight, words=asked.words
