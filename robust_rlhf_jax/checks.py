@@ -78,7 +78,12 @@ def check_labels(labels: Any) -> None:
     if is_traced(labels):
         return
     values = np.asarray(labels)
-    bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
+    try:
+        bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"labels holds {values.flat[0]!r}: every label must be the number +1 or -1."
+        ) from None
     if bad.size:
         at = tuple(int(i) for i in bad[0])
         zero_one = np.isin(values, (0, 1)).all()

@@ -86,7 +86,7 @@ class CleanArguments:
         from .page_decisions import clean_file
 
         kept, of, beside = clean_file(self.source, self.decisions, self.out, self.reading)
-        print(f"Kept {kept:,} of {of:,} pairs.")
+        print(f"Kept {kept:,} of {of:,} pairs.{'' if kept else ' The file that is written has none.'}")
         if beside:
             print(beside)
         print(f"Wrote {harmless(self.out)}.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs, RewardHead
-from robust_rlhf_jax.io.exports import of_whole_rows, whole_export, write_rows
+from robust_rlhf_jax.io.exports import of_whole_rows, own_names, whole_export, write_rows
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import flush_or_drop, harmless
 from robust_rlhf_jax.unfinished import whole_path
@@ -179,6 +179,12 @@ def _export(findings: Findings, writing: Writing, raters: RatersOfFile | None) -
     with contextlib.ExitStack() as whole:
         if writing.export is not None:
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), verdicts.columns())
+            renamed = {old: new for old, new in own_names(pairs, verdicts.columns()).items() if old != new}
+            if renamed:
+                print(
+                    f"--export: the file has columns {', '.join(renamed)} of its own, so the audit's are called "
+                    f"{', '.join(renamed.values())}."
+                )
         if writing.clean is not None:
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=kept)
             beside = of_whole_rows(pairs, kept)

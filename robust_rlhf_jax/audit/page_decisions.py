@@ -12,6 +12,7 @@ from jaxtyping import Bool
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.exports import check_export, of_whole_rows, whole_export, write_rows
+from robust_rlhf_jax.terminal import counted
 
 from .config import Reading
 from .source import read_source
@@ -78,7 +79,10 @@ def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
 
 
 def _from_csv(path: Path, text: str) -> list[Any]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    # Spreadsheets of much of Europe save with semicolons.
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t", key=header.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     missing = {"pair", "row", "decision"} - set(reader.fieldnames or ())
     if missing:
         raise ValueError(f"{path} has no column {sorted(missing)[0]}: it needs pair, row and decision.")
@@ -106,9 +110,9 @@ def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
 
 def _count(where: str, value: Any, name: str) -> int:
     try:
-        if isinstance(value, bool) or int(value) != float(value):
+        if isinstance(value, bool) or not float(value).is_integer():
             raise ValueError
-        return int(value)
+        return int(float(value))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{where}: {name} is {str(value)[:40]!r}: give a number from 1.") from None
 
@@ -116,7 +120,8 @@ def _count(where: str, value: Any, name: str) -> int:
 def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tuple[int, int, str]:
     """Write `source` without the pairs that `decisions` drop, as `out`; nothing is fitted.
 
-    **Returns:** pairs that are kept, all pairs, and what is said of rows that hold both (`of_whole_rows`).
+    **Returns:** pairs that are kept, all pairs, and what is said of unusable rows and of those that hold both
+    (`of_whole_rows`).
 
     **Raises:** as `read_source` and `read_decisions`; ValueError for an `out` that cannot be written.
     """
@@ -126,4 +131,6 @@ def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tup
     keep = read_decisions(decisions, pairs)
     with whole_export(pairs, out) as scratch:
         write_rows(pairs, scratch, {}, keep=keep)
-    return int(keep.sum()), len(keep), of_whole_rows(pairs, keep)
+    skipped = f"{counted(pairs.n_skipped, 'unusable row')} left out." if pairs.n_skipped else ""
+    beside = " ".join(said for said in (skipped, of_whole_rows(pairs, keep)) if said)
+    return int(keep.sum()), len(keep), beside

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.raters import Agreement, RaterTable, krippendorff_alpha, rate_raters
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.raters.rating import MOST_AXES
@@ -48,11 +49,16 @@ def rate_file(pairs: Pairs) -> RatersOfFile | None:
     """Raters of a file; None where it names none."""
     if pairs.raters is None:
         return None
-    decided = pairs.decided()
-    n_raters, axes = len(np.unique(pairs.raters[pairs.fitted])), len(pairs.names)
+    decided = pairs.take(np.flatnonzero(pairs.fitted & has_name(pairs.raters)))
+    n_raters, axes = len(np.unique(decided.raters)), len(pairs.names)
     why_not = ""
     if n_raters < 2:
-        why_not = "All pairs have one rater: there is nobody to compare them with."
+        whole = (
+            "All pairs have one rater"
+            if decided.n_pairs == pairs.fitted.sum()
+            else "Fewer than two raters have names"
+        )
+        why_not = f"{whole}: there is nobody to compare them with."
     elif n_raters * min(axes, KEPT_AXES) ** 2 > MOST_NUMBERS:
         why_not = f"{n_raters:,} raters are too many to tell the taste of each."
     elif decided.n_pairs > MOST_PAIRS:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .nobody import has_name
 from .pairs import Pairs
 from .schemas import Mapped
 from .schemas.sides import PROMPTS
@@ -101,9 +102,13 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
     return Description(
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
-        int(pairs.swapped.sum()), 0 if pairs.raters is None else len(np.unique(pairs.raters)), pairs.n_skipped,
+        int(pairs.swapped.sum()), _count_of_named(pairs), pairs.n_skipped,
         _roles(pairs, mapped), pairs.unused, (*file.notes, *mapped.notes, *_notes(pairs)), tuple(_examples(pairs)),
     )  # fmt: skip
+
+
+def _count_of_named(pairs: Pairs) -> int:
+    return 0 if pairs.raters is None else len(np.unique(pairs.raters[has_name(pairs.raters)]))
 
 
 def _container(source: Source) -> str:
@@ -145,10 +150,14 @@ def _roles(pairs: Pairs, mapped: Mapped) -> dict[str, str]:
 
 
 def _notes(pairs: Pairs) -> list[str]:
-    if pairs.groups is None:
-        return []
-    groups = len(np.unique(pairs.groups))
-    return [f"The {len(pairs.rows):,} pairs belong to {groups:,} groups that folds keep together."]
+    notes = []
+    if pairs.groups is not None:
+        groups = len(np.unique(pairs.groups))
+        notes.append(f"The {len(pairs.rows):,} pairs belong to {groups:,} groups that folds keep together.")
+    unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
+    if unnamed:
+        notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
+    return notes
 
 
 def _examples(pairs: Pairs):
@@ -161,7 +170,7 @@ def _examples(pairs: Pairs):
         of_rows.setdefault(int(pairs.rows[i]), i)
     for row, i in list(of_rows.items())[:EXAMPLES]:
         label = "a tie" if ties[i] else "the second side won" if pairs.swapped[i] else "the first side won"
-        rater = None if pairs.raters is None else str(pairs.raters[i])
+        rater = None if pairs.raters is None or not has_name(pairs.raters[[i]])[0] else str(pairs.raters[i])
         yield Example(row, *_shown_sides(pairs, i), label, rater)
 
 

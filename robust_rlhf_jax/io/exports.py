@@ -61,7 +61,8 @@ def export(
     Cells, types, the order of columns, what the schema says of them, encoding and compression stay as they are. Two
     `.npy` files become a folder of `.npy` files, one for each side and each further column; a folder of files becomes
     one. A row that several pairs come from gets their vote (mean, majority), and where raters judged a pair several
-    times the columns votes_first, votes_second and votes_tie say how often each side won.
+    times the columns votes_first, votes_second and votes_tie say how often each side won. No column of the file is
+    replaced (`own_names`).
 
     **Raises:** ValueError for another suffix, the file itself, or a folder that exists.
 
@@ -97,12 +98,30 @@ def write_rows(
     source = pairs.source
     assert source is not None
     columns = dict(columns) | (votes_of(pairs) if columns else {})
+    names = own_names(pairs, columns)
+    columns = {names[name]: column for name, column in columns.items()}
     members = pairs_by_row(pairs)
     rows = list(members) if keep is None else _kept_rows(members, keep)
     cells = {
         name: [_vote([column[i] for i in members[row]]) for row in rows] for name, column in columns.items()
     }
     (shards if "parts" in source.how else WRITERS[source.container]).write(source, path, rows, cells)
+
+
+def own_names(pairs: Pairs, columns: Iterable[str]) -> dict[str, str]:
+    """What further `columns` are called in an export: `audit_<name>` where the file has a column of that name, but for
+    an earlier export, which has all of them.
+    """
+    names = {}
+    columns = list(columns)
+    if set(columns) <= set(pairs.columns):
+        return {name: name for name in columns}
+    for name in columns:
+        own = name
+        while own in pairs.columns:
+            own = f"audit_{own}"
+        names[name] = own
+    return names
 
 
 def _kept_rows(members: dict[int, list[int]], keep: Iterable[bool]) -> list[int]:

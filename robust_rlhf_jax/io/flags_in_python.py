@@ -29,10 +29,10 @@ def python_names(message: str) -> str | None:
     """What `load_pairs` takes for the flags that a message names, in a sentence; None where it names none.
 
     >>> python_names("votes.csv: say which value means the first side, by --first-is 0 or --first-is 1.")
-    'In Python, give io.load_pairs columns=io.Columns(first_is=…).'
+    'For this io.load_pairs has columns=io.Columns(first_is=…).'
     """
     names = list(dict.fromkeys(flag.replace("-", "_") for flag in _FLAG.findall(message)))
     columns = ", ".join(f"{name}=…" for name in names if name in _OF_COLUMNS)
     others = [f"{name}=…" for name in names if name in _OF_READING]
     given = ([f"columns=io.Columns({columns})"] if columns else []) + others
-    return f"In Python, give io.load_pairs {' and '.join(given)}." if given else None
+    return f"For this io.load_pairs has {' and '.join(given)}." if given else None

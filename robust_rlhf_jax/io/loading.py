@@ -203,13 +203,15 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
         second_rows=None if mapped.second is None else mapped.second[kept],
         source=file.source if file.source.files else None,
-        unused=unused_columns(file, table, roles, kind, mapped.used),
+        columns=file.names, unused=unused_columns(file, table, roles, kind, mapped.used),
         bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
 
 
 def _listed(table: Table) -> str:
+    if not table.names:
+        return f"no columns: {table.bad[0].reason}" if table.bad else "no columns"
     return ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
 
 

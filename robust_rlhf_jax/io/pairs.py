@@ -11,10 +11,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_labels, is_traced
+from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
 from .frames import aligned_frames, column_names
+from .nobody import each_named
 from .table import Source
 from .texts import Texts
 
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 FEWEST_GROUPS = 10
 _BY_PAIR = ("swapped", "strength", "raters", "weights", "ids", "groups", "rows", "second_rows")
 _BLOCK = 4096
+# Names of features that a representation lists.
+SHOWN = 6
 # What `__post_init__` puts there, where nobody says.
 _USUAL: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Pairs:
     """N labelled pairs of options, the preferred one called chosen (of a tie: the first). It needs no table.
 
@@ -37,9 +41,10 @@ class Pairs:
     |---|---|---|
     | `chosen`, `rejected` | [N, p] | features of the two options, NumPy or JAX |
     | `swapped` | [N] | whether the chosen option is the second one; by default never |
-    | `strength` | [N] | how strong the preference is, 0 a tie; 1 where nobody says |
+    | `strength` | [N] | how strong the preference is, 0 a tie; 1 where nobody says; fits tell ties from others alone |
     | `names` | | of the features; by default the columns of data frames, else f0, f1, … |
-    | `raters`, `weights` | [N] or None | who labelled each pair, and how much it counts: 0 for no part in a fit |
+    | `raters`, `weights` | [N] or None | who labelled each pair (None, NaN: nobody knows); 0 for no part in a \
+fit: other weights go on to exports, and fits count every pair as 1 |
     | `ids`, `groups` | [N] or None | the name of each pair; which pairs are dependent (one ranking, one id) |
     | `texts` | or None | prompt, chosen and rejected text of each pair |
     | `kind` | | what the features are made of; "arrays" where only their differences are known |
@@ -47,6 +52,7 @@ class Pairs:
     | `rows`, `n_rows` | [N], | the file's row of each pair, from 0, several times for several pairs; how many it has |
     | `second_rows` | [N] or None | the file's row of each pair's second option, where it is another |
     | `featuriser` | or None | what made features of texts |
+    | `columns` | | all columns of the file |
     | `unused`, `bad` | | columns that were not used, with the reason; cells of rows that were skipped |
     | `source`, `description` | or None | what an export needs; what was understood, to be shown |
 
@@ -81,6 +87,7 @@ class Pairs:
     n_rows: int = _USUAL
     second_rows: Int[np.ndarray, " N"] | None = None
     featuriser: Featuriser | None = None
+    columns: tuple[str, ...] = ()
     unused: dict[str, str] = dataclasses.field(default_factory=dict)
     bad: tuple[BadCell, ...] = ()
     source: Source | None = None
@@ -91,6 +98,9 @@ class Pairs:
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
+        for name in ("raters", "groups"):
+            if getattr(self, name) is not None and not is_traced(getattr(self, name)):
+                object.__setattr__(self, name, each_named(getattr(self, name)))
         n, p = (*np.shape(self.chosen), 0, 0)[:2]
         usual = {
             "swapped": lambda: np.zeros(n, bool),
@@ -132,6 +142,23 @@ class Pairs:
     @property
     def n_pairs(self) -> int:
         return len(self.rows)
+
+    def __len__(self) -> int:
+        return self.n_pairs
+
+    def __repr__(self) -> str:
+        """How many pairs, of which features, from where."""
+        some = ", ".join(self.names[:SHOWN]) + (", …" if len(self.names) > SHOWN else "")
+        known = [
+            name
+            for name in ("raters", "weights", "ids", "groups", "texts")
+            if getattr(self, name) is not None
+        ]
+        beside = f"; with {', '.join(known)}" if known else ""
+        origin = "" if self.path == Path("pairs") else f" of {self.path}"
+        return (
+            f"Pairs({self.n_pairs:,} pairs{origin} of {counted(len(self.names), 'feature')} ({some}){beside})"
+        )
 
     @property
     def n_skipped(self) -> int:

@@ -73,7 +73,8 @@ def table_batches(
     if _is_pattern(path) or path.is_dir():
         return
     container, _ = _container_of(path)
-    if hasattr(container, "read_batches"):
+    # With a split `read_table` says what is wrong.
+    if hasattr(container, "read_batches") and split is None:
         yield from container.read_batches(path, {"split": split, "encoding": encoding}, rows)
 
 
@@ -100,6 +101,13 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
 def _of_file(path: Path, how: dict[str, Any]) -> Table:
     container, inner = _container_of(path)
     table = container.read(path, how)
+    if how["split"] is not None:
+        of_rows = (
+            f"; its column split says it of each row: keep those of {how['split']} first"
+            if "split" in table.names
+            else ""
+        )
+        raise ValueError(f"{path} is one file and has no splits: leave --split out{of_rows}.")
     suffix = inner + (path.suffix.lower() if path.suffix.lower() in COMPRESSED else "")
     return _with_source(table, suffix="" if getattr(container, "AS_FOLDER", False) else suffix)
 

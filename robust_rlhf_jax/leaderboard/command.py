@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.raters import RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
@@ -14,7 +15,7 @@ from robust_rlhf_jax.terminal import counted, harmless, marked
 
 from .fragility import Change, fewest_changes
 from .ratings import Rating, believed, judged, rate, without_finite_rating
-from .votes import NOBODY, Votes, read_votes
+from .votes import Votes, read_votes
 
 FILES = ("leaderboard.csv", "leaderboard.json")
 
@@ -72,8 +73,8 @@ def _short(value: float) -> str:
 def described(votes: Votes) -> str:
     """How many votes, ties, models and raters there are."""
     ties = int(np.sum(votes.outcome == 0))
-    named = [] if votes.raters is None else [n for n in np.unique(votes.raters) if not n.startswith(NOBODY)]
-    raters = f" by {counted(len(named), 'rater')}" if named else ""
+    named = [] if votes.raters is None else np.unique(votes.raters[has_name(votes.raters)])
+    raters = f" by {counted(len(named), 'rater')}" if len(named) else ""
     left = f" {counted(votes.skipped, 'unusable row')} left out." if votes.skipped else ""
     return (
         f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."

@@ -10,6 +10,7 @@ from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
+from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.io.table import Table
 
 # Columns of the two models, and of the winner, where nobody says.
@@ -17,8 +18,6 @@ SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), (
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash")
 FLAGS = ("winner_model_a", "winner_model_b")
-# A vote without a name is its own rater: this and its row.
-NOBODY = "nobody, row "
 
 
 class Votes(NamedTuple):
@@ -183,5 +182,4 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
 
 def _people(table: Table, name: str) -> np.ndarray:
     """Who voted; of a vote without a name, nobody else."""
-    cells = table.cells(name)
-    return np.array([f"{NOBODY}{row}" if is_missing(cell) else str(cell) for row, cell in enumerate(cells)])
+    return each_named([None if is_missing(cell) else str(cell) for cell in table.cells(name)])

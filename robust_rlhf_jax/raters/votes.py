@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RewardModel, fit_reward
@@ -83,13 +84,9 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
     >>> bool(votes.mean[:10, 1].min() > votes.mean[10:30, 1].max())
     True
     """
-    raters = data.raters if raters is None else np.asarray(raters)
+    raters = data.raters if raters is None else each_named(raters)
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
-    if raters.dtype == object and any(rater is None or rater != rater for rater in raters):
-        raise ValueError(
-            "raters has missing entries: give every vote a rater, its own where nobody is known."
-        )
     reward = fit_reward(data, groups=raters)
     counted = np.flatnonzero(np.asarray(data.fitted | data.ties))
     data, raters = data.take(counted), raters[counted]

@@ -34,6 +34,15 @@ class EpsilonEstimate(eqx.Module):
     upper: Float[Array, ""]
     evidence: Bool[Array, ""]
 
+    def __repr__(self) -> str:
+        """The numbers and the message, outside of jit and vmap; else the shapes."""
+        if is_traced(self.estimate) or self.estimate.ndim:
+            return super().__repr__()
+        shares = ", ".join(
+            f"{name}={float(getattr(self, name)):.3f}" for name in ("estimate", "lower", "upper")
+        )
+        return f"EpsilonEstimate({shares})\n{self.message}"
+
     @property
     def message(self) -> str:
         """One sentence. Not under jit."""

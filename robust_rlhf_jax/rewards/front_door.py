@@ -48,8 +48,8 @@ def fit_reward(
       `PreferenceData` (`sample_preferences`), or a `PairSource` (`sources.open_pairs`), which need not fit into memory.
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
-    - `groups` [N]: who labelled each pair (any values); labels of one group are dependent. None: the groups that
-      `Pairs` know, else independent pairs.
+    - `groups` [N]: who labelled each pair (any values); labels of one group are dependent, and so are
+      copies of one answer. None: the groups that `Pairs` know, else independent pairs.
     - `config`: every constant that decides, `RobustFit()` by default.
     - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 
@@ -68,7 +68,14 @@ def fit_reward(
     'No evidence of corruption: maximum likelihood on all 2,929 pairs.'
     """
     if epsilon is not None:
+        if np.ndim(epsilon):
+            raise ValueError(
+                f"epsilon=an array of shape {np.shape(epsilon)} is not a number: give a fraction in [0, 0.5); two "
+                "options go in as Pairs(chosen, rejected)."
+            )
         check_epsilon(epsilon)
+    if streaming is not None and not isinstance(streaming, Streaming):
+        raise ValueError(f"streaming={streaming!r}: give rewards.Streaming(memory=…).")
     level = CEILING if epsilon is None else epsilon
     if not isinstance(data, Pairs | PreferenceData):
         return reward_model(fit_source(data, level, groups, config, streaming))

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -34,7 +35,8 @@ class RewardModel(Module):
 
     | field | shape | meaning |
     |---|---|---|
-    | `theta` | [k] | θ̂, per unit of each feature |
+    | `theta` | [k] | θ̂, per unit of each feature; where pairs are left out, of the length that comes nearest to \
+`probability`: shorter than maximum likelihood on the kept pairs, since as many may be corrupt unseen |
     | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: below ½ where it is left out |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
@@ -95,7 +97,7 @@ class RewardModel(Module):
         >>> bool(abs(model.probability(first, second) + model.probability(second, first) - 1) < 1e-6)
         True
         """
-        difference = self._features(first) - self._features(second)
+        difference = self._difference(first, second)
         return self.explanations.mean_probability(self.label_noise, difference)
 
     def outcome_probabilities(
@@ -118,14 +120,34 @@ class RewardModel(Module):
         >>> [round(float(p), 2) for p in model.outcome_probabilities(np.ones(1), np.zeros(1))]
         [0.48, 0.27, 0.25]
         """
-        difference = self._features(first) - self._features(second)
+        difference = self._difference(first, second)
         return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)
 
     def _features(self, given: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
-        features, k = jnp.asarray(given, self.theta.dtype), self.theta.shape[-1]
-        if features.shape[-1:] != (k,):
-            raise ValueError(f"the features have the shape {features.shape}: give [..., {k}], as in the fit.")
+        features = jnp.asarray(given, self.theta.dtype)
+        self._check(features.shape)
         return features
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        k = self.theta.shape[-1]
+        if shape[-1:] != (k,):
+            raise ValueError(f"the features have the shape {shape}: give [..., {k}], as in the fit.")
+
+    def _difference(self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
+        """φ_first − φ_second, subtracted in the features' own precision as in the fit."""
+        if isinstance(first, jax.Array) or isinstance(second, jax.Array):
+            return self._features(first) - self._features(second)
+        first, second = (np.asarray(side) for side in (first, second))
+        for side in (first, second):
+            self._check(side.shape)
+        return self._features(np.subtract(first, second, dtype=np.result_type(first, second, np.float32)))
+
+    def __repr__(self) -> str:
+        """What the fit found, outside of jit and vmap; else the shapes."""
+        if is_traced(self.theta) or self.theta.ndim != 1 or is_traced(self.status):
+            return super().__repr__()
+        theta = np.array2string(np.asarray(self.theta), precision=3, threshold=10, edgeitems=3)
+        return f"RewardModel(theta={theta})\n{self.message}"
 
     @property
     def message(self) -> str:
@@ -192,7 +214,8 @@ class RewardModel(Module):
     def _doubts(self, names: Sequence[str] | None) -> str:
         rows = np.asarray(self.doubted)
         rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0]
-        if not len(rows):
+        # Where none is left out, there is no such pair.
+        if not len(rows) or float(self.epsilon) == 0:
             return ""
         places = sorted({int(np.argmax(np.abs(row))) for row in rows})
         listed = ", ".join(str(place if names is None else names[place]) for place in places)

@@ -316,3 +316,17 @@ def test_the_command_from_texts_to_a_cleaned_file(tmp_path, robust_rlhf):
 )
 def test_formulas_become_texts_in_suspects_and_numbers_stay(cell, safe):
     assert without_formula(cell) == safe
+
+
+def test_a_column_of_the_file_is_not_replaced(tmp_path, form, capsys):
+    mine = COLUMNS | {"weight": [2.0] * N, "margin": [0.3] * N}
+    path, out = write(tmp_path, form, mine), tmp_path / f"out.{form}"
+    _deliver(findings_of(path), Writing(export=out))
+    back = read_back(out, form)
+    assert back["weight"].tolist() == mine["weight"]
+    assert back["margin"].tolist() == mine["margin"]
+    assert {"suspicion", "audit_weight", "audit_margin"} <= set(back.columns)
+    assert (
+        "columns weight, margin of its own, so the audit's are called audit_weight, audit_margin."
+        in capsys.readouterr().out
+    )

@@ -35,6 +35,23 @@ def test_json_and_csv_say_the_same(tmp_path):
         assert read_decisions(tmp_path / name, PAIRS).tolist() == [True, False, False, True]
 
 
+def test_decisions_saved_again_by_a_spreadsheet_say_the_same(tmp_path):
+    """With semicolons, and with numbers that a table of floats made of the columns."""
+    (tmp_path / "d.csv").write_text("pair;row;decision\n2.0;1.0;drop\n3.0;2.0;drop\n")
+    assert read_decisions(tmp_path / "d.csv", PAIRS).tolist() == [True, False, False, True]
+
+
+def test_unusable_rows_that_a_file_loses_are_counted(tmp_path, robust_rlhf):
+    (tmp_path / "p.csv").write_text("prompt,chosen,rejected\nHi,Yes.,No\nBye,So long,\nA,B?,C\n")
+    (tmp_path / "d.csv").write_text("pair,row,decision\n1,1,drop\n2,3,drop\n")
+    given = ("clean", tmp_path / "p.csv", tmp_path / "d.csv", "--out", tmp_path / "c.csv", "--skip-bad", "1")
+    status, printed, errors = robust_rlhf(*given)
+    assert status == 0, errors
+    assert printed.startswith(
+        "Kept 0 of 2 pairs. The file that is written has none.\n1 unusable row left out.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

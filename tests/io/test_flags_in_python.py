@@ -19,7 +19,7 @@ ROWS = [
 def test_the_note_names_the_fields_that_decide(read, tmp_path):
     with pytest.raises(ValueError, match="--first-is") as caught:
         read(ROWS, columns=Columns(label="verdict"))
-    assert caught.value.__notes__ == ["In Python, give io.load_pairs columns=io.Columns(first_is=…)."]
+    assert caught.value.__notes__ == ["For this io.load_pairs has columns=io.Columns(first_is=…)."]
     assert len(load_pairs(ROWS, columns=Columns(label="verdict", first_is="0")).labels) == 2
 
 
@@ -38,17 +38,17 @@ def test_the_command_says_the_flag_alone(tmp_path):
 def test_every_argument_of_reading_has_a_flag_of_its_name():
     named = set(inspect.signature(load_pairs).parameters) - {"path", "columns"}
     for name in named:
-        assert python_names(f"give --{name.replace('_', '-')}") == f"In Python, give io.load_pairs {name}=…."
+        assert python_names(f"give --{name.replace('_', '-')}") == f"For this io.load_pairs has {name}=…."
 
 
 @pytest.mark.parametrize(
     ("message", "note"),
     [
         ("a.csv has no label.", None),
-        ("choose one by --split train.", "In Python, give io.load_pairs split=…."),
+        ("choose one by --split train.", "For this io.load_pairs has split=…."),
         (
             "give --label x, or --label none with --chosen a --skip-bad 3",
-            "In Python, give io.load_pairs columns=io.Columns(label=…, chosen=…) and skip_bad=….",
+            "For this io.load_pairs has columns=io.Columns(label=…, chosen=…) and skip_bad=….",
         ),
         ("x--label is no flag, nor is --unheard-of", None),
     ],

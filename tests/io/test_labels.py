@@ -21,6 +21,10 @@ AB, ONE_TWO, ZERO_ONE = (
         (AB, "A", "b"), (AB, "model_a", "model_b"), (AB, "Response A", "Assistant B"), (AB, "left", "right"),
         (AB, "[[A]]", "[[B]]"), (AB, "A>B", "B > A"), (AB, "A-is-slightly-better", "B-is-clearly-better"),
         (AB, "response_a", "response_b"), (AB, "A wins", "B won"), (AB, "B<A", "A<<B"), (AB, "model_1", "model_2"),
+        (AB, "Strongly prefer A", "Slightly prefer B"), (AB, "1 - A much better", "7 - B much better"),
+        (AB, "B is worse", "A loses"), (AB, "I prefer the first", "I strongly prefer response B"),
+        (ONE_TWO, "@Response 1 is better than @Response 2", "Response 2 is slightly better than Response 1"),
+        (ONE_TWO, "2 is worse", "1 is worse"),
         (ONE_TWO, "1", "2"), (ONE_TWO, "response 1", "response_2"), (ONE_TWO, "first", "second"),
         (ZERO_ONE, "0", "1"), (ZERO_ONE, "response_0", "response_1"), (ZERO_ONE, "a", "b"),
     ],
@@ -31,14 +35,27 @@ def test_words_name_the_sides(sides, first, second):
 
 
 @pytest.mark.parametrize(
-    "said", ["tie", "Tie (bothbad)", "both_bad", "equal", "[[C]]", "draw", "no preference"]
+    "said",
+    [
+        "tie",
+        "Tie (bothbad)",
+        "both_bad",
+        "equal",
+        "[[C]]",
+        "draw",
+        "no preference",
+        "Neutral",
+        "both are bad",
+        "=",
+    ],
 )
 def test_words_for_ties(said):
     assert word_rule(AB).value(said) == 0
 
 
 @pytest.mark.parametrize(
-    ("sides", "said"), [(AB, "1"), (AB, "0"), (AB, "perhaps"), (ZERO_ONE, "2"), (ONE_TWO, "0")]
+    ("sides", "said"),
+    [(AB, "1"), (AB, "0"), (AB, "perhaps"), (AB, "A is better than A"), (ZERO_ONE, "2"), (ONE_TWO, "0")],
 )
 def test_what_names_no_side_is_unknown(sides, said):
     assert word_rule(sides).value(said) is None
@@ -82,3 +99,20 @@ def test_a_scale_that_no_label_lies_on_is_refused():
         rule_for([5, 7], "label", AB, Columns(scale=(0, 1)))
     with pytest.raises(ValueError, match="has no two ends"):
         rule_for([5, 7], "label", AB, Columns(scale=(1, 1)))
+
+
+@pytest.mark.parametrize("column", ["loser", "worse", "worst_response", "Rejected", "is_rejected"])
+def test_a_column_of_losers_is_asked_about_and_read_as_told(column):
+    with pytest.raises(ValueError, match=r"which side lost.*--first-is"):
+        rule_for(["a", "b"], column, AB, Columns())
+    rule = rule_for(["a", "b"], column, AB, Columns(first_is="b"))
+    assert rule.value("b") > 0 > rule.value("a")
+
+
+@pytest.mark.parametrize("tie", ["0", "3"])
+def test_a_third_number_beside_those_of_the_sides_may_be_a_tie(tie):
+    cells = ["1", "2", tie]
+    with pytest.raises(ValueError, match=f"--tie-is {tie}"):
+        rule_for(cells, "winner", ONE_TWO, Columns())
+    rule = rule_for(cells, "winner", ONE_TWO, Columns(tie_is=tie))
+    assert [rule.value(cell) for cell in cells] == [1, -1, 0]

@@ -284,3 +284,15 @@ def test_a_pickled_array_is_refused(tmp_path):
     np.save(tmp_path / "rejected.npy", np.zeros((1, 2)))
     with pytest.raises(ValueError, match=r"not a \.npy file of numbers"):
         load_pairs(tmp_path / "chosen.npy")
+
+
+def test_a_split_of_a_file_that_has_none_is_refused(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("prompt,chosen,rejected,split\nHi,Yes.,No,train\nBye,So long,What?,test\n")
+    with pytest.raises(ValueError, match=r"one file and has no splits.*its column split says it of each row"):
+        load_pairs(file, split="train", featuriser="format")
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    (shards / "0.csv").write_text("prompt,chosen,rejected\nHi,Yes.,No\n")
+    with pytest.raises(ValueError, match="no files that are called after splits: leave --split out"):
+        load_pairs(shards, split="train", featuriser="format")

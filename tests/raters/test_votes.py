@@ -138,7 +138,13 @@ def test_no_raters_is_one_sentence():
     pairs, *_ = votes()
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         fit_votes(dataclasses.replace(pairs, raters=None))
+
+
+def test_a_vote_without_a_name_has_a_rater_of_its_own():
+    pairs, *_ = votes()
     some = pairs.raters.astype(object)
-    some[3] = None
-    with pytest.raises(ValueError, match="raters has missing entries"):
-        fit_votes(pairs, some)
+    some[[3, 7]] = None
+    assert set(fit_votes(pairs, some).names) - set(map(str, pairs.raters)) == {
+        "nobody, row 3",
+        "nobody, row 7",
+    }

@@ -378,3 +378,28 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
         model(theta=jnp.zeros(3)).save(path)
     assert [p.name for p in tmp_path.iterdir()] == ["reward.npz"]
     assert path.read_bytes() == before
+
+
+def test_a_probability_subtracts_in_the_features_own_precision():
+    """Seconds since 1970: float32 knows them to two minutes."""
+    times = 1.7e9 + np.arange(6.0)[:, None] * np.array([1.0, 7.0, 30.0])
+    first, second = times[1:], times[:-1]
+    fitted = model(theta=jnp.asarray([0.1, -0.05, 0.02], jnp.float32))
+    for chance in (fitted.probability, fitted.outcome_probabilities):
+        np.testing.assert_array_equal(chance(first, second), chance(first - second, 0.0 * second))
+    with pytest.raises(ValueError, match=r"shape \(5, 2\): give \[..., 3\]"):
+        fitted.probability(first[:, :2], second)
+
+
+def test_what_is_shown_of_a_model_is_what_it_found():
+    shown = repr(model())
+    assert shown.splitlines()[0] == "RewardModel(theta=[ 1.   -0.5   0.25])"
+    assert shown.endswith(model().message)
+    several = jax.tree.map(lambda *leaves: jnp.stack(leaves), model(), model())
+    assert "theta=f32[2,3]" in repr(several)
+
+
+def test_no_pair_that_was_left_out_is_spoken_of_where_none_was():
+    doubted = jnp.asarray([[0.0, 1.0, 0.0]], jnp.float32)
+    assert "left out" not in model(doubted=doubted).message
+    assert "what feature 1 is worth" in model(doubted=doubted, epsilon=jnp.float32(0.1)).message

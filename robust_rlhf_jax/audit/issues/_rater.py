@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robust_rlhf_jax.io.nobody import has_name
+
 from .base import Batch, Issue
 
 ORDER = 70
@@ -31,6 +33,10 @@ class Rater(NamedTuple):
     flagged: bool = False
 
 
+# Of pairs that name no rater.
+UNNAMED = Rater("", 0, 0.5, 0.5, 1.0, np.inf, 0.0)
+
+
 def rater(batch: Batch) -> Issue | None:
     """Score: a rater's reliability ρ, clipped to [0, 1]; flagged where ρ is below ½ by three standard errors.
 
@@ -42,7 +48,7 @@ def rater(batch: Batch) -> Issue | None:
         return None
     raters = measure_raters(batch)
     by_name = {found.name: found for found in raters}
-    mine = [by_name[str(name)] for name in batch.pairs.raters]
+    mine = [by_name.get(str(name), UNNAMED) for name in batch.pairs.raters]
     flag = np.array([found.flagged for found in mine])
     score = np.array(
         [float(np.clip(found.reliability, 0.0, 1.0)) if found.pairs >= FEWEST else 1.0 for found in mine]
@@ -64,7 +70,9 @@ def measure_raters(batch: Batch) -> list[Rater]:
     """All raters of the file, least reliable first; pairs without a margin do not count."""
     pairs, held_out = batch.pairs, batch.held_out
     assert pairs.raters is not None
-    names, of = np.unique(pairs.raters, return_inverse=True)
+    there = has_name(pairs.raters)
+    names = np.unique(pairs.raters[there])
+    of = np.where(there, np.searchsorted(names, pairs.raters), len(names))
     strength = 2.0 * held_out.agreement() - 1.0
     found = [_measure(str(name), strength[(of == i) & held_out.fitted]) for i, name in enumerate(names)]
     judged = max(sum(r.pairs >= FEWEST for r in found), 1)

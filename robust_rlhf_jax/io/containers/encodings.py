@@ -56,11 +56,14 @@ def letters_of(path: Path, compression: str, asked: str | None = None) -> Letter
 def _as_asked(path: Path, compression: str, asked: str) -> Letters:
     try:
         codecs.lookup(asked)
-        place, _ = _first_error(path, compression, asked)
     except (LookupError, ValueError, TypeError):
         raise ValueError(
             f"--encoding {asked} is unknown: give one such as utf-8, utf-16, latin-1 or cp1252."
         ) from None
+    try:
+        place, _ = _first_error(path, compression, asked)
+    except (LookupError, ValueError, TypeError) as error:
+        raise ValueError(f"{path} is not {asked} ({error}): give another --encoding.") from None
     if place is not None:
         raise ValueError(f"{path} is not {asked} (byte {place}): give another --encoding.")
     return Letters(asked)

@@ -8,6 +8,8 @@ def one_split(path: Path, names: list[str], asked: str | None) -> str:
 
     **Raises:** ValueError that names the splits.
     """
+    if not names:
+        raise ValueError(f"{path} holds no files that are called after splits: leave --split out.")
     listed = ", ".join(names)
     if asked is not None:
         if asked not in names:

@@ -1,0 +1,66 @@
+"""Who labelled a pair where nobody says: a rater of their own, for two pairs without a name need not have one rater."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from .labels import is_missing
+
+# A pair without a name is its own rater: this and its row.
+NOBODY = "nobody, row "
+# How tables write that a name is missing.
+NO_NAMES = ("null", "\\n", "none", "nan", "n/a", "<na>")
+
+
+def each_named(values: Any) -> Any:
+    """One name for each pair as an array that can be sorted; where it is missing, `NOBODY` and the row.
+
+    Numbers stay numbers where none is missing; names of several types become words. JAX arrays stay what they are.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io.nobody import each_named
+    >>> each_named(["Ann", None, "Ben"]).tolist()
+    ['Ann', 'nobody, row 1', 'Ben']
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.dtype.kind in "biuUS" and not _unnamed_words(array)):
+        return array
+    missing = [_is_missing(value) for value in array.tolist()]
+    if not any(missing):
+        return array if _can_be_sorted(array) else np.array([str(value) for value in array.tolist()])
+    return np.array(
+        [
+            f"{NOBODY}{row}" if gone else _name(value)
+            for row, (value, gone) in enumerate(zip(array.tolist(), missing, strict=True))
+        ]
+    )
+
+
+def has_name(names: Any) -> Bool[np.ndarray, " N"]:
+    """Where `each_named` was given a name."""
+    return np.array([not str(name).startswith(NOBODY) for name in np.asarray(names).tolist()], bool)
+
+
+def _unnamed_words(array: np.ndarray) -> bool:
+    return array.dtype.kind == "U" and any(_is_missing(value) for value in np.unique(array).tolist())
+
+
+def _is_missing(value: Any) -> bool:
+    if is_missing(value):
+        return True
+    # pandas' NA and NaT say neither that they are nor that they are not themselves.
+    return str(value).strip().casefold() in (*NO_NAMES, "nat")
+
+
+def _can_be_sorted(array: np.ndarray) -> bool:
+    try:
+        np.sort(array)
+    except TypeError:
+        return False
+    return True
+
+
+def _name(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,66 @@
+"""Raters that nobody names: each pair its own."""
+
+import numpy as np
+import pytest
+
+from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.io import describe, load_pairs
+from robust_rlhf_jax.io.nobody import each_named, has_name
+from robust_rlhf_jax.preferences import group_numbers
+from robust_rlhf_jax.raters import krippendorff_alpha, rate_raters
+
+CASES = [
+    (["Ann", None, "Ann"], ["Ann", "nobody, row 1", "Ann"]),
+    ([1.0, np.nan, 2.0], ["1", "nobody, row 1", "2"]),
+    (["Ann", "", "NULL"], ["Ann", "nobody, row 1", "nobody, row 2"]),
+    ([7, 8, 7], [7, 8, 7]),
+    ([1.5, 2.0, 1.5], [1.5, 2.0, 1.5]),
+    (np.array([1, "1", 2], object), ["1", "1", "2"]),
+]
+
+
+@pytest.mark.parametrize(("given", "names"), CASES, ids=str)
+def test_each_pair_has_a_name(given, names):
+    found = each_named(given)
+    assert found.tolist() == names
+    assert has_name(found).tolist() == [not str(name).startswith("nobody") for name in names]
+    assert len(np.unique(found)) == len(set(names))
+    assert len(set(group_numbers(given, 3).tolist())) == len(set(names))
+
+
+def pairs(raters, n=300):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 2))
+    return Pairs.of_differences(x, np.where(rng.logistic(size=n) < x @ [2.0, -1.0], 1, -1), raters=raters)
+
+
+def test_pairs_without_a_rater_are_fitted_and_rated():
+    some = np.where(np.arange(300) % 3 == 0, None, [f"r{i % 5}" for i in range(300)])
+    given = pairs(some)
+    np.testing.assert_allclose(fit_reward(given).theta, fit_reward(pairs(None)).theta, rtol=1e-5)
+    rows = {row.name: row.pairs for row in rate_raters(given).rows}
+    assert all(rows[f"r{i}"] == 40 for i in range(5))
+    assert max(count for name, count in rows.items() if name.startswith("nobody")) == 1
+
+
+def test_a_file_says_how_many_pairs_name_no_rater(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("prompt,chosen,rejected,annotator\nHi,Yes.,No,Ann\nBye,So long,What?,\nA,B?,C,NULL\n")
+    found = describe(file)
+    assert found.n_raters == 1
+    assert "2 pairs name no rater." in found.notes
+    assert load_pairs(file, featuriser="format").raters.tolist() == ["Ann", "nobody, row 1", "nobody, row 2"]
+
+
+def test_missing_ratings_are_none():
+    with_gaps = krippendorff_alpha([1, 1, 1, 2, 2, 2, 3, 3], [1, 1, np.nan, 2, 2, np.nan, 1, 2])
+    assert with_gaps == krippendorff_alpha([1, 1, 2, 2, 3, 3], [1, 1, 2, 2, 1, 2])
+
+
+def test_true_and_false_say_whether_the_first_was_chosen():
+    given = pairs(np.repeat(np.arange(10), 30))
+    first = np.where(np.arange(300) % 2 == 0, 1, -1)
+    signs, truths = (rate_raters(given, chose_first=way) for way in (first, first > 0))
+    np.testing.assert_array_equal(signs.weights, truths.weights)
+    with pytest.raises(ValueError, match="chose_first holds 0 and 1 alone"):
+        rate_raters(given, chose_first=(first > 0).astype(int))
