@@ -18,8 +18,14 @@ ORDER = 150
 ANY_LABEL = True
 # Of more than two sides, which are no pair, some have the later ones.
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
-AFTER = re.compile(rf"^(?P<stem>.+?)(?P<cut>[\s_.\-])(?P<token>{TOKEN})$", re.I)
-BEFORE = re.compile(rf"^(?P<token>{TOKEN})(?P<cut>[\s_.\-])(?P<stem>.+)$", re.I)
+# price_a, "price (A)", priceA; a_price, "Option A price".
+AFTER = re.compile(
+    rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[AB]$)))(?P<token>{TOKEN})\)?$", re.I
+)
+BEFORE = re.compile(
+    rf"^(?:(?:option|alternative|product|plan|profile)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-](?P<stem>.+)$",
+    re.I,
+)
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 

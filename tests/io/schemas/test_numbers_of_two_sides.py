@@ -119,3 +119,18 @@ def test_places_and_profiles_are_no_features():
     places = {"profile_a": 7, "profile_b": 3, "position_a": 1, "position_b": 2}
     rows = [{"price_a": i, "price_b": 2, "choice": "ab"[i % 2], **places} for i in range(9)]
     assert load_pairs(rows).names == ("price",)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "priceA,priceB,timeA,timeB", "price (A),price (B),time (A),time (B)",
+        "Option A price,Option B price,Option A time,Option B time",
+    ],
+)  # fmt: skip
+def test_the_side_stands_in_the_name_as_studies_write_it(tmp_path, header):
+    file = tmp_path / "choices.csv"
+    file.write_text(f"{header},choice\n1,2,9,3,A\n6,4,8,5,B\n7,3,8,2,A\n")
+    pairs = load_pairs(file)
+    assert (pairs.names, pairs.labels.tolist()) == (("price", "time"), [1, -1, 1])
+    assert pairs.preferred_differences()[0].tolist() == [-1, 6]
