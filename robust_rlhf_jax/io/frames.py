@@ -11,8 +11,10 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     Names are () where the two are no data frames, nobody named the columns, or the frames share no name: columns count
     by their place then.
 
-    **Raises:** ValueError where the frames share some names and not all, or one frame has a name twice.
+    **Raises:** ValueError where the frames share some names and not all, one frame has a name twice, or their rows have
+    the same index in another order.
     """
+    _check_rows(chosen, rejected)
     if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
     sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
@@ -31,6 +33,18 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
             "Give both options the same features."
         )
     return rejected, ()
+
+
+def _check_rows(chosen: Any, rejected: Any) -> None:
+    """**Raises:** ValueError for rows that are called the same and stand in another order."""
+    first, second = (getattr(side, "index", None) for side in (chosen, rejected))
+    if not (hasattr(first, "equals") and hasattr(second, "equals")) or first.equals(second):
+        return
+    if len(first) == len(second) and first.sort_values().equals(second.sort_values()):
+        raise ValueError(
+            "chosen and rejected have the same index in another order: put their rows in one order, or take "
+            "reset_index(drop=True) of both where rows count by their place."
+        )
 
 
 def is_frame(values: Any) -> bool:

@@ -16,6 +16,7 @@ from robust_rlhf_jax.unfinished import whole_path
 
 from .bad_cells import shown
 from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
+from .frames import column_names
 
 FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1
 # Featurisers that a file can hold, as their settings call them.
@@ -40,8 +41,18 @@ class RewardHead:
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def reward(self, features: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
-        """θᵀφ of rows of features."""
-        return np.asarray(features) @ self.theta
+        """θᵀφ of rows of features; the columns of a data frame by their names, if it has all of them.
+
+        **Raises:** ValueError for another number of features.
+        """
+        named = column_names(features)
+        if set(named) >= set(self.names):
+            features = features[list(self.names)]
+        values = np.asarray(features)
+        if values.shape[-1:] != self.theta.shape:
+            some = ", ".join(self.names[:12])
+            raise ValueError(f"features has shape {values.shape}: give [N, {len(self.theta)}]: {some}.")
+        return values @ self.theta
 
     def reward_texts(self, prompts: list[str], responses: list[str]) -> Float[np.ndarray, " N"]:
         """θᵀφ(prompt, response).

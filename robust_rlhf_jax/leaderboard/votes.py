@@ -41,13 +41,28 @@ class Votes(NamedTuple):
     skipped: int = 0
 
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
-        """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says."""
+        """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
+
+        **Raises:** ValueError for outcomes other than −1, 0 and 1, and for numbers of models that `names` lacks, here
+        and in `pairs`.
+        """
+        self._check()
         weights = np.ones(len(self.outcome), int) if weights is None else weights
         found = np.zeros((len(self.names), len(self.names)), weights.dtype)
         winner, loser = np.where(self.outcome > 0, (self.first, self.second), (self.second, self.first))
         decided = self.outcome != 0
         np.add.at(found, (winner[decided], loser[decided]), weights[decided])
         return found
+
+    def _check(self) -> None:
+        outcome = np.asarray(self.outcome)
+        if outcome.dtype.kind not in "iuf" or not np.isin(outcome, (-1, 0, 1)).all():
+            raise ValueError(
+                "outcome must be 1 where the first model won, -1 where the second, and 0 for a tie."
+            )
+        for side, models in (("first", np.asarray(self.first)), ("second", np.asarray(self.second))):
+            if models.dtype.kind not in "iu" or ((models < 0) | (models >= len(self.names))).any():
+                raise ValueError(f"{side} must hold numbers of models, from 0 to {len(self.names) - 1}.")
 
     def decided(self) -> "Votes":
         """Those that are no tie."""
@@ -59,6 +74,7 @@ class Votes(NamedTuple):
 
     def pairs(self) -> Pairs:
         """The votes as pairs of one-hot options, ties among them."""
+        self._check()
         turned = self.outcome < 0
         chosen, rejected = np.where(turned, (self.second, self.first), (self.first, self.second))
         one_hot: Float[np.ndarray, "M M"] = np.eye(len(self.names), dtype=np.float32)

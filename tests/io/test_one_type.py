@@ -183,3 +183,12 @@ def test_what_holds_no_preferences_is_named(data):
     for call in calls:
         with pytest.raises(TypeError, match=rf"of the type {type(data).__name__}: give Pairs"):
             call(data)
+
+
+def test_frames_whose_rows_are_the_same_in_another_order_are_refused():
+    chosen = pd.DataFrame({"price": [1.0, 2.0, 3.0]}, index=["a", "b", "c"])
+    rejected = pd.DataFrame({"price": [4.0, 6.0, 5.0]}, index=["a", "c", "b"])
+    with pytest.raises(ValueError, match="the same index in another order"):
+        Pairs(chosen, rejected)
+    by_place = Pairs(chosen, rejected.reset_index(drop=True))
+    assert by_place.preferred_differences().tolist() == [[-3.0], [-4.0], [-2.0]]

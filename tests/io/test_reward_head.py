@@ -36,3 +36,12 @@ def test_an_unknown_featuriser_is_refused_in_one_sentence(tmp_path, settings, sa
         RewardHead.load(path)
     RewardHead(("a",), np.ones(1)).save(path)
     assert RewardHead.load(path).reward(np.full((1, 1), 2.0)).tolist() == [2.0]
+
+
+def test_columns_of_a_frame_are_taken_by_name():
+    pd = pytest.importorskip("pandas")
+    head = RewardHead(("price", "time"), np.array([1.0, -2.0]))
+    turned = pd.DataFrame({"time": [1.0], "id": [7], "price": [3.0]})
+    assert head.reward(turned).tolist() == [1.0]
+    with pytest.raises(ValueError, match=r"shape \(1, 3\): give \[N, 2\]: price, time"):
+        head.reward(turned.rename(columns={"time": "hours"}))

@@ -100,3 +100,21 @@ def test_ties_count_for_neither():
     )
     np.testing.assert_array_equal(given.wins(), decided.wins())
     assert [round(a.plain) for a in rate(given)] == [round(b.plain) for b in rate(decided)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"outcome": np.array([True, False])}, "outcome must be 1 where"),
+        ({"outcome": np.array([1, 2])}, "outcome must be 1 where"),
+        ({"outcome": np.array(["a", "b"])}, "outcome must be 1 where"),
+        ({"first": np.array([0, 2])}, "first must hold numbers of models, from 0 to 1"),
+        ({"second": np.array([-1, 1])}, "second must hold numbers of models"),
+        ({"second": np.array(["b", "b"])}, "second must hold numbers of models"),
+    ],
+)
+def test_votes_that_say_nothing_are_refused(changes, said):
+    votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, -1]), ("a", "b"))._replace(**changes)
+    for use in (votes.wins, votes.pairs):
+        with pytest.raises(ValueError, match=said):
+            use()
