@@ -38,6 +38,7 @@ class AuditArguments:
         from .by_passes.source_command import audit_source_command
         from .command import audit_file, print_description
 
+        self.writing.check_conditions()
         if self.dry_run:
             print_description(self.source, self.reading)
         elif self.memory is not None:

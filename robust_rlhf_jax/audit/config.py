@@ -9,8 +9,8 @@ from robust_rlhf_jax.io.exports import check_export
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, needs_epsilon
 from robust_rlhf_jax.unfinished import check_file
 
-from .fail_if import parse_threshold
-from .issues import TRUNCATED_AT
+from .fail_if import SHARES, check_name
+from .issues import ISSUES, TRUNCATED_AT
 
 DEFAULT_EPSILON = 0.1
 # Pairs are advised out only where this confidence interval of the gain lies above 0: where nothing is gained that
@@ -123,10 +123,14 @@ class Writing:
         found = [] if self.out is None else [self.out / name for name in of_folder]
         return found + [path for path in (self.export, self.clean, self.head) if path is not None]
 
+    def check_conditions(self) -> None:
+        """**Raises:** ValueError for a `fail_if` that is none, or on a share that no audit has."""
+        for condition in self.fail_if:
+            check_name(condition, (*ISSUES, *SHARES))
+
     def check(self, pairs: Pairs, inject: float) -> None:
         """**Raises:** ValueError for what cannot be written, before any work."""
-        for condition in self.fail_if:
-            parse_threshold(condition)
+        self.check_conditions()
         for option, path in (("--export", self.export), ("--clean", self.clean)):
             if path is not None:
                 check_export(pairs, path, option)
@@ -134,7 +138,7 @@ class Writing:
             raise ValueError("--drop-raters leaves pairs out of the file that --clean names: give --clean.")
         if self.drop_raters and pairs.raters is None:
             raise ValueError(
-                "--drop-raters: the file does not say who labelled the pairs: give --columns.rater."
+                "--drop-raters: the file does not say who labelled the pairs: name the column by --rater."
             )
         if self.head is not None and self.head.suffix != ".safetensors":
             raise ValueError(f"--head {self.head}: give a name that ends in .safetensors.")

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable
 
 _FORM = re.compile(r"^\s*([a-z_]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+%?)\s*$")
+# Shares that every audit has, beside those of its issues.
+SHARES = ("corrupt", "corrupt_lower", "corrupt_upper", "dropped")
 _TESTS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
@@ -19,14 +21,22 @@ def check_thresholds(conditions: Iterable[str], shares: dict[str, float]) -> lis
     """
     crossed = []
     for condition in conditions:
-        name, test, limit = parse_threshold(condition)
-        if name not in shares:
-            raise ValueError(
-                f"--fail-if {condition}: there is no {name}; there are {', '.join(sorted(shares))}."
-            )
+        name, test, limit = check_name(condition, shares)
         if _TESTS[test](shares[name], limit):
             crossed.append(f"{name} is {shares[name]:.4f}, and --fail-if says {condition}")
     return crossed
+
+
+def check_name(condition: str, names: Iterable[str]) -> tuple[str, str, float]:
+    """What `parse_threshold` finds.
+
+    **Raises:** ValueError for what is no condition, and for one on something else than these `names`.
+    """
+    name, test, limit = parse_threshold(condition)
+    there = sorted(names)
+    if name not in there:
+        raise ValueError(f"--fail-if {condition}: there is no {name}; there are {', '.join(there)}.")
+    return name, test, limit
 
 
 def parse_threshold(condition: str) -> tuple[str, str, float]:

@@ -18,6 +18,17 @@ FORMS = (
 )
 
 BESIDE = ("label", "group", "rater")
+# What else a column of labels is called; one that is not read as such would be left unread.
+LABELS = (
+    "winner",
+    "preference",
+    "preferred",
+    "choice",
+    "verdict",
+    "vote",
+    "chosen_side",
+    "overall_preference",
+)
 
 
 def open_pairs(path: Paths) -> PairSource:
@@ -28,7 +39,8 @@ def open_pairs(path: Paths) -> PairSource:
     `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater`, or `labels` and so on, count
     where they are there.
 
-    **Raises:** FileNotFoundError; ValueError for anything else.
+    **Raises:** FileNotFoundError; ValueError for anything else, and for labels in Parquet files that are called
+    otherwise.
 
     **Example:**
 
@@ -69,6 +81,12 @@ def _parquet(path: Paths, files: list[Path]) -> ParquetSource:
     with opened(files[0]) as file:
         names = file.schema_arrow.names
     more = {role: found for role in BESIDE if (found := _named(role, names))}
+    other = next((name for name in names if name.casefold() in LABELS), None)
+    if other is not None and "label" not in more:
+        raise ValueError(
+            f"{files[0]}: column {other} could say which option won: call it label, with 1 where the first option won "
+            "and -1 where the second, or leave it out where chosen always won."
+        )
     if "chosen" in names and "rejected" in names:
         return ParquetSource(path, **more)
     if "differences" in names:

@@ -1,6 +1,7 @@
 import pytest
 
-from robust_rlhf_jax.audit.fail_if import check_thresholds, parse_threshold
+from robust_rlhf_jax.audit.fail_if import SHARES, check_thresholds, parse_threshold
+from robust_rlhf_jax.audit.issues import ISSUES
 
 
 def test_conditions():
@@ -18,6 +19,18 @@ def test_conditions():
 def test_what_is_no_condition(condition):
     with pytest.raises(ValueError, match=r"write a name, > or <, and a share"):
         check_thresholds([condition], {"corrupt": 0.0})
+
+
+def test_an_unknown_share_is_told_before_any_work(robust_rlhf, tmp_path):
+    (tmp_path / "p.csv").write_text("chosen_x,rejected_x\n1,2\n3,1\n")
+    status, _, errors = robust_rlhf("audit", tmp_path / "p.csv", "--dry-run", "--fail-if", "corupt>0.1")
+    assert status == 2
+    assert "--fail-if corupt>0.1: there is no corupt; there are " in errors
+    assert robust_rlhf("audit", tmp_path / "p.csv", "--dry-run", "--fail-if", "identical>1%")[0] == 0
+
+
+def test_every_share_of_an_audit_has_a_name_that_is_known():
+    assert set(SHARES).isdisjoint(ISSUES)
 
 
 def test_an_unknown_share():

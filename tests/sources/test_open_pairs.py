@@ -126,3 +126,13 @@ def test_bits_of_bfloat16_are_not_taken_for_numbers(tmp_path):
     np.save(tmp_path / "pairs.npy", np.ones((2, 1), np.uint16))
     with pytest.raises(ValueError, match="holds uint16: view bits of bfloat16 as that type"):
         open_pairs(tmp_path / "pairs.npy")
+
+
+def test_a_label_by_another_name_is_not_left_unread(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"chosen": [[1.0], [2.0]], "rejected": [[0.0], [5.0]], "winner": ["chosen", "rejected"]}
+    pq.write_table(pa.table(columns), tmp_path / "pairs.parquet")
+    with pytest.raises(ValueError, match="column winner could say which option won"):
+        open_pairs(tmp_path / "pairs.parquet")
+    pq.write_table(pa.table(columns | {"label": [1, -1]}), tmp_path / "pairs.parquet")
+    assert [block.tolist() for block in open_pairs(tmp_path / "pairs.parquet").blocks(2)] == [[[1.0], [3.0]]]
