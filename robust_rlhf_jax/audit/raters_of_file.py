@@ -49,8 +49,9 @@ def rate_file(pairs: Pairs) -> RatersOfFile | None:
     """Raters of a file; None where it names none."""
     if pairs.raters is None:
         return None
-    decided = pairs.take(np.flatnonzero(pairs.fitted & has_name(pairs.raters)))
-    n_raters, axes = len(np.unique(decided.raters)), len(pairs.names)
+    told = pairs.fitted & has_name(pairs.raters)
+    decided = pairs.take(np.flatnonzero(told))
+    n_raters, axes = len(np.unique(pairs.raters[told])), len(pairs.names)
     why_not = ""
     if n_raters < 2:
         whole = (

@@ -38,7 +38,9 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
 def _check_rows(chosen: Any, rejected: Any) -> None:
     """**Raises:** ValueError for rows that are called the same and stand in another order."""
     first, second = (getattr(side, "index", None) for side in (chosen, rejected))
-    if not (hasattr(first, "equals") and hasattr(second, "equals")) or first.equals(second):
+    if first is None or second is None or not (hasattr(first, "equals") and hasattr(second, "equals")):
+        return
+    if first.equals(second):
         return
     if len(first) == len(second) and first.sort_values().equals(second.sort_values()):
         raise ValueError(

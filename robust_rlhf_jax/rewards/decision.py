@@ -179,7 +179,7 @@ def bootstrap_weights(
     root = matmul(axes * jnp.sqrt(jnp.maximum(values, 0.0)), axes.T)
     shaken = matmul(noise, root)
     ahead = jnp.sum(known - known[:1], axis=1)
-    copies = jnp.log(jnp.maximum(jnp.sum(same & eligible, axis=1), 1))
+    copies = jnp.log(jnp.maximum(jnp.sum(same & eligible, axis=1, dtype=known.dtype), 1.0))
     scores = jnp.where(eligible, ahead + shaken - copies, -jnp.inf)
     return jnp.mean(jax.nn.softmax(scores, axis=1), axis=0)
 

@@ -1,13 +1,14 @@
 """`fit_reward`: the fit of the differences, what the table contradicts left out, bad input in one sentence."""
 
 import dataclasses
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import preferences
+from robust_rlhf_jax import Pairs, preferences
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import RewardModel, fit_data, fit_reward
 from robust_rlhf_jax.rewards.front_door import reward_model
@@ -155,3 +156,18 @@ def test_bad_data_are_refused(honest):
         fit_reward(dataclasses.replace(honest, features=honest.features * 0))
     with pytest.raises(ValueError, match="labels has shape"):
         fit_reward(dataclasses.replace(honest, labels=honest.labels[1:]))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_float32_stays_so_where_float64_is_enabled(tied):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2)).astype(np.float32)
+    signs = np.where(rng.logistic(size=200) < x @ [2.0, -1.0], 1, -1).astype(np.float32)
+    strength = np.where(rng.random(200) < 0.2, 0.0, 1.0) if tied else None
+    with jax.enable_x64(True), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fit_reward(Pairs(x * signs[:, None], 0 * x, strength=strength))
+        assert found.theta.dtype == jnp.float32
+        mixed = fit_reward(Pairs(x.astype(float) * signs[:, None], 0 * x, strength=strength))
+        assert mixed.theta.dtype == jnp.float64
+        np.testing.assert_allclose(found.theta, mixed.theta, rtol=1e-3)

@@ -62,6 +62,23 @@ def test_few_looks_from_nothing_and_fewer_from_nearby():
     assert warm.looks < cold.looks
 
 
+def test_where_the_priors_curvature_says_so_no_further_look_is_taken():
+    rows, weights, start, precision = problem()
+    found = maximise(rows, weights, start, precision)
+    again = maximise(rows, weights, found.t, precision)
+    assert again.looks == 1
+    np.testing.assert_array_equal(again.t, found.t)
+
+
+def test_a_prior_too_weak_to_tell_is_no_reason_to_stop():
+    """Ten looks and more after which the weak prior alone would let the fit be anywhere."""
+    with jax.enable_x64(True):
+        stated = problem(jnp.float64, strength=0.1)
+        found, expected = maximise(*stated), reference(*stated)
+        assert found.status == Status.CONVERGED
+        assert np.linalg.norm(found.t - expected) < 1e-6 * np.linalg.norm(expected)
+
+
 @pytest.mark.slow
 def test_a_batch_is_a_loop_whatever_one_lane_has():
     """Fits that begin apart, so that some end sooner; the third has weights that are not finite."""
