@@ -40,6 +40,8 @@ def describe_source(source: str, columns: Columns | None = None, **options: Any)
         found = describe(BUNDLED_FILES[source], columns=columns, **options)
         return dataclasses.replace(found, path=Path(source))
     if source in BUNDLED or holds_arrays(Path(source)):
+        if source not in BUNDLED:
+            load(Path(source))  # of other arrays it says what is missing
         raise ValueError(
             f"{source} holds arrays of trajectories as the package writes them: there are no columns to describe."
         )

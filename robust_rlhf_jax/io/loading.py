@@ -134,6 +134,9 @@ def read_pairs(
     else:
         table = table_in_memory(path, split)
     path = table.path
+    if not table.names and table.bad:
+        first = table.bad[0]
+        raise ValueError(f"{path} has no row that can be read: row {first.row + 1} {first.reason}.")
     try:
         return _pairs_of(table, columns or Columns(), features, embeddings, skip_bad)
     except NoSides:
@@ -210,8 +213,6 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
 
 
 def _listed(table: Table) -> str:
-    if not table.names:
-        return f"no columns: {table.bad[0].reason}" if table.bad else "no columns"
     return ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
 
 

@@ -296,3 +296,18 @@ def test_a_split_of_a_file_that_has_none_is_refused(tmp_path):
     (shards / "0.csv").write_text("prompt,chosen,rejected\nHi,Yes.,No\n")
     with pytest.raises(ValueError, match="no files that are called after splits: leave --split out"):
         load_pairs(shards, split="train", featuriser="format")
+
+
+def test_a_file_of_which_no_row_is_an_object_says_why(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("prompt,chosen,rejected\nHi,Yes.,No\n")
+    with pytest.raises(ValueError, match="no row that can be read: row 1 is not a JSON object"):
+        load_pairs(file)
+
+
+@pytest.mark.parametrize("cell", ["$20", "20%", "20,5", "1 200"])
+def test_numbers_with_marks_are_refused_beside_other_features(tmp_path, cell):
+    file = tmp_path / "pairs.csv"
+    file.write_text(f'chosen_price,rejected_price,chosen_time,rejected_time\n"{cell}","{cell}",1,2\n')
+    with pytest.raises(ValueError, match="column chosen_price holds .* write numbers with a decimal point"):
+        load_pairs(file)

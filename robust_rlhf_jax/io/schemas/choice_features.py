@@ -3,9 +3,8 @@
 import re
 from typing import NamedTuple
 
-from ..bad_cells import shown
 from ..table import Table
-from .numbers import NO_FEATURE, is_number, mostly_numbers
+from .numbers import NO_FEATURE, is_marked, is_number, marked, mostly_numbers
 from .sides import plain_name
 from .words import are_words
 
@@ -25,7 +24,6 @@ NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothin
 MANY_CHOICES = 20
 # What 1 and 0 for the chosen option and the others look like.
 ONE_AND_ZERO = (("1", "0"), ("1.0", "0.0"))
-MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -58,7 +56,7 @@ def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choic
             found.ignored[name] = why
         elif number:
             found.numbers[name] = sides
-        elif MARKED.match(str(table.first(name)).strip()):
+        elif is_marked(table.first(name)):
             found.marked.append(name)
         elif are_words(cells):
             found.words[name] = sides
@@ -70,10 +68,7 @@ def check_features(table: Table, found: Features, words: bool) -> None:
     `words`.
     """
     for name in found.marked:
-        raise ValueError(
-            f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
-            "other marks"
-        )
+        raise ValueError(marked(table, name))
     if not found.numbers and not found.words:
         raise ValueError("the options of a choice differ in no column that could be a feature")
     if not found.numbers and not words:

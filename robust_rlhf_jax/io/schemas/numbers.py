@@ -23,6 +23,8 @@ NO_FEATURE = re.compile(
     r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$|^(ranks?|ranking|votes?)$",
     re.I,
 )
+# Numbers with signs of money, shares or thousands.
+MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
 # Cells that say what a column holds.
 FIRST_CELLS = 200
 KINDS = ("numeric", "embeddings", "texts", "scores")
@@ -38,7 +40,7 @@ def find_numbers(
     """({kind: {feature: (first column, second column)}}, the same of words, why others are none); `sides`: the columns
     of texts, if any.
 
-    **Raises:** ValueError for a feature of one side alone, where the file has no texts.
+    **Raises:** ValueError for a feature of one side alone and for numbers with marks, where the file has no texts.
     """
     numbers: dict[str, dict[str, tuple[str, str]]] = {
         "embeddings": {},
@@ -65,6 +67,8 @@ def find_numbers(
             kind = _kind(table, name, partner, sides is not None)
             if kind in ("embeddings", "numeric"):
                 numbers[kind][what] = (name, partner)
+            elif sides is None and any(is_marked(table.first(column)) for column in (name, partner)):
+                raise ValueError(marked(table, name))
             elif sides is None and are_words(table.cells(name) + table.cells(partner)):
                 words[what] = (name, partner)
             else:
@@ -88,7 +92,8 @@ def choose_kind(numbers: dict, sides: tuple[str, str] | None, asked: str = "auto
         asked = next((kind for kind in order if there.get(kind)), "")
     if not there.get(asked):
         if asked:
-            raise ValueError(f"the file has no {asked} to make features of: leave --features out")
+            others = ", ".join(kind for kind in KINDS if there.get(kind)) or "nothing else"
+            raise ValueError(f"the file has no {asked} to make features of, but {others}")
         raise NoSides
     return asked
 
@@ -143,6 +148,19 @@ def _token_ids(table: Table, name: str) -> bool:
 def _one_width(table: Table, name: str) -> bool:
     cells = [structured(cell) for cell in table.some(name)]
     return len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
+
+
+def is_marked(cell: Any) -> bool:
+    """Whether a cell is a number with other marks than a decimal point: "$20", "15,5"."""
+    return isinstance(cell, str) and not is_number(cell) and MARKED.match(cell.strip()) is not None
+
+
+def marked(table: Table, name: str) -> str:
+    """The sentence about a column of such cells."""
+    return (
+        f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
+        "other marks"
+    )
 
 
 def mostly_numbers(cells: list) -> bool:
