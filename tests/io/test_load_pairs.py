@@ -309,5 +309,5 @@ def test_a_file_of_which_no_row_is_an_object_says_why(tmp_path):
 def test_numbers_with_marks_are_refused_beside_other_features(tmp_path, cell):
     file = tmp_path / "pairs.csv"
     file.write_text(f'chosen_price,rejected_price,chosen_time,rejected_time\n"{cell}","{cell}",1,2\n')
-    with pytest.raises(ValueError, match="column chosen_price holds .* write numbers with a decimal point"):
+    with pytest.raises(ValueError, match=r"column chosen_price holds .* write numbers with a decimal point"):
         load_pairs(file)
