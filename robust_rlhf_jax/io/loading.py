@@ -33,9 +33,10 @@ from .schemas.numbers import NUMERIC, NoSides, choose_kind
 from .schemas.wide_names import unnamed
 from .table import Table
 
-_OF_CHOICES = (
-    "; of choices, name the column that says which option was chosen by --label and, if each row is one option of a "
-    "choice, that of the choice by --pair-id"
+_NO_SIDES = (
+    "give features as those, or texts as chosen and rejected, or name the columns of the sides by --chosen and "
+    "--rejected. Of choices, --label names the column that says which option was chosen; with one option a row, "
+    "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
 )
 
 
@@ -155,9 +156,7 @@ def read_pairs(
                 f"{' '.join(options)}."
             ) from None
         raise ValueError(
-            f"{path} has no column chosen_<name> or rejected_<name>: name features so, or give texts as chosen and "
-            "rejected, or name the columns of the sides by --chosen and --rejected"
-            f"{_OF_CHOICES} (there are {_listed(table)})."
+            f"{path} has no column chosen_<name> or rejected_<name>: {_NO_SIDES}. Its columns are {_listed(table)}."
         ) from None
     except ValueError as error:
         text = str(error)
