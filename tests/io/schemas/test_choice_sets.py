@@ -134,7 +134,7 @@ def test_a_price_names_no_option(tmp_path):
     """`choice` is the place, 1 or 2, which is some price, too."""
     rows = ["task,price,place,choice"]
     rows += [f"{n},{place},{place},{1 + n % 2}" for n in range(12) for place in (1, 2)]
-    with pytest.raises(ValueError, match="one option of a choice"):
+    with pytest.raises(ValueError, match="with one option a row"):
         load_pairs(_written(tmp_path, rows))
 
 
@@ -146,7 +146,7 @@ def test_the_caller_may_name_the_columns(names, tmp_path):
     path = _written(tmp_path, rows)
     with pytest.raises(
         ValueError,
-        match=r"(?s)if each row is one option of a choice.*Columns\(chosen=…, rejected=…, label=…, pair_id=",
+        match=r"(?s)with one option a row.*Columns\(chosen=…, rejected=…, label=…, pair_id=",
     ):
         load_pairs(path)
     assert load_pairs(path, columns=Columns(**names)).differences()[:, 0].tolist() == [-1.0] * 6
@@ -283,7 +283,7 @@ def test_a_number_that_names_no_option_is_no_choice_of_nothing(tmp_path):
     rows = ["task,alt,cost,choice"] + [
         f"{n},{p + 1},{n % 7 + p},{n % 3}" for n in range(30) for p in range(3)
     ]
-    with pytest.raises(ValueError, match="each row is one option of a choice"):
+    with pytest.raises(ValueError, match="with one option a row"):
         load_pairs(_written(tmp_path, rows))
 
 
