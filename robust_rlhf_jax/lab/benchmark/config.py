@@ -60,7 +60,7 @@ class BenchmarkConfig:
         for epsilon in self.epsilons:
             check_epsilon(epsilon)
         if not self.epsilons or min(self.epsilons) <= 0:
-            raise ValueError("give epsilons above 0: honest pairs are run in any case.")
+            raise ValueError("give epsilons above 0, and leave 0 out: honest pairs are run in any case.")
         if not 1 <= self.folds <= FOLDS:
             raise ValueError(f"folds={self.folds} must be 1 to {FOLDS}.")
         if self.pairs < 100:

@@ -114,6 +114,8 @@ def _entry(entry: Entry):
         size = sizes(pairs.x)
         given = (jnp.asarray(part, jnp.float32) for part in (pairs.x / size, pairs.labels, epsilon))
         found = jax.block_until_ready(compiled(*given))
+        if not hasattr(found, "theta") or not hasattr(found, "suspicion"):
+            raise TypeError(f"it gave a {type(found).__name__}: return a rewards.RewardEstimate")
         theta = np.asarray(found.theta, float) / size
         return Fitted(lambda x: chance(theta, x), np.asarray(found.suspicion, float))
 

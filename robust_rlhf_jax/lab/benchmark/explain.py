@@ -19,17 +19,15 @@ DRAWS = 30
 
 def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attacks: Attacks) -> str:
     """One sentence on who leads in the worst case, and why it is not `fit_reward` where that trails by `LEAD`."""
+    where, leads = f"in the worst case at {standing.where}", _leads(standing, standing.leader)
     if not any(line.estimator == DEFAULT for line in standing.lines):
-        return f"{standing.leader} leads in the worst case at ε ≤ .1."
+        return f"{leads} {where}."
+    if standing.behind == 0:
+        return f"{_leads(standing, DEFAULT)} {where}."
     if standing.behind <= LEAD:
-        by = (
-            "leads"
-            if standing.behind == 0
-            else f"is within {standing.behind:.3f} of {standing.leader}, which leads"
-        )
-        return f"fit_reward {by} in the worst case at ε ≤ .1."
+        return f"fit_reward is within {standing.behind:.3f} of {leads.replace(' leads', ', which leads')} {where}."
     said = (
-        f"{standing.leader} leads in the worst case at ε ≤ .1, by {standing.behind:.3f}: {standing.attack} at "
+        f"{leads} {where}, by {standing.behind:.3f}: {standing.attack} at "
         f"ε = {standing.epsilon:g} is fit_reward's worst."
     )
     if standing.attack not in attacks:
@@ -41,6 +39,12 @@ def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attac
             f"{found.stake:.3f} of accuracy, shows the same pairs with {found.cost:.3f} of them corrupt."
         )
     return f"{said} If its answer were the truth, {found.cost:.3f} of the pairs would be corrupt."
+
+
+def _leads(standing: Standing, name: str) -> str:
+    # Told ε and not, the default is one estimator.
+    level = [other for other in standing.level_with(name) if not other.startswith(DEFAULT)]
+    return f"{name} leads, level with {', '.join(level)}," if level else f"{name} leads"
 
 
 def indistinguishable(

@@ -77,6 +77,16 @@ class Standing(NamedTuple):
         return _decisive(line, self.epsilons)
 
     @property
+    def where(self) -> str:
+        """The ε at which `leader` leads, in words."""
+        return "ε ≤ .1" if self.epsilons[0] <= LEADS_UP_TO else f"ε = {self.epsilons[0]:g}"
+
+    def level_with(self, name: str) -> list[str]:
+        """Who else has the worst case of this estimator."""
+        worst = {line.estimator: self.decisive(line) for line in self.lines}
+        return [other for other, value in worst.items() if other != name and value == worst[name]]
+
+    @property
     def error(self) -> float:
         """The standard error of the leader's accuracy if pairs are independent, √(p(1 − p)/n)."""
         p = self.lines[0].worst[0]

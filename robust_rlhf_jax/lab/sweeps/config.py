@@ -78,7 +78,12 @@ class SweepConfig:
     def check(self) -> None:
         """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
         _one_of("preset", [self.preset], PRESETS)
-        _one_of("families", self.families, PRESETS[self.preset].every)
+        every = PRESETS[self.preset].every
+        for family in self.families:
+            if family not in every:
+                raise ValueError(
+                    f"families: {family!r} is unknown; the preset {self.preset} has {', '.join(sorted(every))}."
+                )
         _one_of("attacks", self.attacks, ATTACKS)
         _one_of("algorithms", self.algorithms, {**METHODS, REFERENCE: None})
         for name in ("families", "attacks", "epsilons", "algorithms"):
@@ -94,6 +99,12 @@ class SweepConfig:
                 raise ValueError(f"{name}={given}: give 1 or more.")
         if self.n_pairs is not None and self.n_pairs < 3:
             raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
+        least = 1.0 / self.pairs
+        for epsilon in self.epsilons:
+            if 0 < epsilon < least * (1 - 1e-9):
+                raise ValueError(
+                    f"epsilon={epsilon:g} of {self.pairs:,} pairs is no pair: give 0, or {least:.2g} or more."
+                )
         if not 0 < self.temperature < math.inf:
             raise ValueError(f"temperature={self.temperature} must be positive and finite.")
         check_seed(self.seed)

@@ -286,6 +286,11 @@ def test_who_leads_is_said_with_the_reason():
     said = explain.explain(far, problem, CONFIG, players().attacks)
     assert said.startswith("sever leads in the worst case at ε ≤ .1, by 0.050: near at ε = 0.1")
     assert ("Nobody can tell" in said) != ("of the pairs would be corrupt" in said)
+    large = first._replace(epsilons=(0.2,))
+    assert (
+        explain.explain(large, problem, CONFIG, players().attacks)
+        == "fit_reward leads in the worst case at ε = 0.2."
+    )
     assert "would be corrupt" not in explain.explain(
         far._replace(attack="another"), problem, CONFIG, players().attacks
     )

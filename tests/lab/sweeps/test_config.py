@@ -33,6 +33,14 @@ def test_cells_are_the_product_of_all_axes():
             rf"^preset: 'huge' is unknown; there are {', '.join(sorted(PRESETS))}\.$",
         ),
         ({"families": ("random", "maze")}, r"^families: 'maze' is unknown; .*gridworld"),
+        (
+            {"preset": "coverage_tiny"},
+            r"^families: 'random' is unknown; the preset coverage_tiny has .*uniform\.$",
+        ),
+        (
+            {"epsilons": (0.0, 0.0002)},
+            r"^epsilon=0\.0002 of 4,000 pairs is no pair: give 0, or 0\.00025 or more\.$",
+        ),
         ({"attacks": ("flip",)}, r"^attacks: 'flip' is unknown; .*flip_confident"),
         ({"algorithms": ("best",)}, r"^algorithms: 'best' is unknown; .*clean_reference.*standard"),
         ({"epsilons": (0.1, 0.5)}, r"^epsilon=0\.5 is outside \[0, 0\.5\)"),
