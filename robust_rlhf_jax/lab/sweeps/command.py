@@ -1,6 +1,7 @@
 """The sweep as a command: progress, table, files."""
 
 import dataclasses
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from .config import SweepConfig
 from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
-from .sealed import CELLS, Part, sealed
+from .sealed import CELLS, KEY, Part, sealed
 from .summary import print_table
 
 FILES = ("results.parquet", "gap_vs_epsilon.png", "summary.json")
@@ -26,8 +27,8 @@ def sweep_command(
     Finished batches are kept in `out`/parts: the same command resumes where it stopped. `quiet`: plain lines
     instead of the bar. `execute`: see `run_sweep`.
 
-    **Raises:** ValueError for a wrong configuration, before anything is computed or written; KeyboardInterrupt after
-    Ctrl-C, with one sentence on what is saved.
+    **Raises:** ValueError for a wrong configuration, or an `out` whose results no sweep has written, before anything is
+    computed or written; KeyboardInterrupt after Ctrl-C, with one sentence on what is saved.
 
     **Example:**
 
@@ -44,6 +45,9 @@ def sweep_command(
 
     config.check()
     console = Console()
+    replaced = _replaced(Path(out), config)
+    if replaced:
+        console.print(replaced)
     started = time.perf_counter()
     with whole_folder(out, FILES) as folder:
         with resumable("sweep", config.n_cells, out, console, quiet) as work:
@@ -63,11 +67,39 @@ def sweep_command(
     )
 
 
+def _replaced(out: Path, config: SweepConfig) -> str:
+    """What is said of an earlier sweep of other settings in `out`; "" where there is none.
+
+    **Raises:** ValueError for a `results.parquet` that no sweep has written.
+    """
+    results, summary = out / FILES[0], out / FILES[2]
+    if results.exists() and KEY not in results.read_bytes():
+        raise ValueError(f"{results} was not written by a sweep and would be replaced: give another --out.")
+    try:
+        before = json.loads(summary.read_text(encoding="utf-8"))["configuration"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    now = json.loads(json.dumps(_settings(config)))
+    others = [
+        name for name in now if isinstance(before, dict) and name in before and before[name] != now[name]
+    ]
+    if not others:
+        return ""
+    return (
+        f"{marked(out)} holds the results of a sweep with other {', '.join(others)}: they are replaced when this one "
+        "ends; its finished batches stay in parts."
+    )
+
+
+def _settings(config: SweepConfig) -> dict[str, Any]:
+    return dataclasses.asdict(config) | {"n_pairs": config.pairs}
+
+
 def _write(folder: Path, config: SweepConfig, result: SweepResult, times: dict[str, Any]) -> None:
     (folder / FILES[0]).write_bytes(sealed(Part(CELLS, "results", result.rows)))
     gap_vs_epsilon(result.rows, folder / FILES[1])
     summary = {
-        "configuration": dataclasses.asdict(config) | {"n_pairs": config.pairs},
+        "configuration": _settings(config),
         "cells": config.n_cells,
         **times,
         "label_entropy_bits": {k: round(v, 4) for k, v in result.label_entropy.items()},

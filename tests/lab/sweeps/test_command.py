@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robust_rlhf_jax.lab.sweeps import command, sweep_command
+from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
 
 FILES = ["gap_vs_epsilon.png", "parts", "results.parquet", "summary.json"]
 
@@ -68,9 +69,28 @@ def test_a_disk_that_fills_up_costs_no_earlier_results(small_config, tmp_path, m
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    (tmp_path / "results.parquet").write_text("earlier")
+    earlier = sealed(Part(CELLS, "results", [{"seed": 1}]))
+    (tmp_path / "results.parquet").write_bytes(earlier)
     monkeypatch.setattr(command, "gap_vs_epsilon", full)
     with pytest.raises(OSError, match="No space left"):
         sweep_command(small_config, tmp_path)
     assert names(tmp_path) == ["parts", "results.parquet"]
-    assert (tmp_path / "results.parquet").read_text() == "earlier"
+    assert (tmp_path / "results.parquet").read_bytes() == earlier
+
+
+def test_results_that_no_sweep_wrote_are_not_replaced(small_config, tmp_path):
+    (tmp_path / "results.parquet").write_text("mine")
+    with pytest.raises(
+        ValueError, match=r"results\.parquet was not written by a sweep .* give another --out"
+    ):
+        sweep_command(small_config, tmp_path)
+    assert (tmp_path / "results.parquet").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_other_settings_in_the_folder_are_named(written, small_config):
+    assert command._replaced(written, small_config) == ""
+    said = command._replaced(written, dataclasses.replace(small_config, temperature=9.0, seeds=77))
+    assert "a sweep with other seeds, temperature: they are replaced when this one ends" in " ".join(
+        said.split()
+    )
