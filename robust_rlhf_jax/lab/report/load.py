@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, check_seal, read_part
+from robust_rlhf_jax.lab.sweeps.store import settings_in
 from robust_rlhf_jax.unfinished import remove_leftovers
 
 from .numbers import NO_ATTACK
@@ -85,7 +86,16 @@ def _finished(folder: Path, name: str) -> Result:
 
 
 def _unfinished(folder: Path, paths: list[Path]) -> Result:
-    """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells."""
+    """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells.
+
+    **Raises:** ValueError for parts of several sweeps, whose cells are no one sweep's.
+    """
+    sweeps = settings_in(folder)
+    if len(sweeps) > 1:
+        listed = "; ".join(", ".join(f"{name} {value}" for name, value in one.items()) for one in sweeps)
+        raise ValueError(
+            f"{folder} holds parts of {len(sweeps)} unfinished sweeps ({listed}): finish one of them first."
+        )
     parts = {path: part for path in paths if (part := read_part(path)).kind == CELLS}
     rows = _distinct(
         folder, itertools.chain.from_iterable(_cells(path, part) for path, part in parts.items())

@@ -14,6 +14,7 @@ from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
 from .sealed import CELLS, KEY, Part, sealed
+from .store import remember_settings
 from .summary import print_table
 
 FILES = ("results.parquet", "gap_vs_epsilon.png", "summary.json")
@@ -51,6 +52,7 @@ def sweep_command(
     started = time.perf_counter()
     with whole_folder(out, FILES) as folder:
         with resumable("sweep", config.n_cells, out, console, quiet) as work:
+            remember_settings(Path(out) / "parts", config)
             result = run_sweep(config, work.on_batch, work.store, execute)
         times = {
             "wall_seconds": round(time.perf_counter() - started, 2),

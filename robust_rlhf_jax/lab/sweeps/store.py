@@ -116,3 +116,30 @@ def _surroundings(width: int) -> list[Any]:
         platform,
         None if platform == "cpu" else [width, jax.device_count()],
     ]
+
+
+# Beside the parts: the settings that change the numbers of a cell, of every sweep that began in the folder.
+SETTINGS = "settings.json"
+
+
+def remember_settings(folder: Path, config: SweepConfig) -> None:
+    """Add those of `config` to the folder's, so that parts of two sweeps are not taken for one."""
+    known, mine = settings_in(folder), _of_every_cell(config)
+    if mine not in known:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / SETTINGS, json.dumps([*known, mine]).encode())
+
+
+def settings_in(folder: Path) -> list[dict[str, Any]]:
+    """What `remember_settings` has written; [] where it is damaged or missing."""
+    try:
+        found = json.loads((folder / SETTINGS).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) and all(isinstance(one, dict) for one in found) else []
+
+
+def _of_every_cell(config: SweepConfig) -> dict[str, Any]:
+    return {
+        "preset": config.preset, "n_pairs": config.pairs, "temperature": config.temperature, "seed": config.seed,
+    }  # fmt: skip
