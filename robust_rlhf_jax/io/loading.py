@@ -35,7 +35,7 @@ from .table import Table
 
 _NO_SIDES = (
     "give features as those, or texts as chosen and rejected, or name the columns of the sides by --chosen and "
-    "--rejected. Of choices, --label names the column that says which option was chosen; with one option a row, "
+    "--rejected; of choices, --label names the column that says which option was chosen; with one option a row, "
     "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
 )
 
@@ -156,7 +156,7 @@ def read_pairs(
                 f"{' '.join(options)}."
             ) from None
         raise ValueError(
-            f"{path} has no column chosen_<name> or rejected_<name>: {_NO_SIDES}. Its columns are {_listed(table)}."
+            f"{path} has no column chosen_<name> or rejected_<name>: {_NO_SIDES} (it has {_listed(table)})."
         ) from None
     except ValueError as error:
         text = str(error)

@@ -14,7 +14,7 @@ from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
 from .sealed import CELLS, KEY, Part, sealed
-from .store import remember_settings
+from .store import settings_of_cells
 from .summary import print_table
 
 FILES = ("results.parquet", "gap_vs_epsilon.png", "summary.json")
@@ -52,7 +52,7 @@ def sweep_command(
     started = time.perf_counter()
     with whole_folder(out, FILES) as folder:
         with resumable("sweep", config.n_cells, out, console, quiet) as work:
-            remember_settings(Path(out) / "parts", config)
+            work.store.settings = settings_of_cells(config)
             result = run_sweep(config, work.on_batch, work.store, execute)
         times = {
             "wall_seconds": round(time.perf_counter() - started, 2),
@@ -75,7 +75,7 @@ def _replaced(out: Path, config: SweepConfig) -> str:
     **Raises:** ValueError for a `results.parquet` that no sweep has written.
     """
     results, summary = out / FILES[0], out / FILES[2]
-    if results.exists() and KEY not in results.read_bytes():
+    if results.is_file() and KEY not in results.read_bytes():
         raise ValueError(f"{results} was not written by a sweep and would be replaced: give another --out.")
     try:
         before = json.loads(summary.read_text(encoding="utf-8"))["configuration"]

@@ -44,7 +44,8 @@ class PartStore:
 
     The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is
     not to the bit what was written, that is another's or that cannot be read, is no part: it is computed anew, and
-    replaced.
+    replaced. `settings`: what is remembered of the sweep beside its first part, so that parts of two sweeps are not
+    taken for one.
 
     **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """
@@ -54,6 +55,7 @@ class PartStore:
         if os.path.lexists(self.folder) and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is no folder, and finished parts go there: move it away.")
         remove_leftovers(self.folder)
+        self.settings: dict[str, Any] | None = None
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
@@ -66,6 +68,9 @@ class PartStore:
 
     def write(self, name: str, rows: list[dict[str, Any]], kind: str = CELLS) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.settings is not None:
+            remember(self.folder, self.settings)
+            self.settings = None
         write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
@@ -122,16 +127,15 @@ def _surroundings(width: int) -> list[Any]:
 SETTINGS = "settings.json"
 
 
-def remember_settings(folder: Path, config: SweepConfig) -> None:
-    """Add those of `config` to the folder's, so that parts of two sweeps are not taken for one."""
-    known, mine = settings_in(folder), _of_every_cell(config)
-    if mine not in known:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / SETTINGS, json.dumps([*known, mine]).encode())
+def remember(folder: Path, settings: dict[str, Any]) -> None:
+    """Add these settings to the folder's."""
+    known = settings_in(folder)
+    if settings not in known:
+        write_whole(folder / SETTINGS, json.dumps([*known, settings]).encode())
 
 
 def settings_in(folder: Path) -> list[dict[str, Any]]:
-    """What `remember_settings` has written; [] where it is damaged or missing."""
+    """What `remember` has written; [] where it is damaged or missing."""
     try:
         found = json.loads((folder / SETTINGS).read_bytes())
     except (OSError, ValueError):
@@ -139,7 +143,8 @@ def settings_in(folder: Path) -> list[dict[str, Any]]:
     return found if isinstance(found, list) and all(isinstance(one, dict) for one in found) else []
 
 
-def _of_every_cell(config: SweepConfig) -> dict[str, Any]:
+def settings_of_cells(config: SweepConfig) -> dict[str, Any]:
+    """What changes the numbers of a cell but is not in its row."""
     return {
         "preset": config.preset, "n_pairs": config.pairs, "temperature": config.temperature, "seed": config.seed,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from report_cells import FACTS, make_cells, put, put_part
 from robust_rlhf_jax.lab.report import load_results
 from robust_rlhf_jax.lab.sweeps import SweepConfig
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
-from robust_rlhf_jax.lab.sweeps.store import remember_settings
+from robust_rlhf_jax.lab.sweeps.store import remember, settings_of_cells
 from robust_rlhf_jax.unfinished import unfinished_name
 
 
@@ -118,9 +118,9 @@ def test_parts_of_two_sweeps_are_not_mixed(unfinished):
 def test_parts_of_sweeps_without_a_common_cell_are_not_mixed_either(unfinished, cells):
     parts = unfinished / "parts"
     for config in (SweepConfig("tiny"), SweepConfig("tiny", seeds=9)):  # more seeds of the same sweep
-        remember_settings(parts, config)
+        remember(parts, settings_of_cells(config))
     assert load_results(unfinished)[0].rows
-    remember_settings(parts, SweepConfig("tiny", temperature=9.0))
+    remember(parts, settings_of_cells(SweepConfig("tiny", temperature=9.0)))
     with pytest.raises(
         ValueError, match=r"parts of 2 unfinished sweeps \(preset tiny, n_pairs 300, temperature 1.0, seed 0;"
     ):
