@@ -51,6 +51,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1.
         """
         if isinstance(X, Pairs | PreferenceData):
+            if y is not None:
+                raise ValueError("y is given beside preferences, which have their labels: leave it out.")
             seen = as_labelled(X, groups)
             self.n_features_in_, self.classes_ = seen.x.shape[1], np.array([-1, 1])
             if self.epsilon is not None:

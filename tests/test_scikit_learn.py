@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
+from robust_rlhf_jax import preferences
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.scikit_learn import RobustBradleyTerry
 
@@ -86,3 +87,9 @@ def test_pipelines_grid_searches_and_cleanlab_take_it():
 def test_what_it_refuses(options, y, message):
     with pytest.raises(ValueError, match=message):
         RobustBradleyTerry(**options).fit(np.eye(4), y)
+
+
+def test_labels_beside_preferences_are_refused():
+    data = preferences.rail_pairs()
+    with pytest.raises(ValueError, match="preferences, which have their labels"):
+        RobustBradleyTerry(0.0).fit(data, data.labels)

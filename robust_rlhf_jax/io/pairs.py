@@ -98,6 +98,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
+        for name in ("chosen", "rejected"):
+            object.__setattr__(self, name, _of_numbers(getattr(self, name)))
         for name in ("raters", "groups"):
             if getattr(self, name) is not None and not is_traced(getattr(self, name)):
                 object.__setattr__(self, name, each_named(getattr(self, name)))
@@ -219,6 +221,19 @@ def _array(values: Any) -> Any:
     return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
+def _of_numbers(side: Any) -> Any:
+    """Options that are columns of lists as a matrix, and true, false and numbers of several types as floats."""
+    if not isinstance(side, np.ndarray) or side.dtype != object or not side.size:
+        return side
+    if side.ndim == 1 and len({np.shape(row) for row in side}) == 1 and np.ndim(side[0]) == 1:
+        side = np.stack(list(side))
+    if side.dtype == object and all(
+        isinstance(cell, int | float | np.number | np.bool_) for cell in side.flat
+    ):
+        return side.astype(float)
+    return side
+
+
 def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
@@ -250,8 +265,10 @@ of theta can be learnt: give pairs that differ.
 def _check_fields(pairs: Pairs) -> None:
     for side in ("chosen", "rejected"):
         values = getattr(pairs, side)
+        if hasattr(values, "toarray"):
+            raise ValueError(f"{side} is a sparse matrix: give {side}.toarray().")
         dtype, shape = getattr(values, "dtype", None) or np.asarray(values).dtype, np.shape(values)
-        if dtype.kind not in "biuf":
+        if dtype.kind not in "biuf" and not jnp.issubdtype(dtype, jnp.floating):
             raise ValueError(f"{side} has dtype {dtype}: give an array of numbers.")
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"{side} has shape {shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")

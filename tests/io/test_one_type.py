@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, preferences_from_features, robust_policy
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
@@ -192,3 +193,33 @@ def test_frames_whose_rows_are_the_same_in_another_order_are_refused():
         Pairs(chosen, rejected)
     by_place = Pairs(chosen, rejected.reset_index(drop=True))
     assert by_place.preferred_differences().tolist() == [[-3.0], [-4.0], [-2.0]]
+
+
+LISTED = {
+    "columns of lists": lambda side: pd.Series(side.tolist()),
+    "columns of arrays": lambda side: pd.Series(list(side)),
+    "nullable columns": lambda side: pd.DataFrame(side).astype("Float64"),
+    "true, false and numbers": lambda side: pd.DataFrame(side).assign(more=[True, False] * (len(side) // 2)),
+}
+
+
+@pytest.mark.parametrize("hold", LISTED.values(), ids=LISTED)
+def test_numbers_are_taken_however_a_frame_holds_them(hold):
+    pairs = made()
+    held = Pairs(hold(pairs.chosen), hold(pairs.rejected))
+    check_pairs(held)
+    np.testing.assert_array_equal(held.differences()[:, :3], pairs.differences())
+
+
+def test_half_precision_is_taken_and_what_is_no_number_is_refused():
+    pairs = made()
+    halves = Pairs(jnp.asarray(pairs.chosen, jnp.bfloat16), jnp.asarray(pairs.rejected, jnp.bfloat16))
+    check_pairs(halves)
+    assert halves.differences().dtype == jnp.float32
+    np.testing.assert_allclose(halves.differences(), pairs.differences(), atol=0.05)
+    sparse = scipy.sparse.csr_matrix(pairs.chosen)
+    with pytest.raises(ValueError, match=r"chosen is a sparse matrix: give chosen\.toarray\(\)"):
+        check_pairs(Pairs(sparse, sparse))
+    for wrong in (pd.Series([[1.0, 2.0], [3.0]]), pd.DataFrame({"x": ["1", "2"]})):
+        with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers"):
+            check_pairs(Pairs(wrong, wrong))
