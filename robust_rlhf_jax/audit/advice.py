@@ -75,7 +75,7 @@ def advise(
     >>> from robust_rlhf_jax.audit.source import read_source
     >>> pairs = read_source("rail").take(range(200))
     >>> advise(find(pairs, hold_out(pairs, folds=3, repeats=1))).sentences
-    ('Leave the file as it is: no pair is flagged, and no gain is expected.',)
+    ('Leave the file as it is: it has no pair to drop, and no gain is expected.',)
     """
     order = findings.worst()
     out = order[~findings.verdicts.keep[order] & findings.pairs.fitted[order]]
@@ -112,7 +112,7 @@ def _leave(findings: Findings, out: Int[np.ndarray, " M"], gain: Gain | None, wh
     elif len(out):
         said = (f"Leave the file as it is: {_pairs(len(out))} {_are(len(out))} flagged, but {why}",)
     else:
-        said = ("Leave the file as it is: no pair is flagged, and no gain is expected.",)
+        said = ("Leave the file as it is: it has no pair to drop, and no gain is expected.",)
     more = f"Raters can settle it: ask them again about {_pairs(len(ask))}, likelier corrupted than honest."
     return Advice("leave", out[:0], ask, len(out), gain, (*said, more) if len(ask) else said)
 
