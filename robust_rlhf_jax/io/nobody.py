@@ -38,6 +38,11 @@ def each_named(values: Any) -> Any:
     )
 
 
+def named_in(cells: list) -> np.ndarray:
+    """`each_named` of a table's cells, numbers as words."""
+    return each_named([None if is_missing(cell) else str(cell) for cell in cells])
+
+
 def has_name(names: Any) -> Bool[np.ndarray, " N"]:
     """Where `each_named` was given a name."""
     return np.array([not str(name).startswith(NOBODY) for name in np.asarray(names).tolist()], bool)

@@ -5,8 +5,8 @@ from jaxtyping import Bool
 
 from .bad_cells import BadCell
 from .containers.array_files import nonfinite_cells
-from .labels import is_missing, read_labels, read_ties
-from .nobody import each_named
+from .labels import read_labels, read_ties
+from .nobody import named_in
 from .numeric import matrix
 from .schemas import Roles
 from .schemas.words import columns_of, word_of
@@ -67,11 +67,7 @@ def numbers_of(table: Table, columns: dict[str, tuple[str, str]]):
 
 def people_of(table: Table, roles: Roles):
     """(raters or None, weights or None, the weights that are none)."""
-    raters = (
-        None
-        if roles.rater is None
-        else each_named([None if is_missing(cell) else str(cell) for cell in table.cells(roles.rater)])
-    )
+    raters = None if roles.rater is None else named_in(table.cells(roles.rater))
     if roles.weight is None:
         return raters, None, []
     values, bad = matrix(table, roles.weight)

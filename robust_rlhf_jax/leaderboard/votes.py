@@ -10,7 +10,7 @@ from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
-from robust_rlhf_jax.io.nobody import each_named
+from robust_rlhf_jax.io.nobody import named_in
 from robust_rlhf_jax.io.table import Table
 
 # Columns of the two models, and of the winner, where nobody says.
@@ -198,4 +198,4 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
 
 def _people(table: Table, name: str) -> np.ndarray:
     """Who voted; of a vote without a name, nobody else."""
-    return each_named([None if is_missing(cell) else str(cell) for cell in table.cells(name)])
+    return named_in(table.cells(name))

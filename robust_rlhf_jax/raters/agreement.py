@@ -40,10 +40,9 @@ def krippendorff_alpha(
     D_o: the share of unlike values among two ratings of one unit, each unit counting as its number of ratings; D_e: the
     same of two ratings of any units. Units with one rating say nothing. The interval draws units again, 1,000 times.
 
-    **Arguments:** `units` [R] and `values` [R]: what each rating is of, and what it says (any values; None
-    and NaN are no ratings); `opposite`: what
-    each value becomes if the two options of a unit are exchanged: D_e is then that of both orders, and α the same
-    whichever option of a unit is called the first; `seed` of the draws.
+    **Arguments:** `units` [R] and `values` [R]: what each rating is of, and what it says (any values; None and NaN are
+    no ratings); `opposite`: what each value becomes if the two options of a unit are exchanged: D_e is then that of
+    both orders, and α the same whichever option of a unit is called the first; `seed` of the draws.
 
     **Returns:** `Agreement`; None where no unit has two ratings, or all ratings are the same.
 
@@ -63,13 +62,10 @@ def krippendorff_alpha(
         raise ValueError(
             f"units has shape {unit.shape} and values {value.shape}: give one of each for a rating."
         )
-    there = ~np.array(
-        [
-            is_missing(one) or is_missing(said)
-            for one, said in zip(unit.tolist(), value.tolist(), strict=True)
-        ],
-        bool,
-    )
+    there = [
+        not (is_missing(one) or is_missing(said))
+        for one, said in zip(unit.tolist(), value.tolist(), strict=True)
+    ]
     unit, value = unit[there], value[there]
     if not len(unit):
         return None

@@ -19,15 +19,16 @@ DRAWS = 30
 
 def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attacks: Attacks) -> str:
     """One sentence on who leads in the worst case, and why it is not `fit_reward` where that trails by `LEAD`."""
-    where, leads = f"in the worst case at {standing.where}", _leads(standing, standing.leader)
+    where = f"in the worst case at {standing.where}"
+    leads = f"leads{_level(standing, standing.leader)}"
     if not any(line.estimator == DEFAULT for line in standing.lines):
-        return f"{leads} {where}."
+        return f"{standing.leader} {leads} {where}."
     if standing.behind == 0:
-        return f"{_leads(standing, DEFAULT)} {where}."
+        return f"{DEFAULT} leads{_level(standing, DEFAULT)} {where}."
     if standing.behind <= LEAD:
-        return f"fit_reward is within {standing.behind:.3f} of {leads.replace(' leads', ', which leads')} {where}."
+        return f"fit_reward is within {standing.behind:.3f} of {standing.leader}, which {leads} {where}."
     said = (
-        f"{leads} {where}, by {standing.behind:.3f}: {standing.attack} at "
+        f"{standing.leader} {leads} {where}, by {standing.behind:.3f}: {standing.attack} at "
         f"ε = {standing.epsilon:g} is fit_reward's worst."
     )
     if standing.attack not in attacks:
@@ -41,10 +42,11 @@ def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attac
     return f"{said} If its answer were the truth, {found.cost:.3f} of the pairs would be corrupt."
 
 
-def _leads(standing: Standing, name: str) -> str:
+def _level(standing: Standing, name: str) -> str:
+    """ ", level with …,": who else has this worst case; "" where nobody has."""
     # Told ε and not, the default is one estimator.
     level = [other for other in standing.level_with(name) if not other.startswith(DEFAULT)]
-    return f"{name} leads, level with {', '.join(level)}," if level else f"{name} leads"
+    return f", level with {', '.join(level)}," if level else ""
 
 
 def indistinguishable(

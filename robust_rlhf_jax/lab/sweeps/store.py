@@ -96,8 +96,7 @@ def batch_name(
         [config.families[f], digests[f], int(s), float(e)]
         for f, s, e in zip(lanes.family, lanes.seed, np.asarray(lanes.epsilons), strict=True)
     ]
-    settings = [config.preset, config.pairs, config.temperature, config.seed]
-    return part_hash(settings, attack, algorithm, cells, width=width)
+    return part_hash([*settings_of_cells(config).values()], attack, algorithm, cells, width=width)
 
 
 def part_hash(*what: Any, width: int = 0) -> str:
