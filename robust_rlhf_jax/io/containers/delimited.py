@@ -1,11 +1,13 @@
 """CSV and TSV files: a header, then rows; cells stay texts until someone asks for numbers."""
 
+import contextlib
 import csv
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ..bad_cells import BadCell
 from ..table import Source, Table
@@ -16,6 +18,8 @@ ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
 LONGEST_CELL = 1 << 27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# What a spreadsheet writes before the header to say by what cells are separated.
+SEP = re.compile(r"sep=[,;\t|]\r?\n", re.I)
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
 SNIFFED, CUT_LINES = 50, 200
 
@@ -52,8 +56,14 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
 def _source(path: Path, how: dict[str, Any]) -> Source:
     compression = compression_of(path)
     letters = letters_of(path, compression, how.get("encoding"))
-    delimiter = _delimiter(path, compression, letters)
-    own = {"letters": letters, "delimiter": delimiter, "ends": _line_ends(path, compression, letters)}
+    told = _told(path, compression, letters)
+    delimiter = _delimiter(path, compression, letters) if told is None else told[4]
+    own = {
+        "letters": letters,
+        "delimiter": delimiter,
+        "ends": _line_ends(path, compression, letters),
+        "told": told,
+    }
     own["quoted"] = _quoted(path, compression, letters, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
     return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
@@ -79,6 +89,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     place = {row: i for i, row in enumerate(rows)}
     encoding = source.how["letters"].encoding
     with write_text(path, source.compression, encoding) as file:
+        file.write(source.how["told"] or "")
         writer = csv.writer(file, lineterminator=source.how["ends"], **_style(source.how))
         writer.writerow([*(header[i] for i in kept), *extra])
         for number, record in enumerate(records):
@@ -103,7 +114,7 @@ def _records(source: Source) -> Iterator[list[str]]:
     before = csv.field_size_limit(LONGEST_CELL)
     letters, path = source.how["letters"], source.file
     try:
-        with open_text(path, source.compression, letters) as file:
+        with _open(path, source.compression, letters) as file:
             yield from (row for row in csv.reader(file, **_style(source.how)) if row)
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
@@ -111,10 +122,27 @@ def _records(source: Source) -> Iterator[list[str]]:
         csv.field_size_limit(before)
 
 
+@contextlib.contextmanager
+def _open(path: Path, compression: str, letters: Letters) -> Iterator[TextIO]:
+    """The text from the header on."""
+    told = _told(path, compression, letters)
+    with open_text(path, compression, letters) as file:
+        if told is not None:
+            file.readline()
+        yield file
+
+
+def _told(path: Path, compression: str, letters: Letters) -> str | None:
+    """The line before the header that says by what cells are separated, or None."""
+    with open_text(path, compression, letters) as file:
+        first = file.readline(len("sep=;\r\n"))
+    return first if SEP.fullmatch(first) else None
+
+
 def _delimiter(path: Path, compression: str, letters: Letters) -> str:
     """The delimiter by which the header has the most cells, if the next records have as many; else a comma."""
     usual = "\t" if ".tsv" in path.name.lower() or ".tab" in path.name.lower() else ","
-    with open_text(path, compression, letters) as file:
+    with _open(path, compression, letters) as file:
         lines = file.read(1 << 18).splitlines(keepends=True)
     if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
         lines = lines[:-1]
@@ -146,7 +174,7 @@ def _quoted(path: Path, compression: str, letters: Letters, delimiter: str) -> b
     cut.
     """
     width, lines, marks, odd = 0, 0, False, []
-    with open_text(path, compression, letters) as file:
+    with _open(path, compression, letters) as file:
         for line in file:
             if not line.strip("\r\n"):
                 continue
@@ -158,14 +186,14 @@ def _quoted(path: Path, compression: str, letters: Letters, delimiter: str) -> b
     if not marks or not width or odd == [lines]:
         return True
     try:
-        with open_text(path, compression, letters) as file:
+        with _open(path, compression, letters) as file:
             return lines == sum(1 for row in csv.reader(file, delimiter=delimiter, strict=True) if row)
     except csv.Error:
         return False
 
 
 def _line_ends(path: Path, compression: str, letters: Letters) -> str:
-    with open_text(path, compression, letters) as file:
+    with _open(path, compression, letters) as file:
         return "\r\n" if file.readline().endswith("\r\n") else "\n"
 
 
@@ -175,12 +203,13 @@ def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
     **Raises:** ValueError where the open quotation mark swallowed many lines.
     """
     lines, opened, at = 0, False, 0
-    with open_text(source.file, source.compression, letters) as file:
+    with _open(source.file, source.compression, letters) as file:
         for lines, line in enumerate(file, 1):
             if source.how["quoted"] and line.count('"') % 2:
                 opened = not opened
                 at = lines
     if opened and lines - at > CUT_LINES:
+        at += source.how["told"] is not None
         raise ValueError(f"{source.file}: the quotation mark in line {at} never ends: close it.")
     if (opened or letters.cut) and n_rows:
         return [BadCell(n_rows - 1, "", "is cut short")]

@@ -41,6 +41,20 @@ def test_every_delimiter_and_encoding_is_found_and_kept(tmp_path, name, delimite
     assert read_table(out).cells("chosen") == [row[1] for row in TEXTS[1:]]
 
 
+@pytest.mark.parametrize(("delimiter", "ends"), [(";", "\r\n"), (",", "\n"), ("\t", "\r\n")])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_spreadsheet_s_line_before_the_header_is_obeyed_and_kept(tmp_path, delimiter, ends, encoding):
+    path, out = written(tmp_path / "a.csv", delimiter, encoding, ends), tmp_path / "out.csv"
+    plain = path.read_bytes().decode(encoding)
+    path.write_bytes(f"sep={delimiter}{ends}{plain}".encode(encoding))
+    pairs = load_pairs(path, featuriser="format")
+    assert pairs.texts.chosen == [row[1] for row in TEXTS[1:]]
+    export(pairs, out, {"keep": [True, False]})
+    content = out.read_bytes().decode(encoding)
+    assert content.startswith(f"sep={delimiter}{ends}{delimiter.join(TEXTS[0])}{delimiter}keep{ends}")
+    assert content.count("sep=") == 1
+
+
 def test_latin_1_is_said_and_damaged_utf_8_is_not_taken_for_it(tmp_path):
     path = written(tmp_path / "a.csv", ",", "latin-1")
     assert "Latin-1" in " ".join(read_table(path).notes)
