@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .bad_cells import check_skip_bad, shown, usable_rows
+from .bad_cells import check_skip_bad, usable_rows
 from .columns import Columns
 from .containers.array_files import nonfinite_cells, npy_pair
 from .descriptions import Description, describe_pairs
 from .featurisers import Featuriser, make_featuriser
 from .flags_in_python import flags_in_python
 from .in_memory import table_in_memory
+from .missing_sides import advice
 from .pairs import Pairs
 from .reading import read_table
 from .role_cells import (
@@ -29,15 +30,8 @@ from .role_cells import (
     unused_columns,
 )
 from .schemas import map_table
-from .schemas.numbers import NUMERIC, NoSides, choose_kind
-from .schemas.wide_names import unnamed
+from .schemas.numbers import NoSides, choose_kind
 from .table import Table
-
-_NO_SIDES = (
-    "give features as those, or texts as chosen and rejected, or name the columns of the sides by --chosen and "
-    "--rejected; of choices, --label names the column that says which option was chosen; with one option a row, "
-    "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
-)
 
 
 def load_pairs(
@@ -141,23 +135,7 @@ def read_pairs(
     try:
         return _pairs_of(table, columns or Columns(), features, embeddings, skip_bad)
     except NoSides:
-        words = next((name for name in table.names if NUMERIC.match(name)), None)
-        if words is not None:
-            raise ValueError(
-                f"{path}: column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal "
-                "point and no other marks, and 1 and 0 for true and false; or make features of a few words by --words."
-            ) from None
-        numbered = unnamed(table)
-        if numbered is not None:
-            label, options = numbered
-            raise ValueError(
-                f"{path}: columns are called after {', '.join(options)}, and {label} holds "
-                f"{shown(table.first(label))} and the like: say which they number, in that order, as by --alternatives "
-                f"{' '.join(options)}."
-            ) from None
-        raise ValueError(
-            f"{path} has no column chosen_<name> or rejected_<name>: {_NO_SIDES} (it has {_listed(table)})."
-        ) from None
+        raise ValueError(f"{path}{advice(table)}") from None
     except ValueError as error:
         text = str(error)
         text = text if text.startswith(str(path)) else f"{path}: {text}"
@@ -209,10 +187,6 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
-
-
-def _listed(table: Table) -> str:
-    return ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
 
 
 def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:

@@ -237,7 +237,7 @@ def _of_numbers(side: Any) -> Any:
 def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
-    return side if side.dtype in (np.float32, np.float64) else side.astype(np.result_type(side, np.float32))
+    return side if side.dtype in (np.float32, np.float64) else side.astype(np.result_type(side.dtype, np.float32))
 
 
 def check_pairs(pairs: Pairs) -> None:

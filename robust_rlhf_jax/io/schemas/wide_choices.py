@@ -16,7 +16,7 @@ from .choice_names import plain_cell
 from .numbers import NUMERIC
 from .plain import check_asked
 from .sides import chosen_sides, open_sides
-from .wide_names import WideColumns, find, numbering
+from .wide_names import WideColumns, find, from_one, named_options, numbering
 from .wide_offers import CHOICE, WAS_CHOSEN, Offers, offered
 from .words import word_of
 
@@ -54,12 +54,13 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = mapped.roles.said | {
         "chosen": f"the option that {found.label} names, of {', '.join(found.options)}",
         "rejected": "each other one",
-        "label": f"{found.label}: names the option that was chosen",
+        "label": f"{found.label}: names the option that was chosen{_counted(table, found, asked)}",
     }
     assert mapped.origin is not None
     return dataclasses.replace(
         mapped,
         schema=NAME,
+        reads=("first_is",) if _counted(table, found, asked) else (),
         roles=dataclasses.replace(mapped.roles, said=said, ignored=_ignored(mapped, found, offers.table)),
         origin=np.asarray(offers.rows, int)[mapped.origin],
         second=None,
@@ -72,6 +73,11 @@ def map(table: Table, asked: Columns) -> Mapped:
         ),
         cells_of=_cells_of(mapped, found, offers),
     )
+
+
+def _counted(table: Table, found: WideColumns, asked: Columns) -> str:
+    labels = named_options(table, found.label, asked)
+    return "" if from_one(labels, found.options, asked) == labels else ", counted from 0"
 
 
 def _used(mapped: Mapped, found: WideColumns, asked: Columns) -> list[str]:

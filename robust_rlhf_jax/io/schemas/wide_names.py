@@ -81,7 +81,7 @@ def find(table: Table, asked: Columns) -> WideColumns | None:
         listed = are_named(options) or asked.alternatives is not None
         if len(options) < 2 or not (listed or _are_numbered(shared, label, asked)):
             continue
-        if _are_clear(cells, plainly(options), asked):
+        if _are_clear(from_one(cells, options, asked), plainly(options), asked):
             shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
             not_shared = _words_that_some_lack(table, shared, options)
             shared = {name: of for name, of in shared.items() if not_shared.keys().isdisjoint(of.values())}
@@ -161,6 +161,23 @@ def numbering(label: str, cells: list[str | float], asked: Columns) -> dict[floa
         )
     first = 0.0 if numbers == set(range(many)) else 1.0
     return {first + i: name for i, name in enumerate(names)}
+
+
+def from_one(labels: list[str | float], options: tuple[str, ...], asked: Columns) -> list[str | float]:
+    """Labels that count options 1 to K from 0 on, where the caller says so, as if they counted from 1."""
+    counted = asked.first_is == "0" and _from_zero(labels, options)
+    return [label + 1.0 if counted and isinstance(label, float) else label for label in labels]
+
+
+def _from_zero(labels: list[str | float], options: tuple[str, ...]) -> bool:
+    """Whether columns are numbered from 1 to K, and labels are the numbers from 0 to K − 1: 0 may be none, too."""
+    many = len(options)
+    return plainly(options) == [*range(1, many + 1)] and {*labels} - {""} == {*range(many)}
+
+
+def counted_from_zero(table: Table) -> WideColumns | None:
+    """The columns, if --first-is 0 would make a label of theirs name options."""
+    return find(table, Columns(first_is="0")) if find(table, Columns()) is None else None
 
 
 def _by_feature(table: Table, split: re.Pattern, taken: tuple[str | None, ...]) -> dict[str, dict[str, str]]:

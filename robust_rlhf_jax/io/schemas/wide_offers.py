@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from ..columns import Columns
 from ..table import Table
 from .choice_names import PEOPLE, by_parted_name, plain_cell
-from .wide_names import WideColumns, are_named, named_options, plainly
+from .wide_names import WideColumns, are_named, from_one, named_options, plainly
 
 # Cells that say that an option was not offered, where no column does.
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "nil", ".", "-")
@@ -27,7 +27,7 @@ class Offers(NamedTuple):
 def offered(table: Table, found: WideColumns, asked: Columns) -> Offers:
     """Rows that could not be read are one each, to be told of."""
     bad, there = {cell.row for cell in table.bad}, _were_offered(table, found)
-    labels = named_options(table, found.label, asked)
+    labels = from_one(named_options(table, found.label, asked), found.options, asked)
     offers: list[tuple[int, str | None]] = []
     unclear = 0
     for row, label in enumerate(labels):

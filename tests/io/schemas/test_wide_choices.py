@@ -213,13 +213,24 @@ def test_a_zero_that_may_be_an_option_or_none_is_asked_about(tmp_path):
         load_pairs(path, columns=Columns(alternatives=("car", "bus", "rail")))
 
 
-def test_numbers_in_names_are_what_they_say(tmp_path):
-    """A label that counts from 0 where columns count from 1 would be one option off."""
+def test_numbers_in_names_are_what_they_say_unless_the_label_is_said_to_count_from_zero(tmp_path):
+    """Read untold, a label that counts from 0 where columns count from 1 would be one option off."""
     rows = ["time_1,time_2,time_3,cost_1,cost_2,cost_3,choice"]
-    rows += [f"{t},1,2,{t % 5},4,5,{t % 3}" for t in range(30)]
-    for columns in (Columns(), Columns(alternatives=("1", "2", "3"))):
-        with pytest.raises(ValueError, match="choice"):
-            load_pairs(_written(tmp_path, rows), columns=columns)
+    rows += [f"{t},100,200,{t % 5},4,5,{t % 3}" for t in range(30)]
+    path = _written(tmp_path, rows)
+    with pytest.raises(
+        ValueError, match=r"choice holds numbers from 0 to 2, and .* from 1 to 3: .*--first-is 0"
+    ):
+        load_pairs(path)
+    with pytest.raises(ValueError, match="choice"):
+        load_pairs(path, columns=Columns(alternatives=("1", "2", "3")))
+    found = load_pairs(path, columns=Columns(first_is="0"))
+    assert found.chosen[:, 0].tolist() == [v for t in range(30) for v in [(t, 100, 200)[t % 3]] * 2]
+    assert "choice: names the option that was chosen, counted from 0" in str(
+        describe(path, columns=Columns(first_is="0"))
+    )
+    with pytest.raises(ValueError, match="--first-is changes nothing"):
+        load_pairs(_written(tmp_path, THREE), columns=Columns(first_is="0"))
 
 
 @pytest.mark.parametrize("alternatives", [(), ("car",), ("car", "Car", "bus")])

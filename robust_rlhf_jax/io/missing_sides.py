@@ -1,0 +1,77 @@
+"""What to say of a file in which no two sides were found: what its columns could be, and the flag that helps."""
+
+from typing import Any
+
+from .bad_cells import shown
+from .schemas.base import structured
+from .schemas.numbers import NUMERIC
+from .schemas.sides import CHOSEN_SIDES, by_plain_name
+from .schemas.wide_names import counted_from_zero, unnamed
+from .table import Table
+
+GENERAL = (
+    "give features as those, or texts as chosen and rejected, or name the columns of the sides by --chosen and "
+    "--rejected; of choices, --label names the column that says which option was chosen; with one option a row, "
+    "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
+)
+MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
+
+
+def advice(table: Table) -> str:
+    """A sentence without the file's name."""
+    kinds = (_words, _options, _zero, _votes, _nested)
+    return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
+
+
+def _words(table: Table) -> str | None:
+    words = next((name for name in table.names if NUMERIC.match(name)), None)
+    return words and (
+        f": column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal point and no "
+        "other marks, and 1 and 0 for true and false; or make features of a few words by --words."
+    )
+
+
+def _options(table: Table) -> str | None:
+    numbered = unnamed(table)
+    if numbered is None:
+        return None
+    label, options = numbered
+    return (
+        f": columns are called after {', '.join(options)}, and {label} holds {shown(table.first(label))} and the like: "
+        f"say which they number, in that order, as by --alternatives {' '.join(options)}."
+    )
+
+
+def _zero(table: Table) -> str | None:
+    found = counted_from_zero(table)
+    return found and (
+        f": column {found.label} holds numbers from 0 to {len(found.options) - 1}, and columns are numbered from 1 to "
+        f"{len(found.options)}: say by --first-is 0 that 0 is option 1, or write the options' own numbers there."
+    )
+
+
+def _votes(table: Table) -> str | None:
+    lower = by_plain_name(table)
+    models = next(((lower[a], lower[b]) for a, b in MODELS if a in lower and b in lower), None)
+    return models and (
+        f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard rates "
+        "models by such votes."
+    )
+
+
+def _nested(table: Table) -> str | None:
+    """Objects that hold what should be columns."""
+    for name in table.names:
+        cell: Any = structured(table.first(name))
+        inner = {str(key).casefold() for key in cell} if isinstance(cell, dict) else set()
+        if any(chosen in inner and rejected in inner for chosen, rejected in CHOSEN_SIDES):
+            return (
+                f" has the sides inside the objects of column {name} ({', '.join(list(cell)[:6])}): write them as "
+                "columns of their own."
+            )
+    return None
+
+
+def _general(table: Table) -> str:
+    listed = ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
+    return f" has no column chosen_<name> or rejected_<name>: {GENERAL} (it has {listed})."
