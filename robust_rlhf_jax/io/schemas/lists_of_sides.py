@@ -1,4 +1,4 @@
-"""Several chosen or rejected answers in a row (RewardBench 2), or both sides in one list (LLaMA-Factory)."""
+"""Several chosen or rejected answers in a row (RewardBench 2, rerankers), or both sides in one list (LLaMA-Factory)."""
 
 from typing import Any
 
@@ -6,17 +6,22 @@ from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, has, of_rows
 from .plain import check_asked, prompt_of
+from .sides import by_plain_name, with_rater
 
 NAME = "lists of chosen and rejected"
 ORDER = 90
 
 
+# Names of the lists of each side, chosen first.
+SIDES = (
+    ("chosen", "rejected"), ("pos", "neg"), ("positive", "negative"), ("positives", "negatives"),
+    ("chosen_responses", "rejected_responses"), ("preferred", "dispreferred"), ("better", "worse"),
+)  # fmt: skip
+
+
 def recognise(table: Table) -> bool:
-    if has(table, "chosen", "rejected"):
-        cells = [table.first(name) for name in ("chosen", "rejected")]
-        return any(_texts(cell) for cell in cells) and all(
-            isinstance(cell, str) or _texts(cell) for cell in cells
-        )
+    if _sides(table) is not None:
+        return True
     return has(table, "instruction", "output") and all(
         len(_list(c)) == 2 and _texts(c) for c in table.some("output") if c
     )
@@ -25,11 +30,11 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """Every chosen answer with every rejected one, grouped by row."""
     check_asked(table, asked)
-    two = has(table, "chosen", "rejected")
-    prompt = prompt_of(table, asked, ("chosen", "rejected"))
+    names = _sides(table) or ("output",)
+    two = len(names) == 2
+    prompt = prompt_of(table, asked, names)
     prompts = table.cells(prompt)
     more = table.cells("input" if prompt == "instruction" and has(table, "input") else None)
-    names = ("chosen", "rejected") if two else ("output",)
     sides = zip(*(table.cells(name) for name in names), strict=True)
 
     def rows():
@@ -39,9 +44,20 @@ def map(table: Table, asked: Columns) -> Mapped:
             said = "\n".join(str(t) for t in (prompts[row], more[row]) if t)
             yield row, said, [Judged(a, b, 1.0) for a in good for b in bad] or "holds no pair of answers"
 
-    said = {"chosen": "chosen, each with every one rejected" if two else "the first of output"}
+    said = {"chosen": f"{names[0]}, each with every one of {names[1]}" if two else "the first of output"}
     used = (*names, prompt, "input" if any(more) else None)
-    return of_rows(table, NAME if two else "LLaMA-Factory ranking", rows(), used, said, asked)
+    name = NAME if two else "LLaMA-Factory ranking"
+    return of_rows(table, name, rows(), used, said, with_rater(asked, table))
+
+
+def _sides(table: Table) -> tuple[str, str] | None:
+    """The columns of both sides, where one of them holds lists of texts, and the other such lists or texts."""
+    lower = by_plain_name(table)
+    for chosen, rejected in ((lower[a], lower[b]) for a, b in SIDES if a in lower and b in lower):
+        cells = [table.first(name) for name in (chosen, rejected)]
+        if any(_texts(cell) for cell in cells) and all(isinstance(c, str) or _texts(c) for c in cells):
+            return chosen, rejected
+    return None
 
 
 def _list(cell: Any) -> list:

@@ -8,7 +8,7 @@ from ..labels import number_in
 from ..table import Table
 from .base import Judged, Mapped, of_rows, records, structured
 from .plain import check_asked, prompt_of
-from .sides import by_plain_name
+from .sides import by_plain_name, with_rater
 
 NAME = "ranking"
 ORDER = 120
@@ -79,7 +79,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
         found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
     reads = ("ranking", "tie") if found.by in UNCLEAR else ("tie",)
-    return of_rows(table, name, rows(), used, said, asked, reads=reads)
+    return of_rows(table, name, rows(), used, said, with_rater(asked, table), reads=reads)
 
 
 def find(table: Table, asked: Columns) -> Found | None:

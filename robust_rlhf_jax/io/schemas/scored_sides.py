@@ -9,7 +9,7 @@ from ..table import Table
 from .base import Judged, Mapped, of_rows
 from .numbers import is_number
 from .plain import check_asked, prompt_of
-from .sides import LABELS, chosen_sides, named, open_sides
+from .sides import LABELS, chosen_sides, named, open_sides, with_rater
 
 NAME = "two scored sides"
 ORDER = 100
@@ -39,7 +39,7 @@ def map(table: Table, asked: Columns) -> Mapped:
                 yield row, prompts[row], [Judged(a, b, 0.0 if gap == 0 else 1.0 if gap > 0 else -1.0)]
 
     said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the higher of {scores[0]} and {scores[1]}"}
-    return of_rows(table, NAME, rows(), (*sides, *scores, prompt), said, asked)
+    return of_rows(table, NAME, rows(), (*sides, *scores, prompt), said, with_rater(asked, table))
 
 
 def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:

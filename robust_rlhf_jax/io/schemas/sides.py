@@ -1,8 +1,10 @@
 """Columns whose names say that they are the two sides of a pair, a prompt, a label, a rater."""
 
+import dataclasses
 import re
 from typing import Any
 
+from ..columns import Columns
 from ..labels import TIE, TRUTHS, number_in, word, word_rule
 from ..table import Table
 from .base import structured
@@ -20,7 +22,9 @@ CHOSEN_SIDES = (
     ("preferred_output", "non_preferred_output"), ("positive", "negative"), ("winner_response", "loser_response"),
     ("response_j", "response_k"), ("y_w", "y_l"), ("best_response", "worst_response"), ("win", "lose"),
     ("winning_response", "losing_response"), ("response_w", "response_l"), ("selected_response", "rejected_response"),
-    ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"),
+    ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"), ("accepted", "refused"),
+    ("preferred", "rejected"), ("preferred", "non_preferred"), ("good_response", "bad_response"),
+    ("positive_response", "negative_response"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
@@ -30,9 +34,7 @@ ANSWERS = (
     "side", "item", "",
 )  # fmt: skip
 TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
-AFTER = re.compile(
-    r"^(?P<stem>.*?)[\s_.\-]?(?P<token>a|b|c|d|0|1|2|3|4|5|left|right|first|second|one|two)$", re.I
-)
+AFTER = re.compile(r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h0-9]|left|right|first|second|one|two)$", re.I)
 BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
@@ -83,6 +85,11 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
+def with_rater(asked: Columns, table: Table) -> Columns:
+    """What is asked for, and of raters the column that is called so, if the caller names none."""
+    return dataclasses.replace(asked, rater=asked.rater or named(table, RATERS))
+
+
 def by_plain_name(table: Table) -> dict[str, str]:
     """The columns by name as `plain_name` has it; of several the first."""
     return {plain_name(name): name for name in reversed(table.names)}
@@ -98,7 +105,7 @@ def chosen_sides(table: Table) -> tuple[str, str] | None:
     return next(((lower[a], lower[b]) for a, b in CHOSEN_SIDES if a in lower and b in lower), None)
 
 
-def open_sides(table: Table) -> tuple[str, ...]:
+def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...]:
     """The columns of answers that are called alike but for a letter or a number; three or more of a ranking; or ()."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for name in table.names:
@@ -112,7 +119,7 @@ def open_sides(table: Table) -> tuple[str, ...]:
         for (stem, _), tokens in found.items()
         if (columns := _in_order(tokens)) and _answer(stem) is not None
     }
-    if named(table, LABELS) is None:  # columns a and b alone could be anything
+    if labels and named(table, labels) is None:  # columns a and b alone could be anything
         sides.pop("", None)
     if not sides:
         return ()
@@ -130,7 +137,7 @@ def _answer(stem: str) -> int | None:
 
 
 def _in_order(tokens: dict[str, str]) -> tuple[str, ...]:
-    for row in (("a", "b", "c", "d"), ("0", "1", "2", "3", "4"), ("1", "2", "3", "4", "5"), *TOKENS):
+    for row in ("abcdefgh", "0123456789", "123456789", *TOKENS):
         if row[0] in tokens and row[1] in tokens:
             return tuple(tokens[t] for t in row if t in tokens)
     return ()

@@ -17,6 +17,15 @@ def one_chosen(i, item):
     }
 
 
+@each
+def of_a_reranker(i, item):
+    return {
+        "query": item.prompt,
+        "pos": [item.chosen],
+        "neg": [item.rejected, f"{item.rejected} Again."][: 1 + i % 2],
+    }
+
+
 def _every_one(items):
     votes = []
     for row, vote in enumerate(truths.by_item(items)):
@@ -26,5 +35,6 @@ def _every_one(items):
 
 CASES = (
     Case("several_rejected", one_chosen, truth=_every_one),
+    Case("positives_and_negatives", of_a_reranker, truth=_every_one),
     Case("several_rejected_parquet", one_chosen, stores.parquet(), truth=_every_one),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from . import sides, stores
 from .arenas import models, word
 from .chosen import each
-from .truths import by_item
+from .truths import Vote, by_item
 from .worlds import Item
 
 Rows = list[dict]
@@ -59,6 +59,16 @@ def three_sides(i, item):
     third = f"Neither {item.a}"
     return {"prompt": item.prompt, "response_a": item.a, "response_b": item.b, "response_c": third,
             "winner": word(item.vote, "A", "B", "C")}  # fmt: skip
+
+
+def best_of_three(items):
+    """The one that the label names with each of the others."""
+    votes = []
+    for row, item in enumerate(items):
+        answers = [item.a, item.b, f"Neither {item.a}"]
+        best = word(item.vote, *answers)
+        votes += [Vote(best, other, False, item.prompt, row) for other in answers if other != best]
+    return votes
 
 
 @each

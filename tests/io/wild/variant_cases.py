@@ -63,7 +63,7 @@ ODD = (
          truth=odd.as_written(odd.answers_in_json)),
     Case("tsv_unquoted", odd.begun_by_quotes, odd.unquoted, truth=odd.as_written(odd.begun_by_quotes)),
     Case("alpaca_eval_weighted", odd.alpaca_eval_weighted, stores.json_array("annotations.json")),
-    Case("three_sides", odd.three_sides, CSV, options=TIES, refused="--chosen", flags=None),
+    Case("three_sides", odd.three_sides, CSV, options=TIES, truth=odd.best_of_three),
     Case("ranks_of_sides", odd.ranks_of_sides, CSV, refused="--label", flags=None, either=True),
     Case("chosen_names_sides", odd.chosen_names_sides, CSV, refused="--label", flags=None, either=True),
     Case("chosen_names_models", odd.chosen_names_models, refused="--label", flags=None, either=True),

@@ -1,0 +1,93 @@
+"""What one cell says of several answers, as pairs (the better, the other, by how much) of their numbers."""
+
+import re
+from typing import Any
+
+from ..bad_cells import shown
+from ..labels import TIE, number_in, word
+from .answer_names import which
+from .base import structured
+from .rankings import pairs_of
+
+Pairs = list[tuple[int, int, float]]
+ORDER_SIGNS = re.compile("[<>≻]")
+
+
+def by_best(best: Any, worst: Any, called: dict[str, int]) -> Pairs | str:
+    """The best answer with each other one, and each other one with the worst, where one is named; or all are alike."""
+    if word(best) in TIE and worst is None and word(best) not in called:
+        return _every_two(dict.fromkeys(called.values(), 0.0))
+    first, last = which(best, called), None if worst is None else which(worst, called)
+    if first is None or (worst is not None and last is None):
+        return f"holds {shown(best if first is None else worst)}, which names none of the answers"
+    if first == last:
+        return "names one answer as the best and as the worst"
+    others = [i for i in dict.fromkeys(called.values()) if i not in (first, last)]
+    ends = [] if last is None else [(first, last, 1.0), *((i, last, 1.0) for i in others)]
+    return [*((first, i, 1.0) for i in others), *ends]
+
+
+def by_two(best: Any, rejected: Any, called: dict[str, int]) -> Pairs | str:
+    """The best answer with the one that was rejected."""
+    judged = by_best(best, rejected, called)
+    return (
+        judged if isinstance(judged, str) else [(which(best, called) or 0, which(rejected, called) or 0, 1.0)]
+    )
+
+
+def by_numbers(cells: list, way: float) -> Pairs | str:
+    """Every two answers by their numbers: the highest is the best if `way` is 1, the lowest if -1."""
+    worth = {i: way * number for i, cell in enumerate(cells) if (number := number_in(cell)) is not None}
+    return _every_two(worth) if len(worth) > 1 else "ranks fewer than two answers"
+
+
+def by_flags(entries: list[dict], key: str) -> Pairs | str:
+    """The only answer whose `key` is true with each other one."""
+    best = [i for i, entry in enumerate(entries) if word(entry.get(key)) in ("true", "1", "yes")]
+    if len(best) != 1:
+        return f"has {len(best)} answers with {key} true, not one"
+    return [(best[0], i, 1.0) for i in range(len(entries)) if i != best[0]]
+
+
+def by_ranks(cell: Any, many: int) -> Pairs | str:
+    """Every two answers by a cell with the rank of each."""
+    ranks = [who for group in ranking_in(cell) for who in group]
+    if len(ranks) != many or any(number_in(rank) is None for rank in ranks):
+        return f"has not one rank for each of {many} answers: {shown(cell)}"
+    return by_numbers(ranks, -1.0)
+
+
+def by_order(cell: Any, called: dict[str, int]) -> Pairs | str:
+    """Every two answers that a ranking names; those between which it says nothing make no pair."""
+    places = [[which(who, called) for who in group] for group in ranking_in(cell)]
+    flat = [place for group in places for place in group]
+    if None in flat or len(set(flat)) < max(2, len(flat)):
+        return f"holds no order of the answers: {shown(cell)}"
+    return _every_two(
+        {place: -float(i) for i, group in enumerate(places) for place in group if place is not None}
+    )
+
+
+def ranking_in(cell: Any) -> list[list[str]]:
+    """The names in a ranking, the best first, and equal ones together: `B>C=A`, `A<C<B`, `B, C, A`, `BCA`, or a list.
+
+    **Example:**
+
+    >>> ranking_in("B > C=A"), ranking_in("A<B"), ranking_in(["B", "A"])
+    ([['B'], ['C', 'A']], [['B'], ['A']], [['B'], ['A']])
+    """
+    found = structured(cell)
+    if isinstance(found, list):
+        return [[str(who) for who in entry] if isinstance(entry, list) else [str(entry)] for entry in found]
+    said = "" if found is None else str(found).strip()
+    ordered = re.split("<+", said)[::-1] if "<" in said else re.split("[>≻]+", said)
+    if len(ordered) == 1 and "=" not in said:
+        ordered = re.split(r"\s*[,;|/]\s*|\s+", said)
+    if len(ordered) == 1 and re.fullmatch("[a-hA-H]{2,8}", said):
+        ordered = list(said)
+    groups = ([who.strip() for who in re.split("[=~]", group) if who.strip()] for group in ordered)
+    return [group for group in groups if group]
+
+
+def _every_two(worth: dict[int, float]) -> Pairs:
+    return [(i, j, strength) for i, j, strength, *_ in pairs_of(list(worth), list(worth.values()))]

@@ -1,0 +1,119 @@
+"""What the answers of one row are called, and which one a cell names: "B", "2", "Response B", a model, the text."""
+
+import re
+from typing import Any, NamedTuple
+
+from ..labels import THINGS, is_missing, number_in, word
+from ..table import Table
+from .base import records, structured
+from .rankings import ANSWER_KEYS, ANSWER_LISTS
+from .sides import by_plain_name, open_sides
+
+# Keys of what an answer in a list is called.
+NAME_KEYS = ("name", "id", "model", "key", "label", "letter")
+# A thing before the name of an answer: "response b".
+BEFORE_NAME = re.compile(rf"^(?:the )?(?:{THINGS}|item) ?(?P<name>\w+)$")
+LETTERS = "abcdefghij"
+PARTS = re.compile(r"[\s_.\-]|(?<=\D)(?=\d)|(?<=[a-z])(?=[A-Z]$)")
+
+
+class Answers(NamedTuple):
+    """`columns`: one for each answer, or one of lists, `listed`; `names`: how each column is told from the others."""
+
+    columns: tuple[str, ...]
+    listed: bool
+    names: tuple[str, ...]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the columns are numbered, so that a number in a cell is the end of a column's name."""
+        return not self.listed and all(number_in(name) is not None for name in self.names)
+
+    def of(self, table: Table) -> list[list]:
+        """The answers of each row: texts or messages, and None where one is missing."""
+        if self.listed:
+            return [_entries(cell) for cell in table.cells(self.columns[0])]
+        rows = zip(*(table.cells(name) for name in self.columns), strict=True)
+        return [[None if is_missing(cell) else cell for cell in row] for row in rows]
+
+    def called(self, table: Table, first: int, most: int | None = None) -> list[dict[str, int]]:
+        """{name: answer} of each row; numbers count from `first` where columns and objects have none of their own.
+
+        **Arguments:** `most`: rows that are read, all if None.
+        """
+        answers = self.of(table)
+        many = max((len(row) for row in answers), default=0)
+        names = {} if self.numbered else {f"{first + i}": i for i in range(many)}
+        if self.listed:
+            names |= {letter: i for i, letter in enumerate(LETTERS)}
+        else:
+            names |= {word(name): i for called in (self.columns, self.names) for i, name in enumerate(called)}
+        keys = self.keys(table)
+        return [
+            {
+                name: i
+                for name, i in (_texts(texts) | names | keys[row]).items()
+                if i < len(texts) and texts[i] is not None
+            }
+            for row, texts in enumerate(answers[:most])
+        ]
+
+    def keys(self, table: Table) -> list[dict[str, int]]:
+        """{name: answer} of each row, by what the objects of a list are called."""
+        if not self.listed:
+            return [{}] * table.n_rows
+        return [_keys_of(records(cell)) for cell in table.cells(self.columns[0])]
+
+
+def answers_of(table: Table, fewest: int = 3) -> Answers | None:
+    """The columns of answers that are called alike, `fewest` or more; or the column of lists of them."""
+    columns = open_sides(table, ())
+    if len(columns) >= fewest:
+        return Answers(columns, False, tuple(PARTS.split(name)[-1] for name in columns))
+    lower = by_plain_name(table)
+    lists = (lower[name] for name in ANSWER_LISTS if name in lower)
+    return next((Answers((name,), True, ()) for name in lists if len(_entries(table.first(name))) > 1), None)
+
+
+def which(cell: Any, called: dict[str, int]) -> int | None:
+    """The answer that a cell names, or None."""
+    said = "" if is_missing(cell) else word(cell)
+    match = BEFORE_NAME.match(said)
+    return called[said] if said in called else called.get(match["name"]) if match else None
+
+
+def beside(table: Table, answers: Answers, stems: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns, one for each answer, called after a stem and the answer's name: rank_a, rank_b and rank_c; or ()."""
+    lower = by_plain_name(table)
+    for stem in stems:
+        forms = [
+            (f"{stem}_{who}", f"{stem}{who}", f"{who}_{stem}") for who in map(str.casefold, answers.names)
+        ]
+        columns = [next((lower[n] for n in names if n in lower), "") for names in forms]
+        if columns and all(columns):
+            return tuple(columns)
+    return ()
+
+
+def _entries(cell: Any) -> list:
+    """The answers that a list holds: texts, or those in objects; [] if none."""
+    found, objects = structured(cell), records(cell)
+    if objects and isinstance(found, list | dict):
+        key = next((k for k in ANSWER_KEYS if k in objects[0]), None)
+        return [] if key is None else [entry.get(key) for entry in objects]
+    texts = isinstance(found, list) and all(isinstance(entry, str) for entry in found)
+    return found if texts else []
+
+
+def _texts(answers: list) -> dict[str, int]:
+    return {word(text): i for i, text in enumerate(answers) if isinstance(text, str) and text.strip()}
+
+
+def _keys_of(objects: list[dict]) -> dict[str, int]:
+    """What the objects of a list are called, by every key whose values differ; those of an earlier key come first."""
+    found: dict[str, int] = {}
+    for key in NAME_KEYS:
+        names = {word(entry[key]): i for i, entry in enumerate(objects) if entry.get(key) is not None}
+        if objects and len(names) == len(objects):
+            found = names | found
+    return found

@@ -1,0 +1,291 @@
+"""Several answers in one row, and which is the best, the worst, or in which order they stand: best–worst scaling,
+rankings such as `B>C>A`, the number of the best one beside a list.
+
+How cells name answers: `answer_names.py`; what they say: `answer_judgements.py`. Lists of scores: `rankings.py`.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..columns import Columns
+from ..labels import TIE, is_missing, number_in, word
+from ..table import Table
+from . import answer_judgements as judgements
+from .answer_names import Answers, answers_of, beside, which
+from .base import Judged, Mapped, of_rows, records
+from .choice_names import CHOSEN
+from .numbers import is_number
+from .plain import check_asked, prompt_of
+from .rankings import RANK_KEYS, SCORE_KEYS
+from .sides import LABELS, NOT_ANSWERS, chosen_sides, holds_texts, named, plain_name, with_rater
+
+NAME = "several answers a row"
+ORDER = 125
+ANY_LABEL = True
+RANKINGS = ("ranking", "rankings", "rank", "ranked", "ranks", "rank_order", "preference_order", "order")
+# A column called so may hold the order in which answers were shown.
+DOUBTFUL = ("order",)
+# A right answer is no preference.
+KEYS_OF_TESTS = ("target", "gold", "gold_label", "ground_truth", "y", "result", "outcome", "annotation")
+BEST = (
+    "best", "most", "top", "winner", "most_preferred", "favourite", "favorite", *CHOSEN,
+    *(name for name in LABELS if name not in KEYS_OF_TESTS),
+)  # fmt: skip
+WORST = ("worst", "least", "bottom", "least_preferred", "loser")
+REJECTED = ("rejected", "dispreferred")
+# What may follow the name of such a column: best_response, best_idx, best_response_id.
+ENDS = ("", "response", "answer", "idx", "index", "id", "number", "position", "response_id", "response_idx")
+FLAGS = (
+    "chosen",
+    "is_chosen",
+    "selected",
+    "is_selected",
+    "best",
+    "is_best",
+    "preferred",
+    "is_preferred",
+    "winner",
+)
+TRUTHS = ("true", "false", "0", "1", "yes", "no")
+
+
+class Found(NamedTuple):
+    """`kind`: "best", "order", "ranks", "scores" or "flags"; `by`: the columns of it, or the key of the flags;
+    `other`: the column of the worst answer, or if `only` of the one that the best was preferred to.
+    """
+
+    answers: Answers
+    kind: str
+    by: tuple[str, ...]
+    other: str | None = None
+    only: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that judge the answers."""
+        by = self.answers.columns if self.kind == "flags" else self.by
+        return by if self.other is None else (*by, self.other)
+
+    @property
+    def counted(self) -> bool:
+        """Whether numbers in cells count the answers."""
+        return self.kind in ("best", "order") and not self.answers.numbered
+
+
+def recognise(table: Table) -> bool:
+    return find(table, Columns()) is not None
+
+
+def recognise_asked(table: Table, asked: Columns) -> bool:
+    return find(table, asked) is not None
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """The best answer with each other one, each other one with the worst, and of a ranking every two.
+
+    **Raises:** ValueError for numbers that could count from 0 or from 1, or be ranks or answers in order.
+    """
+    check_asked(table, asked)
+    found = find(table, asked)
+    assert found is not None
+    prompt = prompt_of(table, asked, (*found.answers.columns, *found.columns))
+    prompts, answers = table.cells(prompt), found.answers.of(table)
+    if found.kind == "order":
+        _check_sense(table, found, asked)
+    judge = _judge(table, found, asked, _first_number(table, found, asked) if found.counted else 0)
+
+    def rows():
+        for row, texts in enumerate(answers):
+            judged = judge(row)
+            yield row, prompts[row], judged if isinstance(judged, str) else _pairs(texts, judged)
+
+    said = {"chosen": f"{', '.join(found.answers.columns)}, pair by pair", "label": _says(found, asked)}
+    used = dict.fromkeys((*found.columns, *found.answers.columns, prompt))
+    reads = ("tie", *(["first_is"] if found.counted else ()), *(["ranking"] if found.kind == "order" else ()))
+    return of_rows(table, NAME, rows(), used, said, with_rater(asked, table), reads=reads)
+
+
+def find(table: Table, asked: Columns) -> Found | None:
+    """The answers of a row, and the columns that judge them."""
+    sides = chosen_sides(table)
+    answers = answers_of(table, fewest=2)
+    if answers is None or (sides is not None and all(holds_texts(table.first(side)) for side in sides)):
+        return None
+    if _are_options(table, answers):
+        return None
+    two = not answers.listed and len(answers.columns) == 2
+    if two and named(table, LABELS) is not None:
+        return None
+    ranking = _ranking(table, answers, asked)
+    if ranking is not None or two or asked.label == "none":
+        return ranking
+    kinds = (_flagged, _of_best, _numbered)
+    return next((found for kind in kinds if (found := kind(table, answers, asked)) is not None), None)
+
+
+def _are_options(table: Table, answers: Answers) -> bool:
+    """Whether answers are but the names of options that columns of numbers describe: a choice set, not texts."""
+    if answers.listed:
+        return False
+    stems = {plain_name(name.removesuffix(answers.names[0])).strip("_") for name in table.names}
+    columns = (beside(table, answers, (stem,)) for stem in stems if stem and not NOT_ANSWERS.search(stem))
+    numbers = any(names and all(is_number(table.first(name)) for name in names) for names in columns)
+    texts = [text for name in answers.columns for text in _some(table, name)]
+    return numbers and 2 * len({str(text) for text in texts}) <= len(texts)
+
+
+def _ranking(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A column whose first cells are rankings of two or more answers."""
+    by = asked.label or named(table, RANKINGS)
+    if by not in table.columns or by in answers.columns:
+        return None
+    cells = _some(table, by)
+    names = _names(table, answers)
+    rankings = [[*itertools.chain(*judgements.ranking_in(cell))] for cell in cells]
+    known = all(
+        len(ranking) > 1 and all(number_in(who) is not None or which(who, names) is not None for who in ranking)
+        for ranking in rankings
+    )  # fmt: skip
+    signs = any(judgements.ORDER_SIGNS.search(str(cell)) for cell in cells)
+    clear = asked.label is not None or by.casefold() not in DOUBTFUL or signs
+    return Found(answers, "order", (by,)) if rankings and known and clear else None
+
+
+def _flagged(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A key of the objects in lists that is true for the best one."""
+    entries = records(table.first(answers.columns[0])) if answers.listed else []
+    keys = FLAGS if asked.label is None else (asked.label,)
+    flags = (key for key in keys if entries and all(word(entry.get(key)) in TRUTHS for entry in entries))
+    return next((Found(answers, "flags", (key,)) for key in flags), None)
+
+
+def _of_best(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A column whose first cells name an answer, and one of the worst answer or of the rejected one beside."""
+    best = asked.label or _column(table, BEST)
+    if best not in table.columns or best in answers.columns:
+        return None
+    worst, rejected = (
+        name if name != best else None for name in (_column(table, WORST), _column(table, REJECTED))
+    )
+    other = rejected or worst
+    names = _names(table, answers)
+    cells = [cell for name in (best, other) if name is not None for cell in _some(table, name)]
+    known = [number_in(c) is not None or which(c, names) is not None or word(c) in TIE for c in cells]
+    return Found(answers, "best", (best,), other, rejected is not None) if cells and all(known) else None
+
+
+def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A column of ranks, or of scores, for each answer."""
+    if answers.listed or asked.label is not None:
+        return None
+    for kind, stems in (("ranks", RANK_KEYS), ("scores", SCORE_KEYS)):
+        columns = beside(table, answers, stems)
+        if columns and all(number_in(cell) is not None for name in columns for cell in _some(table, name)):
+            return Found(answers, kind, columns)
+    return None
+
+
+def _judge(table: Table, found: Found, asked: Columns, first: int) -> Callable[[int], judgements.Pairs | str]:
+    """row -> the pairs of its answers, or why there are none."""
+    cells = [table.cells(name) for name in found.columns]
+    if found.kind == "flags":
+        return lambda row: judgements.by_flags(records(cells[0][row]), found.by[0])
+    if found.kind in ("ranks", "scores"):
+        way = -1.0 if found.kind == "ranks" else 1.0
+        return lambda row: judgements.by_numbers([column[row] for column in cells], way)
+    called = found.answers.called(table, first)
+    if found.kind == "order" and asked.ranking == "ranks":
+        return lambda row: judgements.by_ranks(cells[0][row], len({*called[row].values()}))
+    if found.kind == "order":
+        return lambda row: judgements.by_order(cells[0][row], called[row])
+    if found.only:
+        return lambda row: judgements.by_two(cells[0][row], cells[1][row], called[row])
+    if found.other is None:
+        return lambda row: judgements.by_best(cells[0][row], None, called[row])
+    return lambda row: judgements.by_best(cells[0][row], _or_none(cells[1][row]), called[row])
+
+
+def _first_number(table: Table, found: Found, asked: Columns) -> int:
+    """The number of the first answer, 0 or 1.
+
+    **Raises:** ValueError where it could be either and the caller does not say.
+    """
+    if asked.first_is is not None:
+        if asked.first_is not in ("0", "1"):
+            raise ValueError(f"--first-is {asked.first_is}: numbers of answers count from 0 or from 1")
+        return int(asked.first_is)
+    cells = [cell for name in found.columns for cell in table.cells(name)]
+    if found.kind == "order":
+        cells = [who for cell in cells for group in judgements.ranking_in(cell) for who in group]
+    known = {name for names in found.answers.keys(table) for name in names}
+    numbers = {int(n) for cell in cells if (n := number_in(cell)) is not None and word(cell) not in known}
+    many = max((len(row) for row in found.answers.of(table)), default=0)
+    if not numbers or numbers == set(range(many)) or asked.ranking == "ranks":
+        return 0
+    if 0 not in numbers and many in numbers:
+        return 1
+    listed = ", ".join(f"{n}" for n in sorted(numbers)[:6])
+    raise ValueError(
+        f"column {found.by[0]} holds {listed}, of {many} answers: say whether the first one is 0 or 1, by --first-is 0 "
+        "or --first-is 1"
+    )
+
+
+def _check_sense(table: Table, found: Found, asked: Columns) -> None:
+    """**Raises:** ValueError where numbers could be the rank of each answer or the answers in their order."""
+    cells = [cell for cell in table.cells(found.by[0]) if not is_missing(cell)]
+    numbers = all(
+        number_in(who) is not None for cell in cells for group in judgements.ranking_in(cell) for who in group
+    )
+    signs = any(judgements.ORDER_SIGNS.search(str(cell)) for cell in cells)
+    if asked.ranking is None and numbers and not signs:
+        raise ValueError(
+            f"column {found.by[0]} could hold the rank of each answer or the answers in their order: say which, by "
+            "--ranking ranks or --ranking order"
+        )
+
+
+def _pairs(texts: list, judged: judgements.Pairs) -> list[Judged] | str:
+    """The pairs whose answers are there, each in the order of the answers."""
+    pairs = []
+    for better, other, strength in judged:
+        first, second = min(better, other), max(better, other)
+        if texts[first] is not None and texts[second] is not None:
+            pairs.append(Judged(texts[first], texts[second], strength if first == better else -strength))
+    return pairs or "holds no two answers that are judged"
+
+
+def _column(table: Table, names: tuple[str, ...]) -> str | None:
+    return named(table, tuple(f"{name}_{end}".rstrip("_") for name in names for end in ENDS))
+
+
+def _names(table: Table, answers: Answers) -> dict[str, int]:
+    """What the answers of the first rows may be called, whether numbers count from 0 or from 1."""
+    return {
+        name: i for first in (0, 1) for row in answers.called(table, first, 200) for name, i in row.items()
+    }
+
+
+def _some(table: Table, name: str) -> list:
+    return [cell for cell in table.some(name) if not is_missing(cell)]
+
+
+def _or_none(cell: Any) -> Any:
+    return None if is_missing(cell) else cell
+
+
+def _says(found: Found, asked: Columns) -> str:
+    by = ", ".join(found.by)
+    if found.kind == "best":
+        lost = (
+            "" if found.other is None else f", {found.other} the {'rejected' if found.only else 'worst'} one"
+        )
+        return f"{by}: names the best answer{lost}"
+    ranks = found.kind == "ranks" or (found.kind == "order" and asked.ranking == "ranks")
+    told = {
+        "order": "the best come first",
+        "scores": "the highest is the best",
+        "flags": "true of the best answer",
+    }
+    return f"{by}: {'the lowest is the best' if ranks else told[found.kind]}"

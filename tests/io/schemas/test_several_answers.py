@@ -1,0 +1,331 @@
+"""Several answers in a row; `test_wild.py` and its neighbours read these files, too."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from wild import stores, truths, worlds
+from wild.case import Case
+from wild.chosen import each
+from wild.truths import Vote, every_pair
+
+from robust_rlhf_jax.io import Columns, load_pairs
+from robust_rlhf_jax.io.schemas.answer_judgements import by_best, by_order, ranking_in
+
+LETTERS = "abcdefgh"
+THREE = {"k": 3}
+JSONL = stores.jsonl()
+
+
+def order(item):
+    """The answers' places from the best to the worst."""
+    return sorted(range(len(item.answers)), key=lambda i: -item.scores[i])
+
+
+def in_columns(item, stem="response_"):
+    return {f"{stem}{LETTERS[i]}": answer for i, answer in enumerate(item.answers)}
+
+
+@each
+def ranked_by_signs(i, item):
+    return {
+        "prompt": item.prompt,
+        **in_columns(item),
+        "ranking": " > ".join(LETTERS[j].upper() for j in order(item)),
+    }
+
+
+@each
+def ranked_backwards(i, item):
+    return {
+        "prompt": item.prompt,
+        **in_columns(item),
+        "ranking": "<".join(LETTERS[j] for j in order(item)[::-1]),
+    }
+
+
+@each
+def ranked_by_letters(i, item):
+    ranking = "".join(LETTERS[j].upper() for j in order(item))
+    return {"prompt": item.prompt, "responses": list(item.answers), "ranking": ranking}
+
+
+@each
+def ranked_by_names_in_a_list(i, item):
+    return {
+        "prompt": item.prompt,
+        **in_columns(item),
+        "rank": [f"response_{LETTERS[j]}" for j in order(item)],
+    }
+
+
+@each
+def ranked_by_numbers(i, item):
+    columns = {f"response_{j + 1}": answer for j, answer in enumerate(item.answers)}
+    return {"prompt": item.prompt, **columns, "ranking": ",".join(str(j + 1) for j in order(item))}
+
+
+@each
+def ranks_in_one_cell(i, item):
+    ranks = [order(item).index(j) + 1 for j in range(len(item.answers))]
+    return {"prompt": item.prompt, **in_columns(item), "ranks": " ".join(map(str, ranks))}
+
+
+@each
+def ranks_in_columns(i, item):
+    ranks = {f"rank_{LETTERS[j]}": order(item).index(j) + 1 for j in range(len(item.answers))}
+    return {"prompt": item.prompt, **in_columns(item), **ranks}
+
+
+@each
+def scores_in_columns(i, item):
+    scores = {f"{LETTERS[j].upper()} score": score for j, score in enumerate(item.scores)}
+    return {"prompt": item.prompt, **in_columns(item), **scores}
+
+
+@each
+def best_by_letter(i, item):
+    return {
+        "prompt": item.prompt,
+        **in_columns(item),
+        "preferred": f"Response {LETTERS[order(item)[0]].upper()}",
+    }
+
+
+@each
+def best_beside_scores_of_a_model(i, item):
+    """The scores say the opposite, and are not what people said."""
+    scores = {f"score_{LETTERS[j]}": -score for j, score in enumerate(item.scores)}
+    return {"prompt": item.prompt, **in_columns(item), **scores, "preferred": LETTERS[order(item)[0]]}
+
+
+@each
+def best_by_index(i, item):
+    return {"prompt": item.prompt, "responses": list(item.answers), "chosen": order(item)[0]}
+
+
+@each
+def best_by_number(i, item):
+    return {"prompt": item.prompt, "responses": list(item.answers), "best_idx": order(item)[0] + 1}
+
+
+@each
+def best_by_text(i, item):
+    return {
+        "prompt": item.prompt,
+        "responses": list(item.answers),
+        "best_response": item.answers[order(item)[0]],
+    }
+
+
+@each
+def best_by_model(i, item):
+    answers = [{"model": f"m-{j}", "id": 7 + j, "text": answer} for j, answer in enumerate(item.answers)]
+    return {"prompt": item.prompt, "completions": answers, "preference": answers[order(item)[0]]["model"]}
+
+
+@each
+def best_by_id(i, item):
+    answers = [{"id": 7 + j, "text": answer} for j, answer in enumerate(item.answers)]
+    return {"prompt": item.prompt, "completions": answers, "preference": 7 + order(item)[0]}
+
+
+@each
+def best_by_flag(i, item):
+    best = order(item)[0]
+    return {
+        "prompt": item.prompt,
+        "responses": [{"text": a, "chosen": j == best} for j, a in enumerate(item.answers)],
+    }
+
+
+@each
+def two_indices(i, item):
+    best, *_, worst = order(item)
+    return {"prompt": item.prompt, "responses": list(item.answers), "chosen": best, "rejected": worst}
+
+
+@each
+def best_and_worst(i, item):
+    best, *_, worst = order(item)
+    return {"prompt": item.prompt, **in_columns(item), "best": LETTERS[best], "worst": LETTERS[worst]}
+
+
+@each
+def most_and_least(i, item):
+    columns = {f"item{j + 1}": answer for j, answer in enumerate(item.answers)}
+    most, *_, least = (item.answers[j] for j in order(item))
+    return {"prompt": item.prompt, **columns, "most": most, "least": least}
+
+
+def best_of_each(items):
+    """The best answer with each other one."""
+    return [vote for vote in every_pair(items) if vote.chosen in {i.answers[order(i)[0]] for i in items}]
+
+
+def ends_of_each(items):
+    """Pairs with the best answer or the worst."""
+    ends = {i.answers[order(i)[place]] for i in items for place in (0, -1)}
+    return [vote for vote in every_pair(items) if {vote.chosen, vote.rejected} & ends]
+
+
+def best_with_worst(items):
+    return [
+        Vote(item.answers[order(item)[0]], item.answers[order(item)[-1]], False, item.prompt, row)
+        for row, item in enumerate(items)
+    ]
+
+
+def case(name, encode, truth=every_pair, store=JSONL, **more):
+    more = {"options": THREE} | more
+    return Case(name, encode, store, world=worlds.rankings, truth=truth, **more)
+
+
+CASES = (
+    case("ranked_by_signs", ranked_by_signs, store=stores.table()),
+    case("ranked_backwards", ranked_backwards, options={"k": 5}),
+    case("ranked_by_letters", ranked_by_letters),
+    case("ranked_by_names_in_a_list", ranked_by_names_in_a_list),
+    case("ranked_by_numbers", ranked_by_numbers, refused="ranks or --ranking order", flags={"--ranking": "order"}),
+    case("ranks_in_one_cell", ranks_in_one_cell, refused="ranks or --ranking order", flags={"--ranking": "ranks"}),
+    case("ranks_in_columns", ranks_in_columns, store=stores.table()),
+    case("scores_in_columns", scores_in_columns, store=stores.table()),
+    case("best_by_letter", best_by_letter, best_of_each, stores.table()),
+    case("best_beside_scores", best_beside_scores_of_a_model, best_of_each),
+    case("best_by_index", best_by_index, best_of_each),
+    case("best_by_index_parquet", best_by_index, best_of_each, stores.parquet()),
+    case("best_by_number", best_by_number, best_of_each),
+    case("best_of_two_by_number", best_by_number, best_of_each, options={"k": 2}),
+    case("best_by_text", best_by_text, best_of_each),
+    case("best_by_model", best_by_model, best_of_each),
+    case("best_by_id", best_by_id, best_of_each),
+    case("best_by_flag", best_by_flag, best_of_each),
+    case("two_indices", two_indices, best_with_worst),
+    case("best_and_worst", best_and_worst, ends_of_each, stores.table(), options={"k": 4}),
+    case("most_and_least", most_and_least, ends_of_each, stores.table(), options={"k": 5}),
+)  # fmt: skip
+
+
+def read(tmp_path, rows, **columns):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return load_pairs(path, featuriser="format", columns=Columns(**columns))
+
+
+def choices(numbers):
+    """A choice of three texts in each row, by these numbers."""
+    texts = [[f"Answer {LETTERS[j]} of case {i}." for j in range(3)] for i in range(len(numbers))]
+    return [
+        {"prompt": f"Case {i}?", "responses": texts[i], "best": n}
+        for i, n in zip(itertools.count(), numbers, strict=False)
+    ]
+
+
+def chosen_texts(pairs):
+    return [vote.chosen for vote in truths.read_votes(pairs)]
+
+
+def test_numbers_that_could_count_from_0_or_1_are_asked_for(tmp_path):
+    rows = choices([1, 2, 1, 2])
+    with pytest.raises(ValueError, match=r"best holds 1, 2, of 3 answers: .*--first-is 0"):
+        read(tmp_path, rows)
+    assert chosen_texts(read(tmp_path, rows, first_is="0"))[0] == "Answer b of case 0."
+    assert chosen_texts(read(tmp_path, rows, first_is="1"))[0] == "Answer a of case 0."
+    with pytest.raises(ValueError, match="count from 0 or from 1"):
+        read(tmp_path, rows, first_is="2")
+
+
+def test_a_cell_that_names_no_answer_is_told_by_its_row(tmp_path):
+    with pytest.raises(ValueError, match=r"row 3, .*best.* 9, which names none of the answers"):
+        read(tmp_path, choices([0, 1, 9, 2, *([1] * 300)]), first_is="0")
+
+
+def test_missing_answers_make_no_pairs(tmp_path):
+    rows = [
+        {"prompt": "p", "response_a": f"A {i}", "response_b": f"B {i}", "response_c": "" if i % 2 else f"C {i}",
+         "best": "AB"[i % 2]}
+        for i in range(10)
+    ]  # fmt: skip
+    assert len(read(tmp_path, rows).labels) == 5 * 2 + 5
+
+
+def test_the_order_of_showing_is_no_ranking(tmp_path):
+    rows = [row | {"order": "CAB"} for row in ranked_by_signs(worlds.rankings(np.random.default_rng(0), k=3))]
+    shown = [{k: v for k, v in row.items() if k != "ranking"} for row in rows]
+    with pytest.raises(ValueError, match="3 answers a row"):
+        read(tmp_path, shown)
+    best = [row | {"best": "b"} for row in shown]
+    assert len(read(tmp_path, best).labels) == 2 * len(best)
+
+
+def test_names_of_options_with_prices_are_no_answers(tmp_path):
+    rows = [
+        {f"option_{j}": ["tram", "bus", "car"][j - 1] for j in (1, 2, 3)}
+        | {f"price_{j}": i * j % 7 for j in (1, 2, 3)}
+        | {"choice": i % 3 + 1}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match="3 answers a row"):
+        read(tmp_path, rows)
+
+
+def test_raters_are_read_by_their_name(tmp_path):
+    rows = [row | {"annotator": f"w{i % 3}"} for i, row in enumerate(choices([0, 1, 2] * 4))]
+    pairs = read(tmp_path, rows)
+    assert sorted(set(pairs.raters)) == ["w0", "w1", "w2"]
+
+
+def test_answers_as_good_as_each_other_are_ties(tmp_path):
+    rows = [
+        {"prompt": f"p{i}", **{f"response_{c}": f"{c} {i}" for c in "abc"}, "ranking": "B>A=C"}
+        for i in range(8)
+    ]
+    votes = truths.read_votes(read(tmp_path, rows))
+    assert sum(vote.tie for vote in votes) == 8
+    assert len(votes) == 24
+
+
+@pytest.mark.parametrize(
+    ("cell", "order"),
+    [
+        ("B>A>C", [["B"], ["A"], ["C"]]),
+        ("B >> A=C", [["B"], ["A", "C"]]),
+        ("C<A<B", [["B"], ["A"], ["C"]]),
+        ("2, 1;3", [["2"], ["1"], ["3"]]),
+        ("bca", [["b"], ["c"], ["a"]]),
+        ('["B", ["A", "C"]]', [["B"], ["A", "C"]]),
+        ([2, 1], [["2"], ["1"]]),
+        ("A=B", [["A", "B"]]),
+        (None, []),
+        ("", []),
+    ],
+)
+def test_a_ranking_is_read_from_the_best(cell, order):
+    assert ranking_in(cell) == order
+
+
+def test_what_is_no_ranking_is_said():
+    called = {"a": 0, "b": 1, "c": 2}
+    assert by_order("b>b", called).startswith("holds no order")
+    assert by_order("b>d", called).startswith("holds no order")
+    assert by_order("b", called).startswith("holds no order")
+    assert sorted(by_order("c>a", called)) == [(2, 0, 1.0)]
+
+
+def test_a_tie_is_between_all(tmp_path):
+    rows = [row | {"best": "tie" if i % 2 else "B"} for i, row in enumerate(choices([0] * 8))]
+    votes = truths.read_votes(read(tmp_path, rows))
+    assert (sum(vote.tie for vote in votes), len(votes)) == (4 * 3, 4 * 3 + 4 * 2)
+
+
+def test_best_and_worst_meet_once():
+    called = {"a": 0, "b": 1, "c": 2, "d": 3}
+    assert sorted(by_best("b", "d", called)) == [
+        (0, 3, 1.0),
+        (1, 0, 1.0),
+        (1, 2, 1.0),
+        (1, 3, 1.0),
+        (2, 3, 1.0),
+    ]
+    assert by_best("b", "b", called) == "names one answer as the best and as the worst"
