@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,6 +20,8 @@ LONGEST_CELL = 1 << 27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # What a spreadsheet writes before the header to say by what cells are separated.
 SEP = re.compile(r"sep=[,;\t|]\r?\n", re.I)
+# A quotation mark inside a cell, as databases and Spark write it: after a backslash, but not after two.
+ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
 SNIFFED, CUT_LINES = 50, 200
 
@@ -64,7 +66,7 @@ def _source(path: Path, how: dict[str, Any]) -> Source:
         "ends": _line_ends(path, compression, letters),
         "told": told,
     }
-    own["quoted"] = _quoted(path, compression, letters, delimiter)
+    own["quotes"] = _quotes(path, compression, letters, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
     return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
 
@@ -90,12 +92,17 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     encoding = source.how["letters"].encoding
     with write_text(path, source.compression, encoding) as file:
         file.write(source.how["told"] or "")
-        writer = csv.writer(file, lineterminator=source.how["ends"], **_style(source.how))
-        writer.writerow([*(header[i] for i in kept), *extra])
+        put = _writer(file, source.how)
+        put([*(header[i] for i in kept), *extra])
         for number, record in enumerate(records):
             if number in place:
-                added = (column[place[number]] for column in extra.values())
-                writer.writerow([*(record[i] for i in kept), *added])
+                put([*(record[i] for i in kept), *(column[place[number]] for column in extra.values())])
+
+
+def _writer(file: TextIO, how: dict[str, Any]) -> Callable[[list], Any]:
+    if how["quotes"] == "escaped":
+        return lambda record: file.write(_written(record, how))
+    return csv.writer(file, lineterminator=how["ends"], **_style(how)).writerow
 
 
 def _names(path: Path, header: list[str] | None) -> list[str]:
@@ -115,7 +122,8 @@ def _records(source: Source) -> Iterator[list[str]]:
     letters, path = source.how["letters"], source.file
     try:
         with _open(path, source.compression, letters) as file:
-            yield from (row for row in csv.reader(file, **_style(source.how)) if row)
+            lines = _lines(file, source.how["quotes"])
+            yield from (row for row in csv.reader(lines, **_style(source.how)) if row)
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
     finally:
@@ -164,16 +172,16 @@ def _width(lines: list[str], delimiter: str) -> int:
 
 
 def _style(how: dict[str, Any]) -> dict[str, Any]:
-    plain = {} if how["quoted"] else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    plain = {} if how["quotes"] != "letters" else {"quoting": csv.QUOTE_NONE, "quotechar": None}
     return {"delimiter": how["delimiter"], **plain}
 
 
-def _quoted(path: Path, compression: str, letters: Letters, delimiter: str) -> bool:
-    """Whether quotation marks enclose cells; not where they are letters: each line has the cells of the header as it
-    is, and by the rules of quotation it is broken, or cells would swallow lines. One that opens in the last line is
-    cut.
+def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> str:
+    """What quotation marks are: "doubled" inside cells that they enclose, as the rule is; "escaped" there by a
+    backslash; or "letters", where neither reading is without faults and each line has the cells of the header as it
+    is. One that opens in the last line is cut.
     """
-    width, lines, marks, odd = 0, 0, False, []
+    width, lines, marks, alike, odd = 0, 0, False, True, []
     with _open(path, compression, letters) as file:
         for line in file:
             if not line.strip("\r\n"):
@@ -181,15 +189,38 @@ def _quoted(path: Path, compression: str, letters: Letters, delimiter: str) -> b
             lines, width = lines + 1, width or line.count(delimiter)
             marks = marks or '"' in line
             odd += [lines] if line.count('"') % 2 else []
-            if line.count(delimiter) != width:
-                return True
-    if not marks or not width or odd == [lines]:
-        return True
-    try:
+            alike = alike and line.count(delimiter) == width
+    if not marks:
+        return "doubled"
+    for quotes in ("doubled", "escaped"):
         with _open(path, compression, letters) as file:
-            return lines == sum(1 for row in csv.reader(file, delimiter=delimiter, strict=True) if row)
+            if _is_faultless(_lines(file, quotes), delimiter):
+                return quotes
+    return "letters" if alike and width and odd != [lines] else "doubled"
+
+
+def _is_faultless(lines: Iterable[str], delimiter: str) -> bool:
+    """Whether all records have as many cells as the first, and no letters follow a closing quotation mark."""
+    try:
+        widths = {len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True) if row}
     except csv.Error:
         return False
+    return len(widths) == 1
+
+
+def _lines(file: TextIO, quotes: str) -> Iterable[str]:
+    """Lines in which a quotation mark inside a cell is doubled."""
+    return (ESCAPED.sub(r'\1""', line) for line in file) if quotes == "escaped" else file
+
+
+def _written(record: list[str], how: dict[str, Any]) -> str:
+    """A record whose quotation marks are escaped by backslashes."""
+    special = (how["delimiter"], '"', "\n", "\r")
+    cells = (str(cell) for cell in record)
+    quoted = (
+        f'"{c.replace(chr(34), chr(92) + chr(34))}"' if any(s in c for s in special) else c for c in cells
+    )
+    return how["delimiter"].join(quoted) + how["ends"]
 
 
 def _line_ends(path: Path, compression: str, letters: Letters) -> str:
@@ -204,8 +235,8 @@ def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
     """
     lines, opened, at = 0, False, 0
     with _open(source.file, source.compression, letters) as file:
-        for lines, line in enumerate(file, 1):
-            if source.how["quoted"] and line.count('"') % 2:
+        for lines, line in enumerate(_lines(file, source.how["quotes"]), 1):
+            if source.how["quotes"] != "letters" and line.count('"') % 2:
                 opened = not opened
                 at = lines
     if opened and lines - at > CUT_LINES:

@@ -55,6 +55,36 @@ def test_a_spreadsheet_s_line_before_the_header_is_obeyed_and_kept(tmp_path, del
     assert content.count("sep=") == 1
 
 
+ESCAPED = [
+    'prompt,chosen,rejected\n"Q1","Say \\"yes\\" now","No"\n"Q2","First, do it","\\frac{a}{b}"\n"Q3","Fine \\"","Nope"\n',
+    '"prompt","chosen","rejected"\n"Q1","Say \\"yes, please\\" now","No"\n"Q2","First","\\frac{a}{b}"\n"Q3","Fine \\"",Nope\n',
+]
+
+
+@pytest.mark.parametrize("text", ESCAPED)
+def test_quotation_marks_after_a_backslash_are_read_and_written_so(tmp_path, text):
+    """As Spark and databases write them."""
+    path, out = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text(text)
+    pairs = load_pairs(path, featuriser="format")
+    assert pairs.texts.chosen[0] in ('Say "yes" now', 'Say "yes, please" now')
+    assert (pairs.texts.chosen[2], pairs.texts.rejected[1]) == ('Fine "', "\\frac{a}{b}")
+    export(pairs, out, {"keep": [True, False, True]})
+    again = load_pairs(out, featuriser="format")
+    assert again.texts == pairs.texts
+    assert '\\"yes' in out.read_text()
+
+
+def test_a_line_break_in_a_cell_is_no_new_row(tmp_path):
+    """Though every line has as many commas as the header."""
+    path = tmp_path / "a.csv"
+    path.write_text('prompt,chosen,rejected\nQ1,"First, boil it.\nThen, pour it.",No\nQ2,Fine then,Nope\n')
+    pairs = load_pairs(path, featuriser="format")
+    assert pairs.texts.chosen == ["First, boil it.\nThen, pour it.", "Fine then"]
+    path.write_text('"prompt","chosen","rejected"\n"Q1","First, boil.\nThen, pour.","No"\n')
+    assert load_pairs(path, featuriser="format").texts.rejected == ["No"]
+
+
 def test_latin_1_is_said_and_damaged_utf_8_is_not_taken_for_it(tmp_path):
     path = written(tmp_path / "a.csv", ",", "latin-1")
     assert "Latin-1" in " ".join(read_table(path).notes)
