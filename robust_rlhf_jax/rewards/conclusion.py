@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.kernels.sorting import median
+from robust_rlhf_jax.kernels.sorting import median_of_positive
 
 from .alternative import Alternative, alternative_to
 from .config import RobustFit
@@ -111,7 +111,7 @@ def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], con
     noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
     # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
-    bounded = jnp.minimum(1.0, median(lengths) / positive_or_one(lengths)) ** 2
+    bounded = jnp.minimum(1.0, median_of_positive(lengths) / positive_or_one(lengths)) ** 2
     t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
     disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.sorting import ascending, median
+from robust_rlhf_jax.kernels.sorting import ascending, median_of_positive
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
 from .coordinates import UnitFreePairs
@@ -54,7 +54,7 @@ def cells_of(pairs: UnitFreePairs) -> Cells:
 def cells_of_lengths(lengths: Float[Array, " N"]) -> Cells:
     """`cells_of` pairs of which the Mahalanobis lengths are known."""
     bins = max(2, round(len(lengths) ** 0.25))
-    absurd = lengths > LONGEST_IN_SCALES * median(lengths)
+    absurd = lengths > LONGEST_IN_SCALES * median_of_positive(lengths)
     return Cells(jnp.where(absurd, bins, quantile_bins(lengths, bins)), bins)
 
 

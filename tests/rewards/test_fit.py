@@ -56,6 +56,19 @@ def test_honest_pairs_give_the_plain_fit_exactly(draw):
             assert found.rank == K
 
 
+def test_pairs_whose_sides_are_alike_do_not_shorten_the_reward():
+    """However many: the typical length is that of pairs that differ."""
+    rng = np.random.default_rng(0)
+    honest = rng.normal(size=(360, 2))
+    labels = np.where(rng.logistic(size=360) < honest @ [2.0, -2.0], 1.0, -1.0)
+    lies = np.tile([[-4.0, 4.0]], (40, 1)) + 0.2 * rng.normal(size=(40, 2))
+    x = np.vstack([lies, honest, np.zeros((440, 2))])
+    found = fitted(x, np.concatenate([np.ones(40), labels, np.ones(440)]), 0.2)
+    assert found.epsilon > 0.03
+    assert np.linalg.norm(found.theta) > 1.5
+    np.testing.assert_array_less(0.9, np.asarray(found.weights)[-440:])
+
+
 def test_under_a_ceiling_of_0_nothing_is_looked_for():
     """Whatever contradicts the rest: maximum likelihood, nothing certain, nothing possible."""
     x, labels, _ = planted(*normal_pairs(0), 0.2, 3.0)
