@@ -36,14 +36,13 @@ class Answers(NamedTuple):
         rows = zip(*(table.cells(name) for name in self.columns), strict=True)
         return [[None if is_missing(cell) else cell for cell in row] for row in rows]
 
-    def called(self, table: Table, first: int, most: int | None = None) -> list[dict[str, int]]:
-        """{name: answer} of each row; numbers count from `first` where columns and objects have none of their own.
+    def called(self, table: Table, numbers: dict[str, int], most: int | None = None) -> list[dict[str, int]]:
+        """{name: answer} of each row; `numbers` count those that have none of their own.
 
         **Arguments:** `most`: rows that are read, all if None.
         """
         answers = self.of(table)
-        many = max((len(row) for row in answers), default=0)
-        names = {} if self.numbered else {f"{first + i}": i for i in range(many)}
+        names = {} if self.numbered else dict(numbers)
         if self.listed:
             names |= {letter: i for i, letter in enumerate(LETTERS)}
         else:

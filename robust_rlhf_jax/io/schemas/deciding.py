@@ -5,7 +5,7 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import TRUTHS, Rule, suffixes, word, word_rule
+from ..labels import TRUTHS, Rule, is_missing, suffixes, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
 from .sides import LABELS, by_plain_name, holds_texts, label_columns, plain_name
@@ -67,24 +67,37 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
 
     **Raises:** ValueError for one that says, or could say, that the second side won somewhere.
     """
-    reasons = {}
-    for name in label_columns(table, sides):
-        rule = word_rule(sides)
-        cells = [cell for cell in table.cells(name) if cell is not None and cell != ""]
-        values = {word(cell) for cell in cells if isinstance(cell, str | int | float | bool)}
-        told = {way for v in values if (way := rule.value(v)) is not None}
-        numbers = [float(v) for v in values if is_number(v)]
-        graded = name.casefold() in STRENGTHS and not asked and min(numbers, default=0) >= 0
-        truths = values <= TRUTHS
-        if len(values) > 1 and (
-            min(told, default=0.0) < 0 or ((numbers or truths) and not told and not graded)
-        ):
+    rule, reasons, lower = word_rule(sides), {}, by_plain_name(table)
+    doubted = label_columns(table, sides)
+    for name in (lower[known] for known in LABELS if known in lower and lower[known] not in sides):
+        values = {
+            word(cell)
+            for cell in table.cells(name)
+            if isinstance(cell, str | int | float | bool) and not is_missing(cell)
+        }
+        if _speaks_against(values, rule) or (name in doubted and _could_speak(name, values, rule, asked)):
             raise ValueError(
                 f"{table.path}: column {name} could be the label that says which side won: give --label {name}, or "
                 f"--label none if {sides[0]} always won."
             )
-        reasons[name] = f"says nothing against {sides[0]}; --label {name} would use it"
+        if name in doubted:
+            reasons[name] = f"says nothing against {sides[0]}; --label {name} would use it"
     return reasons
+
+
+def _speaks_against(values: set[str], rule: Rule) -> bool:
+    """Whether a word says that the second side won, or beside one that a side won, that it was a tie."""
+    told = {way for v in values if not is_number(v) and (way := rule.value(v)) is not None}
+    return min(told, default=0.0) < 0 or (0.0 in told and len(told) > 1)
+
+
+def _could_speak(name: str, values: set[str], rule: Rule, asked: bool) -> bool:
+    """Whether numbers, or true and false, may say who won."""
+    told = {way for v in values if (way := rule.value(v)) is not None}
+    numbers = [float(v) for v in values if is_number(v)]
+    graded = name.casefold() in STRENGTHS and not asked and min(numbers, default=0) >= 0
+    unclear = (numbers or values <= TRUTHS) and not told and not graded
+    return len(values) > 1 and bool(min(told, default=0.0) < 0 or unclear)
 
 
 def _strengths(cells: list) -> bool:

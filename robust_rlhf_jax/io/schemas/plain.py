@@ -4,7 +4,7 @@ import numpy as np
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import word, word_rule
+from ..labels import read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
@@ -146,11 +146,12 @@ def _named_by_chosen(table: Table, sides):
 
 
 def _tie(table: Table, asked: Columns, label: str | None) -> str | None:
-    """A column of ties: as asked, or winner_tie beside winner_model_a."""
-    if asked.tie is not None or label is None:
+    """A column of ties: as asked, or winner_tie beside winner_model_a, or tie beside chosen and rejected."""
+    if asked.tie is not None or (label is not None and not label.casefold().startswith("winner")):
         return asked.tie
-    ties = [n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie")]
-    return ties[0] if ties and label.casefold().startswith("winner") else None
+    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie"))
+    # Of chosen and rejected a column may be called so and be of something else.
+    return next((n for n in ties if label is not None or not read_ties(table.cells(n), n)[1]), None)
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -5,6 +5,7 @@ How cells name answers: `answer_names.py`; what they say: `answer_judgements.py`
 """
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,6 +37,10 @@ WORST = ("worst", "least", "bottom", "least_preferred", "loser")
 REJECTED = ("rejected", "dispreferred")
 # What may follow the name of such a column: best_response, best_idx, best_response_id.
 ENDS = ("", "response", "answer", "idx", "index", "id", "number", "position", "response_id", "response_idx")
+# Names of columns in which 0 and 1 count two answers; in others 1 may mean that the first one won.
+COUNTS = re.compile(
+    r"(?:idx|index|id|number|position)$|^(?:best|most|top|winner|chosen|selected|picked)", re.I
+)
 FLAGS = (
     "chosen",
     "is_chosen",
@@ -93,7 +98,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers = table.cells(prompt), found.answers.of(table)
     if found.kind == "order":
         _check_sense(table, found, asked)
-    judge = _judge(table, found, asked, _first_number(table, found, asked) if found.counted else 0)
+    judge = _judge(table, found, asked, _numbers(table, found, asked) if found.counted else {})
 
     def rows():
         for row, texts in enumerate(answers):
@@ -186,7 +191,9 @@ def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
     return None
 
 
-def _judge(table: Table, found: Found, asked: Columns, first: int) -> Callable[[int], judgements.Pairs | str]:
+def _judge(
+    table: Table, found: Found, asked: Columns, numbers: dict[str, int]
+) -> Callable[[int], judgements.Pairs | str]:
     """row -> the pairs of its answers, or why there are none."""
     cells = [table.cells(name) for name in found.columns]
     if found.kind == "flags":
@@ -194,7 +201,7 @@ def _judge(table: Table, found: Found, asked: Columns, first: int) -> Callable[[
     if found.kind in ("ranks", "scores"):
         way = -1.0 if found.kind == "ranks" else 1.0
         return lambda row: judgements.by_numbers([column[row] for column in cells], way)
-    called = found.answers.called(table, first)
+    called = found.answers.called(table, numbers)
     if found.kind == "order" and asked.ranking == "ranks":
         return lambda row: judgements.by_ranks(cells[0][row], len({*called[row].values()}))
     if found.kind == "order":
@@ -206,30 +213,44 @@ def _judge(table: Table, found: Found, asked: Columns, first: int) -> Callable[[
     return lambda row: judgements.by_best(cells[0][row], _or_none(cells[1][row]), called[row])
 
 
-def _first_number(table: Table, found: Found, asked: Columns) -> int:
-    """The number of the first answer, 0 or 1.
+def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
+    """{number: answer}: counted from 0 or from 1, as all numbers of the file allow; of two answers as the caller says.
 
-    **Raises:** ValueError where it could be either and the caller does not say.
+    **Raises:** ValueError where it could be either, or 1 could mean the first of two, and the caller does not say.
     """
-    if asked.first_is is not None:
-        if asked.first_is not in ("0", "1"):
-            raise ValueError(f"--first-is {asked.first_is}: numbers of answers count from 0 or from 1")
-        return int(asked.first_is)
     cells = [cell for name in found.columns for cell in table.cells(name)]
     if found.kind == "order":
         cells = [who for cell in cells for group in judgements.ranking_in(cell) for who in group]
     known = {name for names in found.answers.keys(table) for name in names}
     numbers = {int(n) for cell in cells if (n := number_in(cell)) is not None and word(cell) not in known}
     many = max((len(row) for row in found.answers.of(table)), default=0)
-    if not numbers or numbers == set(range(many)) or asked.ranking == "ranks":
-        return 0
+    if asked.first_is is not None:
+        return _as_told(found, asked.first_is, numbers, many)
+    if found.kind == "order" and asked.ranking == "ranks":
+        return {}
+    doubtful = many == 2 and numbers == {0, 1} and found.kind == "best" and not COUNTS.search(found.by[0])
+    if not numbers or (numbers == {*range(many)} and not doubtful):
+        return _from(0, many)
     if 0 not in numbers and many in numbers:
-        return 1
+        return _from(1, many)
     listed = ", ".join(f"{n}" for n in sorted(numbers)[:6])
     raise ValueError(
         f"column {found.by[0]} holds {listed}, of {many} answers: say whether the first one is 0 or 1, by --first-is 0 "
         "or --first-is 1"
     )
+
+
+def _as_told(found: Found, first: str, numbers: set[int], many: int) -> dict[str, int]:
+    """**Raises:** ValueError for a first number that is neither 0 nor 1."""
+    if first not in ("0", "1"):
+        raise ValueError(f"--first-is {first}: the number of the first answer is 0 or 1")
+    if many == 2 and first == "1" and 0 in numbers:  # 1 is the first of two, 0 the second
+        return {"1": 0, "0": 1}
+    return _from(int(first), many)
+
+
+def _from(first: int, many: int) -> dict[str, int]:
+    return {f"{first + i}": i for i in range(many)}
 
 
 def _check_sense(table: Table, found: Found, asked: Columns) -> None:
@@ -261,10 +282,8 @@ def _column(table: Table, names: tuple[str, ...]) -> str | None:
 
 
 def _names(table: Table, answers: Answers) -> dict[str, int]:
-    """What the answers of the first rows may be called, whether numbers count from 0 or from 1."""
-    return {
-        name: i for first in (0, 1) for row in answers.called(table, first, 200) for name, i in row.items()
-    }
+    """What the answers of the first rows may be called, but for numbers that count them."""
+    return {name: i for row in answers.called(table, {}, 200) for name, i in row.items()}
 
 
 def _some(table: Table, name: str) -> list:

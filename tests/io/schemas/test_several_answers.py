@@ -232,8 +232,27 @@ def test_numbers_that_could_count_from_0_or_1_are_asked_for(tmp_path):
         read(tmp_path, rows)
     assert chosen_texts(read(tmp_path, rows, first_is="0"))[0] == "Answer b of case 0."
     assert chosen_texts(read(tmp_path, rows, first_is="1"))[0] == "Answer a of case 0."
-    with pytest.raises(ValueError, match="count from 0 or from 1"):
+    with pytest.raises(ValueError, match="the number of the first answer is 0 or 1"):
         read(tmp_path, rows, first_is="2")
+
+
+def of_two(numbers, name):
+    return [{"prompt": f"p{i}", "responses": [f"a{i}", f"b{i}"], name: n} for i, n in enumerate(numbers)]
+
+
+@pytest.mark.parametrize("name", ["label", "preference", "choice"])
+def test_of_two_answers_1_may_be_the_first_or_the_second(tmp_path, name):
+    rows = of_two([1, 0, 0, 1], name)
+    with pytest.raises(ValueError, match=rf"{name} holds 0, 1, of 2 answers: .*--first-is 0"):
+        read(tmp_path, rows)
+    assert chosen_texts(read(tmp_path, rows, first_is="0")) == ["b0", "a1", "a2", "b3"]
+    assert chosen_texts(read(tmp_path, rows, first_is="1")) == ["a0", "b1", "b2", "a3"]
+
+
+@pytest.mark.parametrize("name", ["best", "chosen", "better_response_id", "preferred_idx"])
+def test_of_two_answers_an_index_counts_from_0(tmp_path, name):
+    assert chosen_texts(read(tmp_path, of_two([1, 0], name))) == ["b0", "a1"]
+    assert chosen_texts(read(tmp_path, of_two([1, 2], name))) == ["a0", "b1"]
 
 
 def test_a_cell_that_names_no_answer_is_told_by_its_row(tmp_path):
