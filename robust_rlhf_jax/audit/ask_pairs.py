@@ -1,4 +1,4 @@
-"""The pairs that raters are asked about again, both sides in the file's order, so that no label is given away.
+"""The pairs that raters are asked about again, sides in random order: that of most files gives the label away.
 
 Which pairs those are: `advice.py`.
 """
@@ -36,7 +36,8 @@ def ask_sides(findings: Findings, advice: Advice) -> list[AskPair]:
 
 def _cells(findings: Findings, i: int) -> list[tuple[str, str]]:
     pairs, contention = findings.pairs, findings.held_out.audit.contention
-    order = ("rejected", "chosen") if pairs.swapped[i] else ("chosen", "rejected")
+    turned = _is_turned(i)
+    order = ("rejected", "chosen") if turned else ("chosen", "rejected")
     if pairs.texts is not None:
         sides = [getattr(pairs.texts, side)[i] for side in order]
         found = [("prompt", pairs.texts.prompt[i])]
@@ -44,12 +45,19 @@ def _cells(findings: Findings, i: int) -> list[tuple[str, str]]:
         sides, found = [_features(findings, i, side) for side in order], []
     found += list(zip(("first", "second"), sides, strict=True))
     if contention is not None:
-        x = np.asarray(pairs.take(np.array([i])).differences(), np.float64)[0]
+        x = np.asarray(pairs.take(np.array([i])).preferred_differences(), np.float64)[0] * (
+            -1 if turned else 1
+        )
         names = ("first wins, reward 1", "first wins, reward 2")
         found += [
             (name, f"{expit(x @ theta):.0%}") for name, theta in zip(names, contention.theta, strict=True)
         ]
     return found
+
+
+def _is_turned(i: int) -> bool:
+    """Whether the rejected side of pair `i` is shown first: a coin for each pair, the same in every file."""
+    return bool(np.random.default_rng(i).integers(2))
 
 
 def _features(findings: Findings, i: int, side: str) -> str:

@@ -8,22 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from robust_rlhf_jax.checks import check_seed
-from robust_rlhf_jax.io import Pairs, RewardHead
-from robust_rlhf_jax.io.exports import of_whole_rows, own_names, whole_export, write_rows
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import whole_folder
 from robust_rlhf_jax.terminal import flush_or_drop, harmless
-from robust_rlhf_jax.unfinished import whole_path
 
 from .advice import Advice, advise
 from .advice_commands import Commands
 from .by_passes.source_command import point_to_passes
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
-from .fail_if import ThresholdCrossed, check_thresholds
-from .files import FILES, RATERS, files_of, write_files
+from .delivery import deliver, warn_of_clean
+from .files import FILES, RATERS, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, enough_pairs, held_out_pairs, usual_repeats
 from .progress import Tell, shown_steps
@@ -36,7 +33,6 @@ from .terminal_tables import (
     print_advice,
     print_findings,
     print_fits,
-    print_written,
     worst_first,
 )
 
@@ -92,11 +88,8 @@ def audit_file(
     _print(source, pairs, result, findings, config, top, seconds, advice)
     for sentence in [] if raters is None else raters.sentences():
         print(sentence)
-    if advice is not None and advice.action != "drop" and advice.flagged and writing.clean is not None:
-        print(
-            f"Warning: --clean leaves out {advice.flagged:,} flagged pairs, and the advice is to leave them in."
-        )
-    _deliver(findings, writing, raters)
+    warn_of_clean(advice, writing)
+    deliver(findings, writing, raters)
     return findings
 
 
@@ -132,8 +125,9 @@ def _find(
 def _rate(
     pairs: Pairs, config: AuditConfig, writing: Writing, step: Callable[[str], Tell]
 ) -> RatersOfFile | None:
-    """The raters, where somebody wants to see them or leave some out."""
-    if config.inject or pairs.raters is None or not (writing.out or writing.drop_raters):
+    """The raters, where somebody wants to see them, to weigh by them or to leave some out."""
+    wanted = writing.out or writing.export or writing.drop_raters
+    if config.inject or pairs.raters is None or not wanted:
         return None
     step("raters")
     return rate_file(pairs)
@@ -159,47 +153,3 @@ def _print(
         console.print(evidence(result, findings is not None and len(findings.worst()) > 0))
     if findings is not None:
         print_findings(console, findings, top)
-
-
-def _deliver(findings: Findings | None, writing: Writing, raters: RatersOfFile | None = None) -> None:
-    """Exports and the reward head, all of them or none; the names of all files; then the thresholds."""
-    if findings is not None:
-        _export(findings, writing, raters)
-    print_written(writing.files(files_of(raters)))
-    crossed = [] if findings is None else check_thresholds(writing.fail_if, findings.summary.shares)
-    if crossed:
-        raise ThresholdCrossed("; ".join(crossed) + ".")
-
-
-def _export(findings: Findings, writing: Writing, raters: RatersOfFile | None) -> None:
-    pairs, verdicts = findings.pairs, findings.verdicts
-    kept = verdicts.keep
-    if writing.drop_raters and raters is not None:
-        kept = kept & ~raters.of_bad_raters(pairs)
-    with contextlib.ExitStack() as whole:
-        if writing.export is not None:
-            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), verdicts.columns())
-            renamed = {old: new for old, new in own_names(pairs, verdicts.columns()).items() if old != new}
-            if renamed:
-                print(
-                    f"--export: the file has columns {', '.join(renamed)} of its own, so the audit's are called "
-                    f"{', '.join(renamed.values())}."
-                )
-        if writing.clean is not None:
-            write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=kept)
-            beside = of_whole_rows(pairs, kept)
-            if beside:
-                print(f"--clean: {beside[0].lower()}{beside[1:]}")
-        if writing.head is not None:
-            reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
-
-
-def reward_head(findings: Findings) -> RewardHead:
-    """The robust reward, mean over the fits, with what it needs to score new texts."""
-    pairs, robust = findings.pairs, findings.held_out.audit.robust
-    facts = {
-        "source": pairs.path.name, "pairs": pairs.n_pairs, "kept": int(np.sum(findings.verdicts.keep)),
-        "epsilon": findings.summary.epsilon, "accuracy": robust.accuracy,
-        "log_loss": robust.log_loss, "kind": pairs.kind,
-    }  # fmt: skip
-    return RewardHead(pairs.names, robust.theta, pairs.featuriser, facts)

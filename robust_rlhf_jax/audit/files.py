@@ -16,6 +16,7 @@ from .advice import Advice
 from .ask_pairs import write_ask
 from .config import AuditConfig
 from .findings import Findings
+from .pair_check import pair_check
 from .raters_of_file import RatersOfFile
 from .record import audit_record
 from .result import AuditResult
@@ -71,6 +72,7 @@ def _write_suspects(
     header = [] if advice is None else ["pair", "decision"]
     header += ["row", "suspicion", "margin", "label", "flagged", "injected"]
     header += [] if findings is None else ["reason"]
+    header += [] if advice is None else ["check"]
     header += [without_formula(f"preferred_minus_other_{n}") for n in pairs.names]
     places, flagged = np.flatnonzero(pairs.fitted), _flagged(pairs, result, findings)
     dropped = set() if advice is None else set(advice.drop.tolist())
@@ -82,6 +84,7 @@ def _write_suspects(
             turn = -1 if pairs.swapped[place] else 1
             decision = [] if advice is None else [place + 1, "drop" if place in dropped else "keep"]
             why = [] if findings is None else [without_formula(findings.reason(place))]
+            why += [] if advice is None else [pair_check(pairs, place)]
             writer.writerow(
                 [
                     *decision,

@@ -1,5 +1,6 @@
 """Decisions that a person made on the page of an audit, and the file as they want it."""
 
+import codecs
 import csv
 import io
 import json
@@ -15,9 +16,11 @@ from robust_rlhf_jax.io.exports import check_export, of_whole_rows, whole_export
 from robust_rlhf_jax.terminal import counted
 
 from .config import Reading
+from .pair_check import pair_check
 from .source import read_source
 
 SCHEMA, VERSION = "robust_rlhf_jax.decisions", 1
+NEEDED = ("pair", "row", "decision")
 WORDS = {"keep": True, "drop": False}
 
 
@@ -25,11 +28,11 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
     """Which of N `pairs` are kept: those that a file of decisions does not name are.
 
     The file is what the page's buttons save: JSON {"schema", "version", "pairs": N, "decisions": [{"pair", "row",
-    "decision"}]}, or CSV with the columns pair, row and decision. Pairs and rows count from 1; a decision is keep or
-    drop.
+    "decision", "check"}]}, or CSV with the columns pair, row and decision. Pairs and rows count from 1; a decision is
+    keep or drop; where there is a `check`, it is that of the pair (`pair_check`).
 
     **Raises:** FileNotFoundError; ValueError in one sentence for a file that is none, another word, a pair twice or one
-    that `pairs` does not have in that row.
+    that `pairs` does not have in that row, or that holds something else there.
 
     **Example:**
 
@@ -43,7 +46,7 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _text(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist: check the path.") from None
     except UnicodeDecodeError:
@@ -59,6 +62,14 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
         seen.add(pair)
         keep[pair] = kept
     return keep
+
+
+def _text(path: Path) -> str:
+    """In UTF-8, or in UTF-16 as spreadsheets save "Unicode text"."""
+    start = path.read_bytes()[:2]
+    return path.read_text(
+        encoding="utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    )
 
 
 def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
@@ -83,24 +94,33 @@ def _from_csv(path: Path, text: str) -> list[Any]:
     header = text.partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    missing = {"pair", "row", "decision"} - set(reader.fieldnames or ())
-    if missing:
-        raise ValueError(f"{path} has no column {sorted(missing)[0]}: it needs pair, row and decision.")
+    names = [(name or "").strip().casefold() for name in reader.fieldnames or ()]
+    for needed in NEEDED:
+        if names.count(needed) != 1:
+            how = "has no column" if needed not in names else "has more than one column"
+            raise ValueError(f"{path} {how} {needed}: it needs pair, row and decision, each once.")
+    reader.fieldnames = names
     try:
-        return list(reader)
+        return [row for row in reader if any(cell.strip() for cell in row.values() if isinstance(cell, str))]
     except csv.Error as error:
         raise ValueError(f"{path} is no CSV ({error}): give what the page of an audit saved.") from None
 
 
 def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
     """(the pair, from 0, whether it is kept)."""
-    if not isinstance(entry, dict) or not {"pair", "row", "decision"} <= entry.keys():
+    if not isinstance(entry, dict) or not {*NEEDED} <= entry.keys():
         raise ValueError(f"{where}: it needs pair, row and decision.")
     pair, row = (_count(where, entry[name], name) for name in ("pair", "row"))
     if not 1 <= pair <= pairs.n_pairs or pairs.rows[pair - 1] + 1 != row:
         raise ValueError(
             f"{where}: {pairs.path} has no pair {pair} in row {row}: give the file that was audited, with the "
             "same flags."
+        )
+    check = str(entry.get("check") or "").strip()
+    if check and check != pair_check(pairs, pair - 1):
+        raise ValueError(
+            f"{where}: pair {pair} of {pairs.path} is not the one that was audited: give the file that was audited, "
+            "with the same flags."
         )
     word = entry["decision"]
     if not isinstance(word, str) or word.strip().lower() not in WORDS:

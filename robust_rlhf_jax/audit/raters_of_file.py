@@ -37,6 +37,13 @@ class RatersOfFile(NamedTuple):
             )
         return said
 
+    def weights_of(self, pairs: Pairs) -> Float[np.ndarray, " N"]:
+        """What the rater of each pair counts: 1 where nobody is named, or there is no table."""
+        if self.table is None or pairs.raters is None:
+            return np.ones(pairs.n_pairs)
+        weights = {row.name: row.weight for row in self.table.rows}
+        return np.array([weights.get(str(name), 1.0) for name in pairs.raters])
+
     def of_bad_raters(self, pairs: Pairs) -> Bool[np.ndarray, " N"]:
         """The pairs of raters whose kind is called bad."""
         if self.table is None or pairs.raters is None:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from robust_rlhf_jax.io.exports import six_digits
+
 from .issues import Batch, Issue
 
 
@@ -16,7 +18,7 @@ class Verdicts(NamedTuple):
     | `suspicion` | [N] | in [0, 1], 1 less the lowest score of the issues that cast doubt on the pair |
     | `keep` | [N] | whether a cleaned copy has it |
     | `suggested_label` | [N] | "chosen", "rejected" (the label looks flipped), "tie", or "none" for broken features |
-    | `weight` | [N] | the file's weight, times a flagged rater's reliability, 0 for pairs that are not kept |
+    | `weight` | [N] | the file's weight, times what the rater counts, 0 for pairs that are not kept |
     | `margin` | [N] | −δ: what TRL's and OpenRLHF's reward trainers subtract, 0 but for labels that look flipped |
 
     **Example:**
@@ -37,16 +39,20 @@ class Verdicts(NamedTuple):
     def columns(self) -> dict[str, list]:
         """As columns of a file."""
         return {
-            "suspicion": [round(float(v), 6) for v in self.suspicion],
+            "suspicion": [six_digits(v) for v in self.suspicion],
             "keep": [bool(v) for v in self.keep],
             "suggested_label": list(self.suggested_label),
-            "weight": [round(float(v), 6) for v in self.weight],
-            "margin": [round(float(v), 6) for v in self.margin],
+            "weight": [six_digits(v) for v in self.weight],
+            "margin": [six_digits(v) for v in self.margin],
         }
 
 
-def judge_pairs(batch: Batch, issues: dict[str, Issue]) -> Verdicts:
+def judge_pairs(
+    batch: Batch, issues: dict[str, Issue], rater_weights: Float[np.ndarray, " N"] | None = None
+) -> Verdicts:
     """`Verdicts` of a batch and its issues, by what each issue says of itself; a later one has the last word on labels.
+
+    **Arguments:** `rater_weights` [N]: what the rater of each pair counts, if more is known of them than the issue is.
 
     The offset δ = max(0, −m), m the held-out margin, of labels that look flipped: that of R³M's perturbed
     Bradley–Terry model σ(r_c − r_r + δ) at λ = ½ (Bukharin et al. 2024), for those pairs alone.
@@ -65,11 +71,13 @@ def judge_pairs(batch: Batch, issues: dict[str, Issue]) -> Verdicts:
     suspicion = np.zeros(n)
     weight = np.ones(n) if batch.pairs.weights is None else batch.pairs.weights
     words, flipped = np.full(n, "chosen", object), np.zeros(n, bool)
+    if rater_weights is not None:
+        weight = weight * rater_weights
     for issue in kinds:
         if issue.doubts:
             asked = issue.flag | (issue.doubts == "every pair")
             suspicion = np.where(asked, np.maximum(suspicion, 1.0 - issue.score), suspicion)
-        if issue.weighs:
+        if issue.weighs and not (issue.name == "rater" and rater_weights is not None):
             weight = np.where(issue.flag, weight * issue.score, weight)
         if issue.suggests:
             words[issue.flag] = issue.suggests

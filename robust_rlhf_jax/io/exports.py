@@ -109,19 +109,24 @@ def write_rows(
 
 
 def own_names(pairs: Pairs, columns: Iterable[str]) -> dict[str, str]:
-    """What further `columns` are called in an export: `audit_<name>` where the file has a column of that name, but for
-    an earlier export, which has all of them.
+    """What further `columns` are called in an export: `audit_<name>` where the file has a column of that name; those of
+    an earlier export, which has all of them, are called as they were.
     """
-    names = {}
     columns = list(columns)
-    if set(columns) <= set(pairs.columns):
-        return {name: name for name in columns}
+    # Another audit's columns give way to ours; beside its audit_<name>, <name> is the file's.
+    again = set(columns) <= set(pairs.columns)
+    names = {}
     for name in columns:
         own = name
-        while own in pairs.columns:
+        while (f"audit_{own}" if again else own) in pairs.columns:
             own = f"audit_{own}"
         names[name] = own
     return names
+
+
+def six_digits(value: float) -> float:
+    """Six significant digits: a small weight is none of 0."""
+    return float(f"{float(value):.6g}")
 
 
 def _kept_rows(members: dict[int, list[int]], keep: Iterable[bool]) -> list[int]:
@@ -176,7 +181,7 @@ def _vote(cells: list):
     if all(isinstance(cell, int | np.integer) for cell in cells) and len(set(cells)) == 1:
         return cells[0]
     if all(isinstance(cell, int | float | np.number) for cell in cells):
-        return round(float(np.mean(cells)), 6)
+        return six_digits(float(np.mean(cells)))
     return Counter(cells).most_common(1)[0][0]
 
 

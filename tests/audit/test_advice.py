@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_1samp
 from text_pairs import faulty_file, made_up_fit, read
 
-from robust_rlhf_jax.audit import advise, cross_fitted_gain, find, hold_out
+from robust_rlhf_jax.audit import Advice, advise, cross_fitted_gain, find, hold_out
 from robust_rlhf_jax.audit.advice_commands import Commands
 from robust_rlhf_jax.audit.ask_pairs import ask_sides, write_ask
 from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
@@ -143,6 +143,25 @@ def contended(tmp_path):
     return find(pairs, dataclasses.replace(fit, audit=dataclasses.replace(fit.audit, contention=two)))
 
 
+def first_wins(found, one):
+    """σ(θᵀ(φ(first) − φ(second))) under the first reward, by the text that is shown first."""
+    i, pairs = one.pair - 1, found.pairs
+    way = 1.0 if one.cells[1] == pairs.texts.chosen[i] else -1.0
+    margin = (
+        np.asarray(pairs.chosen[i]) - np.asarray(pairs.rejected[i])
+    ) @ found.held_out.audit.contention.theta[0]
+    return 1 / (1 + np.exp(-way * margin))
+
+
+def test_the_side_that_is_shown_first_tells_nothing_of_the_label(tmp_path):
+    path, _, _ = faulty_file(tmp_path, "identical", 0.1, n=300)
+    pairs = read(path)
+    advice = Advice("ask", np.arange(0), np.arange(300), 0, None, ("Said.",))
+    asked = ask_sides(find(pairs, made_up_fit(pairs)), advice)
+    first = np.mean([one.cells[1] == pairs.texts.chosen[one.pair - 1] for one in asked])
+    assert abs(first - 0.5) < 5 * 0.5 / np.sqrt(300)
+
+
 def test_two_rewards_are_for_raters_to_decide(tmp_path):
     found = contended(tmp_path)
     advice = advise(found)
@@ -154,6 +173,8 @@ def test_two_rewards_are_for_raters_to_decide(tmp_path):
     one = ask_sides(found, advice)[0]
     chances = [float(cell.rstrip("%")) for cell in one.cells[-2:]]
     assert abs(chances[0] - chances[1]) > 10
+    for one in ask_sides(found, advice):
+        assert float(one.cells[-2].rstrip("%")) == pytest.approx(100 * first_wins(found, one), abs=1)
     write_ask(tmp_path / "ask.csv", found, advice)
     assert len((tmp_path / "ask.csv").read_text().splitlines()) == 1 + len(advice.ask)
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from text_pairs import made_up_fit
 
-from robust_rlhf_jax.audit.command import Writing, _deliver, reward_head
+from robust_rlhf_jax.audit.config import Writing
+from robust_rlhf_jax.audit.delivery import deliver, reward_head
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
-from robust_rlhf_jax.io import RewardHead, load_pairs
+from robust_rlhf_jax.io import Columns, RewardHead, load_pairs
 from robust_rlhf_jax.spreadsheets import without_formula
 
 pd = pytest.importorskip("pandas")
@@ -64,7 +65,7 @@ def findings_of(path, wrong=tuple(WRONG)):
 def test_an_export_is_the_file_with_columns_more(tmp_path, form):
     path = write(tmp_path, form)
     out = tmp_path / f"out.{form}"
-    _deliver(findings_of(path), Writing(export=out))
+    deliver(findings_of(path), Writing(export=out))
     back = read_back(out, form)
     assert list(back.columns) == [*COLUMNS, *ADDED]
     assert back["id"].tolist() == COLUMNS["id"]
@@ -80,7 +81,7 @@ def test_an_export_is_the_file_with_columns_more(tmp_path, form):
 
 def test_a_cleaned_copy_has_the_kept_rows_as_they_were(tmp_path, form):
     path = write(tmp_path, form)
-    _deliver(findings_of(path), Writing(clean=tmp_path / f"clean.{form}"))
+    deliver(findings_of(path), Writing(clean=tmp_path / f"clean.{form}"))
     back = read_back(tmp_path / f"clean.{form}", form)
     assert list(back.columns) == list(COLUMNS)
     assert back["id"].tolist() == [i for n, i in enumerate(COLUMNS["id"]) if n not in WRONG]
@@ -117,7 +118,7 @@ def plain(cell):
 def test_whatever_the_columns_hold_comes_back(tmp_path, form, kind):
     """Written by pandas and datasets, exported, read back by them: the cells as they were, five columns more."""
     path, out = write(tmp_path, form, KINDS[kind]), tmp_path / f"out.{form}"
-    _deliver(findings_of(path), Writing(export=out))
+    deliver(findings_of(path), Writing(export=out))
     back = read_back(out, form)
     assert list(back.columns) == [*KINDS[kind], *ADDED]
     for name, cells in KINDS[kind].items():
@@ -128,7 +129,7 @@ def test_whatever_the_columns_hold_comes_back(tmp_path, form, kind):
 
 def test_the_export_is_read_by_the_loader_of_trainers(tmp_path):
     path = write(tmp_path, "jsonl")
-    _deliver(findings_of(path), Writing(export=tmp_path / "out.jsonl"))
+    deliver(findings_of(path), Writing(export=tmp_path / "out.jsonl"))
     loaded = datasets.load_dataset(
         "json", data_files=str(tmp_path / "out.jsonl"), split="train", cache_dir=str(tmp_path / "cache")
     )
@@ -138,8 +139,8 @@ def test_the_export_is_read_by_the_loader_of_trainers(tmp_path):
 
 def test_a_second_audit_of_an_export_replaces_its_columns(tmp_path, form):
     path = write(tmp_path, form)
-    _deliver(findings_of(path), Writing(export=tmp_path / f"one.{form}"))
-    _deliver(findings_of(tmp_path / f"one.{form}", ()), Writing(export=tmp_path / f"two.{form}"))
+    deliver(findings_of(path), Writing(export=tmp_path / f"one.{form}"))
+    deliver(findings_of(tmp_path / f"one.{form}", ()), Writing(export=tmp_path / f"two.{form}"))
     back = read_back(tmp_path / f"two.{form}", form)
     assert list(back.columns) == [*COLUMNS, *ADDED]
     assert back["keep"].astype(bool).all()
@@ -159,7 +160,7 @@ def arrays(request, tmp_path):
 def test_two_arrays_are_exported_as_a_folder_of_arrays(tmp_path, arrays):
     values, found = arrays
     out = tmp_path / "out"
-    _deliver(found, Writing(export=out, clean=tmp_path / "clean"))
+    deliver(found, Writing(export=out, clean=tmp_path / "clean"))
     for name, side in zip(("chosen", "rejected"), values, strict=True):
         back, kept = (np.load(folder / f"{name}.npy") for folder in (out, tmp_path / "clean"))
         np.testing.assert_array_equal(back, side, strict=True)
@@ -178,7 +179,7 @@ def test_skipped_rows_of_arrays_stay_out_of_the_export(tmp_path):
     for name, side in zip(("chosen", "rejected"), values, strict=True):
         np.save(tmp_path / f"{name}.npy", side)
     pairs = load_pairs(tmp_path / "chosen.npy", skip_bad=1)
-    _deliver(find(pairs, made_up_fit(pairs, ())), Writing(export=tmp_path / "out"))
+    deliver(find(pairs, made_up_fit(pairs, ())), Writing(export=tmp_path / "out"))
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "rejected.npy"), np.delete(values[1], 7, axis=0))
     assert len(np.load(tmp_path / "out" / "weight.npy")) == N - 1
 
@@ -218,7 +219,7 @@ def test_thresholds_come_after_all_is_written(tmp_path):
     path = write(tmp_path, "jsonl")
     out = tmp_path / "out.jsonl"
     with pytest.raises(ThresholdCrossed, match=r"corrupt is 0\.05"):
-        _deliver(findings_of(path), Writing(export=out, fail_if=("corrupt>0.01", "tie>0")))
+        deliver(findings_of(path), Writing(export=out, fail_if=("corrupt>0.01", "tie>0")))
     assert out.exists()
 
 
@@ -248,10 +249,10 @@ def test_all_files_are_delivered_or_none(tmp_path, monkeypatch):
 
     monkeypatch.setattr(RewardHead, "write", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        _deliver(found, writing)
+        deliver(found, writing)
     assert [p.name for p in tmp_path.iterdir()] == ["pairs.jsonl"]
     monkeypatch.undo()
-    _deliver(found, writing)
+    deliver(found, writing)
     assert {p.name for p in tmp_path.iterdir()} == {"pairs.jsonl", *names.values()}
 
 
@@ -321,12 +322,34 @@ def test_formulas_become_texts_in_suspects_and_numbers_stay(cell, safe):
 def test_a_column_of_the_file_is_not_replaced(tmp_path, form, capsys):
     mine = COLUMNS | {"weight": [2.0] * N, "margin": [0.3] * N}
     path, out = write(tmp_path, form, mine), tmp_path / f"out.{form}"
-    _deliver(findings_of(path), Writing(export=out))
+    deliver(findings_of(path), Writing(export=out))
     back = read_back(out, form)
     assert back["weight"].tolist() == mine["weight"]
     assert back["margin"].tolist() == mine["margin"]
     assert {"suspicion", "audit_weight", "audit_margin"} <= set(back.columns)
-    assert (
-        "columns weight, margin of its own, so the audit's are called audit_weight, audit_margin."
-        in capsys.readouterr().out
-    )
+    said = "columns weight, margin of its own, so the audit's are called audit_weight, audit_margin."
+    assert said in capsys.readouterr().out
+    again = tmp_path / f"again.{form}"
+    deliver(findings_of(out), Writing(export=again))
+    third = read_back(again, form)
+    assert third["margin"].tolist() == mine["margin"]
+    assert set(third.columns) == set(back.columns)
+    assert said in capsys.readouterr().out
+
+
+def test_small_weights_are_not_rounded_away(tmp_path):
+    small = COLUMNS | {"w": [1.234567e-07 * (1 + i) for i in range(N)]}
+    path, out = write(tmp_path, "csv", small), tmp_path / "out.csv"
+    pairs = load_pairs(path, featuriser="format", columns=Columns(weight="w"))
+    deliver(find(pairs, made_up_fit(pairs)), Writing(export=out))
+    back = read_back(out, "csv")
+    back = back[back["keep"]]
+    np.testing.assert_allclose(back["weight"], back["w"], rtol=1e-5)
+    assert len(back) > N / 2
+
+
+def test_what_cleaning_leaves_is_counted(tmp_path, capsys):
+    path = write(tmp_path, "jsonl")
+    found = findings_of(path)
+    deliver(found, Writing(clean=tmp_path / "clean.jsonl"))
+    assert f"--clean: kept {int(found.verdicts.keep.sum())} of {N} pairs." in capsys.readouterr().out

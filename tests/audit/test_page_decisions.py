@@ -12,6 +12,7 @@ from robust_rlhf_jax.audit import Advice, find
 from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.files import write_files
 from robust_rlhf_jax.audit.page_decisions import SCHEMA, read_decisions
+from robust_rlhf_jax.audit.pair_check import pair_check
 
 PAIRS = Pairs(np.ones((4, 1)), np.zeros((4, 1)), rows=np.array([0, 0, 1, 3]), n_rows=4)
 
@@ -67,7 +68,8 @@ def test_unusable_rows_that_a_file_loses_are_counted(tmp_path, robust_rlhf):
         (told([entry(1, 1, "perhaps")]), "'perhaps' is neither keep nor drop"),
         (told([entry(1, 1, "drop")] * 2), "decision 2: pair 1 is decided twice"),
         ("row,decision\n1,drop\n", "has no column pair"),
-        ("", "has no column decision"),
+        ("", "has no column pair"),
+        ("pair,row,decision,decision\n1,1,drop,keep\n", "has more than one column decision"),
         ("pair,row,decision\n1,1\n", "'None' is neither keep nor drop"),
     ],
 )
@@ -75,6 +77,32 @@ def test_bad_decisions_are_refused(tmp_path, text, sentence):
     (tmp_path / "d").write_text(text)
     with pytest.raises(ValueError, match=sentence):
         read_decisions(tmp_path / "d", PAIRS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pair, Row ,DECISION\n2,1,drop\n,,\n3,2,Drop\n",
+        "pair,row,decision,check\n2,1,drop,\n3,2,drop,\n",
+    ],
+)
+def test_headers_and_empty_lines_as_spreadsheets_leave_them(tmp_path, text):
+    for encoding in ("utf-8-sig", "utf-16"):
+        (tmp_path / "d.csv").write_text(text, encoding=encoding)
+        assert read_decisions(tmp_path / "d.csv", PAIRS).tolist() == [True, False, False, True]
+
+
+def test_decisions_about_other_pairs_are_refused(tmp_path):
+    """In shuffled rows, or beside other texts, a number names another pair."""
+    path, _, _ = faulty_file(tmp_path, "identical", 0.1, n=40)
+    pairs = read(path)
+    checked = [entry(i + 1, i + 1, "drop") | {"check": pair_check(pairs, i)} for i in (3, 7)]
+    (tmp_path / "d.json").write_text(told(checked, pairs=40))
+    assert np.flatnonzero(~read_decisions(tmp_path / "d.json", pairs)).tolist() == [3, 7]
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[::-1]))
+    with pytest.raises(ValueError, match=r"decision 1: pair 4 of .* is not the one that was audited"):
+        read_decisions(tmp_path / "d.json", read(path))
 
 
 def test_bytes_and_folders_are_refused(tmp_path):
@@ -145,5 +173,6 @@ def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     suspects = tmp_path / "suspects.csv"
     assert read_decisions(suspects, pairs).tolist() == (~faulty if dropped else np.ones(40, bool)).tolist()
     with open(suspects, newline="", encoding="utf-8") as file:
-        marked = {int(row["row"]) for row in csv.DictReader(file) if row["flagged"] == "1"}
-    assert marked == set(out + 1)
+        rows = list(csv.DictReader(file))
+    assert {int(row["row"]) for row in rows if row["flagged"] == "1"} == set(out + 1)
+    assert all(row["check"] == pair_check(pairs, int(row["pair"]) - 1) for row in rows)

@@ -81,6 +81,20 @@ def test_dropped_raters_are_not_in_the_cleaned_file(audited):
 
 
 @pytest.mark.slow
+def test_an_export_weighs_pairs_as_the_table_of_raters_does(audited, tmp_path):
+    source, out = audited[0].parent / "pairs.csv", tmp_path / "out.csv"
+    audit_file(str(source), AuditConfig(folds=3, repeats=1), Reading(), Writing(export=out), top=0)
+    with open(audited[0] / "raters.csv", newline="") as file:
+        weights = {row["name"]: float(row["weight"]) for row in csv.DictReader(file)}
+    with open(out, newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["keep"] == "True"]
+    np.testing.assert_allclose(
+        [float(r["weight"]) for r in rows], [weights[r["rater"]] for r in rows], rtol=1e-3
+    )
+    assert min(weights.values()) < 0.5
+
+
+@pytest.mark.slow
 def test_more_features_than_a_taste_can_have_become_axes():
     """One-hot or embedded: 70 columns, of which the raters see three."""
     x, labels = labelled(k=70)

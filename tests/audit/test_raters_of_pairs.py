@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from text_pairs import made_up_fit
 
-from robust_rlhf_jax.audit.command import Writing, _deliver
+from robust_rlhf_jax.audit.config import Writing
+from robust_rlhf_jax.audit.delivery import deliver
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.io import load_pairs
 
@@ -55,7 +56,7 @@ def test_raters_of_a_pair_are_no_duplicates_and_stay_in_one_fold(path):
 def test_exports_count_the_votes_of_every_pair(path, tmp_path):
     pairs = load_pairs(path, featuriser="format")
     out = tmp_path / "out.jsonl"
-    _deliver(find(pairs, made_up_fit(pairs)), Writing(export=out))
+    deliver(find(pairs, made_up_fit(pairs)), Writing(export=out))
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == pairs.n_rows
     for row in rows:

@@ -9,6 +9,7 @@ from robust_rlhf_jax.terminal import harmless
 
 from ..advice import Advice
 from ..findings import Findings
+from ..pair_check import pair_check
 from .one_pair import largest_differences, texts_of
 
 # Bytes that the flagged pairs take at most, which leaves a page of 5 MB room for everything else.
@@ -60,6 +61,7 @@ def _entry(findings: Findings, i: int, dropped: bool, cut: int) -> dict[str, Any
     entry = {
         "pair": i + 1,
         "row": int(pairs.rows[i]) + 1,
+        "check": pair_check(pairs, i),
         "suspicion": round(float(findings.verdicts.suspicion[i]), 3),
         "margin": round(float(findings.held_out.margins[i]), 3),
         "drop": int(dropped),

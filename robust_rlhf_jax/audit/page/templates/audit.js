@@ -121,9 +121,9 @@
   at("before").addEventListener("click", () => { page--; show(); at("pairs").scrollIntoView(); });
   at("after").addEventListener("click", () => { page++; show(); at("pairs").scrollIntoView(); });
 
-  const entries = () => pairs.map((p) => ({ pair: p.pair, row: p.row, decision: decisionOf(p), by: decided.has(p.pair) ? "you" : "advice" }));
+  const entries = () => pairs.map((p) => ({ pair: p.pair, row: p.row, decision: decisionOf(p), by: decided.has(p.pair) ? "you" : "advice", check: p.check }));
   const asJson = () => JSON.stringify({ schema: "robust_rlhf_jax.decisions", version: 1, file: name, pairs: total, decisions: entries() }, null, 1) + "\n";
-  const asCsv = () => ["pair,row,decision,by", ...entries().map((e) => [e.pair, e.row, e.decision, e.by].join(","))].join("\n") + "\n";
+  const asCsv = () => ["pair,row,decision,by,check", ...entries().map((e) => [e.pair, e.row, e.decision, e.by, e.check].join(","))].join("\n") + "\n";
   const save = (file, text, type) => {
     const link = make("a");
     link.href = URL.createObjectURL(new Blob([text], { type }));
