@@ -56,11 +56,12 @@ def usable_rows(
     bad: Iterable[BadCell],
     skip_bad: float,
     in_file: Callable[[BadCell], BadCell] = lambda cell: cell,
+    what: str = "rows",
 ) -> Int[np.ndarray, " n"]:
     """Rows without a bad cell, in order, where `skip_bad` allows to go on without the others.
 
     `skip_bad`: how many rows may be unusable, a count from 1 on, below 1 a share of the rows; 0: none. `in_file`: the
-    cell of the file that a bad one is.
+    cell of the file that a bad one is; `what`: what the rows are called.
 
     **Raises:** ValueError that names the first bad cell, and how many rows are bad; or that no row is left.
     """
@@ -68,20 +69,20 @@ def usable_rows(
     rows = {cell.row for cell in bad}
     allowed = skip_bad if skip_bad >= 1 else skip_bad * n_rows
     if len(rows) > allowed:
-        raise ValueError(f"{path}: {in_file(bad[0]).sentence}{_how_many(len(rows), n_rows, skip_bad)}.")
+        raise ValueError(f"{path}: {in_file(bad[0]).sentence}{_how_many(len(rows), n_rows, skip_bad, what)}.")
     kept = np.setdiff1d(np.arange(n_rows), np.fromiter(rows, int, len(rows)))
     if not len(kept):
         raise ValueError(f"{path} has no usable row: give at least one pair.")
     return kept
 
 
-def _how_many(bad: int, n_rows: int, skip_bad: float) -> str:
+def _how_many(bad: int, n_rows: int, skip_bad: float, what: str) -> str:
     if bad == n_rows:
-        return f" ({bad} of {n_rows} rows are unusable: none is left)"
+        return f" ({bad} of {n_rows} {what} are unusable: none is left)"
     if bad == 1 and not skip_bad:
         return ": mend or drop that row, or go on without it by --skip-bad 1"
     more = f"more than --skip-bad {skip_bad:g}; mend them" if skip_bad else f"mend them, or --skip-bad {bad}"
-    return f" ({bad} of {n_rows} rows are unusable: {more})"
+    return f" ({bad} of {n_rows} {what} are unusable: {more})"
 
 
 def shown(cell: object) -> str:

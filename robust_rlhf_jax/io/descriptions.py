@@ -153,7 +153,8 @@ def _notes(pairs: Pairs) -> list[str]:
     notes = []
     if pairs.groups is not None:
         groups = len(np.unique(pairs.groups))
-        notes.append(f"The {len(pairs.rows):,} pairs belong to {groups:,} groups that folds keep together.")
+        kept = "1 group" if groups == 1 else f"{groups:,} groups"
+        notes.append(f"The {len(pairs.rows):,} pairs belong to {kept} that folds keep together.")
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")

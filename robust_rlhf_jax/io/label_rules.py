@@ -6,7 +6,7 @@ import numpy as np
 
 from .bad_cells import shown
 from .columns import Columns
-from .labels import TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, word_rule
+from .labels import SAYS_WHO, TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, word_rule
 
 ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
 # Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
@@ -43,12 +43,24 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
         raise ValueError(_what_numbers(column, words, named))
     rule = word_rule(sides, asked.tie_is)
     known = [w for w in words if rule.value(w) is not None]
+    _check_count(column, words, named)
     if not known and words:
         some = ", ".join(sorted(map(shown, words))[:3])
         raise ValueError(
             f"column {column} holds {some}, which name no side: say which value means the first side, by --first-is"
         )
     return rule
+
+
+def _check_count(column: str, words: set[str], named: tuple[str, str]) -> None:
+    """**Raises:** ValueError for "response 1" and "response 2" of sides that are numbered 0 and 1."""
+    said = {match["who"] for w in words if (match := SAYS_WHO.match(w)) and match["who"].isdigit()}
+    if named == ("0", "1") and said == {"1", "2"}:
+        one = min(w for w in words if (match := SAYS_WHO.match(w)) and match["who"] == "1")
+        raise ValueError(
+            f"column {column} counts the sides from 1, and their columns count from 0: say by --first-is {one!r} that "
+            "this means the first side"
+        )
 
 
 def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:

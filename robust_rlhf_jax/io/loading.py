@@ -163,7 +163,8 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     raters, weights, more = people_of(table, roles)
     ids = ids_of(table, roles)
     bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
-    kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.in_file)
+    what = "rows" if mapped.origin is None else "pairs"
+    kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.in_file, what)
     groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
     swapped = strength[kept] < 0
     raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))

@@ -11,6 +11,8 @@ from .labels import is_missing
 NOBODY = "nobody, row "
 # How tables write that a name is missing.
 NO_NAMES = ("null", "\\n", "none", "nan", "n/a", "<na>")
+# How R writes it; in small letters it may be a name.
+R_NO_NAME = "NA"
 
 
 def each_named(values: Any) -> Any:
@@ -40,7 +42,7 @@ def each_named(values: Any) -> Any:
 
 def named_in(cells: list) -> np.ndarray:
     """`each_named` of a table's cells, numbers as words."""
-    return each_named([None if is_missing(cell) else str(cell) for cell in cells])
+    return each_named([None if is_missing(cell) else _name(cell) for cell in cells])
 
 
 def has_name(names: Any) -> Bool[np.ndarray, " N"]:
@@ -56,7 +58,8 @@ def _is_missing(value: Any) -> bool:
     if is_missing(value):
         return True
     # pandas' NA and NaT say neither that they are nor that they are not themselves.
-    return str(value).strip().casefold() in (*NO_NAMES, "nat")
+    said = str(value).strip()
+    return said == R_NO_NAME or said.casefold() in (*NO_NAMES, "nat")
 
 
 def _can_be_sorted(array: np.ndarray) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.io import describe, load_pairs
-from robust_rlhf_jax.io.nobody import each_named, has_name
+from robust_rlhf_jax.io.nobody import each_named, has_name, named_in
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.raters import krippendorff_alpha, rate_raters
 
@@ -64,3 +64,7 @@ def test_true_and_false_say_whether_the_first_was_chosen():
     np.testing.assert_array_equal(signs.weights, truths.weights)
     with pytest.raises(ValueError, match="chose_first holds 0 and 1 alone"):
         rate_raters(given, chose_first=(first > 0).astype(int))
+
+
+def test_what_r_writes_for_a_missing_name_is_none_and_numbers_are_written_once():
+    assert named_in(["NA", "na", "1", 1.0]).tolist() == ["nobody, row 0", "na", "1", "1"]

@@ -119,7 +119,8 @@ def _found(
         for (where, stem), tokens in sided.items()
         if where == place and set(tokens) == {*sides} and _words(table, tokens)
     }
-    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED:
+    embedded = all(holds_numbers(table.first(name)) for tokens in pairs.values() for name in tokens.values())
+    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED and not embedded:
         return None
     numbers, of_words = (
         {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in kind.items()}

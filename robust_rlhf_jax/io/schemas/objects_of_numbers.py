@@ -4,11 +4,12 @@ import dataclasses
 from typing import Any
 
 from ..columns import Columns
+from ..labels import is_missing
 from ..table import Table
 from . import plain
 from .base import Mapped, structured
 from .numbers import is_number
-from .sides import chosen_sides
+from .sides import PROMPTS, chosen_sides, named
 
 NAME = "objects of numbers"
 ORDER = 95
@@ -17,7 +18,12 @@ ANY_LABEL = True
 
 def recognise(table: Table) -> bool:
     sides = chosen_sides(table)
-    return sides is not None and all(_features(table.first(side)) for side in sides)
+    if sides is None:
+        return False
+    cells = [cell for side in sides for cell in table.some(side) if not is_missing(cell)]
+    # Answers to a prompt may be written in JSON: those are texts.
+    answers = named(table, PROMPTS) is not None and any(isinstance(cell, str) for cell in cells)
+    return not answers and sum(bool(_features(cell)) for cell in cells) > 0.9 * len(cells)
 
 
 def map(table: Table, asked: Columns) -> Mapped:

@@ -14,7 +14,7 @@ from .sides import (
     PROMPTS,
     RATERS,
     chosen_sides,
-    holds_numbers,
+    column_of_numbers,
     named,
     open_sides,
     rater_columns,
@@ -41,7 +41,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         if raters:
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
-    texts = sides if sides is not None and not holds_numbers(table.first(sides[0])) else None
+    texts = sides if sides is not None and not column_of_numbers(table, sides[0]) else None
     prompt = None if texts is None else prompt_of(table, asked, texts)
     if texts is not None and prompt is None:
         _check_texts(table, texts)

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from ..columns import Columns
-from ..labels import TIE, TRUTHS, number_in, word, word_rule
+from ..labels import TIE, TRUTHS, is_missing, number_in, word, word_rule
 from ..table import Table
 from .base import structured
 
@@ -58,7 +58,8 @@ RATERS = (
     "labeler", "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id",
     "evaluator_id", "workerid", "prolific_pid", "participant", "participant_id", "participantid", "respondent",
     "respondent_id", "user_email", "annotator_email", "rater_email", "coder", "coder_id", "expert",
-    "expert_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
+    "expert_id", "person", "person_id", "individual", "individual_id", "subject_id", "voter", "voter_id", "resp_id",
+    "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
 )  # fmt: skip
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
@@ -111,7 +112,7 @@ def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name)
-            if match and holds_texts(table.first(name)):
+            if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()
                 found.setdefault((stem, place), {})[match["token"].casefold()] = name
     sides = {
@@ -159,6 +160,18 @@ def holds_numbers(cell: Any) -> bool:
         and bool(cell)
         and all(isinstance(v, int | float) and not isinstance(v, bool) for v in cell)
     )
+
+
+def _mostly_texts(table: Table, name: str) -> bool:
+    """Of the first twenty cells: a number among answers does not make them numbers."""
+    cells = [cell for cell in table.some(name, 20) if not is_missing(cell)]
+    return bool(cells) and 2 * sum(map(holds_texts, cells)) >= len(cells)
+
+
+def column_of_numbers(table: Table, name: str) -> bool:
+    """Whether nearly all of a column's first cells are lists of numbers: an answer may look like one, too."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)]
+    return bool(cells) and sum(map(holds_numbers, cells)) > 0.9 * len(cells)
 
 
 def label_columns(table: Table, sides: tuple[str, str], known: tuple[str, ...] = LABELS) -> list[str]:

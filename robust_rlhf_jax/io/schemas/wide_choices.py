@@ -13,7 +13,7 @@ from . import choice_sets
 from .base import Mapped
 from .choice_features import notes_of
 from .choice_names import plain_cell
-from .numbers import NUMERIC
+from .numbers import NUMERIC, mostly_numbers
 from .plain import check_asked
 from .sides import chosen_sides, open_sides
 from .wide_names import WideColumns, find, from_one, named_options, numbering
@@ -46,6 +46,11 @@ def map(table: Table, asked: Columns) -> Mapped:
     if found is None:
         raise ValueError(f"--label {asked.label} does not name the options that columns are called after")
     choice_sets.check_winners(found.label)
+    of_numbers = (all(mostly_numbers(table.cells(c)) for c in of.values()) for of in found.features.values())
+    if not asked.words and not any(of_numbers):
+        raise ValueError(
+            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns"
+        )
     offers = offered(table, found, asked)
     ours = Columns(
         label=WAS_CHOSEN, pair_id=CHOICE, rater=asked.rater, weight=asked.weight, words=asked.words

@@ -55,9 +55,11 @@ def test_a_spreadsheet_s_line_before_the_header_is_obeyed_and_kept(tmp_path, del
     assert content.count("sep=") == 1
 
 
+HEADS = ("prompt,chosen,rejected", '"prompt","chosen","rejected"')
+ROWS = ('"Q1","Say \\"yes\\" now","No"', '"Q1","Say \\"yes, please\\" now","No"')
 ESCAPED = [
-    'prompt,chosen,rejected\n"Q1","Say \\"yes\\" now","No"\n"Q2","First, do it","\\frac{a}{b}"\n"Q3","Fine \\"","Nope"\n',
-    '"prompt","chosen","rejected"\n"Q1","Say \\"yes, please\\" now","No"\n"Q2","First","\\frac{a}{b}"\n"Q3","Fine \\"",Nope\n',
+    "\n".join([head, row, '"Q2","First, do it","\\frac{a}{b}"', '"Q3","Fine \\"","Nope"', ""])
+    for head, row in zip(HEADS, ROWS, strict=True)
 ]
 
 

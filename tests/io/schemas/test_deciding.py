@@ -46,3 +46,55 @@ def test_one_that_says_nothing_against_it_is_ignored(tmp_path, cells):
 def test_a_column_of_ties_is_read(tmp_path, name):
     assert read(tmp_path, name, [True, False, False]).strength.tolist() == [0.0, 1.0, 1.0]
     assert read(tmp_path, name, ["silk", "wool", "red"]).strength.tolist() == [1.0, 1.0, 1.0]
+
+
+def written(tmp_path, rows):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+@pytest.mark.parametrize("odd", ["[2, 3]", '{"a": 1}'])
+def test_an_answer_that_looks_like_numbers_is_a_text(tmp_path, odd, turned):
+    rows = [{"prompt": f"p{i}", "chosen": odd if i == 0 else f"x {i}", "rejected": "[4]" if i == 0 else f"y {i}"}
+            for i in range(4)]  # fmt: skip
+    found = load_pairs(written(tmp_path, rows[::turned]), featuriser="format")
+    assert odd in found.texts.chosen
+
+
+def test_answers_that_are_all_objects_in_json_are_texts_beside_a_prompt(tmp_path):
+    rows = [
+        {"prompt": f"p{i}", "chosen": f'{{"a": {i}}}', "rejected": f'{{"a": {i}, "b": 2}}'} for i in range(4)
+    ]
+    assert load_pairs(written(tmp_path, rows), featuriser="format").texts.prompt == ["p0", "p1", "p2", "p3"]
+
+
+def test_a_number_among_answers_is_told_by_its_row(tmp_path):
+    rows = [
+        {"response_a": 5 if i == 0 else "p q", "response_b": "x y", "winner": "AB"[i % 2]} for i in range(4)
+    ]
+    with pytest.raises(ValueError, match="row 1, column response_a holds 5, neither a text nor messages"):
+        load_pairs(written(tmp_path, rows), featuriser="format")
+
+
+def test_words_that_count_from_1_beside_columns_that_count_from_0_are_asked_about(tmp_path):
+    rows = [
+        {"response_0": f"p {i}", "response_1": f"x {i}", "winner": f"Response {1 + i % 2}"} for i in range(4)
+    ]
+    path = written(tmp_path, rows)
+    with pytest.raises(ValueError, match=r"winner counts the sides from 1, .* --first-is 'response 1'"):
+        load_pairs(path, featuriser="format")
+    told = Columns(first_is="Response 1")
+    assert load_pairs(path, featuriser="format", columns=told).texts.chosen == ["p 0", "x 1", "p 2", "x 3"]
+
+
+def test_two_embeddings_are_sides(tmp_path):
+    rows = [{"emb_1": [i, 1.0], "emb_2": [1.0, i], "choice": 1 + i % 2} for i in range(4)]
+    assert load_pairs(written(tmp_path, rows)).chosen.tolist() == [[0, 1], [1, 1], [2, 1], [1, 3]]
+
+
+def test_pairs_that_cannot_be_used_are_counted_as_pairs(tmp_path):
+    rows = [{"prompt": f"p{i}", "chosen": f"x{i}", "rejected": [f"y{i}", 3 if i else "z"]} for i in range(4)]
+    with pytest.raises(ValueError, match="of 8 pairs are unusable"):
+        load_pairs(written(tmp_path, rows), featuriser="format")
