@@ -85,6 +85,8 @@ def flag(
 ) -> Bool[Array, " N"]:
     """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
 
+    Without ε there are as many as are left out, to the nearest number.
+
     Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
     of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
     what it names are corrupt. On honest choices and under random flips there was no such explanation
@@ -109,8 +111,11 @@ def flag(
     """
     compare = epsilon is not None
     found = _examine(data, epsilon, estimator, radius, groups, ask_table, streaming, compare)
-    share = jnp.minimum(found.share, 0.499) if epsilon is None else epsilon
-    return _flag(found, corruption_count(share, data.n_pairs), share)
+    if epsilon is not None:
+        return _flag(found, corruption_count(epsilon, data.n_pairs), epsilon)
+    # The share that was found is a mean of chances: the nearest number of pairs.
+    share = jnp.minimum(found.share + 0.5 / data.n_pairs, 0.499)
+    return _flag(found, corruption_count(share, data.n_pairs), found.share)
 
 
 class _Examined(NamedTuple):

@@ -76,7 +76,7 @@ def type_named(dtype: Any) -> np.dtype | None:
 def in_type(
     block: Float[np.ndarray, "m k"], kind: np.dtype | None, what: str = "difference"
 ) -> Float[np.ndarray, "m k"]:
-    """**Raises:** ValueError for a finite number that the type cannot hold."""
+    """**Raises:** ValueError for a finite number that is too large for the type, and for a column that is too small."""
     if kind is None or block.dtype == kind:
         return block
     with np.errstate(over="ignore"):
@@ -84,6 +84,14 @@ def in_type(
     lost = np.isinf(made)
     if lost.any() and (lost := lost & np.isfinite(block)).any():
         raise ValueError(f"The {what} {block[lost][0]:g} is too large for {kind}: give another dtype.")
+    largest = np.max(np.abs(block), axis=0, initial=0)
+    # Below the smallest normal number digits are lost, and soon all of them.
+    small = (largest > 0) & (largest < float(jnp.finfo(kind).tiny))
+    if small.any():
+        raise ValueError(
+            f"Feature {int(np.argmax(small)) + 1} is at most {largest[small][0]:g}, too small for {kind}: multiply it "
+            "by a number, or give another dtype."
+        )
     return made
 
 

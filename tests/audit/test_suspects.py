@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flipped_choices import surest_flipped
 
-from robust_rlhf_jax import Pairs, changed_pairs, sample_preferences, sample_segments
+from robust_rlhf_jax import Pairs, changed_pairs, fit_reward, sample_preferences, sample_segments
 from robust_rlhf_jax.audit import average_precision, flag, recall, suspicion_scores
 from robust_rlhf_jax.audit.suspects import _Examined, _flag
 from robust_rlhf_jax.lab.attacks import flip_confident, push_features
@@ -160,6 +160,19 @@ def test_without_epsilon_as_many_are_flagged_as_there_is_evidence_for(attacked):
     assert corrupt.sum() <= flagged.sum() <= 1.3 * corrupt.sum()
     assert (flagged & corrupt).sum() > 0.95 * corrupt.sum()
     np.testing.assert_array_equal(np.asarray(flag(data))[corrupt], True)
+
+
+@pytest.mark.slow
+def test_without_epsilon_flags_are_as_many_as_the_message_says():
+    rng = np.random.default_rng(0)
+    x = np.vstack(
+        [np.tile([[-4.0, 4.0]], (40, 1)) + 0.2 * rng.normal(size=(40, 2)), rng.normal(size=(360, 2))]
+    )
+    labels = np.where(rng.logistic(size=400) < x @ [2.0, -2.0], 1, -1)
+    labels[:40] = 1
+    pairs = Pairs.of_differences(x, labels)
+    found = fit_reward(pairs)
+    assert int(np.asarray(flag(pairs)).sum()) == round(float(found.epsilon) * 400)
 
 
 @pytest.mark.slow

@@ -103,3 +103,12 @@ def test_what_is_there_stays(tmp_path):
         write_shards(ArraySource(X), tmp_path / "lost" / "shards", rows_per_shard=5)
     assert write_shards(ArraySource(X), tmp_path / "empty", rows_per_shard=5).n_pairs == 12
     assert (tmp_path / "full" / "notes").read_text() == (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_column_that_a_type_would_lose_is_refused(tmp_path):
+    x = np.array([[1.0, 1e-9], [0.5, -2e-9]])
+    with pytest.raises(ValueError, match="Feature 2 is at most 2e-09, too small for float16: multiply it"):
+        write_shards(ArraySource(x), tmp_path / "half", rows_per_shard=5, dtype="float16")
+    assert not (tmp_path / "half").exists()
+    write_shards(ArraySource(x), tmp_path / "wide", rows_per_shard=5, dtype="bfloat16")
+    write_shards(ArraySource(x * [1.0, 1e9]), tmp_path / "scaled", rows_per_shard=5, dtype="float16")
