@@ -4,7 +4,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -12,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
-from robust_rlhf_jax.rewards import CEILING, fit_differences, plain_fit
+from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled, group_numbers
+from robust_rlhf_jax.rewards import CEILING, plain_fit
+from robust_rlhf_jax.rewards.front_door import fit_labelled
 from robust_rlhf_jax.sources import PairSource
 
 
@@ -28,7 +28,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
 
     **Attributes after `fit`:** `classes_` [2]; `coef_` [1, p], θ; `intercept_` [1], 0; `n_features_in_`; `epsilon_`,
     `interval_`: share of pairs that are corrupt, as `RewardModel` has them; `weights_`, `suspicion_` [N] of the
-    training pairs. It passes `check_estimator`; it takes two classes, dense X and no sample weights.
+    training pairs, too, but for ε = 0, where nobody looks for suspects: 1 for pairs that a table contradicts, else 0.
+    It passes `check_estimator`; it takes two classes, dense X and no sample weights.
 
     **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite.
 
@@ -57,7 +58,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             self.n_features_in_, self.classes_ = seen.x.shape[1], np.array([-1, 1])
             if self.epsilon is not None:
                 check_epsilon(self.epsilon)
-            return self._fit(seen.believed_x, seen.labels, seen.groups)
+            return self._fit(seen)
         if isinstance(X, PairSource):
             raise ValueError(
                 "RobustBradleyTerry takes arrays, and not a PairSource: give it to fit_reward, which reads by passes."
@@ -73,22 +74,23 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             raise ValueError("Classifier can't train when only one class is present.")
         if self.epsilon is not None:
             check_epsilon(self.epsilon)
-        return self._fit(jnp.asarray(X), jnp.asarray(2.0 * place - 1.0), groups)
+        x, n = jnp.asarray(X), len(place)
+        numbers = None if groups is None else group_numbers(groups, n)
+        return self._fit(Labelled(x, jnp.asarray(2.0 * place - 1.0, x.dtype), jnp.zeros(n, bool), numbers))
 
-    def _fit(self, x: Float[Array, "N p"], labels: Float[Array, " N"], groups: Any):
-        labels = labels.astype(x.dtype)
-        n = len(labels)
+    def _fit(self, seen: Labelled):
         if self.epsilon == 0:
-            theta, weights, suspicion = plain_fit(x, labels)[0], np.ones(n), np.zeros(n)
-            epsilon, interval = 0.0, (0.0, 0.0)
+            off = np.asarray(seen.off, float)
+            theta, weights, suspicion = plain_fit(seen.believed_x, seen.labels)[0], 1.0 - off, off
+            epsilon, interval = off.mean(), (off.mean(), off.mean())
         else:
-            ceiling = jnp.asarray(CEILING if self.epsilon is None else self.epsilon, x.dtype)
-            found = fit_differences(x, labels, ceiling, None if groups is None else group_numbers(groups, n))
+            ceiling = jnp.asarray(CEILING if self.epsilon is None else self.epsilon, seen.x.dtype)
+            found = fit_labelled(seen, ceiling)
             theta, weights, suspicion = found.theta, found.weights, found.suspicion
-            epsilon, interval = float(found.epsilon), found.interval
+            epsilon, interval = found.epsilon, found.interval
         self.coef_, self.intercept_ = np.asarray(theta, np.float64)[None], np.zeros(1)
         self.weights_, self.suspicion_ = np.asarray(weights), np.asarray(suspicion)
-        self.epsilon_, self.interval_ = epsilon, np.asarray(interval)
+        self.epsilon_, self.interval_ = float(epsilon), np.asarray(interval)
         return self
 
     def decision_function(self, X: Any):

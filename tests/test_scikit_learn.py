@@ -1,5 +1,7 @@
 """The scikit-learn estimator: its contract, and that it is the robust fit."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from robust_rlhf_jax import preferences
+from robust_rlhf_jax import fit_reward, preferences
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.scikit_learn import RobustBradleyTerry
 
@@ -87,6 +89,25 @@ def test_pipelines_grid_searches_and_cleanlab_take_it():
 def test_what_it_refuses(options, y, message):
     with pytest.raises(ValueError, match=message):
         RobustBradleyTerry(**options).fit(np.eye(4), y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [None, 0.3, 0.0])
+def test_pairs_off_the_table_count_as_in_a_reward_model(epsilon):
+    """Some recorded features are not those of the table: the pairs are corrupt for certain."""
+    rng = np.random.default_rng(0)
+    options = rng.normal(size=(2, 300, 3))
+    labels = np.where(rng.logistic(size=300) < (options[1] - options[0]) @ THETA, 1.0, -1.0)
+    data = preferences.preferences_from_options(*options, labels)
+    data = dataclasses.replace(data, features=data.features.at[:20].add(jnp.arange(3.0)))
+    model, learnt = fit_reward(data, epsilon), RobustBradleyTerry(epsilon).fit(data)
+    assert float(model.epsilon) >= 20 / 300 - 1e-6
+    np.testing.assert_allclose(learnt.coef_[0], model.theta, rtol=1e-2)  # plain fits settle to that at ε = 0
+    np.testing.assert_allclose(learnt.weights_, model.weights, atol=1e-6)
+    suspicion = np.arange(300) < 20 if epsilon == 0 else model.suspicion
+    np.testing.assert_allclose(learnt.suspicion_, suspicion, atol=1e-6)
+    np.testing.assert_allclose(learnt.epsilon_, model.epsilon, rtol=1e-6)
+    np.testing.assert_allclose(learnt.interval_, model.interval, rtol=1e-6)
 
 
 def test_labels_beside_preferences_are_refused():

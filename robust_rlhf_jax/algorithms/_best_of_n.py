@@ -5,12 +5,14 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.rewards import RewardFit
@@ -111,7 +113,8 @@ def best_of_n(
     **Arguments:**
 
     - `data`: preferences between options with k features.
-    - `candidates` [..., n, k]: sets of n options in the same features, for example a set for each prompt.
+    - `candidates` [..., n, k]: sets of n options in the same features, for example a set for each prompt; those of
+      NumPy are subtracted from each other in their own precision.
     - `epsilon`: the largest share of corrupt pairs, in [0, ½). None: decided from the evidence.
     - `reference` [..., n]: log π_ref of the candidates, up to a constant. None: all alike, which is right for
       independent samples of the model.
@@ -151,15 +154,12 @@ def _seen(data, epsilon) -> tuple[Labelled, Float[Array, ""] | None]:
 
 def _checked(candidates, reference, temperature, like: Float[Array, " k"]) -> tuple[Array, Array, Array]:
     """(candidates, log-weights of the same sets, temperature) in the type of `like`."""
-    sets, k = jnp.asarray(candidates), len(like)
+    sets, k = _unrounded(candidates), len(like)
     if sets.ndim < 2 or sets.shape[-1] != k or 0 in sets.shape:
         raise ValueError(
             f"candidates has shape {sets.shape}: give [..., n, {k}], sets of n options with the {k} features of "
             "the data."
         )
-    sets = sets.astype(like.dtype)
-    if not is_traced(sets) and not bool(jnp.all(jnp.isfinite(sets))):
-        raise ValueError("candidates holds NaN or infinite entries: give finite features.")
     log_ref = jnp.zeros(sets.shape[:-1]) if reference is None else jnp.asarray(reference)
     if log_ref.shape != sets.shape[:-1]:
         raise ValueError(
@@ -169,9 +169,33 @@ def _checked(candidates, reference, temperature, like: Float[Array, " k"]) -> tu
         raise ValueError(
             "reference holds NaN, or a set in which no candidate is likely: give log-probabilities."
         )
+    sets = _near_each_other(sets, log_ref, like.dtype)
+    if not is_traced(sets) and not bool(jnp.all(jnp.isfinite(sets))):
+        raise ValueError("candidates holds NaN or infinite entries: give finite features.")
     if not is_traced(temperature) and not float(temperature) >= 0:
         raise ValueError(f"temperature={temperature} must not be negative.")
     return sets, log_ref.astype(like.dtype), jnp.asarray(temperature, like.dtype)
+
+
+def _unrounded(candidates: Float[ArrayLike, "*b n k"]) -> Array | np.ndarray:
+    """Candidates as an array that holds them as they are: JAX would make float32 of the host's numbers."""
+    if isinstance(candidates, jax.Array):
+        return candidates
+    traced = any(map(is_traced, jax.tree.leaves(candidates)))
+    return jnp.asarray(candidates) if traced else np.asarray(candidates)
+
+
+def _near_each_other(sets: Array | np.ndarray, log_ref: Array, dtype: np.dtype) -> Float[Array, "*b n k"]:
+    """Candidates in `dtype`; where it would round them, less the likeliest of their set, subtracted in their own
+    precision: only differences count, and an offset that all share, as of timestamps, would round them away.
+    """
+    if is_traced(sets) or np.can_cast(sets.dtype, dtype):
+        return jnp.asarray(sets, dtype)
+    own = np.asarray(sets) if sets.dtype.kind == "f" else np.asarray(sets).astype(np.float64)
+    likeliest = np.zeros(own.shape[:-2], int) if is_traced(log_ref) else np.asarray(log_ref).argmax(axis=-1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        ahead = own - np.take_along_axis(own, likeliest[..., None, None], axis=-2)
+        return jnp.asarray(ahead.astype(dtype))
 
 
 @eqx.filter_jit
@@ -179,8 +203,22 @@ def _fit(seen: Labelled, epsilon: Float[Array, ""] | None) -> Reranker:
     gone = jnp.mean(seen.off, dtype=seen.x.dtype)
     found, remaining = reward_and_share(seen, epsilon, gone)
     hiding = lies_may_hide(found, remaining, gone)
-    possible = possible_rewards(seen.believed_x, found, remaining, hiding, believe_disputes=True)
+    possible = _possible(seen.believed_x, found, remaining, hiding)
     return Reranker(found, possible, hiding, remaining > 0.5 / len(seen.labels))
+
+
+def _possible(
+    x: Float[Array, "N k"], found: RewardFit, epsilon: Float[Array, ""], hiding: Bool[Array, ""]
+) -> PossibleRewards:
+    """`possible_rewards`, found in units of about 1, whose squares no precision flushes to 0 or takes for infinite."""
+    unit = typical_powers(x)
+    scaled = found._replace(
+        theta=found.theta * unit,
+        doubted=found.doubted * unit,
+        explanations=found.explanations._replace(theta=found.explanations.theta * unit),
+    )
+    possible = possible_rewards(in_units(x, unit), scaled, epsilon, hiding, believe_disputes=True)
+    return possible._replace(sizes=possible.sizes * unit)
 
 
 @eqx.filter_jit

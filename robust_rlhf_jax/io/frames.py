@@ -1,5 +1,7 @@
-"""Data frames as the two options of `Pairs`: their columns name the features, and are put in one order."""
+"""Data frames of features: their columns name them and are put in one order, and their rows must be in one order."""
 
+from collections import Counter
+from collections.abc import Sequence
 from os.path import commonprefix
 from typing import Any
 
@@ -11,10 +13,8 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     Names are () where the two are no data frames, nobody named the columns, or the frames share no name: columns count
     by their place then.
 
-    **Raises:** ValueError where the frames share some names and not all, one frame has a name twice, or their rows have
-    the same index in another order.
+    **Raises:** ValueError where the frames share some names and not all, or one frame has a name twice.
     """
-    _check_rows(chosen, rejected)
     if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
     sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
@@ -35,18 +35,64 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     return rejected, ()
 
 
-def _check_rows(chosen: Any, rejected: Any) -> None:
-    """**Raises:** ValueError for rows that are called the same and stand in another order."""
-    first, second = (getattr(side, "index", None) for side in (chosen, rejected))
-    if first is None or second is None or not (hasattr(first, "equals") and hasattr(second, "equals")):
-        return
-    if first.equals(second):
-        return
-    if len(first) == len(second) and first.sort_values().equals(second.sort_values()):
-        raise ValueError(
-            "chosen and rejected have the same index in another order: put their rows in one order, or take "
-            "reset_index(drop=True) of both where rows count by their place."
-        )
+def check_rows(**given: Any) -> None:
+    """Check that the frames and columns among `given` have their rows in one order; others, and an index of other
+    entries, count by their place.
+
+    **Raises:** ValueError for rows that are called as those of the first of them and stand in another order.
+    """
+    indexed = [(name, values.index) for name, values in given.items() if _has_index(values)]
+    for name, index in indexed[1:]:
+        first, wanted = indexed[0]
+        if len(index) == len(wanted) and not index.equals(wanted) and _same_entries(index, wanted):
+            raise ValueError(
+                f"{first} and {name} have the same index in another order: put their rows in one order, or take "
+                "reset_index(drop=True) of both where rows count by their place."
+            )
+
+
+def _has_index(values: Any) -> bool:
+    """Of pandas and the like; the `index` of a list is a method."""
+    return hasattr(getattr(values, "index", None), "equals")
+
+
+def _same_entries(one: Any, other: Any) -> bool:
+    """Whether two indices of one length hold the same, in whatever order."""
+    try:
+        return one.sort_values().equals(other.sort_values())
+    except TypeError:  # entries of several types have no order
+        return Counter(one) == Counter(other)
+
+
+def usual_names(p: int) -> tuple[str, ...]:
+    """What p features are called that nobody named."""
+    return tuple(f"f{i}" for i in range(p))
+
+
+def in_order(features: Any, names: Sequence[str], k: int) -> Any:
+    """The columns of a data frame that are called as the `names` of the k features, in that order, with one prefix or
+    suffix if need be; what is no frame, or has columns that nobody named, as it is.
+
+    Where `names` is (), columns count by their place, unless they are f0, f1, … or numbers from 0 in another order.
+
+    **Raises:** ValueError for a frame that lacks one of the features.
+    """
+    given = column_names(features)
+    if not given:
+        return features
+    counted = (usual_names(k), tuple(map(str, range(k))))
+    names = names or next((usual for usual in counted if sorted(usual) == sorted(given)), ())
+    if not names:
+        return features
+    for rename in (list, _without_prefix, _without_suffix):
+        place = {name: i for i, name in enumerate(rename(list(given)))}
+        if all(name in place for name in names):
+            return features[[features.columns[place[name]] for name in names]]
+    missing = next(name for name in names if name not in given)
+    raise ValueError(
+        f"the data frame has no column {missing!r}: give a column for each of the {k} features of the fit, or "
+        "to_numpy() of the frame where they count by their place."
+    )
 
 
 def is_frame(values: Any) -> bool:

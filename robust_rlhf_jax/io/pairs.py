@@ -15,7 +15,7 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, column_names
+from .frames import aligned_frames, check_rows, column_names, usual_names
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -94,6 +94,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     description: "Description | None" = None
 
     def __post_init__(self):
+        check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *_BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
@@ -107,7 +108,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         usual = {
             "swapped": lambda: np.zeros(n, bool),
             "strength": lambda: np.ones(n),
-            "names": lambda: columns or tuple(f"f{i}" for i in range(p)),
+            "names": lambda: columns or usual_names(p),
             "rows": lambda: np.arange(n),
             "n_rows": lambda: n,
         }
@@ -122,7 +123,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         """Pairs of which only x = φ(first) − φ(second) is known; `labels` +1 where the first is preferred, −1 the
         second, with further `fields`.
 
-        **Raises:** ValueError for labels other than ±1, or another number of them.
+        **Raises:** ValueError for labels other than ±1, another number of them, or columns whose rows have the same
+        index as those of others in another order.
 
         **Example:**
 
@@ -131,7 +133,10 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         >>> Pairs.of_differences(np.array([[2.0], [1.0]]), np.array([1, -1])).preferred_differences().tolist()
         [[2.0], [-1.0]]
         """
+        check_rows(differences=differences, labels=labels, **fields)
         x, labels = np.asarray(differences), np.asarray(labels)
+        if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
+            x = _floats(x)
         if labels.shape != x.shape[:1]:
             raise ValueError(f"labels has shape {labels.shape}: give one label for each of {len(x)} pairs.")
         check_labels(labels)
@@ -237,7 +242,11 @@ def _of_numbers(side: Any) -> Any:
 def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
-    return side if side.dtype in (np.float32, np.float64) else side.astype(np.result_type(side.dtype, np.float32))
+    return (
+        side
+        if side.dtype in (np.float32, np.float64)
+        else side.astype(np.result_type(side.dtype, np.float32))
+    )
 
 
 def check_pairs(pairs: Pairs) -> None:

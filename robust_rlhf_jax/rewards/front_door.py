@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import usual_names
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.likelihood.davidson import tie_strength
 from robust_rlhf_jax.preferences import (
@@ -84,7 +85,7 @@ def fit_reward(
     if isinstance(data, Pairs) and not data.fitted.all():
         return _fit_with_ties(data, level, groups, config)
     seen = as_labelled(data, groups)
-    return reward_model(fit_labelled(seen, jnp.asarray(level, seen.x.dtype), config))
+    return reward_model(fit_labelled(seen, jnp.asarray(level, seen.x.dtype), config), names=known_names(data))
 
 
 def _fit_with_ties(
@@ -118,7 +119,7 @@ def _fit_with_ties(
     )
     margins = matmul(found.explanations.theta, jnp.asarray(data.preferred_differences()).T)
     tie = tie_strength(margins, jnp.asarray(counts), found.weights, found.explanations.probability)
-    return reward_model(found, tie, int(decided.sum()))
+    return reward_model(found, tie, int(decided.sum()), known_names(data))
 
 
 def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardFit:
@@ -151,11 +152,14 @@ def fit_labelled(seen: Labelled, epsilon: Float[Array, ""], config: RobustFit | 
 
 
 def reward_model(
-    found: RewardFit, tie: Float[Array, ""] | None = None, n_decided: int | None = None
+    found: RewardFit,
+    tie: Float[Array, ""] | None = None,
+    n_decided: int | None = None,
+    names: tuple[str, ...] = (),
 ) -> RewardModel:
     """A `RewardModel` of a fit; outside of jit without the empty rows of `doubted`.
 
-    **Arguments:** `tie`: Davidson's ν, None for no ties; `n_decided`: None for all pairs.
+    **Arguments:** `tie`: Davidson's ν, None for no ties; `n_decided`: None for all pairs; `names`: of the features.
     """
     doubted = found.doubted
     if not is_traced(doubted) and doubted.ndim == 2:
@@ -164,4 +168,10 @@ def reward_model(
     whole = jnp.zeros_like(found.epsilon)
     n = found.weights.shape[-1] + whole.astype(jnp.int32) if n_decided is None else jnp.asarray(n_decided)
     nu = whole if tie is None else tie
-    return RewardModel(**found._replace(doubted=doubted)._asdict(), tie=nu, n_decided=n)
+    return RewardModel(**found._replace(doubted=doubted)._asdict(), tie=nu, n_decided=n, names=names)
+
+
+def known_names(data: Pairs | PreferenceData) -> tuple[str, ...]:
+    """What the features are called; () where nobody named them."""
+    names = tuple(map(str, data.names)) if isinstance(data, Pairs) else ()
+    return () if names == usual_names(len(names)) else names

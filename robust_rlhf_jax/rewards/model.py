@@ -9,7 +9,9 @@ import tokenize
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +19,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.io.frames import in_order
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.unfinished import whole_path
@@ -31,7 +34,10 @@ CERTAINTY = RobustFit().certainty
 
 
 class RewardModel(Module):
-    """r(φ) = θᵀφ fitted by `fit_reward`, and how sure one can be of it. Arrays only, so that it vmaps.
+    """r(φ) = θᵀφ fitted by `fit_reward`, and how sure one can be of it. Arrays, and static `names`, so that it vmaps.
+
+    Features go in as arrays [..., k], or as a data frame, whose columns are taken by the `names` of the features. A
+    prefix or suffix that they share is passed over; another column is, too.
 
     | field | shape | meaning |
     |---|---|---|
@@ -49,6 +55,7 @@ class RewardModel(Module):
     | `tie` | | Davidson's ν: P(tie) is ν/(2 + ν) between equally good options; 0 where no pair is a tie |
     | `n_decided` | | pairs of the N that are no tie and have weight: those that θ is fitted to |
     | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
+    | `names` | | of the k features, as `Pairs` have them; () where nobody named them: columns count by their place |
 
     **Example:**
 
@@ -71,11 +78,16 @@ class RewardModel(Module):
     tie: Float[Array, ""]
     n_decided: Int[Array, ""]
     status: Int[Array, ""]
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     def reward(self, features: Float[Array, "*b k"]) -> Float[Array, "*b"]:
         """θᵀφ of features [..., k]: of an option, or of a trajectory laid out as the differences were.
 
-        **Raises:** ValueError for another number of features, here and in the probabilities.
+        Only differences of rewards mean anything, and where features share a large offset, as timestamps do, the
+        precision of θ rounds them away: compare by `probability` or `algorithms.best_of_n`, which subtract first.
+
+        **Raises:** ValueError for another number of features, or a data frame that lacks one, here and in the
+        probabilities.
         """
         return matmul(self._features(features), self.theta)
 
@@ -124,9 +136,12 @@ class RewardModel(Module):
         return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)
 
     def _features(self, given: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
-        features = jnp.asarray(given, self.theta.dtype)
+        features = jnp.asarray(self._in_order(given), self.theta.dtype)
         self._check(features.shape)
         return features
+
+    def _in_order(self, given: Any) -> Any:
+        return in_order(given, self.names, self.theta.shape[-1])
 
     def _check(self, shape: tuple[int, ...]) -> None:
         k = self.theta.shape[-1]
@@ -137,7 +152,7 @@ class RewardModel(Module):
         """φ_first − φ_second, subtracted in the features' own precision as in the fit."""
         if isinstance(first, jax.Array) or isinstance(second, jax.Array):
             return self._features(first) - self._features(second)
-        first, second = (np.asarray(side) for side in (first, second))
+        first, second = (np.asarray(self._in_order(side)) for side in (first, second))
         for side in (first, second):
             self._check(side.shape)
         return self._features(np.subtract(first, second, dtype=np.result_type(first, second, np.float32)))
@@ -238,6 +253,7 @@ class RewardModel(Module):
         """
         arrays = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
         arrays |= {_EACH + name: np.asarray(part) for name, part in _flat(self.explanations).items()}
+        arrays["names"] = np.asarray(json.dumps(self.names))
         header = json.dumps({"format": FORMAT, "version": VERSION})
         with whole_path(Path(path)) as scratch, open(scratch, "wb") as file:
             np.savez(file, allow_pickle=False, header=np.asarray(header), **arrays)
@@ -255,6 +271,8 @@ class RewardModel(Module):
                     raise _OtherVersion(header)
                 arrays = {name: jnp.asarray(file[name]) for name in _FIELDS}
                 each = {name: jnp.asarray(file[_EACH + name]) for name in _PARTS}
+                # Files from before there were names have none.
+                names = tuple(map(str, json.loads(str(file["names"])))) if "names" in file else ()
         except _OtherVersion as error:
             raise ValueError(
                 f"{path} was written by another version ({error}): fit the reward again."
@@ -267,7 +285,7 @@ class RewardModel(Module):
         except (ValueError, KeyError, EOFError, SyntaxError, tokenize.TokenError) as error:
             raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
         noise = NoiseByMargin(each.pop("noise_margins"), each.pop("noise_rates"))
-        return RewardModel(explanations=Explanations(**each, noise=noise), **arrays)
+        return RewardModel(explanations=Explanations(**each, noise=noise), **arrays, names=names)
 
 
 class _OtherVersion(Exception):

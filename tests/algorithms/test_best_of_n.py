@@ -1,5 +1,6 @@
 """`best_of_n`: Gibbs' closed form, the worst case against a search, no harm on honest pairs, careful beside lies."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import scipy.special
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.algorithms import best_of_n, fit_reranker
-from robust_rlhf_jax.algorithms._best_of_n import Reranker, _of_one_set
+from robust_rlhf_jax.algorithms._best_of_n import Reranker, _checked, _of_one_set
 from robust_rlhf_jax.algorithms.possible_rewards import PossibleRewards
 from robust_rlhf_jax.kernels.lapack import cholesky
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
@@ -199,6 +200,54 @@ def test_what_is_new_does_not_compile_what_is_old(count_compilations):
     assert "_choose" in count.traced
     assert "_fit" not in count.traced
     np.testing.assert_array_equal(few.index, best_of_n(data, candidates[:, :5], 0.1).index)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reference", [None, "padded"])
+@pytest.mark.parametrize("hold", [np.asarray, np.ndarray.tolist, lambda sets: sets.round().astype(np.int64)])
+def test_an_offset_that_all_candidates_share_is_subtracted_before_it_rounds_them(hold, reference):
+    """Seconds since 1970, which float32 knows to two minutes; padding of no likelihood lies at 0."""
+    x, labels = honest()
+    reranker = fit_reranker(Pairs.of_differences(x / 60, labels))  # θ per second
+    near = (60 * sets().astype(np.float64)).round()
+    far = near + 1.7e9
+    log_ref = np.zeros(near.shape[:-1])
+    if reference:
+        far[:, :2], log_ref[:, :2] = 0.0, -np.inf
+    found, plain = (reranker.choose(phi, reference=log_ref) for phi in (hold(far), np.float32(near)))
+    np.testing.assert_array_equal(found.index, plain.index)
+    likely = np.isfinite(log_ref)
+    np.testing.assert_allclose(found.promised[likely], plain.promised[likely], atol=1e-2)
+
+
+def test_candidates_that_float32_holds_stay_as_they_are():
+    given = np.float32(sets(3)) + np.float32(5.0)
+    for phi in (given, jnp.asarray(given)):
+        np.testing.assert_array_equal(_checked(phi, None, 0.0, jnp.zeros(4))[0], given)
+    traced = jax.jit(lambda phi: _checked(phi, None, 0.0, jnp.zeros(4))[0])(given)
+    np.testing.assert_array_equal(traced, given)
+    listed = jax.jit(lambda phi: _checked([phi, phi], None, 0.0, jnp.zeros(4))[0])(given[0])
+    np.testing.assert_array_equal(listed, [given[0], given[0]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [1e-30, 1e-20, 1e20, 1e30])
+def test_gains_are_guaranteed_in_any_unit(unit):
+    """The last feature is what fifteen in a hundred liars show alone: careful choices, in units of 1 and others."""
+    x, labels = honest()
+    x[:, 3] = 0.0
+    x[:100] = np.array([0.0, 0.0, 0.0, 3.0])
+    labels[:100] = 1.0
+    candidates = sets().astype(np.float64)
+    candidates[:, 0] = [-1.0, 1.0, 0.0, 8.0]
+    scale = np.array([unit, 1.0, unit, unit])
+    plain, other = (
+        best_of_n(Pairs.of_differences(x * by, labels), candidates * by, 0.15) for by in (np.ones(4), scale)
+    )
+    assert np.any(np.asarray(plain.pessimistic))
+    np.testing.assert_array_equal(other.pessimistic, plain.pessimistic)
+    np.testing.assert_array_equal(other.index, plain.index)
+    np.testing.assert_allclose(other.guaranteed, plain.guaranteed, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(

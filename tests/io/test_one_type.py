@@ -83,6 +83,33 @@ def test_whole_numbers_are_subtracted_as_floats():
     assert pairs.differences().tolist() == [[-1.0], [0.0]]
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.uint32, np.int64, np.float16])
+def test_labels_turn_the_sign_of_differences_of_every_type(dtype):
+    x, labels = np.array([[1, 0], [1, 1], [0, 1]]).astype(dtype), np.array([-1, 1, -1], np.int8)
+    pairs = Pairs.of_differences(x, labels)
+    assert pairs.preferred_differences().tolist() == [[-1.0, 0.0], [1.0, 1.0], [0.0, -1.0]]
+    np.testing.assert_array_equal(pairs.differences(), x.astype(float))
+
+
+def test_the_least_whole_number_has_an_opposite():
+    pairs = Pairs.of_differences(np.array([[-128], [127]], np.int8), np.array([-1, -1]))
+    assert pairs.preferred_differences().tolist() == [[128.0], [-127.0]]
+
+
+@pytest.mark.parametrize(
+    "dtypes", [(bool, bool), (np.uint8, np.int8), (np.int8, np.int8), (bool, np.float64)]
+)
+def test_differences_of_sides_of_few_bits_are_whole(dtypes):
+    chosen, rejected = (
+        np.array([[0], [1], [100]]).astype(dtypes[0]),
+        np.array([[1], [0], [-100]]).astype(dtypes[1]),
+    )
+    want = chosen.astype(float) - rejected.astype(float)
+    pairs = Pairs(chosen, rejected, swapped=np.array([True, False, True]))
+    np.testing.assert_array_equal(pairs.preferred_differences(), want)
+    np.testing.assert_array_equal(pairs.differences(), want * np.array([[-1.0], [1.0], [-1.0]]))
+
+
 def test_ties_are_left_out_by_hand():
     strength = np.ones(N)
     strength[3] = 0
@@ -123,7 +150,8 @@ def test_data_frames_name_the_features_and_are_put_in_one_order():
     pairs, names = made(), ["price", "time", "size"]
     first = pd.DataFrame(pairs.chosen, columns=names)
     second = pd.DataFrame(pairs.rejected, columns=names)[["size", "price", "time"]]
-    raters = pd.Series(np.arange(N) % 7, index=np.arange(N)[::-1])
+    # Called otherwise than the rows of the frames, raters count by their place.
+    raters = pd.Series(np.arange(N) % 7, index=np.arange(N)[::-1] + 1)
     framed = Pairs(first, second, raters=raters)
     assert framed.names == tuple(names)
     np.testing.assert_array_equal(framed.differences(), pairs.differences())
@@ -193,6 +221,42 @@ def test_frames_whose_rows_are_the_same_in_another_order_are_refused():
         Pairs(chosen, rejected)
     by_place = Pairs(chosen, rejected.reset_index(drop=True))
     assert by_place.preferred_differences().tolist() == [[-3.0], [-4.0], [-2.0]]
+
+
+ROWS = ["a", "b", "c"]
+ARGUMENTS = {
+    "raters": ["Ann", "Ben", "Cid"], "strength": [1.0, 0.0, 1.0], "swapped": [True, False, False],
+    "weights": [1.0, 2.0, 0.0], "ids": [7, 8, 9], "groups": [0, 0, 1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_columns_whose_rows_are_the_frames_in_another_order_are_refused(name):
+    frame = pd.DataFrame({"price": [1.0, 2.0, 3.0]}, index=ROWS)
+    column = pd.Series(ARGUMENTS[name], index=ROWS)
+    turned, said = column.iloc[[2, 0, 1]], rf"and {name} have the same index in another order: put their rows"
+    with pytest.raises(ValueError, match=f"chosen {said}"):
+        Pairs(frame, 0 * frame, **{name: turned})
+    with pytest.raises(ValueError, match=f"chosen {said}"):
+        Pairs(frame, np.zeros((3, 1)), **{name: turned})
+    if name != "swapped":
+        with pytest.raises(ValueError, match=f"differences {said}"):
+            Pairs.of_differences(frame, [1, -1, 1], **{name: turned})
+    for taken in (column, turned.reset_index(drop=True), turned.iloc[:2]):
+        pairs = Pairs(frame, 0 * frame, **{name: taken})
+        assert np.asarray(getattr(pairs, name)).tolist() == taken.tolist()
+
+
+def test_labels_whose_rows_are_the_differences_in_another_order_are_refused():
+    frame, labels = pd.DataFrame({"price": [1.0, 2.0, 3.0]}, index=ROWS), pd.Series([1, -1, -1], index=ROWS)
+    with pytest.raises(ValueError, match="differences and labels have the same index in another order"):
+        Pairs.of_differences(frame, labels.iloc[[2, 0, 1]])
+    for index in (ROWS, [0, 1, 2], [2, "a", None]):  # of other entries: by place
+        pairs = Pairs.of_differences(frame, labels.set_axis(index))
+        assert pairs.preferred_differences().tolist() == [[1.0], [-2.0], [-3.0]]
+    mixed = frame.set_axis([1, "a", "b"])
+    with pytest.raises(ValueError, match="the same index in another order"):
+        Pairs.of_differences(mixed, labels.set_axis(["a", 1, "b"]))
 
 
 LISTED = {
