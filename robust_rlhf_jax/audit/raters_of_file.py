@@ -99,11 +99,13 @@ def _chose_first(pairs: Pairs) -> Int[np.ndarray, " N"] | None:
     return np.where(pairs.swapped, -1, 1) if len(np.unique(pairs.swapped)) == 2 else None
 
 
-def _chose_longer(pairs: Pairs) -> Int[np.ndarray, " N"] | None:
+def _chose_longer(pairs: Pairs) -> list[bool | None] | None:
+    """Truths, since 0 and 1 alone could be truths as well; None of sides of one length."""
     if pairs.texts is None:
         return None
     both = zip(pairs.texts.chosen, pairs.texts.rejected, strict=True)
-    return np.sign([len(chosen.split()) - len(rejected.split()) for chosen, rejected in both]).astype(int)
+    ahead = (len(chosen.split()) - len(rejected.split()) for chosen, rejected in both)
+    return [None if words == 0 else words > 0 for words in ahead]
 
 
 def agreement_in(pairs: Pairs) -> Agreement | None:

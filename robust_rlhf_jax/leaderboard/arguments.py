@@ -17,7 +17,7 @@ class LeaderboardArguments:
         model_b: of the other side; model_b if not given.
         winner: of who won (model_a, B, tie, a model's name); winner if not given.
         rater: of who voted; judge, rater and the like if not given.
-        first_is: the label that means the first side, where labels are numbers.
+        first_is: the label that means the first side, where labels are numbers or could be names of models.
         tie_is: the label that means a tie, where it is no usual word.
         skip_bad: rows without a model or a winner to go on without: a count, or below 1 a share.
         out: folder for leaderboard.csv and leaderboard.json.

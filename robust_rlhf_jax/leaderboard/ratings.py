@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.raters import RaterTable, rate_raters
 from robust_rlhf_jax.raters.rating import MOST_AXES
 from robust_rlhf_jax.rewards import RewardModel, RobustFit, fit_reward
@@ -105,7 +106,12 @@ def judged(votes: Votes) -> RaterTable | None:
     True
     """
     decided = votes.decided()
-    if decided.raters is None or len(np.unique(decided.raters)) < 2 or len(votes.names) > MOST_AXES:
+    if (
+        decided.raters is None
+        or not has_name(decided.raters).any()
+        or len(np.unique(decided.raters)) < 2
+        or len(votes.names) > MOST_AXES
+    ):
         return None
     return rate_raters(decided.pairs())
 

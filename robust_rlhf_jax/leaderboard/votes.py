@@ -1,7 +1,7 @@
 """Votes between two models, from a file: who stood on either side, who won, who voted."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,8 +10,10 @@ from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
-from robust_rlhf_jax.io.nobody import named_in
+from robust_rlhf_jax.io.nobody import each_named, named_in
 from robust_rlhf_jax.io.table import Table
+
+from .winners import read_names
 
 # Columns of the two models, and of the winner, where nobody says.
 SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("left", "right"))
@@ -22,7 +24,8 @@ FLAGS = ("winner_model_a", "winner_model_b")
 
 class Votes(NamedTuple):
     """N votes on M models: `first`, `second` [N]: numbers of the models; `outcome` [N]: 1 where the first won, −1 the
-    second, 0 a tie; `names` [M]; `raters` [N] or None; `skipped`: unusable rows of the file.
+    second, 0 a tie; `names` [M]; `raters` [N] (any values, None where nobody knows) or None; `skipped`: unusable rows
+    of the file. A vote of a model against itself says nothing, and counts as a tie.
 
     **Example:**
 
@@ -37,55 +40,68 @@ class Votes(NamedTuple):
     second: Int[np.ndarray, " N"]
     outcome: Int[np.ndarray, " N"]
     names: tuple[str, ...]
-    raters: np.ndarray | None = None
+    raters: Any = None
     skipped: int = 0
 
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
-        **Raises:** ValueError for outcomes other than −1, 0 and 1, and for numbers of models that `names` lacks, here
-        and in `pairs`.
+        **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, and for
+        another number of raters than votes, here and in `pairs`.
         """
-        self._check()
-        weights = np.ones(len(self.outcome), int) if weights is None else weights
-        found = np.zeros((len(self.names), len(self.names)), weights.dtype)
-        winner, loser = np.where(self.outcome > 0, (self.first, self.second), (self.second, self.first))
-        decided = self.outcome != 0
+        votes = self._checked()
+        weights = np.ones(len(votes.outcome), int) if weights is None else weights
+        found = np.zeros((len(votes.names), len(votes.names)), weights.dtype)
+        winner, loser = np.where(votes.outcome > 0, (votes.first, votes.second), (votes.second, votes.first))
+        decided = votes.outcome != 0
         np.add.at(found, (winner[decided], loser[decided]), weights[decided])
         return found
 
-    def _check(self) -> None:
-        outcome = np.asarray(self.outcome)
-        if outcome.dtype.kind not in "iuf" or not np.isin(outcome, (-1, 0, 1)).all():
-            raise ValueError(
-                "outcome must be 1 where the first model won, -1 where the second, and 0 for a tie."
-            )
-        for side, models in (("first", np.asarray(self.first)), ("second", np.asarray(self.second))):
-            if models.dtype.kind not in "iu" or ((models < 0) | (models >= len(self.names))).any():
-                raise ValueError(f"{side} must hold numbers of models, from 0 to {len(self.names) - 1}.")
-
     def decided(self) -> "Votes":
-        """Those that are no tie."""
-        at = self.outcome != 0
-        raters = None if self.raters is None else self.raters[at]
-        return self._replace(
-            first=self.first[at], second=self.second[at], outcome=self.outcome[at], raters=raters
+        """Those that are no tie.
+
+        **Raises:** as `wins`.
+        """
+        votes = self._checked()
+        at = votes.outcome != 0
+        raters = None if votes.raters is None else votes.raters[at]
+        return votes._replace(
+            first=votes.first[at], second=votes.second[at], outcome=votes.outcome[at], raters=raters
         )
 
     def pairs(self) -> Pairs:
         """The votes as pairs of one-hot options, ties among them."""
-        self._check()
-        turned = self.outcome < 0
-        chosen, rejected = np.where(turned, (self.second, self.first), (self.first, self.second))
-        one_hot: Float[np.ndarray, "M M"] = np.eye(len(self.names), dtype=np.float32)
-        strength = np.where(self.outcome == 0, 0.0, 1.0)
+        votes = self._checked()
+        turned = votes.outcome < 0
+        chosen, rejected = np.where(turned, (votes.second, votes.first), (votes.first, votes.second))
+        one_hot: Float[np.ndarray, "M M"] = np.eye(len(votes.names), dtype=np.float32)
+        strength = np.where(votes.outcome == 0, 0.0, 1.0)
         return Pairs(
             one_hot[chosen],
             one_hot[rejected],
             swapped=turned,
             strength=strength,
-            names=self.names,
-            raters=self.raters,
+            names=votes.names,
+            raters=votes.raters,
+        )
+
+    def _checked(self) -> "Votes":
+        """The votes as arrays, a model against itself as a tie, each vote without a name with a rater of its own."""
+        first, second, outcome = (np.asarray(part) for part in self[:3])
+        if outcome.dtype.kind not in "iuf" or not np.isin(outcome, (-1, 0, 1)).all():
+            raise ValueError(
+                "outcome must be 1 where the first model won, -1 where the second, and 0 for a tie."
+            )
+        for side, models in (("first", first), ("second", second)):
+            if models.dtype.kind not in "iu" or ((models < 0) | (models >= len(self.names))).any():
+                raise ValueError(f"{side} must hold numbers of models, from 0 to {len(self.names) - 1}.")
+        raters = None if self.raters is None else each_named(self.raters)
+        if raters is not None and raters.shape != outcome.shape:
+            raise ValueError(
+                f"raters has shape {raters.shape}: give one rater for each of the {len(outcome)} votes."
+            )
+        return self._replace(
+            first=first, second=second, outcome=np.where(first == second, 0, outcome), raters=raters
         )
 
 
@@ -103,11 +119,12 @@ def read_votes(
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
-    winner_model_a and winner_model_b. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
+    winner_model_a and winner_model_b. `first_is`: the label that means the first side; a model of that name does not
+    matter then. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
     a model or a winner (below 1: which share of them) before the file is refused; they are left out.
 
     **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
-    nothing, or fewer than two models.
+    nothing, or that are both a side's and the other model's name, or fewer than two models.
 
     **Example:**
 
@@ -178,10 +195,7 @@ def _outcomes(
         (a, no_a), (b, no_b) = (_flags(table, name) for name in FLAGS)
         return a - b, no_a + no_b
     name = _column(table, winner, next((w for w in WINNERS if w in table.names), None), "winners")
-    cells = list(table.cells(name))
-    for row, (cell, a, b) in enumerate(zip(cells, *models, strict=True)):
-        if cell is not None and str(cell) in (a, b) and a != b:  # the winner's own name
-            cells[row] = sides[0] if str(cell) == a else sides[1]
+    cells = read_names(list(table.cells(name)), name, sides, models, first_is, tie_is)
     rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is))
     strength, bad = read_labels(cells, name, rule)
     return np.sign(strength).astype(int), list(bad)

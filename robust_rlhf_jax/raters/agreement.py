@@ -7,7 +7,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float, Int
 
-from robust_rlhf_jax.io.labels import is_missing
+from ._missing import listed
 
 DRAWS, BLOCK = 1000, 1 << 22
 
@@ -40,9 +40,10 @@ def krippendorff_alpha(
     D_o: the share of unlike values among two ratings of one unit, each unit counting as its number of ratings; D_e: the
     same of two ratings of any units. Units with one rating say nothing. The interval draws units again, 1,000 times.
 
-    **Arguments:** `units` [R] and `values` [R]: what each rating is of, and what it says (any values; None and NaN are
-    no ratings); `opposite`: what each value becomes if the two options of a unit are exchanged: D_e is then that of
-    both orders, and α the same whichever option of a unit is called the first; `seed` of the draws.
+    **Arguments:** `units` [R] and `values` [R]: what each rating is of, and what it says (any values that can be
+    keys; None, NaN and pandas' NA are no ratings, and a rating of no unit is none); `opposite`: what each value becomes
+    if the two options of a unit are exchanged: D_e is then that of both orders, and α the same whichever option of a
+    unit is called the first; `seed` of the draws.
 
     **Returns:** `Agreement`; None where no unit has two ratings, or all ratings are the same.
 
@@ -57,21 +58,21 @@ def krippendorff_alpha(
     >>> round(found.alpha, 2), found.units, found.ratings
     (0.6, 4, 9)
     """
-    unit, value = np.asarray(units), np.asarray(values)
-    if unit.shape != value.shape or unit.ndim != 1:
+    unit, value = listed(units), listed(values)
+    if len(unit) != len(value) or any(isinstance(one, list) for one in (*unit, *value)):
         raise ValueError(
-            f"units has shape {unit.shape} and values {value.shape}: give one of each for a rating."
+            f"units has shape {np.shape(units)} and values {np.shape(values)}: give one of each for a rating."
         )
-    there = [
-        not (is_missing(one) or is_missing(said))
-        for one, said in zip(unit.tolist(), value.tolist(), strict=True)
+    rated = [
+        (one, said) for one, said in zip(unit, value, strict=True) if one is not None and said is not None
     ]
-    unit, value = unit[there], value[there]
-    if not len(unit):
+    if not rated:
         return None
-    kinds = np.union1d(value, list(opposite or value[:1]))
-    exchanged = np.searchsorted(kinds, [(opposite or {}).get(kind, kind) for kind in kinds.tolist()])
-    of, what = np.unique(unit, return_inverse=True)[1], np.searchsorted(kinds, value)
+    turned = dict(opposite or {})
+    kinds = _numbered([*(said for _, said in rated), *turned, *turned.values()])
+    exchanged = np.array([kinds[turned.get(kind, kind)] for kind in kinds])
+    unit_numbers = _numbered([one for one, _ in rated])
+    of, what = (np.array(part) for part in zip(*((unit_numbers[a], kinds[b]) for a, b in rated), strict=True))
     counts = np.zeros((of.max() + 1, len(kinds)))
     np.add.at(counts, (of, what), 1.0)
     counts = counts[counts.sum(axis=1) > 1]
@@ -81,6 +82,15 @@ def krippendorff_alpha(
     drawn = _drawn_again(counts, exchanged, np.random.default_rng(seed))
     low, high = np.nanquantile(drawn, (0.025, 0.975))
     return Agreement(alpha, float(low), float(high), len(counts), int(counts.sum()))
+
+
+def _numbered(values: list) -> dict[Any, int]:
+    """The number of each value, in an order that does not depend on which comes first."""
+    try:
+        ordered = sorted(set(values))
+    except TypeError:
+        ordered = sorted(set(values), key=repr)
+    return {value: number for number, value in enumerate(ordered)}
 
 
 def _alpha(

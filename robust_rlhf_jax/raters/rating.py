@@ -16,6 +16,7 @@ from robust_rlhf_jax.rewards import Streaming, plain_fit
 from robust_rlhf_jax.rewards.streamed import in_memory
 from robust_rlhf_jax.sources import PairSource
 
+from ._habits import habit_of
 from ._holm import holm
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
@@ -85,16 +86,16 @@ def rate_raters(
     - `data`: N `Pairs` or `PreferenceData`; which option stands first in them plays no part. Or a `PairSource` of up to
       64 features whose pairs memory holds: the mixture takes hundreds of rounds, each over all of them.
     - `raters` [N]: who labelled each pair (any values); None: those of the `Pairs`, or of the source.
-    - `chose_first` [N]: +1 or true where the option that was shown first was preferred, −1 or false where the other, 0
-      where nobody knows; None: position is not known, and nobody can be "always first".
+    - `chose_first` [N]: +1 or true where the option that was shown first was preferred, −1 or false where the other, 0,
+      None or NaN where nobody knows; None: position is not known, and nobody can be "always first".
     - `chose_longer` [N]: the same of the longer option.
     - `streaming`: the memory that the pairs of a source may take.
 
     **Returns:** `RaterTable`, with weights of pairs for a fit: 1 − P(the rater is bad), 1 without evidence.
 
     **Raises:** ValueError for malformed data, no raters or fewer than 2, arrays of another length, habits other than
-    −1, 0 and 1 (or `chose_first` of 0 and 1 alone), differences that span more than 64 dimensions, or a source that
-    memory does not hold.
+    truths or −1, 0 and 1 (or numbers 0 and 1 alone, which may be meant as truths), differences that span more than 64
+    dimensions, or a source that memory does not hold.
 
     **Source:** mixtures of raters after Dawid & Skene 1979; tastes as in mixed logit (McFadden & Train 2000).
 
@@ -176,20 +177,11 @@ def _checked(data, raters, chose_first, chose_longer):
     names, of = np.unique(raters, return_inverse=True)
     if len(names) < 2:
         raise ValueError("all pairs have one rater: give the labels of at least 2 raters.")
-    habits = {}
-    for name, given in (("chose_first", chose_first), ("chose_longer", chose_longer)):
-        if given is not None:
-            given = np.asarray(given)
-            if given.dtype == bool:
-                given = np.where(given, 1, -1)
-            if given.shape != (n,) or not np.isin(given, (-1, 0, 1)).all():
-                raise ValueError(f"{name} must be -1, 0 or 1 for each of the {n} pairs.")
-            if name == "chose_first" and not (given < 0).any() and (given == 0).any() and (given > 0).any():
-                raise ValueError(
-                    f"{name} holds 0 and 1 alone, and 0 means that nobody knows: give -1 where the other option was "
-                    "preferred."
-                )
-            habits[name.replace("chose_", "always ")] = given
+    habits = {
+        name.replace("chose_", "always "): habit_of(given, n, name)
+        for name, given in (("chose_first", chose_first), ("chose_longer", chose_longer))
+        if given is not None
+    }
     return seen.x, seen.labels, names, jnp.asarray(of.astype(np.int32)), habits
 
 

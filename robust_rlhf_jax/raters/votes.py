@@ -14,6 +14,8 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RewardModel, fit_reward
 
+from ._places import places_of
+
 # What is tried of each rater: how surely a label follows the margin of the crowd, and log ν, by which 0.3 to 96 % of
 # even pairs tie.
 RELIABILITIES, TIES = np.linspace(-3.0, 6.0, 37), np.linspace(-5.0, 4.0, 37)
@@ -49,14 +51,13 @@ class RaterVotes(NamedTuple):
         return self.mean[:-1, 0] / max(float(self.mean[-1, 0]), 0.1)
 
     def chances(self, differences: Float[np.ndarray, "M p"], raters: np.ndarray | None = None):
-        """P(first), P(tie), P(second) [M, 3] as each rater votes; of a rater who is not known, or where None is given,
-        as anybody of the crowd does.
+        """P(first), P(tie), P(second) [M, 3] as each rater votes; of a rater who is not known or has no name, or where
+        None is given, as anybody of the crowd does. A number is found however it is written: 4, 4.0 or "4".
         """
         margins = np.asarray(differences, float) @ np.asarray(self.reward.theta, float)
         who = np.full(len(margins), len(self.names))
         if raters is not None:
-            place = {name: number for number, name in enumerate(self.names)}
-            who = np.array([place.get(name, len(self.names)) for name in np.asarray(raters)], int)
+            who = places_of(raters, self.names)
         return averaged_chances(margins, self.mean[who], self.covariance[who])
 
 

@@ -103,6 +103,16 @@ def test_more_features_than_a_taste_can_have_become_axes():
     assert found.of_bad_raters(Pairs.of_differences(x, labels, raters=WHO))[WHO == "rater 07"].sum() == 0
 
 
+@pytest.mark.slow
+def test_texts_of_which_no_chosen_one_is_shorter_are_rated():
+    """Longer or of one length: 0 and 1 alone, which are not to be taken for truths."""
+    x, labels = labelled()
+    texts = Texts(["?"] * len(x), ["a b" if i % 2 else "a" for i in range(len(x))], ["b"] * len(x))
+    turned = labels[:, None] * x
+    found = rate_file(Pairs(turned, np.zeros_like(x), texts=texts, raters=WHO))
+    assert set(CONTRARY) <= {row.name for row in found.table.rows if row.kind != "attentive"}
+
+
 def test_what_cannot_be_rated_is_said(monkeypatch):
     x, labels = labelled()
     assert rate_file(Pairs.of_differences(x, labels)) is None

@@ -137,3 +137,34 @@ def test_unusable_rows_are_left_out_where_that_is_asked_for(tmp_path):
     for skip_bad, said in ((1, "more than --skip-bad 1"), (0.3, "--skip-bad 0.3"), (-1, "must be 0 or more")):
         with pytest.raises(ValueError, match=said):
             read_votes(file, skip_bad=skip_bad)
+
+
+BOTH = "model_a,model_b,winner\na,b,a\nb,a,a\nb,c,b\nc,b,tie\nc,b,b\n"
+
+
+def test_winners_that_name_a_side_and_the_other_model_are_asked_about(tmp_path):
+    file = written(tmp_path, BOTH)
+    said = "column winner holds 'a' in row 2, .* give --first-is a if it is a word, or give --first-is model_a if"
+    with pytest.raises(ValueError, match=said):
+        read_votes(file)
+    assert read_votes(file, first_is="a").outcome.tolist() == [1, 1, -1, 0, -1]
+    assert read_votes(file, first_is="model_a").outcome.tolist() == [1, -1, 1, 0, -1]
+    only_second = written(tmp_path, "model_a,model_b,winner\nb,c,b\nc,b,tie\n", "second.csv")
+    with pytest.raises(ValueError, match="says two things: write it in other words if it is a word"):
+        read_votes(only_second)
+
+
+def test_models_called_like_sides_are_read_where_it_is_clear(tmp_path):
+    """As the sides that both readings name; as names beside a winner that is no side's; and where a side has words."""
+    for text, outcome in (
+        ("a,b,a\na,b,b\na,b,tie\n", [1, -1, 0]),
+        ("a,b,a\nb,a,a\nb,gpt,gpt\n", [1, -1, -1]),
+        ("a,b,model_a\nb,a,model_a\n", [1, 1]),
+        ("b,draw,b\nb,draw,gone\n", None),
+    ):
+        file = written(tmp_path, "model_a,model_b,winner\n" + text)
+        if outcome is None:
+            with pytest.raises(ValueError, match="says two things"):
+                read_votes(file, skip_bad=1)
+        else:
+            assert read_votes(file).outcome.tolist() == outcome

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, bradley_terry, rate
+from robust_rlhf_jax.leaderboard import Votes, bradley_terry, judged, rate
 from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
 
 
@@ -118,3 +118,29 @@ def test_votes_that_say_nothing_are_refused(changes, said):
     for use in (votes.wins, votes.pairs):
         with pytest.raises(ValueError, match=said):
             use()
+
+
+def test_a_vote_of_a_model_against_itself_counts_for_nobody():
+    given = votes(n=300, models=3)
+    odd = given._replace(
+        first=np.r_[given.first, 0, 1],
+        second=np.r_[given.second, 0, 1],
+        outcome=np.r_[given.outcome, 1, -1],
+        raters=np.r_[given.raters, 0, 1],
+    )
+    np.testing.assert_array_equal(odd.wins(), given.wins())
+    np.testing.assert_array_equal(odd.decided().outcome, given.decided().outcome)
+    assert odd.pairs().ties.sum() == 2
+    assert rate(odd) == rate(given)
+
+
+def test_raters_may_be_a_list_and_need_not_be_known():
+    given = votes(n=60, models=3)
+    listed = given._replace(raters=[f"r{k}" for k in given.raters[:-2].tolist()] + [None, None])
+    assert listed.decided().raters[-2:].tolist() == ["nobody, row 58", "nobody, row 59"]
+    assert listed.pairs().n_pairs == 60
+    assert judged(listed) is not None
+    for nobody in (None, [None] * 60, [""] * 60):
+        assert judged(given._replace(raters=nobody)) is None
+    with pytest.raises(ValueError, match=r"raters has shape \(2,\): give one rater for each of the 60 votes"):
+        given._replace(raters=["a", "b"]).wins()

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas
 import pytest
 
 from robust_rlhf_jax.raters import krippendorff_alpha
@@ -92,3 +93,28 @@ def test_where_nothing_can_be_said():
     assert krippendorff_alpha([], []) is None
     with pytest.raises(ValueError, match="give one of each"):
         krippendorff_alpha([1, 2], [0])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("units", "values"),
+    [
+        ([1, 1, 2, 2, 3, 3, 4], ["a", "a", "b", "a", "b", NAN, "b"]),
+        (["p", "p", "q", "q", NAN, NAN, None], ["a", "a", "b", "a", "b", "a", "b"]),
+        ([1, 1, 2, 2, 3, 3, 3], pandas.array(["a", "a", "b", "a", None, None, "b"], dtype="string")),
+        ([1, 1, 2, 2, 3, 3, 3], pandas.Series(["a", "a", "b", "a", None, None, "b"], dtype="category")),
+        ([1, 1, 2, 2, 3, 3, 3], np.array(["a", "a", "b", "a", pandas.NaT, np.float32(NAN), "b"], object)),
+        (pandas.to_datetime(["2020", "2020", "2021", "2021", None, None, None]), list("aabaabb")),
+    ],
+)
+def test_what_is_missing_is_no_rating_and_no_unit(units, values):
+    found = krippendorff_alpha(units, values)
+    assert found == krippendorff_alpha([1, 1, 2, 2], list("aaba"))
+    assert (found.units, found.ratings) == (2, 4)
+
+
+def test_values_of_several_types_are_told_apart():
+    mixed = krippendorff_alpha([1, 1, 2, 2, 3, 3], [1, "1", "tie", "tie", 1, 1])
+    assert mixed == krippendorff_alpha([1, 1, 2, 2, 3, 3], list("abccaa"))

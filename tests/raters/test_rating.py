@@ -3,11 +3,13 @@
 import csv
 
 import numpy as np
+import pandas
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
 from robust_rlhf_jax.raters import fit_weighed, rate_raters
+from robust_rlhf_jax.raters.rating import _checked
 
 K, EACH, P = 60, 25, 4
 THETA = np.array([2.0, -1.5, 1.0, 0.5])
@@ -105,3 +107,46 @@ def test_bad_input_is_one_sentence():
         rate_raters(bare, np.zeros(len(WHO)))
     with pytest.raises(ValueError, match="chose_first must be -1, 0 or 1 for each of the 1500 pairs"):
         rate_raters(pairs, chose_first=np.full(len(WHO), 2))
+
+
+def answers(seed=0, raters=6, each=10):
+    """(Pairs of honest raters, whether each preferred the longer option: half the time)."""
+    rng, who = np.random.default_rng(seed), np.repeat(np.arange(raters), each)
+    x = rng.normal(size=(len(who), 2))
+    return Pairs.of_differences(
+        x, np.where(rng.logistic(size=len(x)) < x[:, 0], 1, -1), raters=who
+    ), rng.random(len(who)) < 0.5
+
+
+@pytest.mark.parametrize("habit", ["chose_first", "chose_longer"])
+def test_truths_are_read_however_they_come_and_0_and_1_are_refused(habit):
+    """As pandas gives them after a merge; 0 for false would be "nobody knows", and the rater of a habit."""
+    pairs, longer = answers()
+    some = longer.astype(object)
+    some[[0, 7]] = None
+    told = np.where(longer, 1, -1)
+    known = told.copy()
+    known[[0, 7]] = 0
+    nullable = pandas.Series(some).astype("boolean")
+    for given, code in (
+        (longer.tolist(), told),
+        (longer.astype(object), told),
+        (some, known),
+        (np.where(pandas.isna(some), np.nan, some), known),
+        (nullable, known),
+        (np.where(known == 0, np.nan, known), known),
+        (pandas.Series(known), known),
+    ):
+        assert _checked(pairs, None, **{"chose_first": None, "chose_longer": None, habit: given})[-1] == {
+            habit.replace("chose_", "always "): pytest.approx(code)
+        }
+    for numbers in (longer.astype(int), longer.astype(float), longer.astype(int).astype(object)):
+        with pytest.raises(
+            ValueError, match=f"{habit} holds 0 and 1 alone, .*: give truths, or -1 where the other"
+        ):
+            rate_raters(pairs, **{habit: numbers})
+    for wrong in (["yes"] * 60, [True, 1] * 30, longer[:5], 1, longer[None]):
+        with pytest.raises(
+            ValueError, match=f"{habit} must be -1, 0 or 1 for each of the 60 pairs, or true or false"
+        ):
+            rate_raters(pairs, **{habit: wrong})

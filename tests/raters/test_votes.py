@@ -4,10 +4,12 @@ import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
+import pandas
 import pytest
 
 from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.raters import fit_votes
+from robust_rlhf_jax.raters._places import places_of
 from robust_rlhf_jax.raters.votes import RELIABILITIES, TIES, _posterior, averaged_chances
 
 THETA = np.array([2.0, -1.0])
@@ -148,3 +150,28 @@ def test_a_vote_without_a_name_has_a_rater_of_its_own():
         "nobody, row 3",
         "nobody, row 7",
     }
+
+
+def test_a_rater_is_found_however_a_number_is_written():
+    names = np.array(["4", "17", "Ann", "nobody, row 3"])
+    asked = [4, 4.0, "4", "4.0", np.float32(4), 17, " Ann", "Bob", None, float("nan"), "nobody, row 3"]
+    assert places_of(asked, names).tolist() == [0, 0, 0, 0, 0, 1, 2, 4, 4, 4, 4]
+    for numbers in (np.array([4, 17]), np.array([4.0, 17.0])):
+        assert places_of(["17", "4.0", 4, 17.0, "04"], numbers).tolist() == [1, 0, 0, 1, 2]
+    assert places_of(pandas.array(["4", None, "17"], dtype="string"), names).tolist() == [0, 4, 1]
+    # Two raters that "4" could be: it is the one who is written so, and 4 is neither.
+    twins = np.array(["4", "4.0"])
+    assert places_of(["4", "4.0", 4, "4.00"], twins).tolist() == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("kind", ["one is missing", "floats", "mixed"])
+def test_known_raters_vote_as_themselves_where_a_name_is_missing(kind):
+    pairs, *_ = votes(n_raters=6, each=12)
+    names = pairs.raters.astype(float if kind == "floats" else object)
+    names[3] = np.nan if kind != "mixed" else "Ann"
+    found = fit_votes(pairs, names)
+    x = np.array([[1.0, 0.0]])
+    mine = [found.chances(x, [name]) for name in (4, 4.0, "4")]
+    np.testing.assert_array_equal(mine[0], mine[1])
+    np.testing.assert_array_equal(mine[0], mine[2])
+    assert np.abs(mine[0] - found.chances(x)).max() > 1e-3

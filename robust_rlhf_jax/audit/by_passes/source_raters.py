@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from robust_rlhf_jax.io.nobody import each_named, has_name
 from robust_rlhf_jax.raters import reliability
 from robust_rlhf_jax.sources.beside import sortable
 
@@ -35,12 +36,16 @@ class SourceRater(NamedTuple):
 def source_raters(
     raters: Any, margins: Float[np.ndarray, " N"], keep: Bool[np.ndarray, " N"]
 ) -> tuple[SourceRater, ...]:
-    """One `SourceRater` for each rater, the least reliable first; none of fewer than two.
+    """One `SourceRater` for each rater with a name, the least reliable first; none of fewer than two. Pairs without a
+    name need not have one rater: they are nobody's.
 
     **Arguments:** `margins` [N]: under the fit to all pairs, the rater's own among them, so that agreement is a little
     too high where a rater judged many of them.
     """
-    names, of = np.unique(sortable(np.asarray(raters)), return_inverse=True)
+    raters = each_named(sortable(np.asarray(raters)))
+    told = has_name(raters)
+    raters, margins, keep = raters[told], margins[told], keep[told]
+    names, of = np.unique(raters, return_inverse=True)
     if len(names) < 2:
         return ()
     n = np.bincount(of)
