@@ -1,11 +1,16 @@
 """What a rater may follow instead of a taste: whether the option shown first, or the longer one, was preferred."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Int
 
 from ._missing import listed
+
+# What a caller may give: numbers or truths, of which some may be missing.
+Habits = ArrayLike | Sequence[bool | None]
 
 
 def habit_of(given: Any, n_pairs: int, name: str) -> Int[np.ndarray, " N"]:

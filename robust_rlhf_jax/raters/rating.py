@@ -16,7 +16,7 @@ from robust_rlhf_jax.rewards import Streaming, plain_fit
 from robust_rlhf_jax.rewards.streamed import in_memory
 from robust_rlhf_jax.sources import PairSource
 
-from ._habits import habit_of
+from ._habits import Habits, habit_of
 from ._holm import holm
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
@@ -70,8 +70,8 @@ def rate_raters(
     data: Pairs | PreferenceData | PairSource,
     raters: ArrayLike | None = None,
     *,
-    chose_first: ArrayLike | None = None,
-    chose_longer: ArrayLike | None = None,
+    chose_first: Habits | None = None,
+    chose_longer: Habits | None = None,
     streaming: Streaming | None = None,
 ) -> RaterTable:
     """What each rater is: attentive, noisy, random, contrary, of another taste, or someone who follows a habit.
@@ -122,8 +122,8 @@ def fit_weighed(
     data: Pairs | PreferenceData | PairSource,
     raters: ArrayLike | None = None,
     *,
-    chose_first: ArrayLike | None = None,
-    chose_longer: ArrayLike | None = None,
+    chose_first: Habits | None = None,
+    chose_longer: Habits | None = None,
     streaming: Streaming | None = None,
 ) -> WeighedReward:
     """Maximum likelihood in which raters count as far as they are believed (`rate_raters`).
