@@ -151,7 +151,8 @@ def of_rows(
     if rater is None and any(who is not None for who in cells["rater"]):
         rater = "rater"
     text = ("prompt", "first", "second")
-    roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", said)
+    # `more`: as the file calls them.
+    roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", more | said)
     second = None if seconds == origin else np.asarray(seconds, int)
     cells_of = {f"{part} of the file": (name, False) for part, name in more.items()}
     return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of, reads)
