@@ -15,6 +15,10 @@ from .containers.compression import SUFFIXES as COMPRESSED
 from .pairs import Pairs
 
 
+# What an audit adds to a file (`audit.Verdicts`).
+AUDITED = ("suspicion", "keep", "suggested_label", "weight", "margin")
+
+
 def check_export(pairs: Pairs, path: Path, option: str) -> None:
     """**Raises:** ValueError for a place to which this container cannot be written, said before any work."""
     source = pairs.source
@@ -112,9 +116,8 @@ def own_names(pairs: Pairs, columns: Iterable[str]) -> dict[str, str]:
     """What further `columns` are called in an export: `audit_<name>` where the file has a column of that name; those of
     an earlier export, which has all of them, are called as they were.
     """
-    columns = list(columns)
     # Another audit's columns give way to ours; beside its audit_<name>, <name> is the file's.
-    again = set(columns) <= set(pairs.columns)
+    again = {*AUDITED} <= {*pairs.columns}
     names = {}
     for name in columns:
         own = name

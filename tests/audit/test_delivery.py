@@ -11,7 +11,7 @@ from robust_rlhf_jax.audit.delivery import deliver, reward_head
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.record import schema
-from robust_rlhf_jax.io import Columns, RewardHead, load_pairs
+from robust_rlhf_jax.io import Columns, RewardHead, export, load_pairs
 from robust_rlhf_jax.spreadsheets import without_formula
 
 pd = pytest.importorskip("pandas")
@@ -353,3 +353,11 @@ def test_what_cleaning_leaves_is_counted(tmp_path, capsys):
     found = findings_of(path)
     deliver(found, Writing(clean=tmp_path / "clean.jsonl"))
     assert f"--clean: kept {int(found.verdicts.keep.sum())} of {N} pairs." in capsys.readouterr().out
+
+
+def test_one_column_of_the_file_is_not_taken_for_an_earlier_export(tmp_path):
+    path, out = write(tmp_path, "csv", COLUMNS | {"suspicion": ["mine"] * N}), tmp_path / "out.csv"
+    export(load_pairs(path, featuriser="format"), out, {"suspicion": [0.5] * N})
+    back = read_back(out, "csv")
+    assert back["suspicion"].tolist() == ["mine"] * N
+    assert back["audit_suspicion"].tolist() == [0.5] * N
