@@ -19,9 +19,11 @@ ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 LONGEST_CELL = 1 << 27
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # What a spreadsheet writes before the header to say by what cells are separated.
-SEP = re.compile(r"sep=[,;\t|]\r?\n", re.I)
+SEP = re.compile(r'"?sep=[,;\t|]"?\r?\n', re.I)
 # A quotation mark inside a cell, as databases and Spark write it: after a backslash, but not after two.
 ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
+# What stands for it while cells are told apart: no letter.
+INSIDE = "\ufdd0"
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
 SNIFFED, CUT_LINES = 50, 200
 
@@ -59,7 +61,7 @@ def _source(path: Path, how: dict[str, Any]) -> Source:
     compression = compression_of(path)
     letters = letters_of(path, compression, how.get("encoding"))
     told = _told(path, compression, letters)
-    delimiter = _delimiter(path, compression, letters) if told is None else told[4]
+    delimiter = _delimiter(path, compression, letters) if told is None else told.strip('"\r\n')[-1]
     own = {
         "letters": letters,
         "delimiter": delimiter,
@@ -118,16 +120,15 @@ def _names(path: Path, header: list[str] | None) -> list[str]:
 
 
 def _records(source: Source) -> Iterator[list[str]]:
-    before = csv.field_size_limit(LONGEST_CELL)
     letters, path = source.how["letters"], source.file
+    escaped = source.how["quotes"] == "escaped"
     try:
-        with _open(path, source.compression, letters) as file:
-            lines = _lines(file, source.how["quotes"])
-            yield from (row for row in csv.reader(lines, **_style(source.how)) if row)
+        with _open(path, source.compression, letters) as file, _long_cells():
+            for row in csv.reader(_lines(file, source.how["quotes"]), **_style(source.how)):
+                if row:
+                    yield [cell.replace(INSIDE, '"') for cell in row] if escaped else row
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
-    finally:
-        csv.field_size_limit(before)
 
 
 @contextlib.contextmanager
@@ -143,7 +144,7 @@ def _open(path: Path, compression: str, letters: Letters) -> Iterator[TextIO]:
 def _told(path: Path, compression: str, letters: Letters) -> str | None:
     """The line before the header that says by what cells are separated, or None."""
     with open_text(path, compression, letters) as file:
-        first = file.readline(len("sep=;\r\n"))
+        first = file.readline(len('"sep=;"\r\n'))
     return first if SEP.fullmatch(first) else None
 
 
@@ -162,7 +163,8 @@ def _delimiter(path: Path, compression: str, letters: Letters) -> str:
 def _width(lines: list[str], delimiter: str) -> int:
     """Cells of the header, where most of the next records have as many; else 0."""
     try:
-        records = [row for row in csv.reader(lines, delimiter=delimiter) if row][: SNIFFED + 1]
+        with _long_cells():
+            records = [row for row in csv.reader(lines, delimiter=delimiter) if row][: SNIFFED + 1]
     except csv.Error:
         return 0
     if not records:
@@ -192,31 +194,52 @@ def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> s
             alike = alike and line.count(delimiter) == width
     if not marks:
         return "doubled"
+    found = {}
     for quotes in ("doubled", "escaped"):
         with _open(path, compression, letters) as file:
-            if _is_faultless(_lines(file, quotes), delimiter):
-                return quotes
-    return "letters" if alike and width and odd != [lines] else "doubled"
+            found[quotes] = _faults(_lines(file, quotes), delimiter)
+    # Lines that are rows as they are, though cells would swallow some of them, have letters.
+    best = min(found, key=lambda quotes: (found[quotes] is None, (found[quotes] or (0, 0))[0]))
+    faults, records = found[best] or (lines, 0)
+    letters_alone = (
+        alike and width and odd != [lines] and (found[best] is None or (faults and records < lines))
+    )
+    return "letters" if letters_alone else best if found[best] else "doubled"
 
 
-def _is_faultless(lines: Iterable[str], delimiter: str) -> bool:
-    """Whether all records have as many cells as the first, and no letters follow a closing quotation mark."""
+def _faults(lines: Iterable[str], delimiter: str) -> tuple[int, int] | None:
+    """(records that have not as many cells as the first, all records); None where letters follow a closing quotation
+    mark.
+    """
+    widths = []
     try:
-        widths = {len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True) if row}
-    except csv.Error:
-        return False
-    return len(widths) == 1
+        with _long_cells():
+            widths += (len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True) if row)
+    except csv.Error as error:
+        if "unexpected end" not in str(error):  # cut in the last cell
+            return None
+        widths.append(-1)
+    return sum(width != widths[0] for width in widths), len(widths)
+
+
+@contextlib.contextmanager
+def _long_cells() -> Iterator[None]:
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _lines(file: TextIO, quotes: str) -> Iterable[str]:
-    """Lines in which a quotation mark inside a cell is doubled."""
-    return (ESCAPED.sub(r'\1""', line) for line in file) if quotes == "escaped" else file
+    """Lines in which a quotation mark inside a cell is `INSIDE`, where it is written after a backslash."""
+    return (ESCAPED.sub(r"\1" + INSIDE, line) for line in file) if quotes == "escaped" else file
 
 
 def _written(record: list[str], how: dict[str, Any]) -> str:
     """A record whose quotation marks are escaped by backslashes."""
     special = (how["delimiter"], '"', "\n", "\r")
-    cells = (str(cell) for cell in record)
+    cells = ("" if cell is None else str(cell) for cell in record)
     quoted = (
         f'"{c.replace(chr(34), chr(92) + chr(34))}"' if any(s in c for s in special) else c for c in cells
     )

@@ -117,3 +117,50 @@ def test_a_row_that_is_cut_short_is_said(tmp_path):
     path.write_text('prompt,chosen,rejected\np,x,y\nq,"z\n' + "a,b,c\n" * 1000)
     with pytest.raises(ValueError, match="quotation mark in line 3 never ends"):
         load_pairs(path)
+
+
+def texts_of(path, text):
+    path.write_text(text, encoding="utf-8")
+    table = read_table(path)
+    return [table.cells(name) for name in table.names], table
+
+
+def test_an_escaped_mark_in_a_cell_without_quotation_marks_is_one(tmp_path):
+    """As pandas writes with doublequote=False: cells without commas stay as they are."""
+    (_, chosen, rejected), table = texts_of(
+        tmp_path / "a.csv",
+        'prompt,chosen,rejected\nq0,he said \\"alpha\\" twice,"no, \\"pi\\" never"\nq1,x,y\n',
+    )
+    assert chosen[0] == 'he said "alpha" twice'
+    assert rejected[0] == 'no, "pi" never'
+    delimited.write(table.source, tmp_path / "b.csv", [0, 1], {"keep": [None, True]})
+    assert read_table(tmp_path / "b.csv").cells("chosen")[0] == chosen[0]
+    assert read_table(tmp_path / "b.csv").cells("keep")[0] == ""
+
+
+def test_long_cells_are_quoted_as_others_are(tmp_path):
+    long = 'he said ""x"", ' + "a" * 200_000
+    (_, chosen, _), _ = texts_of(tmp_path / "a.csv", f'prompt,chosen,rejected\nq,"{long}","no"\np,"x","y"\n')
+    assert chosen == [long.replace('""', '"'), "x"]
+
+
+def test_one_short_row_does_not_make_quotation_marks_letters(tmp_path):
+    rows = "".join(f'"q{i}","x {i}","y {i}"\n' for i in range(6))
+    (_, chosen, _), table = texts_of(
+        tmp_path / "a.csv", f'prompt,chosen,rejected\n{rows}"the long, prompt","only chosen"\n'
+    )
+    assert chosen[:6] == [f"x {i}" for i in range(6)]
+    assert [(cell.row, cell.reason) for cell in table.bad] == [(6, "has 2 cells, the header 3")]
+
+
+def test_one_ragged_or_cut_row_does_not_hide_how_marks_are_escaped(tmp_path):
+    rows = "".join(f'"q{i}","say \\"x, {i}\\" now","y {i}"\n' for i in range(6))
+    for last in ('"q","a"\n', '"q","a","cut he'):
+        (_, chosen, _), table = texts_of(tmp_path / "a.csv", f"prompt,chosen,rejected\n{rows}{last}")
+        assert chosen[:6] == [f'say "x, {i}" now' for i in range(6)]
+        assert len(table.bad) == 1
+
+
+def test_a_quoted_line_before_the_header_is_obeyed(tmp_path):
+    (_, chosen, _), _ = texts_of(tmp_path / "a.csv", '"sep=;"\r\nprompt;chosen;rejected\r\nq;x;y\r\n')
+    assert chosen == ["x"]
