@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ..bad_cells import shown
-from ..labels import TIE, number_in, word
+from ..labels import TIE, is_missing, number_in, word
 from .answer_names import which
 from .base import structured
 from .rankings import pairs_of
@@ -13,26 +13,41 @@ Pairs = list[tuple[int, int, float]]
 ORDER_SIGNS = re.compile("[<>≻]")
 
 
-def by_best(best: Any, worst: Any, called: dict[str, int]) -> Pairs | str:
-    """The best answer with each other one, and each other one with the worst, where one is named; or all are alike."""
-    if word(best) in TIE and worst is None and word(best) not in called:
+def by_best(best: Any, called: dict[str, int]) -> Pairs | str:
+    """The best answer with each other one; a word for a tie: every two are as good."""
+    if is_missing(best):
+        return "names no best answer"
+    if word(best) in TIE and word(best) not in called:
         return _every_two(dict.fromkeys(called.values(), 0.0))
-    first, last = which(best, called), None if worst is None else which(worst, called)
-    if first is None or (worst is not None and last is None):
-        return f"holds {shown(best if first is None else worst)}, which names none of the answers"
-    if first == last:
-        return "names one answer as the best and as the worst"
-    others = [i for i in dict.fromkeys(called.values()) if i not in (first, last)]
-    ends = [] if last is None else [(first, last, 1.0), *((i, last, 1.0) for i in others)]
-    return [*((first, i, 1.0) for i in others), *ends]
+    first = which(best, called)
+    if first is None:
+        return f"holds {shown(best)}, which names none of the answers"
+    return [(first, i, 1.0) for i in dict.fromkeys(called.values()) if i != first]
 
 
-def by_two(best: Any, rejected: Any, called: dict[str, int]) -> Pairs | str:
-    """The best answer with the one that was rejected."""
-    judged = by_best(best, rejected, called)
-    return (
-        judged if isinstance(judged, str) else [(which(best, called) or 0, which(rejected, called) or 0, 1.0)]
-    )
+def by_best_and_worst(best: Any, worst: Any, called: dict[str, int], name: str) -> Pairs | str:
+    """What `by_best` says, and each other one with the worst; `name`: the column of the worst."""
+    judged, last = by_best(best, called), which(worst, called)
+    if isinstance(judged, str) or is_missing(worst):
+        return judged
+    first = which(best, called)
+    if first is None or last is None or first == last:
+        return _not_beside(best, worst, name)
+    return [*judged, *((i, last, 1.0) for _, i, _ in judged if i != last)]
+
+
+def by_two(best: Any, rejected: Any, called: dict[str, int], name: str) -> Pairs | str:
+    """The best answer with the one that was rejected; `name`: the column of that."""
+    first, last = which(best, called), which(rejected, called)
+    if first is None or last is None or first == last:
+        return (
+            by_best(best, called) if first is None and last is not None else _not_beside(best, rejected, name)
+        )
+    return [(first, last, 1.0)]
+
+
+def _not_beside(best: Any, other: Any, name: str) -> str:
+    return f"holds {shown(best)} beside {shown(other)} in {name}: give two of the answers"
 
 
 def by_numbers(cells: list, way: float) -> Pairs | str:
@@ -49,12 +64,15 @@ def by_flags(entries: list[dict], key: str) -> Pairs | str:
     return [(best[0], i, 1.0) for i in range(len(entries)) if i != best[0]]
 
 
-def by_ranks(cell: Any, many: int) -> Pairs | str:
-    """Every two answers by a cell with the rank of each."""
+def by_ranks(cell: Any, texts: list) -> Pairs | str:
+    """Every two answers by a cell with the rank of each, or of each that is there."""
     ranks = [who for group in ranking_in(cell) for who in group]
-    if len(ranks) != many or any(number_in(rank) is None for rank in ranks):
-        return f"has not one rank for each of {many} answers: {shown(cell)}"
-    return by_numbers(ranks, -1.0)
+    there = [i for i, text in enumerate(texts) if text is not None]
+    places = {len(texts): range(len(texts)), len(there): there}.get(len(ranks))
+    if places is None or any(number_in(rank) is None for rank in ranks):
+        return f"has not one rank for each of {len(there)} answers: {shown(cell)}"
+    rank_of = dict(zip(places, ranks, strict=True))
+    return by_numbers([rank_of.get(i) if i in there else None for i in range(len(texts))], -1.0)
 
 
 def by_order(cell: Any, called: dict[str, int]) -> Pairs | str:
@@ -80,6 +98,8 @@ def ranking_in(cell: Any) -> list[list[str]]:
     if isinstance(found, list):
         return [[str(who) for who in entry] if isinstance(entry, list) else [str(entry)] for entry in found]
     said = "" if found is None else str(found).strip()
+    if re.search("[<>]=|=[<>]", said):  # not worse: no order
+        return []
     ordered = re.split("<+", said)[::-1] if "<" in said else re.split("[>≻]+", said)
     if len(ordered) == 1 and "=" not in said:
         ordered = re.split(r"\s*[,;|/]\s*|\s+", said)

@@ -36,25 +36,19 @@ class Answers(NamedTuple):
         rows = zip(*(table.cells(name) for name in self.columns), strict=True)
         return [[None if is_missing(cell) else cell for cell in row] for row in rows]
 
-    def called(self, table: Table, numbers: dict[str, int], most: int | None = None) -> list[dict[str, int]]:
-        """{name: answer} of each row; `numbers` count those that have none of their own.
-
-        **Arguments:** `most`: rows that are read, all if None.
-        """
-        answers = self.of(table)
-        names = {} if self.numbered else dict(numbers)
-        if self.listed:
-            names |= {letter: i for i, letter in enumerate(LETTERS)}
-        else:
-            names |= {word(name): i for called in (self.columns, self.names) for i, name in enumerate(called)}
-        keys = self.keys(table)
+    def called(self, table: Table, numbers: dict[str, int]) -> list[dict[str, int]]:
+        """{name: answer} of each row; `numbers` count those whose columns and objects have none of their own."""
+        names = {letter: i for i, letter in enumerate(LETTERS)} if self.listed else {}
+        for called in () if self.listed else (self.columns, self.names):
+            names |= {word(name): i for i, name in enumerate(called)}
+        names, keys = names | numbers, self.keys(table)
         return [
             {
                 name: i
                 for name, i in (_texts(texts) | names | keys[row]).items()
                 if i < len(texts) and texts[i] is not None
             }
-            for row, texts in enumerate(answers[:most])
+            for row, texts in enumerate(self.of(table))
         ]
 
     def keys(self, table: Table) -> list[dict[str, int]]:
@@ -64,7 +58,7 @@ class Answers(NamedTuple):
         return [_keys_of(records(cell)) for cell in table.cells(self.columns[0])]
 
 
-def answers_of(table: Table, fewest: int = 3) -> Answers | None:
+def answers_of(table: Table, fewest: int) -> Answers | None:
     """The columns of answers that are called alike, `fewest` or more; or the column of lists of them."""
     columns = open_sides(table, ())
     if len(columns) >= fewest:

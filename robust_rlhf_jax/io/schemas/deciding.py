@@ -8,7 +8,7 @@ from ..label_rules import rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
-from .sides import LABELS, by_plain_name, holds_texts, label_columns, plain_name
+from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
@@ -75,7 +75,9 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
             for cell in table.cells(name)
             if isinstance(cell, str | int | float | bool) and not is_missing(cell)
         }
-        if _speaks_against(values, rule) or (name in doubted and _could_speak(name, values, rule, asked)):
+        test = plain_name(name) in KEYS_OF_TESTS and name not in doubted
+        against = not test and _speaks_against(values, rule)
+        if against or (name in doubted and _could_speak(name, values, rule, asked)):
             raise ValueError(
                 f"{table.path}: column {name} could be the label that says which side won: give --label {name}, or "
                 f"--label none if {sides[0]} always won."

@@ -21,9 +21,17 @@ def recognise(table: Table) -> bool:
     if sides is None:
         return False
     cells = [cell for side in sides for cell in table.some(side) if not is_missing(cell)]
-    # Answers to a prompt may be written in JSON: those are texts.
-    answers = named(table, PROMPTS) is not None and any(isinstance(cell, str) for cell in cells)
-    return not answers and sum(bool(_features(cell)) for cell in cells) > 0.9 * len(cells)
+    objects = [_features(cell) for cell in cells]
+    return not _are_answers(table, cells, objects) and sum(bool(one) for one in objects) > 0.9 * len(cells)
+
+
+def _are_answers(table: Table, cells: list, objects: list[dict]) -> bool:
+    """Whether the objects are answers to a prompt that are written in JSON: where a table has types, texts are texts,
+    and in one of texts alone features have the same names in every row.
+    """
+    if named(table, PROMPTS) is None or not any(isinstance(cell, str) for cell in cells):
+        return False
+    return not table.source.only_texts or len({tuple(sorted(one)) for one in objects}) > 1
 
 
 def map(table: Table, asked: Columns) -> Mapped:

@@ -4,22 +4,33 @@ rankings such as `B>C>A`, the number of the best one beside a list.
 How cells name answers: `answer_names.py`; what they say: `answer_judgements.py`. Lists of scores: `rankings.py`.
 """
 
+import dataclasses
 import itertools
-import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..columns import Columns
-from ..labels import TIE, is_missing, number_in, word
+from ..labels import TIE, is_missing, number_in, word, word_rule
 from ..table import Table
 from . import answer_judgements as judgements
+from . import plain
 from .answer_names import Answers, answers_of, beside, which
+from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
 from .choice_names import CHOSEN
-from .numbers import is_number
+from .numbers import is_number, mostly_numbers
 from .plain import check_asked, prompt_of
 from .rankings import RANK_KEYS, SCORE_KEYS
-from .sides import LABELS, NOT_ANSWERS, chosen_sides, holds_texts, named, plain_name, with_rater
+from .sides import (
+    KEYS_OF_TESTS,
+    LABELS,
+    NOT_ANSWERS,
+    chosen_sides,
+    holds_texts,
+    named,
+    plain_name,
+    with_rater,
+)
 
 NAME = "several answers a row"
 ORDER = 125
@@ -27,8 +38,6 @@ ANY_LABEL = True
 RANKINGS = ("ranking", "rankings", "rank", "ranked", "ranks", "rank_order", "preference_order", "order")
 # A column called so may hold the order in which answers were shown.
 DOUBTFUL = ("order",)
-# A right answer is no preference.
-KEYS_OF_TESTS = ("target", "gold", "gold_label", "ground_truth", "y", "result", "outcome", "annotation")
 BEST = (
     "best", "most", "top", "winner", "most_preferred", "favourite", "favorite", *CHOSEN,
     *(name for name in LABELS if name not in KEYS_OF_TESTS),
@@ -37,10 +46,6 @@ WORST = ("worst", "least", "bottom", "least_preferred", "loser")
 REJECTED = ("rejected", "dispreferred")
 # What may follow the name of such a column: best_response, best_idx, best_response_id.
 ENDS = ("", "response", "answer", "idx", "index", "id", "number", "position", "response_id", "response_idx")
-# Names of columns in which 0 and 1 count two answers; in others 1 may mean that the first one won.
-COUNTS = re.compile(
-    r"(?:idx|index|id|number|position)$|^(?:best|most|top|winner|chosen|selected|picked)", re.I
-)
 FLAGS = (
     "chosen",
     "is_chosen",
@@ -52,30 +57,30 @@ FLAGS = (
     "is_preferred",
     "winner",
 )
-TRUTHS = ("true", "false", "0", "1", "yes", "no")
+FLAG_WORDS = ("true", "false", "0", "1", "yes", "no")
 
 
 class Found(NamedTuple):
     """`kind`: "best", "order", "ranks", "scores" or "flags"; `by`: the columns of it, or the key of the flags;
-    `other`: the column of the worst answer, or if `only` of the one that the best was preferred to.
+    `worst`: the column of the worst answer; `rejected`: of the only one that the best was preferred to.
     """
 
     answers: Answers
     kind: str
     by: tuple[str, ...]
-    other: str | None = None
-    only: bool = False
+    worst: str | None = None
+    rejected: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that judge the answers."""
         by = self.answers.columns if self.kind == "flags" else self.by
-        return by if self.other is None else (*by, self.other)
+        return (*by, *(name for name in (self.rejected or self.worst,) if name is not None))
 
     @property
     def counted(self) -> bool:
         """Whether numbers in cells count the answers."""
-        return self.kind in ("best", "order") and not self.answers.numbered
+        return self.kind in ("best", "order")
 
 
 def recognise(table: Table) -> bool:
@@ -98,7 +103,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers = table.cells(prompt), found.answers.of(table)
     if found.kind == "order":
         _check_sense(table, found, asked)
-    judge = _judge(table, found, asked, _numbers(table, found, asked) if found.counted else {})
+    if found.kind == "order" and _of_two_sides(table, found):
+        return plain.map(table, dataclasses.replace(asked, label=found.by[0]))
+    judge = _judge(table, found, asked, answers)
 
     def rows():
         for row, texts in enumerate(answers):
@@ -117,10 +124,10 @@ def find(table: Table, asked: Columns) -> Found | None:
     answers = answers_of(table, fewest=2)
     if answers is None or (sides is not None and all(holds_texts(table.first(side)) for side in sides)):
         return None
-    if _are_options(table, answers):
+    if _are_options(table, answers) or _are_numbers(table, answers, asked):
         return None
     two = not answers.listed and len(answers.columns) == 2
-    if two and named(table, LABELS) is not None:
+    if two and (asked.label is not None or named(table, LABELS) is not None):
         return None
     ranking = _ranking(table, answers, asked)
     if ranking is not None or two or asked.label == "none":
@@ -138,6 +145,21 @@ def _are_options(table: Table, answers: Answers) -> bool:
     numbers = any(names and all(is_number(table.first(name)) for name in names) for names in columns)
     texts = [text for name in answers.columns for text in _some(table, name)]
     return numbers and 2 * len({str(text) for text in texts}) <= len(texts)
+
+
+def _are_numbers(table: Table, answers: Answers, asked: Columns) -> bool:
+    """Whether columns hold numbers that answer no question: of a table, `a`, `b` and `c` may be anything."""
+    of_numbers = not answers.listed and all(mostly_numbers(table.some(name)) for name in answers.columns)
+    return of_numbers and prompt_of(table, asked, answers.columns) is None
+
+
+def _of_two_sides(table: Table, found: Found) -> bool:
+    """Whether a ranking of two answers is written as labels of two sides are, which may say by how much."""
+    columns = found.answers.columns
+    if len(columns) != 2:
+        return False
+    rule = word_rule((columns[0], columns[1]))
+    return all(rule.value(cell) is not None for cell in table.cells(found.by[0]) if not is_missing(cell))
 
 
 def _ranking(table: Table, answers: Answers, asked: Columns) -> Found | None:
@@ -161,23 +183,34 @@ def _flagged(table: Table, answers: Answers, asked: Columns) -> Found | None:
     """A key of the objects in lists that is true for the best one."""
     entries = records(table.first(answers.columns[0])) if answers.listed else []
     keys = FLAGS if asked.label is None else (asked.label,)
-    flags = (key for key in keys if entries and all(word(entry.get(key)) in TRUTHS for entry in entries))
+    flags = (key for key in keys if entries and all(word(entry.get(key)) in FLAG_WORDS for entry in entries))
     return next((Found(answers, "flags", (key,)) for key in flags), None)
 
 
 def _of_best(table: Table, answers: Answers, asked: Columns) -> Found | None:
     """A column whose first cells name an answer, and one of the worst answer or of the rejected one beside."""
     best = asked.label or _column(table, BEST)
-    if best not in table.columns or best in answers.columns:
+    if (
+        best not in table.columns
+        or best in answers.columns
+        or (asked.label is None and _of_test(best, answers))
+    ):
         return None
     worst, rejected = (
         name if name != best else None for name in (_column(table, WORST), _column(table, REJECTED))
     )
-    other = rejected or worst
+    found = Found(answers, "best", (best,), None if rejected else worst, rejected)
     names = _names(table, answers)
-    cells = [cell for name in (best, other) if name is not None for cell in _some(table, name)]
+    cells = [cell for name in found.columns for cell in _some(table, name)]
     known = [number_in(c) is not None or which(c, names) is not None or word(c) in TIE for c in cells]
-    return Found(answers, "best", (best,), other, rejected is not None) if cells and all(known) else None
+    return found if cells and all(known) else None
+
+
+def _of_test(best: str, answers: Answers) -> bool:
+    """Whether `label` may be the right one of several choices: that is no preference."""
+    return plain_name(best) in ("label", "labels") and any(
+        plain_name(name).startswith(("choice", "option")) for name in answers.columns
+    )
 
 
 def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
@@ -192,7 +225,7 @@ def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
 
 
 def _judge(
-    table: Table, found: Found, asked: Columns, numbers: dict[str, int]
+    table: Table, found: Found, asked: Columns, answers: list[list]
 ) -> Callable[[int], judgements.Pairs | str]:
     """row -> the pairs of its answers, or why there are none."""
     cells = [table.cells(name) for name in found.columns]
@@ -201,56 +234,31 @@ def _judge(
     if found.kind in ("ranks", "scores"):
         way = -1.0 if found.kind == "ranks" else 1.0
         return lambda row: judgements.by_numbers([column[row] for column in cells], way)
-    called = found.answers.called(table, numbers)
     if found.kind == "order" and asked.ranking == "ranks":
-        return lambda row: judgements.by_ranks(cells[0][row], len({*called[row].values()}))
+        return lambda row: judgements.by_ranks(cells[0][row], answers[row])
+    called = found.answers.called(table, _numbers(table, found, asked))
     if found.kind == "order":
         return lambda row: judgements.by_order(cells[0][row], called[row])
-    if found.only:
-        return lambda row: judgements.by_two(cells[0][row], cells[1][row], called[row])
-    if found.other is None:
-        return lambda row: judgements.by_best(cells[0][row], None, called[row])
-    return lambda row: judgements.by_best(cells[0][row], _or_none(cells[1][row]), called[row])
+    if found.rejected is not None:
+        name = found.rejected
+        return lambda row: judgements.by_two(cells[0][row], cells[1][row], called[row], name)
+    if found.worst is not None:
+        name = found.worst
+        return lambda row: judgements.by_best_and_worst(cells[0][row], cells[1][row], called[row], name)
+    return lambda row: judgements.by_best(cells[0][row], called[row])
 
 
 def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
-    """{number: answer}: counted from 0 or from 1, as all numbers of the file allow; of two answers as the caller says.
-
-    **Raises:** ValueError where it could be either, or 1 could mean the first of two, and the caller does not say.
-    """
+    """`counted_from` the numbers of the file that name no object of a list."""
+    if found.kind == "order" and asked.ranking == "ranks":
+        return {}
     cells = [cell for name in found.columns for cell in table.cells(name)]
     if found.kind == "order":
         cells = [who for cell in cells for group in judgements.ranking_in(cell) for who in group]
     known = {name for names in found.answers.keys(table) for name in names}
     numbers = {int(n) for cell in cells if (n := number_in(cell)) is not None and word(cell) not in known}
     many = max((len(row) for row in found.answers.of(table)), default=0)
-    if asked.first_is is not None:
-        return _as_told(found, asked.first_is, numbers, many)
-    if found.kind == "order" and asked.ranking == "ranks":
-        return {}
-    doubtful = many == 2 and numbers == {0, 1} and found.kind == "best" and not COUNTS.search(found.by[0])
-    if not numbers or (numbers == {*range(many)} and not doubtful):
-        return _from(0, many)
-    if 0 not in numbers and many in numbers:
-        return _from(1, many)
-    listed = ", ".join(f"{n}" for n in sorted(numbers)[:6])
-    raise ValueError(
-        f"column {found.by[0]} holds {listed}, of {many} answers: say whether the first one is 0 or 1, by --first-is 0 "
-        "or --first-is 1"
-    )
-
-
-def _as_told(found: Found, first: str, numbers: set[int], many: int) -> dict[str, int]:
-    """**Raises:** ValueError for a first number that is neither 0 nor 1."""
-    if first not in ("0", "1"):
-        raise ValueError(f"--first-is {first}: the number of the first answer is 0 or 1")
-    if many == 2 and first == "1" and 0 in numbers:  # 1 is the first of two, 0 the second
-        return {"1": 0, "0": 1}
-    return _from(int(first), many)
-
-
-def _from(first: int, many: int) -> dict[str, int]:
-    return {f"{first + i}": i for i in range(many)}
+    return counted_from(found.answers, found.by[0], numbers, many, asked, found.kind == "best")
 
 
 def _check_sense(table: Table, found: Found, asked: Columns) -> None:
@@ -283,23 +291,20 @@ def _column(table: Table, names: tuple[str, ...]) -> str | None:
 
 def _names(table: Table, answers: Answers) -> dict[str, int]:
     """What the answers of the first rows may be called, but for numbers that count them."""
-    return {name: i for row in answers.called(table, {}, 200) for name, i in row.items()}
+    columns = {name: table.some(name) for name in answers.columns}
+    head = Table(table.source, columns, min(len(cells) for cells in columns.values()))
+    return {name: i for row in answers.called(head, {}) for name, i in row.items()}
 
 
 def _some(table: Table, name: str) -> list:
     return [cell for cell in table.some(name) if not is_missing(cell)]
 
 
-def _or_none(cell: Any) -> Any:
-    return None if is_missing(cell) else cell
-
-
 def _says(found: Found, asked: Columns) -> str:
     by = ", ".join(found.by)
     if found.kind == "best":
-        lost = (
-            "" if found.other is None else f", {found.other} the {'rejected' if found.only else 'worst'} one"
-        )
+        lost = f", {found.rejected} the rejected one" if found.rejected else ""
+        lost = f", {found.worst} the worst one" if found.worst else lost
         return f"{by}: names the best answer{lost}"
     ranks = found.kind == "ranks" or (found.kind == "order" and asked.ranking == "ranks")
     told = {

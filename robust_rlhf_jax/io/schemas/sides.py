@@ -34,7 +34,8 @@ ANSWERS = (
     "side", "item", "",
 )  # fmt: skip
 TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
-AFTER = re.compile(r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h0-9]|left|right|first|second|one|two)$", re.I)
+COUNTED = tuple(map(str, range(100)))
+AFTER = re.compile(r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|one|two)$", re.I)
 BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
@@ -52,6 +53,10 @@ LABELS = (
     "annotation", "judgment", "judgement", "result", "better_response_id", "better_response", "orig_preference",
     "preferred_response", "pref", "preferred_side", "winning_side", "human_preference", "human_label",
     "which_is_better", "comparison", "decision", "target", "gold", "gold_label", "ground_truth", "outcome", "y",
+)  # fmt: skip
+# Of those what may be the right answer of a test, which is no preference.
+KEYS_OF_TESTS = (
+    "target", "gold", "gold_label", "ground_truth", "y", "result", "outcome", "annotation",
 )  # fmt: skip
 RATERS = (
     "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator",
@@ -138,7 +143,7 @@ def _answer(stem: str) -> int | None:
 
 
 def _in_order(tokens: dict[str, str]) -> tuple[str, ...]:
-    for row in ("abcdefgh", "0123456789", "123456789", *TOKENS):
+    for row in ("abcdefgh", COUNTED, COUNTED[1:], *TOKENS):
         if row[0] in tokens and row[1] in tokens:
             return tuple(tokens[t] for t in row if t in tokens)
     return ()
@@ -163,8 +168,8 @@ def holds_numbers(cell: Any) -> bool:
 
 
 def _mostly_texts(table: Table, name: str) -> bool:
-    """Of the first twenty cells: a number among answers does not make them numbers."""
-    cells = [cell for cell in table.some(name, 20) if not is_missing(cell)]
+    """Of the first twenty cells that are there: a number among answers does not make them numbers."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)][:20]
     return bool(cells) and 2 * sum(map(holds_texts, cells)) >= len(cells)
 
 

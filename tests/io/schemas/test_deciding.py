@@ -98,3 +98,24 @@ def test_pairs_that_cannot_be_used_are_counted_as_pairs(tmp_path):
     rows = [{"prompt": f"p{i}", "chosen": f"x{i}", "rejected": [f"y{i}", 3 if i else "z"]} for i in range(4)]
     with pytest.raises(ValueError, match="of 8 pairs are unusable"):
         load_pairs(written(tmp_path, rows), featuriser="format")
+
+
+def test_objects_of_numbers_in_a_table_of_texts_are_features_beside_a_prompt(tmp_path):
+    rows = "".join(
+        f't{i},"{{""len"": {i}, ""depth"": 2.0}}","{{""len"": 3, ""depth"": {i}}}"\n' for i in range(4)
+    )
+    (tmp_path / "n.csv").write_text("task,chosen,rejected\n" + rows)
+    assert load_pairs(tmp_path / "n.csv").names == ("len", "depth")
+
+
+@pytest.mark.parametrize(("name", "cells"), [("gold", "ABCD"), ("annotation", ["good", "none", "a", "fine"])])
+def test_the_key_of_a_test_says_nothing_of_the_sides(tmp_path, name, cells):
+    assert read(tmp_path, name, list(cells)).n_pairs == 4
+
+
+def test_answers_that_are_missing_at_first_are_answers(tmp_path):
+    rows = [
+        {"response_a": None if i < 25 else f"a {i}", "response_b": f"b {i}", "winner": "ab"[i % 2]}
+        for i in range(40)
+    ]
+    assert load_pairs(written(tmp_path, rows), featuriser="format", skip_bad=30).n_pairs == 15

@@ -11,7 +11,7 @@ from wild.chosen import each
 from wild.truths import Vote, every_pair
 
 from robust_rlhf_jax.io import Columns, load_pairs
-from robust_rlhf_jax.io.schemas.answer_judgements import by_best, by_order, ranking_in
+from robust_rlhf_jax.io.schemas.answer_judgements import by_best, by_best_and_worst, by_order, ranking_in
 
 LETTERS = "abcdefgh"
 THREE = {"k": 3}
@@ -340,11 +340,96 @@ def test_a_tie_is_between_all(tmp_path):
 
 def test_best_and_worst_meet_once():
     called = {"a": 0, "b": 1, "c": 2, "d": 3}
-    assert sorted(by_best("b", "d", called)) == [
-        (0, 3, 1.0),
-        (1, 0, 1.0),
-        (1, 2, 1.0),
-        (1, 3, 1.0),
-        (2, 3, 1.0),
+    pairs = [(0, 3, 1.0), (1, 0, 1.0), (1, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)]
+    assert sorted(by_best_and_worst("b", "d", called, "worst")) == pairs
+    assert by_best_and_worst("b", None, called, "worst") == by_best("b", called)
+    assert (
+        by_best_and_worst("b", "b", called, "worst")
+        == "holds 'b' beside 'b' in worst: give two of the answers"
+    )
+
+
+ABC = {"response_a": "A1", "response_b": "B1", "response_c": "C1"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ({"best": None}, "names no best answer"),
+        ({"best": "c", "rejected": None}, "beside None in rejected: give two"),
+        ({"best": "a", "rejected": "a"}, "beside 'a' in rejected: give two"),
+        ({"best": None, "worst": "a"}, "names no best answer"),
+    ],
+)
+def test_what_is_missing_makes_no_pair(tmp_path, cells, said):
+    rows = [
+        {"prompt": f"p{i}", **ABC, **(cells if i == 2 else dict(zip(cells, "bc", strict=False)))}
+        for i in range(6)
     ]
-    assert by_best("b", "b", called) == "names one answer as the best and as the worst"
+    with pytest.raises(ValueError, match=f"row 3, .*{said}"):
+        read(tmp_path, rows)
+
+
+def test_ranks_belong_to_the_answers_that_are_there(tmp_path):
+    rows = [
+        {
+            "prompt": f"p{i}",
+            **ABC,
+            "response_a": None if i == 0 else "A1",
+            "ranking": "2,1" if i == 0 else "1,3,2",
+        }
+        for i in range(4)
+    ]
+    votes = truths.read_votes(read(tmp_path, rows, ranking="ranks"))
+    assert (votes[0].chosen, votes[0].rejected) == ("C1", "B1")
+    rows[0]["ranking"] = "3,2,1"
+    votes = truths.read_votes(read(tmp_path, rows, ranking="ranks"))
+    assert (votes[0].chosen, votes[0].rejected) == ("C1", "B1")
+
+
+def numbered(numbers, first, name="best_idx"):
+    return [
+        {"prompt": f"p{i}", **{f"response_{first + j}": f"{j} of {i}" for j in range(3)}, name: n}
+        for i, n in enumerate(numbers)
+    ]
+
+
+def test_an_index_beside_numbered_columns_is_asked_about(tmp_path):
+    for rows in (numbered([0, 1, 2], 1), numbered([1, 2, 1], 1), numbered([1, 2, 3], 0, "best")):
+        with pytest.raises(ValueError, match=r"say whether the first one is 0 or 1, by --first-is 0"):
+            read(tmp_path, rows)
+    told = read(tmp_path, numbered([0, 1, 2], 1), first_is="0")
+    assert chosen_texts(told)[::2] == ["0 of 0", "1 of 1", "2 of 2"]
+    told = read(tmp_path, numbered([1, 2, 3], 0, "best"), first_is="1")
+    assert chosen_texts(told)[::2] == ["0 of 0", "1 of 1", "2 of 2"]
+    assert chosen_texts(read(tmp_path, numbered([1, 2, 3], 1)))[::2] == ["0 of 0", "1 of 1", "2 of 2"]
+
+
+def test_a_dozen_numbered_answers_are_all_read(tmp_path):
+    rows = [{"prompt": f"p{i}", **{f"response_{j}": f"{j} of {i}" for j in range(1, 13)}, "best": 12 - i % 3}
+            for i in range(6)]  # fmt: skip
+    pairs = read(tmp_path, rows)
+    assert pairs.n_pairs == 6 * 11
+    assert chosen_texts(pairs)[0] == "12 of 0"
+
+
+def test_tables_of_numbers_and_keys_of_tests_are_no_answers(tmp_path):
+    numbers = [{"a": str(i), "b": str(2 * i), "c": str(3 * i), "choice": "abc"[i % 3]} for i in range(8)]
+    (tmp_path / "n.csv").write_text(
+        "a,b,c,choice\n" + "".join(",".join(row.values()) + "\n" for row in numbers)
+    )
+    with pytest.raises(ValueError):  # noqa: PT011
+        load_pairs(tmp_path / "n.csv", featuriser="format")
+    test = [{"question": f"q{i}", "choices": [f"x{i}", f"y{i}", f"z{i}"], "label": i % 3} for i in range(6)]
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        read(tmp_path, test)
+    assert read(tmp_path, test, label="label").n_pairs == 12
+
+
+def test_a_ranking_of_two_says_by_how_much(tmp_path):
+    rows = [
+        {"prompt": f"p{i}", "response_a": f"a {i}", "response_b": f"b {i}", "ranking": r}
+        for i, r in enumerate(["A>>B", "B>A", "A=B", "A>B"])
+    ]
+    assert read(tmp_path, rows).strength.tolist() == [2.0, 1.0, 0.0, 1.0]
+    assert ranking_in("A>=B>C") == []
