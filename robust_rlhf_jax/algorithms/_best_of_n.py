@@ -1,5 +1,6 @@
 """`best_of_n`: from preferences, of which some may be corrupt, to the choice among given candidates."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,11 +12,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import in_order
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.rewards import RewardFit
+from robust_rlhf_jax.rewards.front_door import known_names
 
 from .possible_rewards import PossibleRewards, lies_may_hide, possible_rewards
 from .reward_and_share import reward_and_share
@@ -50,7 +53,8 @@ class Reranker(Module):
     """The rewards that preferences leave possible, fitted once: `choose` takes any number of sets of candidates.
 
     `reward`: the fit; `possible`: the rewards that it leaves possible; `hiding`: whether corrupt pairs may be left
-    among those that no explanation disputes; `feared`: whether any may be there at all. Build it with `fit_reranker`.
+    among those that no explanation disputes; `feared`: whether any may be there at all; `names` of the features, by
+    which the columns of a data frame are taken. Build it with `fit_reranker`.
 
     **Example:**
 
@@ -66,6 +70,7 @@ class Reranker(Module):
     possible: PossibleRewards
     hiding: Bool[Array, ""]
     feared: Bool[Array, ""]
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     def choose(
         self,
@@ -75,6 +80,7 @@ class Reranker(Module):
         temperature: float | Float[Array, ""] = 0.0,
     ) -> Choice:
         """The choice of `best_of_n` from these candidates, with its arguments and errors."""
+        candidates = in_order(candidates, self.names, len(self.reward.theta))
         return _choose(self, *_checked(candidates, reference, temperature, self.reward.theta))
 
 
@@ -91,7 +97,7 @@ def fit_reranker(data: Pairs | PreferenceData, epsilon: float | Float[Array, ""]
     >>> reranker.choose([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]).index.item()  # the dearer journey is not taken
     0
     """
-    return _fit(*_seen(data, epsilon))
+    return dataclasses.replace(_fit(*_seen(data, epsilon)), names=known_names(data))
 
 
 def best_of_n(
@@ -114,7 +120,7 @@ def best_of_n(
 
     - `data`: preferences between options with k features.
     - `candidates` [..., n, k]: sets of n options in the same features, for example a set for each prompt; those of
-      NumPy are subtracted from each other in their own precision.
+      NumPy are subtracted from each other in their own precision. A data frame is one set, its columns in any order.
     - `epsilon`: the largest share of corrupt pairs, in [0, ½). None: decided from the evidence.
     - `reference` [..., n]: log π_ref of the candidates, up to a constant. None: all alike, which is right for
       independent samples of the model.
@@ -141,6 +147,7 @@ def best_of_n(
     """
     seen, level = _seen(data, epsilon)
     # What is wrong with the candidates must not be said after the fit.
+    candidates = in_order(candidates, known_names(data), seen.x.shape[1])
     given = _checked(candidates, reference, temperature, seen.x[0])
     return _choose(_fit(seen, level), *given)
 

@@ -70,8 +70,8 @@ def usual_names(p: int) -> tuple[str, ...]:
 
 
 def in_order(features: Any, names: Sequence[str], k: int) -> Any:
-    """The columns of a data frame that are called as the `names` of the k features, in that order, with one prefix or
-    suffix if need be; what is no frame, or has columns that nobody named, as it is.
+    """The columns of a data frame, or the entries of one row of it, that are called as the `names` of the k features,
+    in that order, with one prefix or suffix if need be; what is neither, or has columns that nobody named, as it is.
 
     Where `names` is (), columns count by their place, unless they are f0, f1, … or numbers from 0 in another order.
 
@@ -79,7 +79,7 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     """
     given = column_names(features)
     if not given:
-        return features
+        return _row_in_order(features, names)
     counted = (usual_names(k), tuple(map(str, range(k))))
     names = names or next((usual for usual in counted if sorted(usual) == sorted(given)), ())
     if not names:
@@ -93,6 +93,13 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
         f"the data frame has no column {missing!r}: give a column for each of the {k} features of the fit, or "
         "to_numpy() of the frame where they count by their place."
     )
+
+
+def _row_in_order(features: Any, names: Sequence[str]) -> Any:
+    if getattr(features, "ndim", 0) != 1 or not _has_index(features):
+        return features
+    place = {str(label): i for i, label in enumerate(features.index)}
+    return features.iloc[[place[name] for name in names]] if names and {*names} <= {*place} else features
 
 
 def is_frame(values: Any) -> bool:

@@ -37,7 +37,8 @@ class RewardModel(Module):
     """r(φ) = θᵀφ fitted by `fit_reward`, and how sure one can be of it. Arrays, and static `names`, so that it vmaps.
 
     Features go in as arrays [..., k], or as a data frame, whose columns are taken by the `names` of the features. A
-    prefix or suffix that they share is passed over; another column is, too.
+    prefix or suffix that all columns share is ignored; else further columns are. Models of different `names` are
+    different pytrees.
 
     | field | shape | meaning |
     |---|---|---|

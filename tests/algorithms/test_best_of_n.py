@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.special
 
@@ -266,3 +267,19 @@ def test_bad_input_is_named(changes, message):
     x, labels = honest(50)
     with pytest.raises(ValueError, match=message):
         best_of_n(Pairs.of_differences(x, labels), **given)
+
+
+def test_a_frame_of_candidates_is_taken_by_its_names():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    labels = np.where(rng.logistic(size=200) < x @ [3.0, -0.2], 1, -1)
+    pairs = Pairs.of_differences(x, labels, names=("price", "time"))
+    frame = pd.DataFrame({"time": [9.0, -1.0, 0.0], "price": [0.0, 1.0, 0.5]})
+    assert (
+        int(best_of_n(pairs, frame, 0.0).index)
+        == int(best_of_n(pairs, frame[["price", "time"]], 0.0).index)
+        == 1
+    )
+    assert int(fit_reranker(pairs, 0.0).choose(frame).index) == 1
+    with pytest.raises(ValueError, match="has no column 'price'"):
+        fit_reranker(pairs, 0.0).choose(frame.rename(columns={"price": "cost"}))

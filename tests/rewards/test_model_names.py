@@ -142,3 +142,13 @@ def test_another_fit_of_the_same_features_compiles_nothing(count_compilations):
 
 def test_what_is_shown_does_not_change():
     assert repr(model(names=NAMES)) == repr(model())
+
+
+def test_a_row_of_a_frame_is_taken_by_its_names():
+    pays, turned = model(names=NAMES), FIRST[["size", "price", "time"]]
+    np.testing.assert_array_equal(pays.reward(turned.iloc[0]), pays.reward(FEATURES[0, 0]))
+    np.testing.assert_array_equal(
+        pays.probability(turned.iloc[0], SECOND.iloc[0]), pays.probability(*FEATURES[:, 0])
+    )
+    unnamed = pd.Series(FEATURES[0, 0])
+    np.testing.assert_array_equal(pays.reward(unnamed), pays.reward(FEATURES[0, 0]))
