@@ -90,6 +90,8 @@ def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
 
 
 def _from_csv(path: Path, text: str) -> list[Any]:
+    if text[:4].casefold() == "sep=":
+        text = text.partition("\n")[2]
     # Spreadsheets of much of Europe save with semicolons.
     header = text.partition("\n")[0]
     delimiter = max(",;\t", key=header.count)
@@ -116,7 +118,7 @@ def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
             f"{where}: {pairs.path} has no pair {pair} in row {row}: give the file that was audited, with the "
             "same flags."
         )
-    check = str(entry.get("check") or "").strip()
+    check = str(entry.get("check") or "").strip().casefold()
     if check and check != pair_check(pairs, pair - 1):
         raise ValueError(
             f"{where}: pair {pair} of {pairs.path} is not the one that was audited: give the file that was audited, "

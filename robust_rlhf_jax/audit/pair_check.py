@@ -28,7 +28,8 @@ def pair_check(pairs: Pairs, i: int) -> str:
         sides = (texts.prompt[i], texts.chosen[i], texts.rejected[i])
         told = [str(side).encode("utf-8", "backslashreplace") for side in sides]
     else:
-        told = [np.asarray(side[i], np.float32).tobytes() for side in (pairs.chosen, pairs.rejected)]
+        with np.errstate(over="ignore"):
+            told = [np.asarray(side[i], np.float32).tobytes() for side in (pairs.chosen, pairs.rejected)]
     digest = hashlib.blake2s(digest_size=SIGNS // 2)
     for part in told:
         digest.update(len(part).to_bytes(8, "little") + part)

@@ -14,7 +14,6 @@ from .containers import BY_SUFFIX, WRITERS, shards
 from .containers.compression import SUFFIXES as COMPRESSED
 from .pairs import Pairs
 
-
 # What an audit adds to a file (`audit.Verdicts`).
 AUDITED = ("suspicion", "keep", "suggested_label", "weight", "margin")
 
@@ -113,8 +112,8 @@ def write_rows(
 
 
 def own_names(pairs: Pairs, columns: Iterable[str]) -> dict[str, str]:
-    """What further `columns` are called in an export: `audit_<name>` where the file has a column of that name; those of
-    an earlier export, which has all of them, are called as they were.
+    """{name of a further column: what it is called in an export}: `audit_<name>` where the file has a column of that
+    name. Columns of an earlier audit, of which the file has all, are replaced.
     """
     # Another audit's columns give way to ours; beside its audit_<name>, <name> is the file's.
     again = {*AUDITED} <= {*pairs.columns}

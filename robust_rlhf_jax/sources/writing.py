@@ -46,8 +46,12 @@ def write_shards(
     check_new(folder)
     digits = max(5, len(str(source.n_pairs // rows_per_shard)))
     with whole_path(folder, folder=True) as place:
+        largest = np.zeros(source.n_features)
         for i, block in enumerate(source.blocks(rows_per_shard)):
             np.save(place / f"shard-{i:0{digits}}.npy", in_type(block, kind), allow_pickle=False)
+            largest = np.fmax(largest, np.max(np.abs(block), axis=0, initial=0))
+        if kind is not None:
+            check_small(largest, kind)
         for name, values in beside.items():
             np.save(place / f"{name}.npy", values, allow_pickle=False)
     return ShardSource(folder)
@@ -76,7 +80,7 @@ def type_named(dtype: Any) -> np.dtype | None:
 def in_type(
     block: Float[np.ndarray, "m k"], kind: np.dtype | None, what: str = "difference"
 ) -> Float[np.ndarray, "m k"]:
-    """**Raises:** ValueError for a finite number that is too large for the type, and for a column that is too small."""
+    """**Raises:** ValueError for a finite number that the type cannot hold."""
     if kind is None or block.dtype == kind:
         return block
     with np.errstate(over="ignore"):
@@ -84,15 +88,17 @@ def in_type(
     lost = np.isinf(made)
     if lost.any() and (lost := lost & np.isfinite(block)).any():
         raise ValueError(f"The {what} {block[lost][0]:g} is too large for {kind}: give another dtype.")
-    largest = np.max(np.abs(block), axis=0, initial=0)
-    # Below the smallest normal number digits are lost, and soon all of them.
+    return made
+
+
+def check_small(largest: Float[np.ndarray, " k"], kind: np.dtype) -> None:
+    """**Raises:** ValueError for a column whose `largest` entry the type holds with fewer digits, or as 0."""
     small = (largest > 0) & (largest < float(jnp.finfo(kind).tiny))
     if small.any():
         raise ValueError(
             f"Feature {int(np.argmax(small)) + 1} is at most {largest[small][0]:g}, too small for {kind}: multiply it "
             "by a number, or give another dtype."
         )
-    return made
 
 
 def plain(values: Shaped[np.ndarray, " N"], name: str) -> Shaped[np.ndarray, " N"]:

@@ -84,6 +84,7 @@ def test_bad_decisions_are_refused(tmp_path, text, sentence):
     [
         "Pair, Row ,DECISION\n2,1,drop\n,,\n3,2,Drop\n",
         "pair,row,decision,check\n2,1,drop,\n3,2,drop,\n",
+        "sep=,\npair,row,decision\n2,1,drop\n3,2,drop\n",
     ],
 )
 def test_headers_and_empty_lines_as_spreadsheets_leave_them(tmp_path, text):

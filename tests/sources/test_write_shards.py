@@ -112,3 +112,10 @@ def test_a_column_that_a_type_would_lose_is_refused(tmp_path):
     assert not (tmp_path / "half").exists()
     write_shards(ArraySource(x), tmp_path / "wide", rows_per_shard=5, dtype="bfloat16")
     write_shards(ArraySource(x * [1.0, 1e9]), tmp_path / "scaled", rows_per_shard=5, dtype="float16")
+
+
+def test_a_last_shard_of_few_rows_may_have_small_entries(tmp_path):
+    x = np.random.default_rng(0).normal(size=(101, 64)) * 0.02
+    x[100] = 1e-5
+    shards = write_shards(ArraySource(x), tmp_path / "half", rows_per_shard=100, dtype="float16")
+    assert shards.n_pairs == 101

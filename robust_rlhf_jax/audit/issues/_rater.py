@@ -42,7 +42,8 @@ def rater(batch: Batch) -> Issue | None:
 
     In a file of n > 7 raters by Φ⁻¹(1 − .01/n): of a hundred such files, chance alone flags a rater in one.
     P(label) = ½ + ρ(P − ½) with P under the held-out robust fits: ρ by least squares over the rater's pairs. Nobody is
-    dropped: where people disagree in good faith, leaving raters out does harm; exported weights carry ρ.
+    dropped: where people disagree in good faith, leaving raters out does harm; exported weights carry what the table of
+    raters says, or ρ where there is none.
     """
     if batch.pairs.raters is None:
         return None

@@ -60,7 +60,7 @@ class Issue:
     | `summary` | | one sentence on the file |
     | `doubts` | | the pairs whose suspicion is at least 1 − score; "": none, since they merely teach nothing |
     | `suggests` | | what the label of flagged pairs is to be: "rejected" (flipped), "tie", "none"; "": as it is |
-    | `weighs` | | whether the exported weight of flagged pairs is multiplied by the score |
+    | `weighs` | | whether the exported weight of flagged pairs is multiplied by the score, unless raters are rated |
 
     **Example:**
 
