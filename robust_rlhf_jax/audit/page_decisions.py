@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,7 @@ def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
 
 
 def _from_csv(path: Path, text: str) -> list[Any]:
-    if text[:4].casefold() == "sep=":
-        text = text.partition("\n")[2]
+    text = re.sub(r'\A"?sep=.?"?\r?\n', "", text.lstrip("\r\n"), flags=re.I)
     # Spreadsheets of much of Europe save with semicolons.
     header = text.partition("\n")[0]
     delimiter = max(",;\t", key=header.count)

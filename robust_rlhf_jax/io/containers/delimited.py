@@ -3,11 +3,12 @@
 import contextlib
 import csv
 import dataclasses
+import io
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from ..bad_cells import BadCell
 from ..table import Source, Table
@@ -24,6 +25,10 @@ SEP = re.compile(r'"?sep=[,;\t|]"?\r?\n', re.I)
 ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 # What stands for it while cells are told apart: no letter.
 INSIDE = "\ufdd0"
+# Stands for a record that is by no rule.
+BROKEN = ["\ufdd1"]
+# Lines with quotation marks by which it is seen whether these are letters.
+MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
 SNIFFED, CUT_LINES = 50, 200
 
@@ -68,7 +73,7 @@ def _source(path: Path, how: dict[str, Any]) -> Source:
         "ends": _line_ends(path, compression, letters),
         "told": told,
     }
-    own["quotes"] = _quotes(path, compression, letters, delimiter)
+    own |= _quotes(path, compression, letters, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
     return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
 
@@ -76,8 +81,12 @@ def _source(path: Path, how: dict[str, Any]) -> Source:
 def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> Table:
     bad, body = [], []
     for number, row in enumerate(records):
-        fits = len(row) == len(header)
-        if not fits:
+        fits = len(row) == len(header) and row is not BROKEN
+        if row is BROKEN:
+            bad.append(
+                BadCell(number, "", "has letters after a closing quotation mark, or one that never ends")
+            )
+        elif not fits:
             bad.append(BadCell(number, "", f"has {len(row)} cells, the header {len(header)}"))
         body.append(row if fits else [None] * len(header))
     columns = zip(*body, strict=True) if body else [()] * len(header)
@@ -124,9 +133,11 @@ def _records(source: Source) -> Iterator[list[str]]:
     escaped = source.how["quotes"] == "escaped"
     try:
         with _open(path, source.compression, letters) as file, _long_cells():
-            for row in csv.reader(_lines(file, source.how["quotes"]), **_style(source.how)):
+            for row in _rows(csv.reader(_lines(file, source.how["quotes"]), **_style(source.how))):
                 if row:
-                    yield [cell.replace(INSIDE, '"') for cell in row] if escaped else row
+                    yield (
+                        [cell.replace(INSIDE, '"') for cell in row] if escaped and row is not BROKEN else row
+                    )
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
 
@@ -148,14 +159,26 @@ def _told(path: Path, compression: str, letters: Letters) -> str | None:
     return first if SEP.fullmatch(first) else None
 
 
+def _rows(reader: Any) -> Iterator[list[str]]:
+    """Records, and `BROKEN` in place of one that is by no rule."""
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield BROKEN
+
+
 def _delimiter(path: Path, compression: str, letters: Letters) -> str:
     """The delimiter by which the header has the most cells, if the next records have as many; else a comma."""
     usual = "\t" if ".tsv" in path.name.lower() or ".tab" in path.name.lower() else ","
     with _open(path, compression, letters) as file:
-        lines = file.read(1 << 18).splitlines(keepends=True)
+        lines = io.StringIO(file.read(1 << 18), newline="").readlines()
     if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
         lines = lines[:-1]
-    found = {mark: _width(lines, mark) for mark in (usual, *DELIMITERS)}
+    readings = (lines, list(_lines(lines, "escaped")))
+    found = {mark: max(_width(each, mark) for each in readings) for mark in (usual, *DELIMITERS)}
     best = max(found, key=lambda mark: found[mark])
     return usual if found[usual] > 1 or found[best] <= 1 else best
 
@@ -175,51 +198,71 @@ def _width(lines: list[str], delimiter: str) -> int:
 
 def _style(how: dict[str, Any]) -> dict[str, Any]:
     plain = {} if how["quotes"] != "letters" else {"quoting": csv.QUOTE_NONE, "quotechar": None}
-    return {"delimiter": how["delimiter"], **plain}
+    return {"delimiter": how["delimiter"], "strict": how["broken"], **plain}
 
 
-def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> str:
-    """What quotation marks are: "doubled" inside cells that they enclose, as the rule is; "escaped" there by a
-    backslash; or "letters", where neither reading is without faults and each line has the cells of the header as it
-    is. One that opens in the last line is cut.
+def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> dict[str, Any]:
+    """`quotes`, what quotation marks are: "doubled" inside cells that they enclose, as the rule is; "escaped" there by
+    a backslash; or "letters", where each line has the cells of the header as it is, and by the rules most lines with a
+    cell that begins with one are broken, or cells would swallow lines. `cut`: whether the last cell never ends;
+    `broken`: whether some record is by no rule.
     """
-    width, lines, marks, alike, odd = 0, 0, False, True, []
+    width, lines, marked, alike = 0, 0, [], True
+    begins = re.compile(rf'(?:^|{re.escape(delimiter)})"')
+    marks = False
     with _open(path, compression, letters) as file:
         for line in file:
-            if not line.strip("\r\n"):
-                continue
-            lines, width = lines + 1, width or line.count(delimiter)
-            marks = marks or '"' in line
-            odd += [lines] if line.count('"') % 2 else []
-            alike = alike and line.count(delimiter) == width
-    if not marks:
-        return "doubled"
+            if line.strip("\r\n"):
+                lines, width = lines + 1, width or line.count(delimiter)
+                alike = alike and line.count(delimiter) == width
+                marks = marks or '"' in line
+                marked += [line] if len(marked) < MARKED and begins.search(line) else []
     found = {}
-    for quotes in ("doubled", "escaped"):
+    for quotes in ("doubled", "escaped") if marks else ():
         with _open(path, compression, letters) as file:
             found[quotes] = _faults(_lines(file, quotes), delimiter)
-    # Lines that are rows as they are, though cells would swallow some of them, have letters.
-    best = min(found, key=lambda quotes: (found[quotes] is None, (found[quotes] or (0, 0))[0]))
-    faults, records = found[best] or (lines, 0)
-    letters_alone = (
-        alike and width and odd != [lines] and (found[best] is None or (faults and records < lines))
-    )
-    return "letters" if letters_alone else best if found[best] else "doubled"
+    best = min(found, key=lambda quotes: found[quotes].rank, default="doubled")
+    seen = found.get(best, Faults(0, lines, False, False))
+    as_lines = alike and width > 0 and not seen.cut
+    alone = [_faults(_lines([line], best), delimiter) for line in marked]
+    broken = sum(one.broken or one.cut for one in alone)
+    swallows = not seen.broken and seen.misfits > 0 and seen.records < lines
+    if as_lines and (swallows or (seen.broken and 2 * broken > len(marked))):
+        return {"quotes": "letters", "cut": False, "broken": False}
+    return {"quotes": best, "cut": seen.cut, "broken": seen.broken}
 
 
-def _faults(lines: Iterable[str], delimiter: str) -> tuple[int, int] | None:
-    """(records that have not as many cells as the first, all records); None where letters follow a closing quotation
-    mark.
+class Faults(NamedTuple):
+    """`misfits`: records that have not as many cells as the first, of all `records`; `broken`: whether letters follow a
+    closing quotation mark; `cut`: whether the last cell never ends.
     """
-    widths = []
-    try:
-        with _long_cells():
-            widths += (len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True) if row)
-    except csv.Error as error:
-        if "unexpected end" not in str(error):  # cut in the last cell
-            return None
-        widths.append(-1)
-    return sum(width != widths[0] for width in widths), len(widths)
+
+    misfits: int
+    records: int
+    broken: bool
+    cut: bool
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        return self.broken, self.misfits
+
+
+def _faults(lines: Iterable[str], delimiter: str) -> Faults:
+    widths, broken, cut = [], 0, False
+    with _long_cells():
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                cut = cut or "unexpected end" in str(error)
+                broken += not cut
+                continue
+            if row is None:
+                break
+            widths += [len(row)] if row else []
+    misfits = broken + cut + sum(width != widths[0] for width in widths)
+    return Faults(misfits, len(widths) + broken + cut, broken > 0, cut)
 
 
 @contextlib.contextmanager
@@ -231,7 +274,7 @@ def _long_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _lines(file: TextIO, quotes: str) -> Iterable[str]:
+def _lines(file: Iterable[str], quotes: str) -> Iterable[str]:
     """Lines in which a quotation mark inside a cell is `INSIDE`, where it is written after a backslash."""
     return (ESCAPED.sub(r"\1" + INSIDE, line) for line in file) if quotes == "escaped" else file
 
@@ -257,9 +300,11 @@ def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
     **Raises:** ValueError where the open quotation mark swallowed many lines.
     """
     lines, opened, at = 0, False, 0
+    if not source.how["cut"]:
+        return [BadCell(n_rows - 1, "", "is cut short")] if letters.cut and n_rows else []
     with _open(source.file, source.compression, letters) as file:
         for lines, line in enumerate(_lines(file, source.how["quotes"]), 1):
-            if source.how["quotes"] != "letters" and line.count('"') % 2:
+            if line.count('"') % 2:
                 opened = not opened
                 at = lines
     if opened and lines - at > CUT_LINES:

@@ -13,7 +13,7 @@ Pairs = list[tuple[int, int, float]]
 ORDER_SIGNS = re.compile("[<>≻]")
 
 
-def by_best(best: Any, called: dict[str, int]) -> Pairs | str:
+def by_best(best: Any, called: dict[Any, int]) -> Pairs | str:
     """The best answer with each other one; a word for a tie: every two are as good."""
     if is_missing(best):
         return "names no best answer"
@@ -25,7 +25,7 @@ def by_best(best: Any, called: dict[str, int]) -> Pairs | str:
     return [(first, i, 1.0) for i in dict.fromkeys(called.values()) if i != first]
 
 
-def by_best_and_worst(best: Any, worst: Any, called: dict[str, int], name: str) -> Pairs | str:
+def by_best_and_worst(best: Any, worst: Any, called: dict[Any, int], name: str) -> Pairs | str:
     """What `by_best` says, and each other one with the worst; `name`: the column of the worst."""
     judged, last = by_best(best, called), which(worst, called)
     if isinstance(judged, str) or is_missing(worst):
@@ -36,7 +36,7 @@ def by_best_and_worst(best: Any, worst: Any, called: dict[str, int], name: str) 
     return [*judged, *((i, last, 1.0) for _, i, _ in judged if i != last)]
 
 
-def by_two(best: Any, rejected: Any, called: dict[str, int], name: str) -> Pairs | str:
+def by_two(best: Any, rejected: Any, called: dict[Any, int], name: str) -> Pairs | str:
     """The best answer with the one that was rejected; `name`: the column of that."""
     first, last = which(best, called), which(rejected, called)
     if first is None or last is None or first == last:
@@ -75,7 +75,7 @@ def by_ranks(cell: Any, texts: list) -> Pairs | str:
     return by_numbers([rank_of.get(i) if i in there else None for i in range(len(texts))], -1.0)
 
 
-def by_order(cell: Any, called: dict[str, int]) -> Pairs | str:
+def by_order(cell: Any, called: dict[Any, int]) -> Pairs | str:
     """Every two answers that a ranking names; those between which it says nothing make no pair."""
     places = [[which(who, called) for who in group] for group in ranking_in(cell)]
     flat = [place for group in places for place in group]
@@ -102,7 +102,8 @@ def ranking_in(cell: Any) -> list[list[str]]:
         return []
     ordered = re.split("<+", said)[::-1] if "<" in said else re.split("[>≻]+", said)
     if len(ordered) == 1 and "=" not in said:
-        ordered = re.split(r"\s*[,;|/]\s*|\s+", said)
+        ordered = re.split(r"\s*[,;|/]\s*", said)
+        ordered = ordered if len(ordered) > 1 else said.split()
     if len(ordered) == 1 and re.fullmatch("[a-hA-H]{2,8}", said):
         ordered = list(said)
     groups = ([who.strip() for who in re.split("[=~]", group) if who.strip()] for group in ordered)

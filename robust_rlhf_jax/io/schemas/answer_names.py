@@ -1,6 +1,7 @@
 """What the answers of one row are called, and which one a cell names: "B", "2", "Response B", a model, the text."""
 
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 from ..labels import THINGS, is_missing, number_in, word
@@ -14,6 +15,8 @@ NAME_KEYS = ("name", "id", "model", "key", "label", "letter")
 # A thing before the name of an answer: "response b".
 BEFORE_NAME = re.compile(rf"^(?:the )?(?:{THINGS}|item) ?(?P<name>\w+)$")
 LETTERS = "abcdefghij"
+# Keys of what is no name: a text as it is, its words, a place.
+EXACT, ALIKE, PLACE = "exact", "alike", "place"
 PARTS = re.compile(r"[\s_.\-]|(?<=\D)(?=\d)|(?<=[a-z])(?=[A-Z]$)")
 
 
@@ -36,12 +39,17 @@ class Answers(NamedTuple):
         rows = zip(*(table.cells(name) for name in self.columns), strict=True)
         return [[None if is_missing(cell) else cell for cell in row] for row in rows]
 
-    def called(self, table: Table, numbers: dict[str, int]) -> list[dict[str, int]]:
-        """{name: answer} of each row; `numbers` count those whose columns and objects have none of their own."""
+    def called(
+        self, table: Table, numbers: dict[str, int], texts_alone: bool = False
+    ) -> list[dict[Any, int]]:
+        """{name: answer} of each row, with `_texts`; `numbers` count those whose columns and objects have none of their
+        own. `texts_alone`: cells repeat texts, and no letter or number of an answer is meant.
+        """
         names = {letter: i for i, letter in enumerate(LETTERS)} if self.listed else {}
         for called in () if self.listed else (self.columns, self.names):
-            names |= {word(name): i for i, name in enumerate(called)}
-        names, keys = names | numbers, self.keys(table)
+            names |= {_word(name): i for i, name in enumerate(called)}
+        names = {} if texts_alone else names | numbers
+        keys = [{}] * table.n_rows if texts_alone else self.keys(table)
         return [
             {
                 name: i
@@ -68,11 +76,30 @@ def answers_of(table: Table, fewest: int) -> Answers | None:
     return next((Answers((name,), True, ()) for name in lists if len(_entries(table.first(name))) > 1), None)
 
 
-def which(cell: Any, called: dict[str, int]) -> int | None:
-    """The answer that a cell names, or None."""
-    said = "" if is_missing(cell) else word(cell)
+def _word(name: str) -> str:
+    """A column's name as cells have it: 01 as 1."""
+    return str(int(name)) if name.isdecimal() else word(name)
+
+
+def which(cell: Any, called: dict[Any, int]) -> int | None:
+    """The answer that a cell names, or None: by a name or by its text, if those are not two; else by its words alone,
+    whatever the size of their letters, if no other answer has them.
+    """
+    if is_missing(cell):
+        return None
+    said = word(cell)
     match = BEFORE_NAME.match(said)
-    return called[said] if said in called else called.get(match["name"]) if match else None
+    by_name = called[said] if said in called else called.get(match["name"]) if match else None
+    by_text = called.get((EXACT, str(cell).strip()))
+    if by_name is not None and by_text is not None:
+        return by_name if by_name == by_text else None
+    found = by_text if by_name is None else by_name
+    return called.get((ALIKE, said)) if found is None else found
+
+
+def repeats_text(cell: Any, called: dict[Any, int]) -> bool:
+    """Whether a cell is the text of an answer."""
+    return (EXACT, str(cell).strip()) in called
 
 
 def beside(table: Table, answers: Answers, stems: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,15 +125,23 @@ def _entries(cell: Any) -> list:
     return found if texts else []
 
 
-def _texts(answers: list) -> dict[str, int]:
-    return {word(text): i for i, text in enumerate(answers) if isinstance(text, str) and text.strip()}
+def _texts(answers: list) -> dict[tuple[str, Any], int]:
+    """Answers by their texts, the first of equal ones; by their words where no other has these; and by their place."""
+    texts = [(i, text) for i, text in enumerate(answers) if isinstance(text, str) and text.strip()]
+    words = Counter(word(text) for _, text in texts)
+    exact = {(EXACT, text.strip()): i for i, text in reversed(texts)}
+    alike = {(ALIKE, word(text)): i for i, text in texts if words[word(text)] == 1}
+    return {(PLACE, i): i for i in range(len(answers))} | alike | exact
 
 
 def _keys_of(objects: list[dict]) -> dict[str, int]:
     """What the objects of a list are called, by every key whose values differ; those of an earlier key come first."""
     found: dict[str, int] = {}
     for key in NAME_KEYS:
-        names = {word(entry[key]): i for i, entry in enumerate(objects) if entry.get(key) is not None}
+        values = [entry.get(key) for entry in objects]
+        if key == "label" and any(number_in(value) is not None for value in values):
+            continue  # says which is the best
+        names = {word(value): i for i, value in enumerate(values) if value is not None}
         if objects and len(names) == len(objects):
             found = names | found
     return found

@@ -1,6 +1,7 @@
 """Which column says who won, and by which rule; what could be one and is not used."""
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 from ..columns import Columns
@@ -70,13 +71,14 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
     rule, reasons, lower = word_rule(sides), {}, by_plain_name(table)
     doubted = label_columns(table, sides)
     for name in (lower[known] for known in LABELS if known in lower and lower[known] not in sides):
-        values = {
+        cells = Counter(
             word(cell)
             for cell in table.cells(name)
             if isinstance(cell, str | int | float | bool) and not is_missing(cell)
-        }
+        )
+        values = set(cells)
         test = plain_name(name) in KEYS_OF_TESTS and name not in doubted
-        against = not test and _speaks_against(values, rule)
+        against = not test and _speaks_against(cells, sides, rule)
         if against or (name in doubted and _could_speak(name, values, rule, asked)):
             raise ValueError(
                 f"{table.path}: column {name} could be the label that says which side won: give --label {name}, or "
@@ -87,9 +89,16 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
     return reasons
 
 
-def _speaks_against(values: set[str], rule: Rule) -> bool:
-    """Whether a word says that the second side won, or beside one that a side won, that it was a tie."""
-    told = {way for v in values if not is_number(v) and (way := rule.value(v)) is not None}
+def _speaks_against(cells: Counter, sides: tuple[str, str], rule: Rule) -> bool:
+    """Whether words say that the second side won, or beside some that a side won, that it was a tie.
+
+    A single word such as "b" or "none" may be a topic: those speak where most cells say something.
+    """
+    ways = {said: way for said in cells if not is_number(said) and (way := rule.value(said)) is not None}
+    if 2 * sum(cells[said] for said in ways) <= sum(cells.values()):
+        clear = {"chosen", "rejected", word(sides[0]), word(sides[1])}
+        ways = {said: way for said, way in ways.items() if said in clear or len(said.split()) > 1}
+    told = set(ways.values())
     return min(told, default=0.0) < 0 or (0.0 in told and len(told) > 1)
 
 

@@ -15,6 +15,7 @@ ORDER = 90
 # Names of the lists of each side, chosen first.
 SIDES = (
     ("chosen", "rejected"), ("pos", "neg"), ("positive", "negative"), ("positives", "negatives"),
+    ("positive", "negatives"),
     ("chosen_responses", "rejected_responses"), ("preferred", "dispreferred"), ("better", "worse"),
 )  # fmt: skip
 

@@ -26,12 +26,18 @@ def recognise(table: Table) -> bool:
 
 
 def _are_answers(table: Table, cells: list, objects: list[dict]) -> bool:
-    """Whether the objects are answers to a prompt that are written in JSON: where a table has types, texts are texts,
-    and in one of texts alone features have the same names in every row.
+    """Whether the objects are answers in JSON to a prompt of some words: where a table has types, texts are texts, and
+    in one of texts alone features have the same names in every row.
     """
-    if named(table, PROMPTS) is None or not any(isinstance(cell, str) for cell in cells):
+    prompts = [str(cell) for cell in _some_of(table, named(table, PROMPTS))]
+    prose = 2 * sum(len(prompt.split()) > 2 for prompt in prompts) > len(prompts)
+    if not prose or not any(isinstance(cell, str) for cell in cells):
         return False
     return not table.source.only_texts or len({tuple(sorted(one)) for one in objects}) > 1
+
+
+def _some_of(table: Table, name: str | None) -> list:
+    return [] if name is None else [cell for cell in table.some(name) if not is_missing(cell)]
 
 
 def map(table: Table, asked: Columns) -> Mapped:

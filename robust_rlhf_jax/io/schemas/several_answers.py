@@ -6,15 +6,17 @@ How cells name answers: `answer_names.py`; what they say: `answer_judgements.py`
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..columns import Columns
+from ..label_rules import GRADED
 from ..labels import TIE, is_missing, number_in, word, word_rule
 from ..table import Table
 from . import answer_judgements as judgements
 from . import plain
-from .answer_names import Answers, answers_of, beside, which
+from .answer_names import Answers, answers_of, beside, repeats_text, which
 from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
 from .choice_names import CHOSEN
@@ -40,10 +42,12 @@ RANKINGS = ("ranking", "rankings", "rank", "ranked", "ranks", "rank_order", "pre
 DOUBTFUL = ("order",)
 BEST = (
     "best", "most", "top", "winner", "most_preferred", "favourite", "favorite", *CHOSEN,
-    *(name for name in LABELS if name not in KEYS_OF_TESTS),
+    *(name for name in LABELS if name not in KEYS_OF_TESTS and not GRADED.search(name)),
 )  # fmt: skip
-WORST = ("worst", "least", "bottom", "least_preferred", "loser")
-REJECTED = ("rejected", "dispreferred")
+WORST = ("worst", "least", "bottom", "least_preferred")
+REJECTED = ("rejected", "dispreferred", "loser", "refused")
+# Answers of models, of which a label says more than which one is right.
+GENERATED = re.compile("response|completion|generation|candidate|output|repl(?:y|ies)|summar|sample", re.I)
 # What may follow the name of such a column: best_response, best_idx, best_response_id.
 ENDS = ("", "response", "answer", "idx", "index", "id", "number", "position", "response_id", "response_idx")
 FLAGS = (
@@ -122,8 +126,10 @@ def find(table: Table, asked: Columns) -> Found | None:
     """The answers of a row, and the columns that judge them."""
     sides = chosen_sides(table)
     answers = answers_of(table, fewest=2)
-    if answers is None or (sides is not None and all(holds_texts(table.first(side)) for side in sides)):
+    if answers is None:
         return None
+    if sides is not None and all(holds_texts(table.first(side)) for side in sides):
+        return _of_named_sides(table, answers, sides, asked)
     if _are_options(table, answers) or _are_numbers(table, answers, asked):
         return None
     two = not answers.listed and len(answers.columns) == 2
@@ -134,6 +140,24 @@ def find(table: Table, asked: Columns) -> Found | None:
         return ranking
     kinds = (_flagged, _of_best, _numbered)
     return next((found for kind in kinds if (found := kind(table, answers, asked)) is not None), None)
+
+
+def _of_named_sides(table: Table, answers: Answers, sides: tuple[str, str], asked: Columns) -> Found | None:
+    """Columns called chosen and rejected, say, that hold no texts but names or numbers of answers beside them."""
+    if set(sides) & set(answers.columns) or asked.label not in (None, sides[0]):
+        return None
+    names = {name: i for name, i in _names(table, answers).items() if isinstance(name, str)}
+    cells = [_some(table, side) for side in sides]
+    numbers = all(number_in(cell) is not None for column in cells for cell in column)
+    named_all = all(
+        number_in(c) is not None or which(c, names) is not None for column in cells for c in column
+    )
+    differ = all(word(a) != word(b) for a, b in zip(*cells, strict=False))
+    # Two sides that "A" and "B" name are read as columns.
+    if not (all(cells) and named_all and differ) or (len(answers.columns) == 2 and not numbers):
+        return None
+    worst = sides[1] if "worst" in sides[1].casefold() else None
+    return Found(answers, "best", (sides[0],), worst, None if worst else sides[1])
 
 
 def _are_options(table: Table, answers: Answers) -> bool:
@@ -202,15 +226,18 @@ def _of_best(table: Table, answers: Answers, asked: Columns) -> Found | None:
     found = Found(answers, "best", (best,), None if rejected else worst, rejected)
     names = _names(table, answers)
     cells = [cell for name in found.columns for cell in _some(table, name)]
-    known = [number_in(c) is not None or which(c, names) is not None or word(c) in TIE for c in cells]
+    by_name = {name: i for name, i in names.items() if isinstance(name, str)}
+    known = [
+        number_in(c) is not None or repeats_text(c, names) or which(c, by_name) is not None or word(c) in TIE
+        for c in cells
+    ]
     return found if cells and all(known) else None
 
 
 def _of_test(best: str, answers: Answers) -> bool:
-    """Whether `label` may be the right one of several choices: that is no preference."""
-    return plain_name(best) in ("label", "labels") and any(
-        plain_name(name).startswith(("choice", "option")) for name in answers.columns
-    )
+    """Whether `label` may be the right one of several choices, or a class: that is no preference."""
+    generated = any(GENERATED.search(name) for name in answers.columns)
+    return plain_name(best) in ("label", "labels") and not generated
 
 
 def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
@@ -236,7 +263,7 @@ def _judge(
         return lambda row: judgements.by_numbers([column[row] for column in cells], way)
     if found.kind == "order" and asked.ranking == "ranks":
         return lambda row: judgements.by_ranks(cells[0][row], answers[row])
-    called = found.answers.called(table, _numbers(table, found, asked))
+    called = _called(table, found, asked)
     if found.kind == "order":
         return lambda row: judgements.by_order(cells[0][row], called[row])
     if found.rejected is not None:
@@ -246,6 +273,20 @@ def _judge(
         name = found.worst
         return lambda row: judgements.by_best_and_worst(cells[0][row], cells[1][row], called[row], name)
     return lambda row: judgements.by_best(cells[0][row], called[row])
+
+
+def _called(table: Table, found: Found, asked: Columns) -> list[dict[Any, int]]:
+    """What the answers of each row are called; by their texts alone where every cell is one."""
+    by_text = found.answers.called(table, {}, texts_alone=True)
+    cells = [
+        (cell, names)
+        for name in found.columns
+        for cell, names in zip(table.cells(name), by_text, strict=True)
+        if not is_missing(cell)
+    ]
+    if found.kind == "best" and all(repeats_text(cell, names) for cell, names in cells):
+        return by_text
+    return found.answers.called(table, _numbers(table, found, asked))
 
 
 def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
@@ -280,7 +321,8 @@ def _pairs(texts: list, judged: judgements.Pairs) -> list[Judged] | str:
     pairs = []
     for better, other, strength in judged:
         first, second = min(better, other), max(better, other)
-        if texts[first] is not None and texts[second] is not None:
+        there = texts[first] is not None and texts[second] is not None
+        if there and texts[first] != texts[second]:
             pairs.append(Judged(texts[first], texts[second], strength if first == better else -strength))
     return pairs or "holds no two answers that are judged"
 
@@ -289,7 +331,7 @@ def _column(table: Table, names: tuple[str, ...]) -> str | None:
     return named(table, tuple(f"{name}_{end}".rstrip("_") for name in names for end in ENDS))
 
 
-def _names(table: Table, answers: Answers) -> dict[str, int]:
+def _names(table: Table, answers: Answers) -> dict[Any, int]:
     """What the answers of the first rows may be called, but for numbers that count them."""
     columns = {name: table.some(name) for name in answers.columns}
     head = Table(table.source, columns, min(len(cells) for cells in columns.values()))

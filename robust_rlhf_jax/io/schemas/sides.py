@@ -34,8 +34,12 @@ ANSWERS = (
     "side", "item", "",
 )  # fmt: skip
 TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
+ORDINALS, CARDINALS = ("first", "second", "third", "fourth"), ("one", "two", "three", "four")
 COUNTED = tuple(map(str, range(100)))
-AFTER = re.compile(r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|one|two)$", re.I)
+AFTER = re.compile(
+    r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
+    re.I,
+)
 BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
@@ -143,7 +147,8 @@ def _answer(stem: str) -> int | None:
 
 
 def _in_order(tokens: dict[str, str]) -> tuple[str, ...]:
-    for row in ("abcdefgh", COUNTED, COUNTED[1:], *TOKENS):
+    tokens = {str(int(token)) if token.isdigit() else token: name for token, name in tokens.items()}
+    for row in ("abcdefgh", COUNTED, COUNTED[1:], ORDINALS, CARDINALS, *TOKENS):
         if row[0] in tokens and row[1] in tokens:
             return tuple(tokens[t] for t in row if t in tokens)
     return ()

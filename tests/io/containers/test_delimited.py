@@ -164,3 +164,26 @@ def test_one_ragged_or_cut_row_does_not_hide_how_marks_are_escaped(tmp_path):
 def test_a_quoted_line_before_the_header_is_obeyed(tmp_path):
     (_, chosen, _), _ = texts_of(tmp_path / "a.csv", '"sep=;"\r\nprompt;chosen;rejected\r\nq;x;y\r\n')
     assert chosen == ["x"]
+
+
+def test_one_broken_row_is_bad_and_the_others_are_read(tmp_path):
+    rows = [f'"q{i}","a ""x"" {i}","b{i}"' for i in range(5)]
+    for broken, at in (('"q","he said "hi" twice","n"', 2), ('"q4" ,"x","y"', 4)):
+        text = "\n".join(["prompt,chosen,rejected", *rows[:at], broken, *rows[at:], ""])
+        (_, chosen, _), table = texts_of(tmp_path / "a.csv", text)
+        assert [c for c in chosen if c is not None] == [f'a "x" {i}' for i in range(5)]
+        assert [(cell.row, "quotation mark" in cell.reason) for cell in table.bad] == [(at, True)]
+
+
+def test_a_mark_inside_a_cell_opens_nothing(tmp_path):
+    """Five inches."""
+    rows = "".join(f'q{i},a {i}" pipe,b\n' for i in range(250))
+    (_, chosen, _), table = texts_of(tmp_path / "a.csv", "prompt,chosen,rejected\n" + rows)
+    assert chosen[249] == 'a 249" pipe'
+    assert not table.bad
+
+
+def test_escaped_cells_may_hold_semicolons_and_other_ends_of_lines(tmp_path):
+    text = 'prompt;chosen;rejected\nq;"x \\"a; b\\" y";r\np;"u\u2028v";w\n'
+    (_, chosen, _), _ = texts_of(tmp_path / "a.csv", text)
+    assert chosen == ['x "a; b" y', "u\u2028v"]

@@ -26,6 +26,7 @@ def read(tmp_path, column, cells, **columns):
         ["chosen", "tie"],
         ["a", "tie", None],
         [*["ok"] * 250, *["rejected"] * 50],
+        [*["ok"] * 250, *["response b is better"] * 2],
         ["chosen", "rejected"],
     ],
 )
@@ -36,7 +37,17 @@ def test_a_label_that_speaks_against_the_chosen_side_anywhere_is_asked_about(tmp
 
 
 @pytest.mark.parametrize(
-    "cells", [["chosen", "chosen"], ["chosen", None], [1, 1], ["ok", "fine"], ["tie", "tie"]]
+    "cells",
+    [
+        ["chosen", "chosen"],
+        ["chosen", None],
+        [1, 1],
+        ["ok", "fine"],
+        ["tie", "tie"],
+        ["maths", "law", "b", "art", "sport"],
+        ["none", "one", "some", "many"],
+        ["x"] * 99 + ["second"],
+    ],
 )
 def test_one_that_says_nothing_against_it_is_ignored(tmp_path, cells):
     assert read(tmp_path, "winner", cells).strength.tolist() == [1.0] * len(cells)
@@ -65,9 +76,14 @@ def test_an_answer_that_looks_like_numbers_is_a_text(tmp_path, odd, turned):
 
 def test_answers_that_are_all_objects_in_json_are_texts_beside_a_prompt(tmp_path):
     rows = [
-        {"prompt": f"p{i}", "chosen": f'{{"a": {i}}}', "rejected": f'{{"a": {i}, "b": 2}}'} for i in range(4)
+        {
+            "prompt": f"Write number {i} in JSON",
+            "chosen": f'{{"a": {i}}}',
+            "rejected": f'{{"a": {i}, "b": 2}}',
+        }
+        for i in range(4)
     ]
-    assert load_pairs(written(tmp_path, rows), featuriser="format").texts.prompt == ["p0", "p1", "p2", "p3"]
+    assert load_pairs(written(tmp_path, rows), featuriser="format").texts.chosen[1] == '{"a": 1}'
 
 
 def test_a_number_among_answers_is_told_by_its_row(tmp_path):

@@ -433,3 +433,68 @@ def test_a_ranking_of_two_says_by_how_much(tmp_path):
     ]
     assert read(tmp_path, rows).strength.tolist() == [2.0, 1.0, 0.0, 1.0]
     assert ranking_in("A>=B>C") == []
+
+
+def of_texts(answers, best):
+    return [{"prompt": "p", "responses": a, "best_response": b} for a, b in zip(answers, best, strict=True)]
+
+
+def test_a_text_names_itself_and_none_that_is_like_it(tmp_path):
+    rows = of_texts([["Paris", "paris.", "London"], ["Yes!", "No", "yes"]], ["Paris", "Yes!"])
+    assert chosen_texts(read(tmp_path, rows)) == ["Paris", "Paris", "Yes!", "Yes!"]
+    rows = of_texts([["B", "A", "C"], ["2", "3", "1"], ["x", "y", "z"]], ["B", "2", "y"])
+    assert chosen_texts(read(tmp_path, rows))[::2] == ["B", "2", "y"]
+    rows = of_texts([["Paris", "Paris", "London"], ["a1", "b1", "c1"]], ["Paris", "b1"])
+    votes = truths.read_votes(read(tmp_path, rows))
+    assert [(v.chosen, v.rejected) for v in votes] == [("Paris", "London"), ("b1", "a1"), ("b1", "c1")]
+
+
+def test_a_letter_that_is_also_another_text_is_refused(tmp_path):
+    rows = of_texts([["B", "A", "C"], ["x", "y", "z"], ["u", "v", "w"]], ["B", "C", "A"])
+    with pytest.raises(ValueError, match=r"row 1, .*which names none"):
+        read(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("names", "cells"),
+    [(("chosen", "rejected"), "ABC"), (("preferred", "rejected"), "ABC"), (("chosen", "rejected"), range(3))],
+)
+def test_chosen_and_rejected_may_name_answers(tmp_path, names, cells):
+    texts = [{f"response_{c}": f"{c} {i}" for c in "abc"} for i in range(6)]
+    rows = [
+        {"prompt": f"p{i}"} | text | {names[0]: cells[i % 3], names[1]: cells[(i + 1) % 3]}
+        for i, text in enumerate(texts)
+    ]
+    votes = truths.read_votes(read(tmp_path, rows))
+    assert [(v.chosen, v.rejected) for v in votes][:3] == [("a 0", "b 0"), ("b 1", "c 1"), ("c 2", "a 2")]
+    assert len(votes) == 6
+
+
+@pytest.mark.parametrize("name", ["preference_strength", "strength", "overall_preference"])
+def test_a_strength_is_no_number_of_an_answer(tmp_path, name):
+    rows = [{"prompt": f"p{i}", "responses": [f"a{i}", f"b{i}"], name: 1 + i % 2} for i in range(6)]
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        read(tmp_path, rows)
+
+
+def test_labels_of_classes_are_no_preferences(tmp_path):
+    rows = [
+        {"question": f"q{i}", **{f"answer{c}": f"{c} {i}" for c in "ABC"}, "label": i % 3} for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="3 answers a row"):
+        read(tmp_path, rows)
+    assert read(tmp_path, rows, label="label").n_pairs == 12
+
+
+def test_rankings_in_words_and_padded_numbers(tmp_path):
+    words = "Response B, Response A, Response C"
+    rows = [
+        {"prompt": f"p{i}", **{f"response_{c}": f"{c} {i}" for c in "abc"}, "ranking": words}
+        for i in range(4)
+    ]
+    assert sorted(chosen_texts(read(tmp_path, rows))[:3]) == ["a 0", "b 0", "b 0"]
+    rows = [
+        {"prompt": f"p{i}", **{f"response_0{j}": f"{j} {i}" for j in (1, 2, 3)}, "best": 3 - i % 2}
+        for i in range(4)
+    ]
+    assert chosen_texts(read(tmp_path, rows))[::2] == ["3 0", "2 1", "3 2", "2 3"]
