@@ -1,6 +1,5 @@
 """Which columns hold several answers a row, and which ones judge them: the best, the worst, an order, ranks, scores."""
 
-import itertools
 import re
 from typing import Any, NamedTuple
 
@@ -83,12 +82,10 @@ def _of_named_sides(table: Table, answers: Answers, sides: tuple[str, str], aske
     """Columns called chosen and rejected, say, that hold no texts but names or numbers of answers beside them."""
     if set(sides) & set(answers.columns) or asked.label not in (None, sides[0]):
         return None
-    names = {name: i for name, i in _names(table, answers).items() if isinstance(name, str)}
+    names = _without_texts(_names(table, answers))
     cells = [_some(table, side) for side in sides]
     numbers = all(number_in(cell) is not None for column in cells for cell in column)
-    named_all = all(
-        number_in(c) is not None or which(c, names) is not None for column in cells for c in column
-    )
+    named_all = all(_is_named(cell, names) for column in cells for cell in column)
     differ = all(word(a) != word(b) for a, b in zip(*cells, strict=False))
     # Two sides that "A" and "B" name are read as columns.
     if not (all(cells) and named_all and differ) or (len(answers.columns) == 2 and not numbers):
@@ -121,11 +118,8 @@ def _ranking(table: Table, answers: Answers, asked: Columns) -> Found | None:
         return None
     cells = _some(table, by)
     names = _names(table, answers)
-    rankings = [[*itertools.chain(*judgements.ranking_in(cell))] for cell in cells]
-    known = all(
-        len(ranking) > 1 and all(number_in(who) is not None or which(who, names) is not None for who in ranking)
-        for ranking in rankings
-    )  # fmt: skip
+    rankings = [judgements.names_in(cell) for cell in cells]
+    known = all(len(ranking) > 1 and all(_is_named(who, names) for who in ranking) for ranking in rankings)
     signs = any(judgements.ORDER_SIGNS.search(str(cell)) for cell in cells)
     clear = asked.label is not None or by.casefold() not in DOUBTFUL or signs
     return Found(answers, "order", (by,)) if rankings and known and clear else None
@@ -154,11 +148,8 @@ def _of_best(table: Table, answers: Answers, asked: Columns) -> Found | None:
     found = Found(answers, "best", (best,), None if rejected else worst, rejected)
     names = _names(table, answers)
     cells = [cell for name in found.columns for cell in _some(table, name)]
-    by_name = {name: i for name, i in names.items() if isinstance(name, str)}
-    known = [
-        number_in(c) is not None or repeats_text(c, names) or which(c, by_name) is not None or word(c) in TIE
-        for c in cells
-    ]
+    by_name = _without_texts(names)
+    known = [repeats_text(c, names) or _is_named(c, by_name) or word(c) in TIE for c in cells]
     return found if cells and all(known) else None
 
 
@@ -188,6 +179,15 @@ def _names(table: Table, answers: Answers) -> dict[Any, int]:
     columns = {name: table.some(name) for name in answers.columns}
     head = Table(table.source, columns, min(len(cells) for cells in columns.values()))
     return {name: i for row in answers.called(head, {}) for name, i in row.items()}
+
+
+def _without_texts(names: dict[Any, int]) -> dict[Any, int]:
+    return {name: i for name, i in names.items() if isinstance(name, str)}
+
+
+def _is_named(cell: Any, names: dict[Any, int]) -> bool:
+    """Whether a cell names an answer, or is a number, which may count one."""
+    return number_in(cell) is not None or which(cell, names) is not None
 
 
 def _some(table: Table, name: str) -> list:

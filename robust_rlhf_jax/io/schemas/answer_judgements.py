@@ -66,7 +66,7 @@ def by_flags(entries: list[dict], key: str) -> Pairs | str:
 
 def by_ranks(cell: Any, texts: list) -> Pairs | str:
     """Every two answers by a cell with the rank of each, or of each that is there."""
-    ranks = [who for group in ranking_in(cell) for who in group]
+    ranks = names_in(cell)
     there = [i for i, text in enumerate(texts) if text is not None]
     places = {len(texts): range(len(texts)), len(there): there}.get(len(ranks))
     if places is None or any(number_in(rank) is None for rank in ranks):
@@ -108,6 +108,11 @@ def ranking_in(cell: Any) -> list[list[str]]:
         ordered = list(said)
     groups = ([who.strip() for who in re.split("[=~]", group) if who.strip()] for group in ordered)
     return [group for group in groups if group]
+
+
+def names_in(cell: Any) -> list[str]:
+    """The names in a ranking, one by one."""
+    return [who for group in ranking_in(cell) for who in group]
 
 
 def _every_two(worth: dict[int, float]) -> Pairs:

@@ -17,9 +17,7 @@ SETS = (
     "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
 )  # fmt: skip
 PEOPLE = (
-    *RATERS, "respondent", "respondent_id", "resp_id", "resp", "respid", "respnum", "sys_respnum", "response_id",
-    "responseid", "person", "person_id", "individual", "individual_id",
-    "subject", "subject_id", "case_id", "caseid", "participant", "participant_id", "household",
+    *RATERS, "resp", "respnum", "sys_respnum", "response_id", "responseid", "subject", "case_id", "caseid", "household",
     "household_id", "user", "id",
 )  # fmt: skip
 # Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.

@@ -110,11 +110,9 @@ def _called(table: Table, found: Found, asked: Columns) -> list[dict[Any, int]]:
 
 def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
     """`counted_from` the numbers of the file that name no object of a list."""
-    if found.kind == "order" and asked.ranking == "ranks":
-        return {}
     cells = [cell for name in found.columns for cell in table.cells(name)]
     if found.kind == "order":
-        cells = [who for cell in cells for group in judgements.ranking_in(cell) for who in group]
+        cells = [who for cell in cells for who in judgements.names_in(cell)]
     known = {name for names in found.answers.keys(table) for name in names}
     numbers = {int(n) for cell in cells if (n := number_in(cell)) is not None and word(cell) not in known}
     many = max((len(row) for row in found.answers.of(table)), default=0)
@@ -124,9 +122,7 @@ def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
 def _check_sense(table: Table, found: Found, asked: Columns) -> None:
     """**Raises:** ValueError where numbers could be the rank of each answer or the answers in their order."""
     cells = [cell for cell in table.cells(found.by[0]) if not is_missing(cell)]
-    numbers = all(
-        number_in(who) is not None for cell in cells for group in judgements.ranking_in(cell) for who in group
-    )
+    numbers = all(number_in(who) is not None for cell in cells for who in judgements.names_in(cell))
     signs = any(judgements.ORDER_SIGNS.search(str(cell)) for cell in cells)
     if asked.ranking is None and numbers and not signs:
         raise ValueError(
