@@ -13,7 +13,8 @@ from robust_rlhf_jax import Pairs, fit_reward, preferences
 from robust_rlhf_jax.rewards import RewardModel
 from robust_rlhf_jax.rewards.front_door import known_names
 
-from .test_model import model, same_bits
+from .test_model import model
+from .test_model_files import same_bits
 
 NAMES = ("price", "time", "size")
 FEATURES = np.random.default_rng(0).normal(size=(2, 20, 3))

@@ -1,20 +1,20 @@
 """Several answers in a row; `test_wild.py` and its neighbours read these files, too."""
 
-import itertools
-import json
-
 import numpy as np
 import pytest
 from wild import stores, truths, worlds
 from wild.case import Case
 from wild.chosen import each
+from wild.rows import choices, read
 from wild.truths import Vote, every_pair
 
-from robust_rlhf_jax.io import Columns, load_pairs
-from robust_rlhf_jax.io.schemas.answer_judgements import by_best, by_best_and_worst, by_order, ranking_in
+from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io.schemas.answer_judgements import ranking_in
 
 LETTERS = "abcdefgh"
+
 THREE = {"k": 3}
+
 JSONL = stores.jsonl()
 
 
@@ -207,68 +207,6 @@ CASES = (
 )  # fmt: skip
 
 
-def read(tmp_path, rows, **columns):
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return load_pairs(path, featuriser="format", columns=Columns(**columns))
-
-
-def choices(numbers):
-    """A choice of three texts in each row, by these numbers."""
-    texts = [[f"Answer {LETTERS[j]} of case {i}." for j in range(3)] for i in range(len(numbers))]
-    return [
-        {"prompt": f"Case {i}?", "responses": texts[i], "best": n}
-        for i, n in zip(itertools.count(), numbers, strict=False)
-    ]
-
-
-def chosen_texts(pairs):
-    return [vote.chosen for vote in truths.read_votes(pairs)]
-
-
-def test_numbers_that_could_count_from_0_or_1_are_asked_for(tmp_path):
-    rows = choices([1, 2, 1, 2])
-    with pytest.raises(ValueError, match=r"best holds 1, 2, of 3 answers: .*--first-is 0"):
-        read(tmp_path, rows)
-    assert chosen_texts(read(tmp_path, rows, first_is="0"))[0] == "Answer b of case 0."
-    assert chosen_texts(read(tmp_path, rows, first_is="1"))[0] == "Answer a of case 0."
-    with pytest.raises(ValueError, match="the number of the first answer is 0 or 1"):
-        read(tmp_path, rows, first_is="2")
-
-
-def of_two(numbers, name):
-    return [{"prompt": f"p{i}", "responses": [f"a{i}", f"b{i}"], name: n} for i, n in enumerate(numbers)]
-
-
-@pytest.mark.parametrize("name", ["label", "preference", "choice"])
-def test_of_two_answers_1_may_be_the_first_or_the_second(tmp_path, name):
-    rows = of_two([1, 0, 0, 1], name)
-    with pytest.raises(ValueError, match=rf"{name} holds 0, 1, of 2 answers: .*--first-is 0"):
-        read(tmp_path, rows)
-    assert chosen_texts(read(tmp_path, rows, first_is="0")) == ["b0", "a1", "a2", "b3"]
-    assert chosen_texts(read(tmp_path, rows, first_is="1")) == ["a0", "b1", "b2", "a3"]
-
-
-@pytest.mark.parametrize("name", ["best", "chosen", "better_response_id", "preferred_idx"])
-def test_of_two_answers_an_index_counts_from_0(tmp_path, name):
-    assert chosen_texts(read(tmp_path, of_two([1, 0], name))) == ["b0", "a1"]
-    assert chosen_texts(read(tmp_path, of_two([1, 2], name))) == ["a0", "b1"]
-
-
-def test_a_cell_that_names_no_answer_is_told_by_its_row(tmp_path):
-    with pytest.raises(ValueError, match=r"row 3, .*best.* 9, which names none of the answers"):
-        read(tmp_path, choices([0, 1, 9, 2, *([1] * 300)]), first_is="0")
-
-
-def test_missing_answers_make_no_pairs(tmp_path):
-    rows = [
-        {"prompt": "p", "response_a": f"A {i}", "response_b": f"B {i}", "response_c": "" if i % 2 else f"C {i}",
-         "best": "AB"[i % 2]}
-        for i in range(10)
-    ]  # fmt: skip
-    assert len(read(tmp_path, rows).labels) == 5 * 2 + 5
-
-
 def test_the_order_of_showing_is_no_ranking(tmp_path):
     rows = [row | {"order": "CAB"} for row in ranked_by_signs(worlds.rankings(np.random.default_rng(0), k=3))]
     shown = [{k: v for k, v in row.items() if k != "ranking"} for row in rows]
@@ -295,124 +233,6 @@ def test_raters_are_read_by_their_name(tmp_path):
     assert sorted(set(pairs.raters)) == ["w0", "w1", "w2"]
 
 
-def test_answers_as_good_as_each_other_are_ties(tmp_path):
-    rows = [
-        {"prompt": f"p{i}", **{f"response_{c}": f"{c} {i}" for c in "abc"}, "ranking": "B>A=C"}
-        for i in range(8)
-    ]
-    votes = truths.read_votes(read(tmp_path, rows))
-    assert sum(vote.tie for vote in votes) == 8
-    assert len(votes) == 24
-
-
-@pytest.mark.parametrize(
-    ("cell", "order"),
-    [
-        ("B>A>C", [["B"], ["A"], ["C"]]),
-        ("B >> A=C", [["B"], ["A", "C"]]),
-        ("C<A<B", [["B"], ["A"], ["C"]]),
-        ("2, 1;3", [["2"], ["1"], ["3"]]),
-        ("bca", [["b"], ["c"], ["a"]]),
-        ('["B", ["A", "C"]]', [["B"], ["A", "C"]]),
-        ([2, 1], [["2"], ["1"]]),
-        ("A=B", [["A", "B"]]),
-        (None, []),
-        ("", []),
-    ],
-)
-def test_a_ranking_is_read_from_the_best(cell, order):
-    assert ranking_in(cell) == order
-
-
-def test_what_is_no_ranking_is_said():
-    called = {"a": 0, "b": 1, "c": 2}
-    assert by_order("b>b", called).startswith("holds no order")
-    assert by_order("b>d", called).startswith("holds no order")
-    assert by_order("b", called).startswith("holds no order")
-    assert sorted(by_order("c>a", called)) == [(2, 0, 1.0)]
-
-
-def test_a_tie_is_between_all(tmp_path):
-    rows = [row | {"best": "tie" if i % 2 else "B"} for i, row in enumerate(choices([0] * 8))]
-    votes = truths.read_votes(read(tmp_path, rows))
-    assert (sum(vote.tie for vote in votes), len(votes)) == (4 * 3, 4 * 3 + 4 * 2)
-
-
-def test_best_and_worst_meet_once():
-    called = {"a": 0, "b": 1, "c": 2, "d": 3}
-    pairs = [(0, 3, 1.0), (1, 0, 1.0), (1, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)]
-    assert sorted(by_best_and_worst("b", "d", called, "worst")) == pairs
-    assert by_best_and_worst("b", None, called, "worst") == by_best("b", called)
-    assert (
-        by_best_and_worst("b", "b", called, "worst")
-        == "holds 'b' beside 'b' in worst: give two of the answers"
-    )
-
-
-ABC = {"response_a": "A1", "response_b": "B1", "response_c": "C1"}
-
-
-@pytest.mark.parametrize(
-    ("cells", "said"),
-    [
-        ({"best": None}, "names no best answer"),
-        ({"best": "c", "rejected": None}, "beside None in rejected: give two"),
-        ({"best": "a", "rejected": "a"}, "beside 'a' in rejected: give two"),
-        ({"best": None, "worst": "a"}, "names no best answer"),
-    ],
-)
-def test_what_is_missing_makes_no_pair(tmp_path, cells, said):
-    rows = [
-        {"prompt": f"p{i}", **ABC, **(cells if i == 2 else dict(zip(cells, "bc", strict=False)))}
-        for i in range(6)
-    ]
-    with pytest.raises(ValueError, match=f"row 3, .*{said}"):
-        read(tmp_path, rows)
-
-
-def test_ranks_belong_to_the_answers_that_are_there(tmp_path):
-    rows = [
-        {
-            "prompt": f"p{i}",
-            **ABC,
-            "response_a": None if i == 0 else "A1",
-            "ranking": "2,1" if i == 0 else "1,3,2",
-        }
-        for i in range(4)
-    ]
-    votes = truths.read_votes(read(tmp_path, rows, ranking="ranks"))
-    assert (votes[0].chosen, votes[0].rejected) == ("C1", "B1")
-    rows[0]["ranking"] = "3,2,1"
-    votes = truths.read_votes(read(tmp_path, rows, ranking="ranks"))
-    assert (votes[0].chosen, votes[0].rejected) == ("C1", "B1")
-
-
-def numbered(numbers, first, name="best_idx"):
-    return [
-        {"prompt": f"p{i}", **{f"response_{first + j}": f"{j} of {i}" for j in range(3)}, name: n}
-        for i, n in enumerate(numbers)
-    ]
-
-
-def test_an_index_beside_numbered_columns_is_asked_about(tmp_path):
-    for rows in (numbered([0, 1, 2], 1), numbered([1, 2, 1], 1), numbered([1, 2, 3], 0, "best")):
-        with pytest.raises(ValueError, match=r"say whether the first one is 0 or 1, by --first-is 0"):
-            read(tmp_path, rows)
-    told = read(tmp_path, numbered([0, 1, 2], 1), first_is="0")
-    assert chosen_texts(told)[::2] == ["0 of 0", "1 of 1", "2 of 2"]
-    told = read(tmp_path, numbered([1, 2, 3], 0, "best"), first_is="1")
-    assert chosen_texts(told)[::2] == ["0 of 0", "1 of 1", "2 of 2"]
-    assert chosen_texts(read(tmp_path, numbered([1, 2, 3], 1)))[::2] == ["0 of 0", "1 of 1", "2 of 2"]
-
-
-def test_a_dozen_numbered_answers_are_all_read(tmp_path):
-    rows = [{"prompt": f"p{i}", **{f"response_{j}": f"{j} of {i}" for j in range(1, 13)}, "best": 12 - i % 3}
-            for i in range(6)]  # fmt: skip
-    pairs = read(tmp_path, rows)
-    assert pairs.n_pairs == 6 * 11
-    assert chosen_texts(pairs)[0] == "12 of 0"
-
-
 def test_tables_of_numbers_and_keys_of_tests_are_no_answers(tmp_path):
     numbers = [{"a": str(i), "b": str(2 * i), "c": str(3 * i), "choice": "abc"[i % 3]} for i in range(8)]
     (tmp_path / "n.csv").write_text(
@@ -433,26 +253,6 @@ def test_a_ranking_of_two_says_by_how_much(tmp_path):
     ]
     assert read(tmp_path, rows).strength.tolist() == [2.0, 1.0, 0.0, 1.0]
     assert ranking_in("A>=B>C") == []
-
-
-def of_texts(answers, best):
-    return [{"prompt": "p", "responses": a, "best_response": b} for a, b in zip(answers, best, strict=True)]
-
-
-def test_a_text_names_itself_and_none_that_is_like_it(tmp_path):
-    rows = of_texts([["Paris", "paris.", "London"], ["Yes!", "No", "yes"]], ["Paris", "Yes!"])
-    assert chosen_texts(read(tmp_path, rows)) == ["Paris", "Paris", "Yes!", "Yes!"]
-    rows = of_texts([["B", "A", "C"], ["2", "3", "1"], ["x", "y", "z"]], ["B", "2", "y"])
-    assert chosen_texts(read(tmp_path, rows))[::2] == ["B", "2", "y"]
-    rows = of_texts([["Paris", "Paris", "London"], ["a1", "b1", "c1"]], ["Paris", "b1"])
-    votes = truths.read_votes(read(tmp_path, rows))
-    assert [(v.chosen, v.rejected) for v in votes] == [("Paris", "London"), ("b1", "a1"), ("b1", "c1")]
-
-
-def test_a_letter_that_is_also_another_text_is_refused(tmp_path):
-    rows = of_texts([["B", "A", "C"], ["x", "y", "z"], ["u", "v", "w"]], ["B", "C", "A"])
-    with pytest.raises(ValueError, match=r"row 1, .*which names none"):
-        read(tmp_path, rows)
 
 
 @pytest.mark.parametrize(
@@ -484,17 +284,3 @@ def test_labels_of_classes_are_no_preferences(tmp_path):
     with pytest.raises(ValueError, match="3 answers a row"):
         read(tmp_path, rows)
     assert read(tmp_path, rows, label="label").n_pairs == 12
-
-
-def test_rankings_in_words_and_padded_numbers(tmp_path):
-    words = "Response B, Response A, Response C"
-    rows = [
-        {"prompt": f"p{i}", **{f"response_{c}": f"{c} {i}" for c in "abc"}, "ranking": words}
-        for i in range(4)
-    ]
-    assert sorted(chosen_texts(read(tmp_path, rows))[:3]) == ["a 0", "b 0", "b 0"]
-    rows = [
-        {"prompt": f"p{i}", **{f"response_0{j}": f"{j} {i}" for j in (1, 2, 3)}, "best": 3 - i % 2}
-        for i in range(4)
-    ]
-    assert chosen_texts(read(tmp_path, rows))[::2] == ["3 0", "2 1", "3 2", "2 3"]
