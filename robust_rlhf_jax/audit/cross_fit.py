@@ -18,6 +18,7 @@ from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import named
 from robust_rlhf_jax.rewards.streamed import in_memory
+from robust_rlhf_jax.rewards.usual_sizes import filled, rows_to_fill
 from robust_rlhf_jax.sources import PairSource
 
 from .contention import strongest
@@ -123,9 +124,10 @@ def audit(
 
 def whiten(x: Float[Array, "N k"]):
     """z = x·M without units, with second moment about I on the span of x, absurdly long rows shortened; M; the rank."""
-    x = jnp.asarray(x)
+    n, more = len(x), rows_to_fill(x)
+    x = filled(jnp.asarray(x), more)
     pairs = unit_free(x, jnp.ones(x.shape[0], x.dtype))
-    return np.asarray(pairs.rows), np.asarray(pairs.to_theta), int(pairs.rank)
+    return np.asarray(pairs.rows)[:n], np.asarray(pairs.to_theta), int(pairs.rank)
 
 
 def _choose_injected(

@@ -6,7 +6,6 @@ How many rows a fit sees at most: `held_out.py`.
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -37,7 +36,6 @@ class RobustFit(NamedTuple):
     explanations: Explanations | None
 
 
-@jax.jit
 def fit_plain(
     z: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"], radius: Float[Array, ""]
 ) -> PlainFit:
@@ -45,7 +43,6 @@ def fit_plain(
     return PlainFit(*plain_fit(z, labels, weights))
 
 
-@eqx.filter_jit
 def fit_robust(
     entry: Entry,
     z: Float[Array, "n k"],
@@ -62,6 +59,17 @@ def fit_robust(
         found, _ = entry.evidence(z, labels, epsilon, groups)
         share = jnp.maximum(found.epsilon, found.interval[0])
         return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
+    return _estimated(entry, z, labels, epsilon, radius)
+
+
+@eqx.filter_jit
+def _estimated(
+    entry: Entry,
+    z: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    epsilon: Float[Array, ""],
+    radius: Float[Array, ""],
+) -> RobustFit:
     fit = entry.estimate(z, labels, epsilon, radius=radius)
     interval = jnp.stack([jnp.zeros_like(epsilon), epsilon])
     return RobustFit(fit.theta, fit.status, epsilon, interval, jnp.ones_like(labels), None)

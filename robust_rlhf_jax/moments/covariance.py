@@ -85,17 +85,23 @@ def _covariance_problem(
     epsilon: Float[Array, ""],
     rank: Int[Array, ""],
     doubt: float | Float[Array, ""] = 0.0,
+    counted: Float[Array, " n"] | None = None,
 ) -> FilterProblem:
-    n = len(rows)
+    mass = None if counted is None else jnp.sum(counted)
+    n = len(rows) if mass is None else mass
     level = 2.0 * spectral_edge(rank * (rank + 1) / 2, n, rows.dtype)
-    return FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n))
+    return FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n), start=counted, mass=mass)
 
 
 def filter_whitened(
-    z: Float[Array, "n r"], epsilon: Float[Array, ""], rank: Int[Array, ""]
+    z: Float[Array, "n r"], epsilon: Float[Array, ""], rank: Int[Array, ""], counted: Float[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The weights [n] of `robust_covariance` for rows centred at 0 that are about white on a span of that `rank`."""
-    return CovarianceFilter().run(_covariance_problem(z, epsilon, rank), MAX_STEPS).state.weights
+    """The weights [n] of `robust_covariance` for rows centred at 0 that are about white on a span of that `rank`.
+
+    `counted` [n]: 1 for the rows that count, 0 for those that are as good as absent.
+    """
+    problem = _covariance_problem(z, epsilon, rank, counted=counted)
+    return CovarianceFilter().run(problem, MAX_STEPS).state.weights
 
 
 @eqx.filter_jit

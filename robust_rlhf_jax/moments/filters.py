@@ -27,7 +27,8 @@ class FilterProblem(eqx.Module):
 
     `budget`: the mass that it may remove. 2εn leaves at worst as much clean mass removed as corrupt. `start` [n]:
     weights that an earlier filter left, None for 1; what is missing from them counts towards the budget. `whitener`
-    [d, d] of the mean filter: the rows that count are x times it; None where x is whitened or need not be.
+    [d, d] of the mean filter: the rows that count are x times it; None where x is whitened or need not be. `mass`: the
+    number n of the rows, None for all; where fewer count, `start` is 0 for the others.
     """
 
     x: Float[Array, "n d"]
@@ -36,6 +37,11 @@ class FilterProblem(eqx.Module):
     budget: Float[Array, ""]
     start: Float[Array, " n"] | None = None
     whitener: Float[Array, "d d"] | None = None
+    mass: Float[Array, ""] | None = None
+
+    @property
+    def n(self) -> int | Float[Array, ""]:
+        return len(self.x) if self.mass is None else self.mass
 
 
 class FilterState(eqx.Module):
@@ -51,14 +57,14 @@ class FilterState(eqx.Module):
 
 
 def _remove(problem: FilterProblem, state: FilterState) -> Float[Array, " n"]:
-    n = len(problem.x)
+    n = problem.n
     left = problem.budget - (n - jnp.sum(state.weights))
     corrupt = problem.epsilon * n
     return remove_softly(state.weights, state.scores, corrupt, problem.budget / (2 * CHOP), left)
 
 
 def _filter_status(problem: FilterProblem, state: FilterState) -> Int[Array, ""]:
-    n = len(problem.x)
+    n = problem.n
     clean = state.top <= problem.level
     # Rounding of a sum of n weights; without it the last sliver of the budget costs a step of its own.
     spent = n - jnp.sum(state.weights) >= problem.budget - 1e-3 * problem.epsilon * n
@@ -110,7 +116,7 @@ def check_rows(x: Array, epsilon: float | Float[Array, ""], name: str):
     check_epsilon(epsilon)
 
 
-def spectral_edge(dimensions: Float[Array, ""], n: int, dtype: Any) -> Float[Array, ""]:
+def spectral_edge(dimensions: Float[Array, ""], n: int | Float[Array, ""], dtype: Any) -> Float[Array, ""]:
     """(1 + √(D/n))²: the largest eigenvalue of the sample covariance of n clean rows of unit covariance in R^D.
 
     Marchenko & Pastur 1967; Bai & Yin 1993.
@@ -118,6 +124,8 @@ def spectral_edge(dimensions: Float[Array, ""], n: int, dtype: Any) -> Float[Arr
     return (1.0 + jnp.sqrt(jnp.asarray(dimensions, dtype) / n)) ** 2
 
 
-def budget(epsilon: Float[Array, ""], doubt: float | Float[Array, ""], n: int) -> Float[Array, ""]:
+def budget(
+    epsilon: Float[Array, ""], doubt: float | Float[Array, ""], n: int | Float[Array, ""]
+) -> Float[Array, ""]:
     """(2ε + doubt)·n, and nothing at ε = 0."""
     return jnp.where(epsilon > 0, 2.0 * epsilon + doubt, 0.0) * n

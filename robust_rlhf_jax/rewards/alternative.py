@@ -32,7 +32,7 @@ def alternative_to(
     They must explain the labels at least as well, or need `uses`·ε and convict at most `allowance`·ε. They are shown,
     not believed: the limit on what a believed one needs does not bind.
     """
-    disagrees = disagreement(judged.margins)[likeliest]
+    disagrees = disagreement(judged.margins, judged.n_informative)[likeliest]
     ahead = decision.evidence >= decision.evidence[likeliest]
     within = decision.admissible | (judged.convicted <= config.allowance * epsilon)
     stands = (within & (judged.needed >= config.uses * epsilon)) | ahead

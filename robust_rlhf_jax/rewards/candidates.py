@@ -55,14 +55,14 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
     """The plain fit, and every proposal settled on the pairs that it believes."""
     table = jax.tree.map(lambda *leaves: jnp.stack(leaves), *proposals(pairs, config))
     rounds = ROUNDS // 2 if pairs.wide else ROUNDS
-    zero, ones = first_fit(pairs), jnp.ones(pairs.n_pairs, pairs.rows.dtype)
+    zero, everyone = first_fit(pairs), pairs.informative
 
     def settle(known, given):
         plain, short, honest, index = known
         start = zero._replace(t=given.of_plain * plain.fit.t + given.of_short * short.t)
         start = start._replace(strength=jnp.where(index == 0, zero.strength, plain.fit.strength))
         given = given._replace(
-            weights=jnp.where(given.contrary < 0, given.weights, 1.0 - honest[given.contrary])
+            weights=jnp.where(given.contrary < 0, given.weights, everyone - honest[given.contrary])
         )
         return _settled(pairs, cells, given, start, rounds, config)
 
@@ -74,7 +74,7 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         honest = honest.at[index].set(end.weights)
         return (plain, short, honest, index + 1), (proposed.weights, end)
 
-    nobody = Explanation(zero, jnp.zeros_like(ones), ones, unjudged(cells, ones.dtype))
+    nobody = Explanation(zero, jnp.zeros_like(everyone), everyone, unjudged(cells, everyone.dtype))
     first = (nobody, zero, jnp.zeros_like(table.weights), jnp.zeros((), jnp.int32))
     if pairs.wide:
         plain, proposed, settled = _side_by_side(table, first, settle, in_turn, config)
@@ -114,10 +114,10 @@ def _settled(
     later = LATER * pairs.rank if pairs.wide else 0.0
 
     def _reweighted(margins):
-        return best_share(jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
+        return best_share(pairs, jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
 
     def _judged(margins, of_length):
-        return contaminated_at_best_length(margins, Cells(of_length, cells.bins))
+        return contaminated_at_best_length(margins, cells._replace(of_length=of_length))
 
     def turn(state: _State) -> _State:
         last = state.now
@@ -125,10 +125,11 @@ def _settled(
         blank = (state.round == 0) & jnp.all(last.fit.t == 0)
         hold = blank | state.settling | (given.kind == HOLD)
         weights = jax.lax.cond(hold, lambda _: last.weights, _reweighted, last.margins)
-        weights = jnp.where(state.settling & ~blank, 1.0 - last.judged.found.lies, weights)
+        honest = pairs.informative - last.judged.found.lies
+        weights = jnp.where(state.settling & ~blank, honest, weights)
         fit = refit(pairs, weights, last.fit, config)
         margins = pairs.margins(fit.t)
-        still = jnp.mean(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS
+        still = jnp.sum(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS * pairs.n_informative
         still &= jnp.abs(jnp.log(fit.strength / last.fit.strength)) < SETTLED_STRENGTH
         most = jnp.where(wanders & ~state.settling, patience, rounds)
         over = (still & ~blank) | (state.round >= most - 1)

@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.sorting import median_of_positive
 
 from .alternative import Alternative, alternative_to
-from .config import RobustFit
+from .config import RobustFit, among_informative
 from .decision import Decision, Judged, decide, standing
 from .explanations import Explanations, noisy_chances
 from .interval import interval_of
@@ -26,7 +26,8 @@ HALVINGS = 20
 class Evidence(NamedTuple):
     """What a conclusion needs of the pairs: the explanations as `judged`; `plain` [r], the fit to all pairs, and
     whether it `separates` their labels; `lengths` [N] of the rows; orthonormal directions that are `doubted` [m, r],
-    and rows of 0; `overdispersion` of the labels of one rater; `to_theta` [k, r] and `rank` of the coordinates.
+    and rows of 0; `overdispersion` of the labels of one rater; `to_theta` [k, r] and `rank` of the coordinates;
+    `given`: how many pairs there are, informative or not, of which shares are told.
     """
 
     judged: Judged
@@ -37,6 +38,7 @@ class Evidence(NamedTuple):
     separates: Bool[Array, ""]
     to_theta: Float[Array, "k r"]
     rank: Int[Array, ""]
+    given: Int[Array, ""] | int
 
 
 def conclude(
@@ -44,21 +46,22 @@ def conclude(
 ) -> tuple[RewardFit, Alternative | None]:
     """What is believed, and which weights follow; the alternative where somebody wants to `compare`."""
     judged = seen.judged
+    epsilon = among_informative(epsilon, seen.given, judged.n_informative)
     decision = decide(judged, epsilon, seen.overdispersion, config)
-    # Labels that the plain fit predicts one and all contradict nothing.
-    predicted = jnp.min(judged.margins[0]) > 0
+    predicted = judged.predicted
     decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
     beliefs = _believed(seen, decision, epsilon, config)
     stands = standing(beliefs.probability, decision.apart < config.plausible)
     interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, config)
     none = (epsilon == 0) | predicted
+    of_given = judged.n_informative / seen.given
     fitted = RewardFit(
         theta=matmul(seen.to_theta, beliefs.t),
         weights=beliefs.weights,
         undisputed=jnp.where(none, 1.0, beliefs.undisputed),
         suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
-        epsilon=beliefs.share,
-        interval=jnp.where(none, 0.0, interval),
+        epsilon=of_given * beliefs.share,
+        interval=jnp.where(none, 0.0, of_given * interval),
         rank=seen.rank,
         doubted=_in_columns(seen.doubted, seen.to_theta),
         label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
@@ -66,7 +69,7 @@ def conclude(
             matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
             beliefs.probability,
             1.0 - judged.lies,
-            judged.needed,
+            of_given * judged.needed,
             decision.evidence,
             decision.apart[stands.likeliest],
             stands.belief,
@@ -120,7 +123,7 @@ def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], con
         probability,
         1.0 - lies,
         1.0 - disputed,
-        jnp.mean(lies),
+        jnp.sum(lies) / judged.n_informative,
         noise,
     )
 

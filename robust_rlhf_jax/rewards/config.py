@@ -4,10 +4,21 @@ Numbers of steps, of draws and of grids stand beside the loops that they end.
 """
 
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 # The largest share of corrupt pairs that is considered where nobody says: beyond a fifth, whoever corrupts a fifth of
 # the pairs and knows the others can outvote them in what matters.
 CEILING = 0.2
+
+
+def among_informative(
+    epsilon: Float[Array, ""] | float, given: Int[Array, ""] | int, informative: Float[Array, ""] | float
+) -> Float[Array, ""]:
+    """The largest share of the informative pairs that may be corrupt, if ε is that of all that are `given`: all εN may
+    be among them, up to `CEILING` of them.
+    """
+    return jnp.maximum(epsilon, jnp.minimum(epsilon * (given / informative), CEILING))
 
 
 class RobustFit(eqx.Module):

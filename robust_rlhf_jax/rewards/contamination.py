@@ -1,5 +1,6 @@
 """How well a reward explains labels of which some are corrupt: the likelihood that every explanation is judged by."""
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.sorting import ascending, median_of_positive
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
@@ -36,36 +38,64 @@ class Contaminated(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """UnitFreePairs by length: `of_length` [N] the bin of each, from 0 to `bins`; margins are cut into `bins`, too."""
+    """UnitFreePairs by length: `of_length` [N] the bin of each, from 0 to `most`; margins are cut into bins, too.
+
+    `informative` [N] as in `UnitFreePairs`: other pairs are in no bin. `bins`: how many there are, of `most` at most.
+    """
 
     of_length: Int[Array, " N"]
-    bins: int
+    informative: Float[Array, " N"]
+    bins: Int[Array, ""]
+    most: int
 
     @property
     def count(self) -> int:
-        return self.bins * (self.bins + 1)
+        return self.most * (self.most + 1)
 
 
 def cells_of(pairs: UnitFreePairs) -> Cells:
-    """⌊N^¼⌉ bins of equal size by length, and one of the rows that lie absurdly far out; as many by |margin| later."""
-    return cells_of_lengths(pairs.lengths())
+    """⌊n^¼⌉ bins of equal size by length, of n informative pairs, and one of the rows that lie absurdly far out; as
+    many by |margin| later.
+    """
+    return cells_of_lengths(pairs.lengths(), pairs.informative)
 
 
-def cells_of_lengths(lengths: Float[Array, " N"]) -> Cells:
+def cells_of_lengths(lengths: Float[Array, " N"], informative: Float[Array, " N"]) -> Cells:
     """`cells_of` pairs of which the Mahalanobis lengths are known."""
-    bins = max(2, round(len(lengths) ** 0.25))
+    most = most_bins(len(lengths))
+    # Where there are b bins and another begins: as ⌊·⌉ does it, and in integers, so that nothing is rounded.
+    begins = jnp.asarray([math.ceil((b + 0.5) ** 4) for b in range(2, most)], jnp.int32)
+    bins = 2 + jnp.sum(_count(informative) >= begins, dtype=jnp.int32)
     absurd = lengths > LONGEST_IN_SCALES * median_of_positive(lengths)
-    return Cells(jnp.where(absurd, bins, quantile_bins(lengths, bins)), bins)
+    of_length = jnp.where(absurd, most, quantile_bins(lengths, informative, bins, most))
+    return Cells(of_length, informative, bins, most)
 
 
-def quantile_bins(values: Float[Array, " N"], bins: int) -> Int[Array, " N"]:
-    """The bin of each value among `bins` of equal size; equal values stay together."""
-    n = len(values)
-    edges = ascending(values)[jnp.asarray([n * b // bins for b in range(1, bins)])]
-    return jnp.sum(values[:, None] >= edges, axis=1, dtype=jnp.int32)
+def most_bins(n: int) -> int:
+    """How many bins n informative pairs have."""
+    return max(2, round(n**0.25))
 
 
-def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int) -> Contaminated:
+def quantile_bins(
+    values: Float[Array, " N"], informative: Float[Array, " N"], bins: Int[Array, ""], most: int
+) -> Int[Array, " N"]:
+    """The bin of each value among `bins` of equal size, `most` at most; equal values stay together."""
+    order = ascending(jnp.where(informative > 0, values, jnp.inf))
+    number = jnp.arange(1, most)
+    # As n·b // bins, which for many pairs is more than 32 bits hold.
+    whole, rest = jnp.divmod(_count(informative), bins)
+    first = jnp.minimum(whole * number + rest * number // bins, len(values) - 1)
+    edges = jnp.where(number < bins, order[first], jnp.inf)
+    return jnp.minimum(jnp.sum(values[:, None] >= edges, axis=1, dtype=jnp.int32), bins - 1)
+
+
+def _count(informative: Float[Array, " N"]) -> Int[Array, ""]:
+    return jnp.sum(informative > 0, dtype=jnp.int32)
+
+
+def contaminated(
+    margins: Float[Array, " N"], cell: Int[Array, " N"], count: int, informative: Float[Array, " N"]
+) -> Contaminated:
     """P(label agrees with the margin) = (1 − π_c)σ(|m|), else (1 − π_c)σ(−|m|) + π_c, at the best rates π_c.
 
     A corrupt label is one that contradicts the reward, whatever honest people would do; in cell c, of pairs alike in
@@ -73,18 +103,19 @@ def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int
     it does not gain that. So a crowd of contradictions in one place is a cheap accusation, and as many that are
     scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
 
-    **Arguments:** `cell` [N] of each pair, from 0 to `count` − 1.
+    **Arguments:** `cell` [N] of each pair, from 0 to `count` − 1; `informative` [N] as in
+    `UnitFreePairs`.
 
     **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price.
     """
-    n = len(margins)
+    n = jnp.maximum(jnp.sum(informative), 1.0)
     contradicts = (margins < 0).astype(margins.dtype)
     honest = jax.nn.sigmoid(margins)
 
     def by_cell(values):
-        return jax.ops.segment_sum(values, cell, count)
+        return jax.ops.segment_sum(jnp.where(informative > 0, values, 0.0), cell, count)
 
-    size = jnp.maximum(by_cell(jnp.ones_like(margins)), 1.0)
+    size = jnp.maximum(by_cell(informative), 1.0)
 
     def posterior(rate):
         return contradicts * rate / jnp.maximum(rate + (1.0 - rate) * honest, 1e-30)
@@ -99,9 +130,13 @@ def contaminated(margins: Float[Array, " N"], cell: Int[Array, " N"], count: int
     price = 0.5 * jnp.log(n)
     opened = (by_cell(mixed - plain) > price)[cell]
     rate = jnp.where(opened, rate, 0.0)
-    log_likelihoods = jnp.where(opened, mixed - (price / size)[cell], plain)
-    convicted = jnp.mean(jnp.where(rate > 0.5, rate, 0.0))
-    return Contaminated(log_likelihoods, rate, posterior(rate), jnp.mean(rate), convicted)
+    log_likelihoods = jnp.where(informative > 0, jnp.where(opened, mixed - (price / size)[cell], plain), 0.0)
+
+    def share(rates):
+        return matmul(informative, rates) / n
+
+    convicted = share(jnp.where(rate > 0.5, rate, 0.0))
+    return Contaminated(log_likelihoods, rate, posterior(rate), share(rate), convicted)
 
 
 class NoiseByMargin(NamedTuple):
@@ -121,13 +156,16 @@ class NoiseByMargin(NamedTuple):
 
 
 def noise_by_margin(
-    margins: Float[Array, " N"], rates: Float[Array, " N"], bin_of: Int[Array, " N"], bins: int
+    margins: Float[Array, " N"], rates: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells
 ) -> NoiseByMargin:
     """`NoiseByMargin` of the pairs that were judged, in their bins by |margin|."""
+    # Bins that are not there are as the last one is.
+    number = jnp.minimum(jnp.arange(cells.most), cells.bins - 1)
 
     def mean(values):
-        totals = jax.ops.segment_sum(jnp.stack([values, jnp.ones_like(values)], 1), bin_of, bins)
-        return totals[:, 0] / jnp.maximum(totals[:, 1], 1.0)
+        weighed = jnp.stack([jnp.where(cells.informative > 0, values, 0.0), cells.informative], 1)
+        totals = jax.ops.segment_sum(weighed, bin_of, cells.most)
+        return (totals[:, 0] / jnp.maximum(totals[:, 1], 1.0))[number]
 
     return NoiseByMargin(jax.lax.cummax(mean(jnp.abs(margins))), mean(rates))
 
@@ -148,28 +186,30 @@ class AtBestLength(NamedTuple):
 def unjudged(cells: Cells, dtype) -> AtBestLength:
     """What every finite explanation is better than."""
     zero, zeros = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
-    rates = jnp.zeros(cells.bins, dtype)
+    rates = jnp.zeros(cells.most, dtype)
     nothing = Contaminated(zeros - jnp.inf, zeros, zeros, zero, zero)
     return AtBestLength(zero, nothing, zero - jnp.inf, zero - jnp.inf, NoiseByMargin(rates, rates))
 
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated` of margins as long as they are, or shorter, whichever explains the labels best."""
-    return contaminated_in_bins(margins, quantile_bins(jnp.abs(margins), cells.bins), cells)
+    bin_of = quantile_bins(jnp.abs(margins), cells.informative, cells.bins, cells.most)
+    return contaminated_in_bins(margins, bin_of, cells)
 
 
 def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells) -> AtBestLength:
     """`contaminated_at_best_length` of margins of which the bins by length are known."""
-    cell = bin_of * (cells.bins + 1) + cells.of_length
+    cell = bin_of * (cells.most + 1) + cells.of_length
 
     def shortened(best: AtBestLength, scale):
-        found = contaminated(scale * margins, cell, cells.count)
+        found = contaminated(scale * margins, cell, cells.count, cells.informative)
         value = jnp.sum(found.log_likelihoods)
-        honest = jnp.maximum(best.honest, jnp.sum(jax.nn.log_sigmoid(scale * margins)))
+        honest = jnp.sum(jnp.where(cells.informative > 0, jax.nn.log_sigmoid(scale * margins), 0.0))
+        honest = jnp.maximum(best.honest, honest)
         this = best._replace(scale=scale, found=found, value=value)
         better = value > best.value
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), this, best)
         return best._replace(honest=honest), None
 
     best, _ = jax.lax.scan(shortened, unjudged(cells, margins.dtype), jnp.asarray(SCALES, margins.dtype))
-    return best._replace(noise=noise_by_margin(best.scale * margins, best.found.rates, bin_of, cells.bins))
+    return best._replace(noise=noise_by_margin(best.scale * margins, best.found.rates, bin_of, cells))

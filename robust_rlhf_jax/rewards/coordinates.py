@@ -27,6 +27,9 @@ class UnitFreePairs(eqx.Module):
     A reward t agrees with label n where tᵀy_n > 0. Only o·x enters, so that nothing depends on which option of a pair
     stands first. `penalty` [r]: the squared length of a unit along each axis in columns of root mean square 1, scaled
     to mean 1: what the prior of t shrinks; `to_theta` M [k, r]: θ = M·t, `from_theta` [r, k] back; `rank` of the span.
+
+    `informative` [N]: 1 where the options differ. A pair of equal options says nothing of any reward: its row is 0, its
+    `informative` 0, and all that is found is as if it were absent.
     """
 
     rows: Float[Array, "N r"]
@@ -34,10 +37,15 @@ class UnitFreePairs(eqx.Module):
     to_theta: Float[Array, "k r"]
     from_theta: Float[Array, "r k"]
     rank: Int[Array, ""]
+    informative: Float[Array, " N"]
 
     @property
     def n_pairs(self) -> int:
         return self.rows.shape[0]
+
+    @property
+    def n_informative(self) -> Float[Array, ""]:
+        return jnp.maximum(jnp.sum(self.informative), 1.0)
 
     @property
     def wide(self) -> bool:
@@ -66,6 +74,8 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
     relative = relative_lengths(scaled)
     scaled = shortened(scaled, relative)
     weights = weights_in_scales(relative)
+    # Where no pair tells anything, all rows are 0, whatever they count.
+    weights = jnp.where(jnp.any(weights > 0), weights, 1.0)
     span = row_span(scaled, weights)
     deviations = jnp.sqrt(positive_or_one(span.variances))
     whiten, colour = span.axes / deviations, span.axes * deviations
@@ -76,12 +86,18 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
         whiten / size[:, None],
         (colour * size[:, None]).T,
         span.rank,
+        informative_rows(relative),
     )
+
+
+def informative_rows(lengths: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`UnitFreePairs.informative` of rows of such lengths, of any unit: 0 for those of length 0, else 1."""
+    return jnp.where(lengths == 0, 0.0, 1.0).astype(lengths.dtype)
 
 
 def weights_in_scales(relative: Float[Array, " n"]) -> Float[Array, " n"]:
     """How much rows of such `relative_lengths` count in second moments: far ones as if they lay nearer."""
-    return shortening(relative, LONGEST_IN_SCALES) ** 2
+    return informative_rows(relative) * shortening(relative, LONGEST_IN_SCALES) ** 2
 
 
 def penalty_along(

@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for, and `honest`
     [E], in all, not allowed for; `rates`, `lies` [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of
-    each, by margin; `status` [E].
+    each, by margin; `status` [E]; `informative` [N] as in `UnitFreePairs`: other pairs have no part in what is decided.
     """
 
     t: Float[Array, "E r"]
@@ -42,6 +42,16 @@ class Judged(NamedTuple):
     convicted: Float[Array, " E"]
     noise: NoiseByMargin
     status: Int[Array, " E"]
+    informative: Float[Array, " N"]
+
+    @property
+    def n_informative(self) -> Float[Array, ""]:
+        return jnp.maximum(jnp.sum(self.informative), 1.0)
+
+    @property
+    def predicted(self) -> Bool[Array, ""]:
+        """Whether the plain fit predicts the labels one and all: they contradict nothing."""
+        return jnp.min(jnp.where(self.informative > 0, self.margins[0], jnp.inf)) > 0
 
 
 class Decision(NamedTuple):
@@ -70,7 +80,7 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
     return Judged(
         scale * found.fit.t,
         scale * found.margins,
-        best.log_likelihoods - seen[:, None] / pairs.n_pairs,
+        best.log_likelihoods - seen[:, None] * pairs.informative / pairs.n_informative,
         found.judged.honest - seen,
         best.rates,
         best.lies,
@@ -78,6 +88,7 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
         best.convicted,
         found.judged.noise,
         found.fit.status,
+        pairs.informative,
     )
 
 
@@ -98,7 +109,7 @@ def decide(
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974).
     """
-    n = judged.margins.shape[1]
+    n = judged.n_informative
     scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
@@ -108,12 +119,14 @@ def decide(
     differ = apart(judged)
     same = differ < config.plausible
     weights, free = jax.lax.map(
-        lambda eligible: bootstrap_weights(judged.log_likelihoods, eligible, overdispersion, same),
+        lambda eligible: bootstrap_weights(
+            judged.log_likelihoods, eligible, overdispersion, same, judged.informative
+        ),
         jnp.stack([admissible, finite]),
     )
     honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
     evidence = scores - honest
-    at_stake = _at_stake(judged.margins)
+    at_stake = _at_stake(judged)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
         lead > config.nonlinearity * n
@@ -144,14 +157,16 @@ def apart(judged: Judged) -> Float[Array, "E E"]:
     them accuses, whichever is more.
     """
     accuses = jnp.where(judged.lies > 0.5, 1.0, -1.0).astype(judged.margins.dtype)
-    return jnp.maximum(disagreement(judged.margins), disagreement(accuses))
+    return jnp.maximum(
+        disagreement(judged.margins, judged.n_informative), disagreement(accuses, judged.n_informative)
+    )
 
 
-def disagreement(values: Float[Array, "E N"]) -> Float[Array, "E E"]:
-    """The share of the pairs in which two rows have opposite signs; 0 has none."""
+def disagreement(values: Float[Array, "E N"], n: Float[Array, ""] | int) -> Float[Array, "E E"]:
+    """The share of n pairs in which two rows have opposite signs; 0 has none."""
     signs = jnp.sign(values)
     either = jnp.abs(signs)
-    return 0.5 * (matmul(either, either.T) - matmul(signs, signs.T)) / signs.shape[1]
+    return 0.5 * (matmul(either, either.T) - matmul(signs, signs.T)) / n
 
 
 def bootstrap_weights(
@@ -159,6 +174,7 @@ def bootstrap_weights(
     eligible: Bool[Array, " E"],
     overdispersion: float | Float[Array, ""],
     same: Bool[Array, "E E"],
+    informative: Float[Array, " N"],
 ) -> Float[Array, " E"]:
     """The mean over draws of softmax_e(N·ℓ̄_e − log c_e), ℓ̄ as the pairs might have come out: w_e of explanation e.
 
@@ -171,7 +187,8 @@ def bootstrap_weights(
     """
     eligible = eligible & jnp.isfinite(jnp.sum(log_likelihoods, axis=1))
     known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
-    centred = known - jnp.mean(known, axis=1, keepdims=True)
+    mean = jnp.sum(known, axis=1, keepdims=True) / jnp.maximum(jnp.sum(informative), 1.0)
+    centred = jnp.where(informative > 0, known - mean, 0.0)
     # Relative to row 0, so that nothing is lost to the rounding of what all share.
     values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)
     # Drawn while tracing: they are constants, and a generator takes a second to compile.
@@ -184,7 +201,8 @@ def bootstrap_weights(
     return jnp.mean(jax.nn.softmax(scores, axis=1), axis=0)
 
 
-def _at_stake(margins: Float[Array, "E N"]) -> Float[Array, " E"]:
+def _at_stake(judged: Judged) -> Float[Array, " E"]:
     """Accuracy that the plain fit, row 0, loses on these pairs if another row is right."""
+    margins = judged.margins
     disagree = margins * margins[:1] < 0
-    return jnp.mean(jnp.abs(2.0 * jax.nn.sigmoid(margins) - 1.0) * disagree, axis=1)
+    return jnp.sum(jnp.abs(2.0 * jax.nn.sigmoid(margins) - 1.0) * disagree, axis=1) / judged.n_informative

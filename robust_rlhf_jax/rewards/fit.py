@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
@@ -13,7 +14,7 @@ from .alternative import Alternative
 from .candidates import candidates
 from .conclusion import Evidence, conclude
 from .config import RobustFit
-from .contamination import cells_of
+from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import judge
 from .doubt import doubted_directions, span_basis
@@ -21,6 +22,7 @@ from .overdispersion import overdispersion
 from .posterior_fit import ROUNDS, first_fit, refit
 from .prior_strength import at_bound
 from .reward_fit import RewardFit
+from .usual_sizes import filled, first, rows_to_fill
 from .wide_doubt import doubted_span
 
 
@@ -53,8 +55,7 @@ def fit_differences(
     >>> [round(float(weight), 1) for weight in fit.theta]
     [-1.9, -0.8, -0.2, -0.6]
     """
-    check_labels(labels)
-    return _fit_differences(x, labels, epsilon, groups, config or RobustFit(), False)[0]
+    return _fit(x, labels, epsilon, groups, config, compare=False)[0]
 
 
 def fit_with_alternative(
@@ -78,13 +79,11 @@ def fit_with_alternative(
     >>> bool(other.exists)  # no other reward explains these choices as well
     False
     """
-    check_labels(labels)
-    found, alternative = _fit_differences(x, labels, epsilon, groups, config or RobustFit(), True)
+    found, alternative = _fit(x, labels, epsilon, groups, config, compare=True)
     assert alternative is not None
     return found, alternative
 
 
-@eqx.filter_jit
 def plain_fit(
     x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Float[Array, " N"] | None = None
 ) -> tuple[Float[Array, " k"], Int[Array, ""]]:
@@ -99,8 +98,15 @@ def plain_fit(
     >>> [name for name, weight in zip(preferences.RAIL_FEATURES, theta) if weight < 0]
     ['price', 'time', 'change', 'comfort']
     """
+    more = rows_to_fill(x)
+    weights = np.ones(labels.shape, labels.dtype) if weights is None else weights
+    return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(weights, more))
+
+
+@eqx.filter_jit
+def _plain_fit(x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Float[Array, " N"]):
     pairs = unit_free(x, labels)
-    weights = jnp.ones_like(labels) if weights is None else weights
+    weights = pairs.informative * weights
     config = RobustFit()
     fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
@@ -110,23 +116,55 @@ def plain_fit(
     )
 
 
+def _fit(
+    x: Float[Array, "N k"],
+    labels: Float[Array, " N"],
+    epsilon: Float[Array, ""],
+    groups: Int[Array, " N"] | None,
+    config: RobustFit | None,
+    compare: bool,
+) -> tuple[RewardFit, Alternative | None]:
+    """(The fit; the alternative, or None where nobody asks to `compare`), of a usual number of pairs."""
+    check_labels(labels)
+    n, more = len(x), rows_to_fill(x)
+    found, other = _fit_differences(
+        filled(x, more),
+        filled(labels, more, 1.0),
+        epsilon,
+        None if groups is None else filled(groups, more),
+        jnp.asarray(n),
+        config or RobustFit(),
+        compare,
+    )
+    if not more:
+        return found, other
+    each = found.explanations
+    # More bins than n pairs have are copies of the last one.
+    noise = NoiseByMargin(*(first(part, most_bins(n)) for part in each.noise))
+    explanations = each._replace(weights=first(each.weights, n), noise=noise)
+    by_pair = {name: first(getattr(found, name), n) for name in ("weights", "undisputed", "suspicion")}
+    other = None if other is None else other._replace(suspicion=first(other.suspicion, n))
+    return found._replace(explanations=explanations, **by_pair), other
+
+
 @eqx.filter_jit
 def _fit_differences(
     x: Float[Array, "N k"],
     labels: Float[Array, " N"],
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None,
+    given: Int[Array, ""],
     config: RobustFit,
     compare: bool,
-):
-    """(RewardFit, Alternative or None where nobody asks to `compare`)."""
+) -> tuple[RewardFit, Alternative | None]:
+    """`_fit` of the first `given` rows; the others are 0."""
     pairs = unit_free(x, labels)
     found = candidates(pairs, cells_of(pairs), config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
-    none = (epsilon == 0) | (jnp.min(judged.margins[0]) > 0)
+    none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)
     evidence = Evidence(
         judged,
@@ -137,6 +175,7 @@ def _fit_differences(
         at_bound(pairs, plain.strength, config),
         pairs.to_theta,
         pairs.rank,
+        given,
     )
     return conclude(evidence, epsilon, config, compare)
 

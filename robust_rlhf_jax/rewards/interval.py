@@ -32,7 +32,7 @@ def interval_of(
     reward's honest followers leaves no trace and is in no interval.
     """
     ahead = jnp.max(jnp.where(decision.free > 0, decision.evidence, -jnp.inf))
-    evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * judged.margins.shape[1])
+    evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * judged.n_informative)
     least = jnp.min(jnp.where(decision.free > config.plausible, judged.needed, jnp.inf))
     lower = jnp.where(evidence, jnp.maximum(least - config.habit, 0.0), 0.0)
     lower = jnp.where(decision.corrupt, jnp.minimum(lower, estimate), lower)

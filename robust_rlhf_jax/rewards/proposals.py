@@ -82,9 +82,9 @@ def independent(count: int, config: RobustFit) -> list[range]:
     return [range(2), range(2, count - contrary), range(count - contrary, count)]
 
 
-def best_share(merit: Float[Array, " N"], share) -> Float[Array, " N"]:
-    """Weights of the `share` of the rows that has the most merit; rows that tie share what is left."""
-    return keep_top(merit, jnp.ones_like(merit), jnp.asarray(share * len(merit), merit.dtype))
+def best_share(pairs: UnitFreePairs, merit: Float[Array, " N"], share) -> Float[Array, " N"]:
+    """Weights of the `share` of the informative rows that has the most merit; rows that tie share what is left."""
+    return keep_top(merit, pairs.informative, jnp.asarray(share * pairs.n_informative, merit.dtype))
 
 
 def crowds(pairs: UnitFreePairs) -> Float[Array, " N"]:
@@ -101,22 +101,23 @@ def _proposal(
 ) -> Proposal:
     dtype = pairs.rows.dtype
     share, plain, short = (jnp.asarray(value, dtype) for value in (keep, of_plain, of_short))
-    weights = jnp.ones(pairs.n_pairs, dtype) if weights is None else weights
+    weights = pairs.informative if weights is None else weights
     number, accused = (jnp.asarray(value, jnp.int32) for value in (kind, contrary))
     return Proposal(number, share, weights, plain, short, accused)
 
 
 def _short(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
-    return _proposal(pairs, HOLD, 0.5, best_share(-pairs.lengths(), 0.5))
+    return _proposal(pairs, HOLD, 0.5, best_share(pairs, -pairs.lengths(), 0.5))
 
 
 def _crowd(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
     some = 1.0 - config.ceiling
-    return _proposal(pairs, HOLD, some, best_share(-crowds(pairs), some), of_plain=1.0)
+    return _proposal(pairs, HOLD, some, best_share(pairs, -crowds(pairs), some), of_plain=1.0)
 
 
 def _filtered(pairs: UnitFreePairs, config: RobustFit) -> Proposal:
-    left = filter_whitened(pairs.rows, jnp.asarray(config.ceiling, pairs.rows.dtype), pairs.rank)
+    ceiling = jnp.asarray(config.ceiling, pairs.rows.dtype)
+    left = filter_whitened(pairs.rows, ceiling, pairs.rank, pairs.informative)
     return _proposal(pairs, HOLD, 1.0 - config.ceiling, left, of_plain=1.0)
 
 

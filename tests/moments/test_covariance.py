@@ -105,7 +105,7 @@ def test_the_covariance_filter_stops_at_the_level_of_normal_rows(x64):
 def test_weights_of_white_rows_are_those_of_the_covariance(x64):
     z, _ = contaminated("spike", seed=3)
     expected = robust_covariance(jnp.asarray(z), EPSILON, assume_centered=True)
-    found = jax.jit(filter_whitened)(jnp.asarray(z), jnp.asarray(EPSILON), 5)
+    found = jax.jit(filter_whitened)(jnp.asarray(z), jnp.asarray(EPSILON), 5, jnp.ones(len(z)))
     np.testing.assert_allclose(found, expected.weights, atol=1e-9)
     assert found.sum() < 950
 

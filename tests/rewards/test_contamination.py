@@ -8,7 +8,12 @@ import scipy.optimize
 import scipy.special
 
 from robust_rlhf_jax.rewards import contamination
-from robust_rlhf_jax.rewards.contamination import Cells, contaminated_at_best_length, quantile_bins
+from robust_rlhf_jax.rewards.contamination import (
+    Cells,
+    cells_of_lengths,
+    contaminated_at_best_length,
+    quantile_bins,
+)
 
 contaminated = jax.jit(contamination.contaminated, static_argnums=2)
 
@@ -19,6 +24,16 @@ def drawn(n=2000, seed=0):
     m = np.abs(rng.normal(size=n)) * 2
     m *= np.where(rng.uniform(size=n) < scipy.special.expit(m), 1.0, -1.0)
     return m, (np.arange(n) * 4 // n).astype(np.int32)
+
+
+def bins_of(values, bins):
+    """`quantile_bins` of pairs that are all informative."""
+    return quantile_bins(jnp.asarray(values), jnp.ones(len(values)), jnp.asarray(bins), bins)
+
+
+def cells_in(of_length, bins):
+    """`Cells` of pairs that are all informative."""
+    return Cells(jnp.asarray(of_length, jnp.int32), jnp.ones(len(of_length)), jnp.asarray(bins), bins)
 
 
 def cost(rate, m):
@@ -32,7 +47,9 @@ def test_every_rate_is_the_most_likely_one_or_0(x64, monkeypatch):
     m, cell = drawn()
     m[:80] = -np.abs(m[:80]) - 1.0
     m[1600:1800] = -3.0
-    found = jax.jit(lambda *given: contamination.contaminated(*given, 4))(jnp.asarray(m), jnp.asarray(cell))
+    found = jax.jit(lambda *given: contamination.contaminated(*given, 4, jnp.ones(len(given[0]))))(
+        jnp.asarray(m), jnp.asarray(cell)
+    )
     price, total = 0.5 * np.log(len(m)), 0.0
     for c in range(4):
         part = m[cell == c]
@@ -53,7 +70,9 @@ def test_few_steps_are_near_enough():
     m, cell = drawn()
     m[1600:1800] = -3.0
     few, many = (
-        jax.jit(lambda *given: contamination.contaminated(*given, 4))(jnp.asarray(m), jnp.asarray(cell))
+        jax.jit(lambda *given: contamination.contaminated(*given, 4, jnp.ones(len(given[0]))))(
+            jnp.asarray(m), jnp.asarray(cell)
+        )
         for contamination.STEPS in (3, 400)
     )
     contamination.STEPS = 3
@@ -62,7 +81,10 @@ def test_few_steps_are_near_enough():
 
 
 def test_honest_labels_need_no_corruption():
-    needed = [float(contaminated(*map(jnp.asarray, drawn(seed=seed)), 4).needed) for seed in range(20)]
+    needed = [
+        float(contaminated(*map(jnp.asarray, drawn(seed=seed)), 4, jnp.ones(2000)).needed)
+        for seed in range(20)
+    ]
     assert np.mean(np.asarray(needed) > 0) < 0.1
     assert max(needed) < 0.03
 
@@ -74,9 +96,15 @@ def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
     scattered, crowded = m.copy(), m.copy()
     scattered[surest[:400:4]] = -np.abs(scattered[surest[:400:4]])
     crowded[surest[:100]] = -np.abs(crowded[surest[:100]])
-    by_margin = np.asarray(quantile_bins(jnp.abs(jnp.asarray(m)), 20))
+    by_margin = np.asarray(bins_of(np.abs(m), 20))
     values = [
-        float(jnp.sum(contaminated(jnp.asarray(margins), jnp.asarray(by_margin), 20).log_likelihoods))
+        float(
+            jnp.sum(
+                contaminated(
+                    jnp.asarray(margins), jnp.asarray(by_margin), 20, jnp.ones(len(m))
+                ).log_likelihoods
+            )
+        )
         for margins in (scattered, crowded)
     ]
     assert values[1] > values[0] + 50
@@ -85,7 +113,7 @@ def test_a_crowd_is_a_cheaper_accusation_than_scattered_pairs():
 @pytest.mark.slow
 def test_the_length_of_margins_that_are_too_sure_is_mended():
     m, _ = drawn()
-    cells = Cells(jnp.zeros(len(m), jnp.int32), 6)
+    cells = cells_in(np.zeros(len(m)), 6)
     for times in (1.0, 2.0, 4.0):
         judged = contaminated_at_best_length(jnp.asarray(times * m, jnp.float32), cells)
         np.testing.assert_allclose(judged.scale * times, 1.0, rtol=0.01)
@@ -96,16 +124,16 @@ def test_the_length_of_margins_that_are_too_sure_is_mended():
 @pytest.mark.parametrize("bins", [2, 5])
 def test_equal_values_fall_in_one_bin(bins):
     values = np.random.default_rng(0).integers(0, 4, 103).astype(float)
-    found = np.asarray(quantile_bins(jnp.asarray(values), bins))
+    found = np.asarray(bins_of(values, bins))
     assert all(len(set(found[values == v])) == 1 for v in range(4))
-    distinct = np.asarray(quantile_bins(jnp.asarray(np.random.default_rng(1).normal(size=100)), bins))
+    distinct = np.asarray(bins_of(np.random.default_rng(1).normal(size=100), bins))
     np.testing.assert_array_equal(np.bincount(distinct), 100 // bins)
 
 
 @pytest.mark.slow
 def test_margins_that_are_not_finite_explain_nothing():
     """No likelihood of theirs may look better than an honest one."""
-    found = contaminated_at_best_length(jnp.full(50, jnp.nan), Cells(jnp.zeros(50, jnp.int32), 2))
+    found = contaminated_at_best_length(jnp.full(50, jnp.nan), cells_in(np.zeros(50), 2))
     assert np.all(np.asarray(found.found.log_likelihoods) == -np.inf)
     assert found.value == -jnp.inf
 
@@ -115,7 +143,7 @@ def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
     rng = np.random.default_rng(0)
     margins, rates = rng.normal(size=900) * 3, rng.uniform(size=900)
     found = contamination.noise_by_margin(
-        jnp.asarray(margins), jnp.asarray(rates), quantile_bins(jnp.abs(jnp.asarray(margins)), 3), 3
+        jnp.asarray(margins), jnp.asarray(rates), bins_of(np.abs(margins), 3), cells_in(np.zeros(900), 3)
     )
     parts = np.array_split(np.argsort(np.abs(margins)), 3)
     np.testing.assert_allclose(found.margins, [np.abs(margins[part]).mean() for part in parts], rtol=1e-5)
@@ -130,5 +158,41 @@ def test_noise_by_margin_is_the_mean_rate_of_like_pairs():
 
 @pytest.mark.slow
 def test_noise_by_margin_of_margins_that_are_all_the_same():
-    found = contamination.noise_by_margin(jnp.ones(50), jnp.full(50, 0.3), quantile_bins(jnp.ones(50), 4), 4)
+    found = contamination.noise_by_margin(
+        jnp.ones(50), jnp.full(50, 0.3), bins_of(np.ones(50), 4), cells_in(np.zeros(50), 4)
+    )
     np.testing.assert_allclose(found.at(jnp.asarray([1.0])), 0.3, rtol=1e-6)
+
+
+def test_bins_are_the_fourth_root_of_the_informative_pairs():
+    """However many others there are: of 10,000 pairs the last n are informative."""
+    cells = jax.jit(cells_of_lengths)
+    counts = [1, 2, 38, 39, 40, 150, 151, 410, 411, 1000, 4100, 4101, 9999, 10000]
+    found = [
+        int(cells(jnp.ones(10000), jnp.where(jnp.arange(10000) < 10000 - n, 0.0, 1.0)).bins) for n in counts
+    ]
+    assert found == [max(2, round(n**0.25)) for n in counts]
+
+
+def test_pairs_that_are_not_informative_are_as_good_as_absent():
+    rng = np.random.default_rng(0)
+    m, lengths = rng.normal(size=900) * 2, rng.uniform(1, 2, size=900)
+    m[:60], lengths[:60] = -3.0, 1.9
+    place = np.sort(rng.choice(1500, 900, replace=False))
+    more, long, informative = np.zeros(1500), np.zeros(1500), np.zeros(1500)
+    more[place], long[place], informative[place] = m, lengths, 1.0
+    alone = contaminated_at_best_length(jnp.asarray(m), cells_of_lengths(jnp.asarray(lengths), jnp.ones(900)))
+    among = contaminated_at_best_length(
+        jnp.asarray(more), cells_of_lengths(jnp.asarray(long), jnp.asarray(informative))
+    )
+    assert alone.found.needed > 0.05
+    for name in ("scale", "value", "honest"):
+        np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-5)
+    for name in ("needed", "convicted"):
+        np.testing.assert_allclose(getattr(among.found, name), getattr(alone.found, name), rtol=1e-5)
+    for name in ("rates", "lies", "log_likelihoods"):
+        here = np.asarray(getattr(among.found, name))[place]
+        np.testing.assert_allclose(here, getattr(alone.found, name), rtol=1e-4, atol=1e-6)
+    assert float(jnp.max(among.found.lies * (1 - informative))) == 0
+    at = jnp.linspace(-6, 6, 41)
+    np.testing.assert_allclose(among.noise.at(at), alone.noise.at(at), atol=1e-5)

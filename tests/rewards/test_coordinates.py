@@ -23,12 +23,14 @@ def pairs_of(x, labels=None, dtype=jnp.float32):
 @pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-11)])
 def test_the_second_moment_is_the_identity(draw, wide, tolerance):
+    """Of the pairs whose options differ: among sparse ones some do not."""
     x, labels = draw(n=n)
     x *= [1e-6, 1.0, 1.0, 30.0, 1e4, 1e8]
     with jax.enable_x64(wide):
         pairs = pairs_of(x, labels, jnp.float64 if wide else jnp.float32)
         z, to_theta = np.asarray(pairs.rows), np.asarray(pairs.to_theta)
-        np.testing.assert_allclose(z.T @ z / n, np.eye(k), atol=10 * tolerance)
+        np.testing.assert_array_equal(pairs.informative, x.any(axis=1))
+        np.testing.assert_allclose(z.T @ z / x.any(axis=1).sum(), np.eye(k), atol=10 * tolerance)
         np.testing.assert_allclose(labels[:, None] * (x @ to_theta), z, rtol=tolerance, atol=10 * tolerance)
         assert pairs.rank == k
         theta = to_theta @ THETA

@@ -30,7 +30,7 @@ def test_weights_are_the_mean_of_softmaxes_over_the_bayesian_bootstrap(leads):
     rng = np.random.default_rng(1)
     draws = rng.dirichlet(np.ones(N), 4000) @ rows.T * N
     expected = scipy.special.softmax(draws, axis=1).mean(axis=0)
-    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool))
+    found = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool), jnp.ones(N))
     # Five standard errors of a mean of 256 draws in [0, 1].
     np.testing.assert_allclose(found, expected, atol=0.15)
 
@@ -38,7 +38,8 @@ def test_weights_are_the_mean_of_softmaxes_over_the_bayesian_bootstrap(leads):
 def test_overdispersed_labels_decide_less():
     rows = jnp.asarray(likelihoods([20.0]), jnp.float32)
     alone, crowd = (
-        float(weigh(rows, jnp.ones(2, bool), times, jnp.eye(2, dtype=bool))[1]) for times in (1.0, 20.0)
+        float(weigh(rows, jnp.ones(2, bool), times, jnp.eye(2, dtype=bool), jnp.ones(N))[1])
+        for times in (1.0, 20.0)
     )
     assert alone > crowd + 0.1
 
@@ -49,13 +50,15 @@ def test_what_several_candidates_find_counts_once():
     twice = np.concatenate([rows[:2], rows[1:]])
     same = np.eye(4, dtype=bool)
     same[1, 2] = same[2, 1] = True
-    alone = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool))
-    found = weigh(jnp.asarray(twice, jnp.float32), jnp.ones(4, bool), 1.0, jnp.asarray(same))
+    alone = weigh(jnp.asarray(rows, jnp.float32), jnp.ones(3, bool), 1.0, jnp.eye(3, dtype=bool), jnp.ones(N))
+    found = weigh(jnp.asarray(twice, jnp.float32), jnp.ones(4, bool), 1.0, jnp.asarray(same), jnp.ones(N))
     np.testing.assert_allclose(found[1] + found[2], alone[1], atol=0.1)
     # What is not eligible is no copy.
     eligible = jnp.asarray([True, True, False, True])
     np.testing.assert_allclose(
-        weigh(jnp.asarray(twice, jnp.float32), eligible, 1.0, jnp.asarray(same))[jnp.asarray([0, 1, 3])],
+        weigh(jnp.asarray(twice, jnp.float32), eligible, 1.0, jnp.asarray(same), jnp.ones(N))[
+            jnp.asarray([0, 1, 3])
+        ],
         alone,
         atol=0.1,
     )
@@ -78,7 +81,7 @@ def test_disagreement_is_the_share_of_opposite_signs():
     rows[:, :20] = 0.0
     rows[1] = rows[0]
     expected = [[np.mean(one * other < 0) for other in rows] for one in rows]
-    np.testing.assert_allclose(disagreement(jnp.asarray(rows)), expected, atol=1e-6)
+    np.testing.assert_allclose(disagreement(jnp.asarray(rows), 50), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,7 @@ def test_what_is_not_eligible_or_not_finite_has_no_weight():
             jnp.asarray([True, False, True, True]),
             1.0,
             jnp.eye(4, dtype=bool),
+            jnp.ones(N),
         )
     )
     np.testing.assert_allclose(found.sum(), 1.0, rtol=1e-5)
@@ -127,6 +131,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     return Judged(
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), nothing, nothing,
         *[jnp.asarray([0.0, needed])] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
+        jnp.ones(N),
     )  # fmt: skip
 
 

@@ -18,7 +18,12 @@ def rows_of(z, labels=1.0, dtype=jnp.float32) -> UnitFreePairs:
     eye = jnp.eye(r, dtype=dtype)
     labels = jnp.broadcast_to(jnp.asarray(labels, dtype), n)
     return UnitFreePairs(
-        labels[:, None] * jnp.asarray(z, dtype), jnp.ones(r, dtype), eye, eye, jnp.asarray(r)
+        labels[:, None] * jnp.asarray(z, dtype),
+        jnp.ones(r, dtype),
+        eye,
+        eye,
+        jnp.asarray(r),
+        jnp.ones(n, dtype),
     )
 
 

@@ -16,7 +16,7 @@ from robust_rlhf_jax.kernels.units import (
     typical_size,
 )
 
-from ..coordinates import UnitFreePairs, penalty_along, weights_in_scales
+from ..coordinates import UnitFreePairs, informative_rows, penalty_along, weights_in_scales
 from .one_pass import Kind, Pass
 from .passes import Passes
 
@@ -43,8 +43,9 @@ class StreamedCoordinates(eqx.Module):
 
     def of_rows(self, x: Float[Array, "m k"]) -> UnitFreePairs:
         """Some of the pairs in these coordinates."""
-        rows = matmul(straight(x, self.columns), self.to_theta)
-        return UnitFreePairs(rows, self.penalty, self.to_theta, self.from_theta, self.rank)
+        x = straight(x, self.columns)
+        rows, informative = matmul(x, self.to_theta), informative_rows(row_sizes(x))
+        return UnitFreePairs(rows, self.penalty, self.to_theta, self.from_theta, self.rank, informative)
 
 
 @jax.jit
@@ -86,7 +87,7 @@ def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarr
     # What is not finite is named by the pass that follows.
     sample = jnp.where(jnp.isfinite(sample), sample, 0.0)
     rows, weights, _ = (np.asarray(part, np.float64) for part in _scaled(sample, columns))
-    values, axes = np.linalg.eigh((rows * weights[:, None]).T @ rows / weights.sum())
+    values, axes = np.linalg.eigh((rows * weights[:, None]).T @ rows / max(weights.sum(), 1e-30))
     deviations = np.sqrt(np.maximum(values, 0.0))
     if deviations.max() <= STEEP * deviations.min():
         return None
@@ -119,7 +120,8 @@ def second_moment(
     if level is not None:
         back = np.linalg.inv(np.asarray(level, np.float64))
         total = back.T @ total @ back
-    return total / np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
+    counted = np.asarray(weights_in_scales(jnp.asarray(seen))).sum(dtype=np.float64)
+    return total / max(counted, 1e-30)
 
 
 def check_rows_finite(finite: Bool[np.ndarray, " N"]) -> None:

@@ -19,30 +19,33 @@ UNSEEN = 0.05
 
 
 class SampleCurvature(NamedTuple):
-    """`rows` [m, r] of the sample, stretched so that their second moment is I as that of all pairs is, but for what
-    they do not show: `unseen` [r, r].
+    """`rows` [m, r] of the sample, stretched so that the second moment of the `count` informative ones is I as that of
+    all pairs is, but for what they do not show: `unseen` [r, r].
 
-    Σ_n w_n f_n y_n y_nᵀ/N of all pairs is then exact where w·f is the same for all, and near it elsewhere: only what
-    w·f differs by is estimated from the sample.
+    Σ_n w_n f_n y_n y_nᵀ/N of all N informative pairs is then exact where w·f is the same for all, and near it
+    elsewhere: only what w·f differs by is estimated from the sample.
     """
 
     rows: Float[Array, "m r"]
     unseen: Float[Array, "r r"]
+    count: Float[Array, ""]
 
     def information(self, wf: Float[Array, " m"], mean: Float[Array, ""]) -> Float[Array, "r r"]:
         """Σ_n w_n f_n y_n y_nᵀ/N where the sample has `wf`, and all pairs on average `mean`."""
-        return weighted_gram(self.rows, wf / len(self.rows)) + mean * self.unseen
+        return weighted_gram(self.rows, wf / self.count) + mean * self.unseen
 
 
 @jax.jit
 def sample_curvature(pairs: UnitFreePairs) -> SampleCurvature:
     """`SampleCurvature` of a sample in coordinates in which the second moment of all pairs is I on their span."""
-    rows = pairs.rows
-    values, axes = eigh(weighted_gram(rows, jnp.full(len(rows), 1.0 / len(rows), rows.dtype)))
+    rows, count = pairs.rows, pairs.n_informative
+    values, axes = eigh(weighted_gram(rows, pairs.informative / count))
     seen = values > UNSEEN
     root = jnp.where(seen, 1.0 / jnp.sqrt(jnp.where(seen, values, 1.0)), 0.0)
     live = jnp.diag((pairs.penalty > 0).astype(rows.dtype))
-    return SampleCurvature(matmul(rows, matmul(axes * root, axes.T)), live - matmul(axes * seen, axes.T))
+    return SampleCurvature(
+        matmul(rows, matmul(axes * root, axes.T)), live - matmul(axes * seen, axes.T), count
+    )
 
 
 @jax.jit
@@ -63,7 +66,7 @@ def curvature_factor(
 
 
 @jax.jit
-def mean_variance(margins: Float[Array, " N"], weights: Float[Array, " N"], n: int) -> Float[Array, ""]:
+def mean_variance(margins: Float[Array, " N"], weights: Float[Array, " N"], n: float) -> Float[Array, ""]:
     """Σ_n w_n P(1 − P)/n."""
     return jnp.sum(weights * label_variance(margins)) / n
 

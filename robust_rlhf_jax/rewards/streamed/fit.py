@@ -20,9 +20,9 @@ from robust_rlhf_jax.sources import PairSource
 
 from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
-from ..config import RobustFit
+from ..config import RobustFit, among_informative
 from ..contamination import cells_of_lengths
-from ..coordinates import UnitFreePairs
+from ..coordinates import UnitFreePairs, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
 from ..prior_strength import at_bound
@@ -212,13 +212,15 @@ class _Streamed:
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
         lengths, margins = self._lengths(coordinates, found)
-        cells = cells_of_lengths(lengths)
+        informative = informative_rows(lengths)
+        cells = cells_of_lengths(lengths, informative)
+        ceiling = among_informative(self.epsilon, self.passes.n, max(float(jnp.sum(informative)), 1.0))
         settling = Settling(
             self.passes,
             coordinates,
             Sample(sample_curvature(pairs), self.places),
             cells,
-            self.config.allowance * self.epsilon,
+            self.config.allowance * float(ceiling),
             self.config,
         )
         lanes = self._settled(settling, found, margins)
@@ -233,6 +235,7 @@ class _Streamed:
             at_bound(coordinates, jnp.asarray(lanes.strength[0]), self.config),
             coordinates.to_theta,
             coordinates.rank,
+            self.passes.n,
         )
 
     def _sample(self) -> Float[Array, "m k"]:
@@ -284,7 +287,7 @@ class _Streamed:
         self, pairs: UnitFreePairs, unsuspected: Float[Array, "E-1 m"], judged: Judged
     ) -> Float[Array, "d r"]:
         """Directions that only suspects cover, as far as the sample shows them."""
-        none = jnp.asarray(self.epsilon == 0) | (jnp.min(judged.margins[0]) > 0)
+        none = jnp.asarray(self.epsilon == 0) | judged.predicted
         if not len(unsuspected):
             return jnp.zeros((1, len(pairs.penalty)), judged.t.dtype)
         weights = 1.0 - judged.lies[1:, self.places]

@@ -44,7 +44,7 @@ class Measured(NamedTuple):
 
 def sketch_of(settling: Settling, lanes: Lanes) -> Sketch:
     """`Sketch` at the explanations' last points."""
-    coordinates, n = settling.coordinates, settling.passes.n
+    coordinates, n = settling.coordinates, settling.n
     signs = (
         jax.random.rademacher(jax.random.key(0), (len(coordinates.penalty), SKETCH), jnp.float32)
         / SKETCH**0.5
@@ -60,7 +60,8 @@ def sketch_of(settling: Settling, lanes: Lanes) -> Sketch:
         for at in zip(lanes.margins, lanes.weights, lanes.strength, strict=True)
     ]
     # A hundredth of a pair along every axis, as in `rewards/overdispersion.py`.
-    everyone = np.where(np.arange(settling.passes.padded) < n, 1.0, 0.0).astype(np.float32)
+    everyone = np.zeros(settling.passes.padded, np.float32)
+    everyone[: settling.passes.n] = settling.cells.informative
     plain = settling.factor_at(lanes.margins[0], everyone, 0.01 / float(jnp.mean(coordinates.penalty)))
     theta = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
     return Sketch(theta, jnp.concatenate(roots, axis=1), root(plain) / n**0.5)
@@ -102,17 +103,16 @@ def _judged_one(
     leverage: Float[Array, " N"],
     plain: Bool[Array, ""],
     bin_of: Int[Array, " N"],
-    of_length: Int[Array, " N"],
-    bins: int,
+    cells: Cells,
 ) -> Judged:
-    at = contaminated_in_bins(margins, bin_of, Cells(of_length, bins))
-    best = at.found
-    weights = jnp.where(plain, 1.0, 1.0 - best.lies)
+    at = contaminated_in_bins(margins, bin_of, cells)
+    best, informative = at.found, cells.informative
+    weights = jnp.where(plain, informative, informative - best.lies)
     seen = optimism_of(margins, weights, weights * leverage)
     return Judged(
         at.scale * t,
         at.scale * margins,
-        best.log_likelihoods - seen / len(margins),
+        best.log_likelihoods - seen * informative / jnp.maximum(jnp.sum(informative), 1.0),
         at.honest - seen,
         best.rates,
         best.lies,
@@ -120,6 +120,7 @@ def _judged_one(
         best.convicted,
         at.noise,
         Status.CONVERGED.array(),
+        informative,
     )
 
 
@@ -135,11 +136,11 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
             margins,
             leverage,
             lane == 0,
-            bins_by_size(margins, cells.bins),
-            cells.of_length,
+            bins_by_size(margins, cells),
         )
-        one = _judged_one(*map(jnp.asarray, arrays), bins=cells.bins)
+        one = _judged_one(*map(jnp.asarray, arrays), cells)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
+    judged = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
+    return judged._replace(informative=cells.informative)

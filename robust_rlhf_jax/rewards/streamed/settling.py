@@ -86,26 +86,24 @@ class Weighed(NamedTuple):
 def weighed(margins: np.ndarray, cells: Cells, plain: bool) -> Weighed:
     """What an explanation, or the plain fit, makes of each pair."""
     n = len(cells.of_length)
-    bin_of = bins_by_size(margins[:n], cells.bins)
-    lies, value, convicted = _contaminated(jnp.asarray(margins[:n]), bin_of, cells.of_length, cells.bins)
+    lies, value, convicted = _contaminated(jnp.asarray(margins[:n]), bins_by_size(margins[:n], cells), cells)
     weights = np.zeros(len(margins), np.float32)
-    weights[:n] = 1.0 if plain else 1.0 - lies
+    weights[:n] = cells.informative if plain else cells.informative - lies
     return Weighed(weights, float(value), float(convicted))
 
 
-def bins_by_size(values: np.ndarray, bins: int) -> Int[Array, " N"]:
+def bins_by_size(values: np.ndarray, cells: Cells) -> Int[Array, " N"]:
     """`quantile_bins` of absolute values; NumPy sorts a million of them ten times as fast as XLA on a CPU."""
-    size = np.abs(values)
-    edges = np.sort(size)[[len(size) * b // bins for b in range(1, bins)]]
+    size, bins = np.abs(values), int(cells.bins)
+    order = np.sort(size[np.asarray(cells.informative) > 0])
+    edges = order[[len(order) * b // bins for b in range(1, bins)]]
     return jnp.asarray(np.searchsorted(edges, size, side="right").astype(np.int32))
 
 
 @eqx.filter_jit
-def _contaminated(
-    margins: Float[Array, " N"], bin_of: Int[Array, " N"], of_length: Int[Array, " N"], bins: int
-):
+def _contaminated(margins: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells):
     """(lies [N], value, convicted) at the best length."""
-    at = contaminated_in_bins(margins, bin_of, Cells(of_length, bins))
+    at = contaminated_in_bins(margins, bin_of, cells)
     return at.found.lies, at.value, at.found.convicted
 
 
@@ -161,6 +159,7 @@ class Settling:
         self.passes, self.coordinates, self.cells, self.config = passes, coordinates, cells, config
         self.sample, self.convictable = sample, convictable
         self.penalty = np.asarray(coordinates.penalty)
+        self.n = max(float(np.sum(cells.informative)), 1.0)
 
     def begin(self, theta: Float[Array, "E k"], strength: Float[Array, " E"], margins: np.ndarray) -> Lanes:
         """Where the sample's explanations stand among all pairs, whose `margins` [E, padded] under them are known."""
@@ -219,11 +218,9 @@ class Settling:
         """Accept the point, choose the weights and the prior's strength anew, and take Newton's step from there."""
         t, used, strength = lanes.t[lane].copy(), lanes.weights[lane].copy(), lanes.strength[lane]
         factor = self.factor_at(margins, used, strength)
-        gradient = (gradient - strength * self.penalty * t) / self.passes.n
+        gradient = (gradient - strength * self.penalty * t) / self.n
         move = np.asarray(cholesky_solve(factor, jnp.asarray(gradient)[:, None])[:, 0])
-        share = prior_share(
-            factor, strength * self.coordinates.penalty / self.passes.n, jnp.asarray(t + move)
-        )
+        share = prior_share(factor, strength * self.coordinates.penalty / self.n, jnp.asarray(t + move))
         asked, end = next_strength(
             self.coordinates, jnp.asarray(t + move), jnp.asarray(strength), share, self.config
         )
@@ -231,10 +228,10 @@ class Settling:
         lanes.margins[lane], lanes.accepted[lane], lanes.weights[lane] = margins, t, found.weights
         lanes.strength[lane], lanes.halvings[lane], lanes.t[lane] = asked, 0, end
         lanes.value[lane], lanes.convicted[lane] = found.value, found.convicted
-        lanes.gain[lane] = 0.5 * self.passes.n * np.dot(gradient, move)
+        lanes.gain[lane] = 0.5 * self.n * np.dot(gradient, move)
         if found.value > lanes.best_value[lane]:
             lanes.best[lane], lanes.best_value[lane] = t, found.value
-        change = np.abs(found.weights - used).sum(dtype=np.float64) / self.passes.n
+        change = np.abs(found.weights - used).sum(dtype=np.float64) / self.n
         lanes.done[lane] = (
             lanes.gain[lane] < SETTLED_GAIN
             and change < SETTLED_WEIGHTS
@@ -243,7 +240,7 @@ class Settling:
 
     def factor_at(self, margins: np.ndarray, weights: np.ndarray, strength: float) -> Array:
         """The lower Cholesky factor of the curvature per pair, with the prior's."""
-        n, (curvature, places) = self.passes.n, self.sample
+        n, (curvature, places) = self.n, self.sample
         mean = mean_variance(margins, weights, n)
         at = jnp.asarray(margins[places]), jnp.asarray(weights[places])
         return curvature_factor(curvature, *at, mean, strength * self.coordinates.penalty / n)
