@@ -14,6 +14,10 @@ from robust_rlhf_jax.spreadsheets import without_formula
 
 from .advice import Advice
 from .findings import Findings
+from .pair_check import pair_check
+
+# The column of the answer: the side that is better.
+BETTER = "better"
 
 
 class AskPair(NamedTuple):
@@ -36,7 +40,7 @@ def ask_sides(findings: Findings, advice: Advice) -> list[AskPair]:
 
 def _cells(findings: Findings, i: int) -> list[tuple[str, str]]:
     pairs, contention = findings.pairs, findings.held_out.audit.contention
-    turned = _is_turned(i)
+    turned = first_is_rejected(i)
     order = ("rejected", "chosen") if turned else ("chosen", "rejected")
     if pairs.texts is not None:
         sides = [getattr(pairs.texts, side)[i] for side in order]
@@ -55,7 +59,7 @@ def _cells(findings: Findings, i: int) -> list[tuple[str, str]]:
     return found
 
 
-def _is_turned(i: int) -> bool:
+def first_is_rejected(i: int) -> bool:
     """Whether the rejected side of pair `i` is shown first: a coin for each pair, the same in every file."""
     return bool(np.random.default_rng(i).integers(2))
 
@@ -66,11 +70,12 @@ def _features(findings: Findings, i: int, side: str) -> str:
 
 
 def write_ask(path: Path, findings: Findings | None, advice: Advice | None) -> None:
-    """CSV with a row for each pair to ask about, and an empty column for the answer."""
+    """CSV with a row for each pair to ask about, and an empty column for the answer, which `answers.py` reads."""
     asked = [] if findings is None or advice is None else ask_sides(findings, advice)
     columns = asked[0].columns if asked else ("first", "second")
     with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
-        writer.writerow(["pair", "row", *columns, "better"])
+        writer.writerow(["pair", "row", *columns, BETTER, "check"])
         for one in asked:
-            writer.writerow([one.pair, one.row, *map(without_formula, one.cells), ""])
+            check = pair_check(findings.pairs, one.pair - 1)
+            writer.writerow([one.pair, one.row, *map(without_formula, one.cells), "", check])

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -16,24 +16,33 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.exports import check_export, of_whole_rows, whole_export, write_rows
 from robust_rlhf_jax.terminal import counted
 
+from .answers import is_asked, read_answers
+from .ask_pairs import BETTER
 from .config import Reading
 from .pair_check import pair_check
 from .source import read_source
 
 SCHEMA, VERSION = "robust_rlhf_jax.decisions", 1
-NEEDED = ("pair", "row", "decision")
 WORDS = {"keep": True, "drop": False}
 
 
-def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " N"]:
+class Decided(NamedTuple):
+    """`keep` [N] of the pairs; `said`: what there is to say of a file of answers, else empty."""
+
+    keep: Bool[np.ndarray, " N"]
+    said: str = ""
+
+
+def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Decided:
     """Which of N `pairs` are kept: those that a file of decisions does not name are.
 
     The file is what the page's buttons save: JSON {"schema", "version", "pairs": N, "decisions": [{"pair", "row",
     "decision", "check"}]}, or CSV with the columns pair, row and decision. Pairs and rows count from 1; a decision is
-    keep or drop; where there is a `check`, it is that of the pair (`pair_check`).
+    keep or drop; where there is a `check`, it is that of the pair (`pair_check`). Or it is `ask.csv` with answers in
+    its column better, several rows of a pair among them: pairs whose label the answers do not confirm are not kept.
 
-    **Raises:** FileNotFoundError; ValueError in one sentence for a file that is none, another word, a pair twice or one
-    that `pairs` does not have in that row, or that holds something else there.
+    **Raises:** FileNotFoundError; ValueError in one sentence for a file that is none, another word, a pair decided
+    twice, or one that `pairs` does not have in that row, or that holds something else there.
 
     **Example:**
 
@@ -42,7 +51,7 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
     >>> from robust_rlhf_jax.audit.page_decisions import read_decisions
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "decisions.csv"
     >>> _ = path.write_text("pair,row,decision\\n2,2,drop\\n")
-    >>> read_decisions(path, Pairs(np.ones((3, 1)), np.zeros((3, 1)))).tolist()
+    >>> read_decisions(path, Pairs(np.ones((3, 1)), np.zeros((3, 1)))).keep.tolist()
     [True, False, True]
     """
     path = Path(path)
@@ -55,6 +64,8 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
     except IsADirectoryError:
         raise ValueError(f"{path} is a folder: give the file that the page of an audit saved.") from None
     entries = _from_json(path, text, pairs) if text.lstrip().startswith(("{", "[")) else _from_csv(path, text)
+    if entries and isinstance(entries[0], dict) and is_asked(list(entries[0])):
+        return _as_answered(path, entries, pairs)
     keep, seen = np.ones(pairs.n_pairs, bool), set()
     for place, entry in enumerate(entries, 1):
         pair, kept = _decision(f"{path}, decision {place}", entry, pairs)
@@ -62,7 +73,18 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Bool[np.ndarray, " 
             raise ValueError(f"{path}, decision {place}: pair {pair + 1} is decided twice: leave one.")
         seen.add(pair)
         keep[pair] = kept
-    return keep
+    return Decided(keep)
+
+
+def _as_answered(path: Path, entries: list[Any], pairs: Pairs) -> Decided:
+    rows = []
+    for place, entry in enumerate(entries, 1):
+        where = f"{path}, question {place}"
+        rows.append((where, _pair(where, entry, pairs), entry[BETTER]))
+    answers = read_answers(rows, pairs)
+    keep = np.ones(pairs.n_pairs, bool)
+    keep[list(answers.pairs)] = answers.confirm
+    return Decided(keep, answers.message)
 
 
 def _text(path: Path) -> str:
@@ -97,7 +119,7 @@ def _from_csv(path: Path, text: str) -> list[Any]:
     delimiter = max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = [(name or "").strip().casefold() for name in reader.fieldnames or ()]
-    for needed in NEEDED:
+    for needed in ("pair", "row", BETTER if is_asked(names) else "decision"):
         if names.count(needed) != 1:
             how = "has no column" if needed not in names else "has more than one column"
             raise ValueError(f"{path} {how} {needed}: it needs pair, row and decision, each once.")
@@ -110,8 +132,16 @@ def _from_csv(path: Path, text: str) -> list[Any]:
 
 def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
     """(the pair, from 0, whether it is kept)."""
-    if not isinstance(entry, dict) or not {*NEEDED} <= entry.keys():
+    if not isinstance(entry, dict) or not {"pair", "row", "decision"} <= entry.keys():
         raise ValueError(f"{where}: it needs pair, row and decision.")
+    pair, word = _pair(where, entry, pairs), entry["decision"]
+    if not isinstance(word, str) or word.strip().lower() not in WORDS:
+        raise ValueError(f"{where}: {str(word)[:40]!r} is neither keep nor drop.")
+    return pair, WORDS[word.strip().lower()]
+
+
+def _pair(where: str, entry: Any, pairs: Pairs) -> int:
+    """The pair that an entry is about, from 0."""
     pair, row = (_count(where, entry[name], name) for name in ("pair", "row"))
     if not 1 <= pair <= pairs.n_pairs or pairs.rows[pair - 1] + 1 != row:
         raise ValueError(
@@ -124,10 +154,7 @@ def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:
             f"{where}: pair {pair} of {pairs.path} is not the one that was audited: give the file that was audited, "
             "with the same flags."
         )
-    word = entry["decision"]
-    if not isinstance(word, str) or word.strip().lower() not in WORDS:
-        raise ValueError(f"{where}: {str(word)[:40]!r} is neither keep nor drop.")
-    return pair - 1, WORDS[word.strip().lower()]
+    return pair - 1
 
 
 def _count(where: str, value: Any, name: str) -> int:
@@ -150,9 +177,9 @@ def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tup
     # Nothing is fitted, and the cheapest features will do.
     pairs = read_source(source, featuriser="format", **reading.options())
     check_export(pairs, out, "--out")
-    keep = read_decisions(decisions, pairs)
+    keep, said = read_decisions(decisions, pairs)
     with whole_export(pairs, out) as scratch:
         write_rows(pairs, scratch, {}, keep=keep)
     skipped = f"{counted(pairs.n_skipped, 'unusable row')} left out." if pairs.n_skipped else ""
-    beside = " ".join(said for said in (skipped, of_whole_rows(pairs, keep)) if said)
+    beside = " ".join(part for part in (said, skipped, of_whole_rows(pairs, keep)) if part)
     return int(keep.sum()), len(keep), beside

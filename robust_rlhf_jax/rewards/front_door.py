@@ -39,11 +39,10 @@ def fit_reward(
     Without evidence of corruption it is maximum likelihood on all pairs, with a weak prior whose strength the pairs
     choose. ε is a ceiling, not a quota: a pair is left out only as far as the rest contradicts it. Where several
     rewards explain the pairs, each counts as far as it is believed (`RewardModel.explanations`). Pairs whose recorded
-    features differ from the table are left out for certain (`off_table`). Pairs whose options are equal say nothing, and
-    the reward is as if they were absent: the εN corrupt pairs may all be among the others, up to a fifth of those. Nothing
-    depends on the features' units, nor
-    on which option of a pair stands first. θ is fitted to the decided pairs; ties say how often options tie
-    (`RewardModel.outcome_probabilities`), and nobody doubts one.
+    features differ from the table are left out for certain (`off_table`). Pairs whose options are equal say nothing:
+    the reward is as if they were absent, and the εN corrupt pairs may all be among the others, up to a fifth of those.
+    Nothing depends on the features' units, nor on which option of a pair stands first. θ is fitted to the decided
+    pairs; ties say how often options tie (`RewardModel.outcome_probabilities`), and nobody doubts one.
 
     **Arguments:**
 

@@ -133,7 +133,7 @@ def test_decisions_made_on_the_page_are_read_back(tmp_path):
     assert f'data-ready="{len(found.worst())}"' in in_browser(path)
     saved = re.search(r'data-saved="([^"]*)"', in_browser(path, CHOOSE_AND_SAVE))
     (tmp_path / "decisions.csv").write_text(saved.group(1))
-    keep = read_decisions(tmp_path / "decisions.csv", found.pairs)
+    keep = read_decisions(tmp_path / "decisions.csv", found.pairs).keep
     assert np.flatnonzero(~keep).tolist() == [found.worst()[0]]
 
 

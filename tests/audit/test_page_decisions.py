@@ -33,13 +33,13 @@ def test_json_and_csv_say_the_same(tmp_path):
         writer.writeheader()
         writer.writerows(entries)
     for name in ("d.json", "d.csv"):
-        assert read_decisions(tmp_path / name, PAIRS).tolist() == [True, False, False, True]
+        assert read_decisions(tmp_path / name, PAIRS).keep.tolist() == [True, False, False, True]
 
 
 def test_decisions_saved_again_by_a_spreadsheet_say_the_same(tmp_path):
     """With semicolons, and with numbers that a table of floats made of the columns."""
     (tmp_path / "d.csv").write_text("pair;row;decision\n2.0;1.0;drop\n3.0;2.0;drop\n")
-    assert read_decisions(tmp_path / "d.csv", PAIRS).tolist() == [True, False, False, True]
+    assert read_decisions(tmp_path / "d.csv", PAIRS).keep.tolist() == [True, False, False, True]
 
 
 def test_unusable_rows_that_a_file_loses_are_counted(tmp_path, robust_rlhf):
@@ -90,7 +90,7 @@ def test_bad_decisions_are_refused(tmp_path, text, sentence):
 def test_headers_and_empty_lines_as_spreadsheets_leave_them(tmp_path, text):
     for encoding in ("utf-8-sig", "utf-16"):
         (tmp_path / "d.csv").write_text(text, encoding=encoding)
-        assert read_decisions(tmp_path / "d.csv", PAIRS).tolist() == [True, False, False, True]
+        assert read_decisions(tmp_path / "d.csv", PAIRS).keep.tolist() == [True, False, False, True]
 
 
 def test_decisions_about_other_pairs_are_refused(tmp_path):
@@ -99,7 +99,7 @@ def test_decisions_about_other_pairs_are_refused(tmp_path):
     pairs = read(path)
     checked = [entry(i + 1, i + 1, "drop") | {"check": pair_check(pairs, i)} for i in (3, 7)]
     (tmp_path / "d.json").write_text(told(checked, pairs=40))
-    assert np.flatnonzero(~read_decisions(tmp_path / "d.json", pairs)).tolist() == [3, 7]
+    assert np.flatnonzero(~read_decisions(tmp_path / "d.json", pairs).keep).tolist() == [3, 7]
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[::-1]))
     with pytest.raises(ValueError, match=r"decision 1: pair 4 of .* is not the one that was audited"):
@@ -172,7 +172,9 @@ def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
         tmp_path, "pairs.jsonl", pairs, findings.held_out.audit, findings, AuditConfig(repeats=1), 1.0, advice
     )
     suspects = tmp_path / "suspects.csv"
-    assert read_decisions(suspects, pairs).tolist() == (~faulty if dropped else np.ones(40, bool)).tolist()
+    assert (
+        read_decisions(suspects, pairs).keep.tolist() == (~faulty if dropped else np.ones(40, bool)).tolist()
+    )
     with open(suspects, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {int(row["row"]) for row in rows if row["flagged"] == "1"} == set(out + 1)

@@ -1,0 +1,80 @@
+"""What raters answered in `ask.csv`, as decisions: a label that they do not confirm goes."""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.bad_cells import shown
+from robust_rlhf_jax.io.labels import is_missing, word, word_rule
+
+from .ask_pairs import BETTER, first_is_rejected
+
+# The two sides stand under these names, in an order that tells nothing of the label.
+SIDES = ("first", "second")
+NUMBERS = {"1": "first", "2": "second"}
+RULE = word_rule(SIDES)
+
+
+class Answers(NamedTuple):
+    """`pairs` that are answered, by number from 0, and which of them the answers `confirm`; `open`: how many of
+    those in the file nobody answered.
+    """
+
+    pairs: tuple[int, ...]
+    confirm: tuple[bool, ...]
+    open: int
+
+    @property
+    def message(self) -> str:
+        count, kept = len(self.pairs), sum(self.confirm)
+        asked = count + self.open
+        return (
+            f"Of {asked:,} pairs that were asked about {count:,} are answered: {kept:,} as in the file, "
+            f"{count - kept:,} otherwise and left out."
+        )
+
+
+def is_asked(columns: list[str]) -> bool:
+    """Whether a file with these columns is an `ask.csv`."""
+    return BETTER in columns and "decision" not in columns
+
+
+def read_answers(rows: list[tuple[str, int, Any]], pairs: Pairs) -> Answers:
+    """The majority of the answers about each pair, against the file's label; where they are level, and where the file
+    has no tie, the label is not confirmed.
+
+    **Arguments:** `rows`: where it stands, the pair from 0, and what `better` says: first, second, a tie, or nothing.
+
+    **Raises:** ValueError in one sentence for another word.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.audit.answers import read_answers
+    >>> pairs = Pairs(np.ones((3, 1)), np.zeros((3, 1)))
+    >>> read_answers([("line 2", 0, "first"), ("line 3", 1, "tie"), ("line 4", 2, "")], pairs).message
+    'Of 3 pairs that were asked about 2 are answered: 0 as in the file, 2 otherwise and left out.'
+    """
+    said: dict[int, list[float]] = defaultdict(list)
+    for where, pair, cell in rows:
+        said[pair] += (
+            [] if is_missing(cell) else [_side(where, cell) * (-1 if first_is_rejected(pair) else 1)]
+        )
+    answered = {pair: np.sign(sum(signs)) for pair, signs in said.items() if signs}
+    ways = np.where(pairs.ties, 0.0, 1.0)
+    confirm = tuple(bool(way == ways[pair]) for pair, way in answered.items())
+    return Answers(tuple(answered), confirm, len(said) - len(answered))
+
+
+def _side(where: str, cell: Any) -> float:
+    """1 for the first side, 0 for a tie, −1 for the second."""
+    told = word(cell)
+    value = RULE.value(NUMBERS.get(told, told))
+    if value is None:
+        raise ValueError(
+            f"{where}: {BETTER} is {shown(cell)}: answer first, second or tie, or leave it empty."
+        )
+    return float(np.sign(value))
