@@ -27,12 +27,11 @@ _BY_PAIR = ("features", "reward_features", "rounding")
 _BLOCK = 4096
 
 
-def no_preferences(data: Any) -> TypeError:
-    """The error for arguments `data` of another type, such as a path or a tuple of arrays."""
-    return TypeError(
-        f"data is of the type {type(data).__name__}: give Pairs(chosen, rejected), what load(path) or "
-        "io.load_pairs(rows) reads, or what sources.open_pairs(path) opens."
-    )
+def no_preferences(data: Any, sources: bool = True) -> TypeError:
+    """The error for `data` of another type, such as a path or a tuple of arrays; whether `sources` will do."""
+    given = "Pairs(chosen, rejected), what load(path) or io.load_pairs(rows) reads"
+    ways = f"{given}, or what sources.open_pairs(path) opens" if sources else f"{given}, or PreferenceData"
+    return TypeError(f"data is of the type {type(data).__name__}: give {ways}.")
 
 
 def check_source(data: Any) -> None:
@@ -79,7 +78,7 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
             "by passes: give Pairs or PreferenceData."
         )
     if not isinstance(data, PreferenceData):
-        raise no_preferences(data)
+        raise no_preferences(data, sources=False)
     _check_shapes(data)
     _check_rounding(data)
     for name in _REALS:

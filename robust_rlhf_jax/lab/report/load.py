@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, check_seal, read_part
-from robust_rlhf_jax.lab.sweeps.store import settings_in
+from robust_rlhf_jax.lab.sweeps.store import REPRODUCES, settings_in
 from robust_rlhf_jax.unfinished import remove_leftovers
 
 from .numbers import NO_ATTACK
@@ -21,6 +21,7 @@ TITLES = {"results": "Sweep", "robustness": "Robustness", "table1": "Table 1"}
 # Settings lie in settings; none of ours so far down.
 DEEPEST = 20
 KEY = ("family", "attack", "epsilon", "seed", "algorithm")
+OUTCOMES = ("normalised_gap", "suboptimality")
 
 
 class Result(NamedTuple):
@@ -78,7 +79,7 @@ def load_results(folder: Path) -> list[Result]:
 
 def _finished(folder: Path, name: str) -> Result:
     path = folder / f"{name}.parquet"
-    rows = read_cells(path)
+    rows = _distinct(path, read_cells(path))
     scaled, unscaled = _split(rows)
     if not scaled:
         raise ValueError(f"{path} holds no cells with a normalised gap: run the command that wrote it again.")
@@ -88,14 +89,18 @@ def _finished(folder: Path, name: str) -> Result:
 def _unfinished(folder: Path, paths: list[Path]) -> Result:
     """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells.
 
-    **Raises:** ValueError for parts of several sweeps, whose cells are no one sweep's.
+    **Raises:** ValueError for parts of several sweeps or reproductions, whose cells are no one's.
     """
-    sweeps = settings_in(folder)
-    if len(sweeps) > 1:
-        listed = "; ".join(", ".join(f"{name} {value}" for name, value in one.items()) for one in sweeps)
+    begun = settings_in(folder)
+    if len(begun) > 1:
+        listed = "; ".join(", ".join(f"{name} {value}" for name, value in one.items()) for one in begun)
+        reproduced = any(REPRODUCES in one for one in begun)
+        what = "sweeps and reproductions" if reproduced else "sweeps"
         raise ValueError(
-            f"{folder} holds parts of {len(sweeps)} unfinished sweeps ({listed}): finish one of them first."
+            f"{folder} holds parts of {len(begun)} unfinished {what} ({listed}): finish one of them first."
         )
+    reproduces = begun[0].get(REPRODUCES) if begun else None
+    title = TITLES.get(str(reproduces), TITLES["results"])
     parts = {path: part for path in paths if (part := read_part(path)).kind == CELLS}
     rows = _distinct(
         folder, itertools.chain.from_iterable(_cells(path, part) for path, part in parts.items())
@@ -103,7 +108,7 @@ def _unfinished(folder: Path, paths: list[Path]) -> Result:
     scaled, unscaled = _split(rows)
     if not scaled:
         raise ValueError(f"{folder} holds no cells with a normalised gap: let the sweep go on first.")
-    return Result(TITLES["results"], spread_reference(scaled), unscaled, {}, len(parts))
+    return Result(title, spread_reference(scaled), unscaled, {}, len(parts))
 
 
 def _cells(path: Path, part: Part) -> list[dict[str, Any]]:
@@ -179,12 +184,14 @@ def _split(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _distinct(folder: Path, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each cell once. Parts are named by a hash of their settings, so two sweeps can lie in one folder unseen."""
+    """Each cell once: of several sweeps in one folder, whose parts a hash names, or of tables put together."""
     found: dict[tuple, dict[str, Any]] = {}
     for row in rows:
         first = found.setdefault(tuple(row[name] for name in KEY), row)
-        same = str(first["normalised_gap"]) == str(row["normalised_gap"])  # as text, where NaN is NaN
-        if not same:
+        outcome = [
+            [str(one.get(name)) for name in OUTCOMES] for one in (first, row)
+        ]  # as text, where NaN is NaN
+        if outcome[0] != outcome[1]:
             cell = ", ".join(str(row[name]) for name in KEY)
             raise ValueError(
                 f"{folder} holds two outcomes of one cell ({cell}): give each sweep its own folder."

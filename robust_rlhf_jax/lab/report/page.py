@@ -59,6 +59,7 @@ def _section(anchor: str, result: Result, drawn) -> dict[str, Any]:
         "id": anchor,
         "result": result,
         "axes": axes,
+        "size": _size(len(rows), axes),
         "left_out": len(rows) - len(compared),
         "glances": numbers.glances(worst),
         "worst": worst,
@@ -73,6 +74,22 @@ def _section(anchor: str, result: Result, drawn) -> dict[str, Any]:
         "facts": flat(result.facts),
         "seconds": duration(result.facts.get("wall_seconds")),
     }
+
+
+def _size(cells: int, axes: numbers.Axes) -> str:
+    """How many cells there are, and of what: a product where every combination is there."""
+    attacks = [attack for attack in axes.attacks if attack != numbers.NO_ATTACK]
+    counts = [len(part) for part in (axes.families, attacks, axes.epsilons, axes.seeds, axes.algorithms)]
+    names = [
+        ("family", "families"),
+        ("attack", "attacks"),
+        ("ε", "ε"),
+        ("seed", "seeds"),
+        ("algorithm", "algorithms"),
+    ]
+    listed = [f"{count} {name[count != 1]}" for count, name in zip(counts, names, strict=True)]
+    whole = math.prod(counts) == cells
+    return f"{cells:,} cells: {' × '.join(listed)}" if whole else f"{cells:,} cells of {', '.join(listed)}"
 
 
 def flat(facts: dict[str, Any], above: str = "") -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from robust_rlhf_jax.lab.sweeps.resumable import resumable
 from robust_rlhf_jax.lab.sweeps.sealed import CELLS, Part, sealed
-from robust_rlhf_jax.lab.sweeps.store import Store
+from robust_rlhf_jax.lab.sweeps.store import REPRODUCES, Store
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.terminal import marked
 
@@ -40,7 +40,7 @@ def reproduce_table1(quick: bool, out: Path, quiet: bool = False) -> None:
         exponent_figure(found, folder / "table1.png")
         return rows, table1.table1_markdown(config, found, table1.constants(config))
 
-    _reproduce("table1", config, config.n_cells, out, quiet, work)
+    _reproduce("table1", quick, config, config.n_cells, out, quiet, work)
 
 
 def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
@@ -62,11 +62,12 @@ def reproduce_robustness(quick: bool, out: Path, quiet: bool = False) -> None:
         worst = robustness.robustness_table(rows, robustness.limits(config))
         return rows, f"{worst}\n{duel_table(rows, robustness.OURS)}"
 
-    _reproduce("robustness", config, robustness.robustness_cells(config), out, quiet, work)
+    _reproduce("robustness", quick, config, robustness.robustness_cells(config), out, quiet, work)
 
 
 def _reproduce(
     name: str,
+    quick: bool,
     config: Any,
     cells: int,
     out: Path,
@@ -79,6 +80,7 @@ def _reproduce(
     started = time.perf_counter()
     with whole_folder(out, [name + suffix for suffix in SUFFIXES]) as folder:
         with resumable(name, cells, out, console, quiet) as way:
+            way.store.settings = {REPRODUCES: name, "quick": quick}
             rows, table = work(way.on_batch, way.store, folder)
         seconds = time.perf_counter() - started
         _write(folder, name, rows, table, config, seconds)

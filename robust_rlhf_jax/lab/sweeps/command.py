@@ -13,7 +13,7 @@ from .config import SweepConfig
 from .engine import Execute, SweepResult, run_sweep
 from .figures import gap_vs_epsilon
 from .resumable import resumable
-from .sealed import CELLS, KEY, Part, sealed
+from .sealed import CELLS, KEY, Part, is_cut_short, sealed
 from .store import settings_of_cells
 from .summary import print_table
 
@@ -75,7 +75,9 @@ def _replaced(out: Path, config: SweepConfig) -> str:
     **Raises:** ValueError for a `results.parquet` that no sweep has written.
     """
     results, summary = out / FILES[0], out / FILES[2]
-    if results.is_file() and KEY not in results.read_bytes():
+    if results.is_file() and KEY not in (content := results.read_bytes()):
+        if is_cut_short(content) and (out / "parts").is_dir():
+            return f"{marked(results)} is cut short: it is written anew when the sweep ends."
         raise ValueError(f"{results} was not written by a sweep and would be replaced: give another --out.")
     try:
         before = json.loads(summary.read_text(encoding="utf-8"))["configuration"]

@@ -90,6 +90,8 @@ class SweepConfig:
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: name at least one.")
         check_epsilon(self.epsilons)
+        # As the results name it.
+        check_epsilon([round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
         for name in ("families", "attacks", "algorithms"):
             _distinct(name, getattr(self, name))
         _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])

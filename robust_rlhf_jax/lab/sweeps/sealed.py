@@ -62,6 +62,11 @@ def _holds(content: bytes) -> bool:
     return len(found) == 1 and hashlib.sha256(blank).hexdigest().encode() == found[0]
 
 
+def is_cut_short(content: bytes) -> bool:
+    """Whether a file begins as parquet does and does not end so."""
+    return content[:4] == b"PAR1" and (len(content) < 8 or content[-4:] != b"PAR1")
+
+
 def check_seal(path: Path) -> None:
     """**Raises:** ValueError for a file whose seal is wrong; one without is none of ours."""
     content = path.read_bytes()

@@ -44,8 +44,8 @@ class PartStore:
 
     The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is
     not to the bit what was written, that is another's or that cannot be read, is no part: it is computed anew, and
-    replaced. `settings`: what is remembered of the sweep beside its first part, so that parts of two sweeps are not
-    taken for one.
+    replaced. `settings`: what is remembered of the sweep or reproduction beside its first part, so that parts of two
+    are not taken for one.
 
     **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """
@@ -122,8 +122,9 @@ def _surroundings(width: int) -> list[Any]:
     ]
 
 
-# Beside the parts: the settings that change the numbers of a cell, of every sweep that began in the folder.
-SETTINGS = "settings.json"
+# Beside the parts: the settings that change the numbers of a cell, of every sweep and reproduction that began in the
+# folder. A reproduction says under this name which it is.
+SETTINGS, REPRODUCES = "settings.json", "reproduction"
 
 
 def remember(folder: Path, settings: dict[str, Any]) -> None:

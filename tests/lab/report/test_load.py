@@ -64,6 +64,24 @@ def test_the_reference_stands_at_every_attack_and_epsilon(unfinished):
     assert all(len(gaps) == 1 for gaps in by_draw.values())
 
 
+def test_an_unfinished_reproduction_says_which_it_is(unfinished):
+    remember(unfinished / "parts", {"reproduction": "table1", "quick": True})
+    assert load_results(unfinished)[0].title == "Table 1"
+    remember(unfinished / "parts", settings_of_cells(SweepConfig("tiny")))
+    with pytest.raises(
+        ValueError, match=r"2 unfinished sweeps and reproductions \(reproduction table1, quick"
+    ):
+        load_results(unfinished)
+
+
+def test_a_table_put_together_twice_counts_once(finished, cells):
+    put(finished / "results.parquet", [*cells, *cells])
+    assert load_results(finished)[0].rows == needed(cells)
+    put(finished / "results.parquet", [*cells, {**cells[0], "normalised_gap": 0.9}])
+    with pytest.raises(ValueError, match=r"results\.parquet holds two outcomes of one cell"):
+        load_results(finished)
+
+
 def test_the_same_part_twice_counts_once(unfinished):
     before = load_results(unfinished)[0].rows
     put_part(unfinished, "z", make_cells(algorithms=("standard",)))

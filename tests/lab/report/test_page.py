@@ -100,6 +100,15 @@ def test_settings_and_versions(html):
     assert "unfinished" not in " ".join(texts)
 
 
+def test_how_many_cells_there_are(finished, unfinished):
+    assert "180 cells: 2 families × 2 attacks × 3 ε × 5 seeds × 3 algorithms" in " ".join(
+        Page(render(finished)).texts
+    )
+    assert "150 cells of 2 families, 2 attacks, 3 ε, 5 seeds, 3 algorithms" in " ".join(
+        Page(render(unfinished)).texts
+    )
+
+
 def test_an_unfinished_sweep_says_so(unfinished):
     text = " ".join(Page(render(unfinished)).texts)
     assert "This sweep is unfinished. " in text

@@ -87,6 +87,21 @@ def test_results_that_no_sweep_wrote_are_not_replaced(small_config, tmp_path):
     assert (tmp_path / "results.parquet").read_text() == "mine"
 
 
+def test_results_that_were_cut_short_are_written_anew(small_config, tmp_path, monkeypatch):
+    """`report` says to run the sweep again, and the sweep's own parts are there."""
+    content = sealed(Part(CELLS, "results", [{"seed": 1}]))
+    (tmp_path / "parts").mkdir()
+
+    def stopped(*_):
+        raise OSError("it began")
+
+    monkeypatch.setattr(command, "run_sweep", stopped)
+    for cut in (content[:20], content[:-1]):
+        (tmp_path / "results.parquet").write_bytes(cut)
+        with pytest.raises(OSError, match="it began"):
+            sweep_command(small_config, tmp_path)
+
+
 @pytest.mark.slow
 def test_other_settings_in_the_folder_are_named(written, small_config):
     assert command._replaced(written, small_config) == ""

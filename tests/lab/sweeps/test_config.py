@@ -44,6 +44,7 @@ def test_cells_are_the_product_of_all_axes():
         ({"attacks": ("flip",)}, r"^attacks: 'flip' is unknown; .*flip_confident"),
         ({"algorithms": ("best",)}, r"^algorithms: 'best' is unknown; .*clean_reference.*standard"),
         ({"epsilons": (0.1, 0.5)}, r"^epsilon=0\.5 is outside \[0, 0\.5\)"),
+        ({"epsilons": (0.1, 0.49999999)}, r"^epsilon=0\.5 is outside \[0, 0\.5\)"),
         ({"epsilons": (-0.1,)}, r"^epsilon=-0\.1 is outside"),
         ({"epsilons": (float("nan"),)}, r"^epsilon=nan is outside"),
         ({"seeds": 0}, r"^seeds=0: give 1 or more"),
