@@ -21,10 +21,11 @@ BETTER = "better"
 
 
 class AskPair(NamedTuple):
-    """`pair` and `row` of the file, from 1; `columns` and `cells` of what raters and readers see."""
+    """`pair` and `row` of the file, from 1, and its `check`; `columns` and `cells` of what raters and readers see."""
 
     pair: int
     row: int
+    check: str
     columns: tuple[str, ...]
     cells: tuple[str, ...]
 
@@ -33,7 +34,12 @@ def ask_sides(findings: Findings, advice: Advice) -> list[AskPair]:
     """Prompt and sides of `advice.ask`; where two rewards stand, the chance of the first side by each."""
     pairs = findings.pairs
     return [
-        AskPair(int(i) + 1, int(pairs.rows[i]) + 1, *map(tuple, zip(*_cells(findings, int(i)), strict=True)))
+        AskPair(
+            int(i) + 1,
+            int(pairs.rows[i]) + 1,
+            pair_check(pairs, int(i)),
+            *map(tuple, zip(*_cells(findings, int(i)), strict=True)),
+        )
         for i in advice.ask
     ]
 
@@ -77,5 +83,4 @@ def write_ask(path: Path, findings: Findings | None, advice: Advice | None) -> N
         writer = csv.writer(file)
         writer.writerow(["pair", "row", *columns, BETTER, "check"])
         for one in asked:
-            check = pair_check(findings.pairs, one.pair - 1)
-            writer.writerow([one.pair, one.row, *map(without_formula, one.cells), "", check])
+            writer.writerow([one.pair, one.row, *map(without_formula, one.cells), "", one.check])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.rewards import Explanations, plain_fit
@@ -37,7 +38,10 @@ class RobustFit(NamedTuple):
 
 
 def fit_plain(
-    z: Float[Array, "n k"], labels: Float[Array, " n"], weights: Float[Array, " n"], radius: Float[Array, ""]
+    z: Float[Array | np.ndarray, "n k"],
+    labels: Float[Array | np.ndarray, " n"],
+    weights: Float[Array | np.ndarray, " n"],
+    radius: Float[Array, ""],
 ) -> PlainFit:
     """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
     return PlainFit(*plain_fit(z, labels, weights))

@@ -85,7 +85,9 @@ def fit_with_alternative(
 
 
 def plain_fit(
-    x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Float[Array, " N"] | None = None
+    x: Float[Array | np.ndarray, "N k"],
+    labels: Float[Array | np.ndarray, " N"],
+    weights: Float[Array | np.ndarray, " N"] | None = None,
 ) -> tuple[Float[Array, " k"], Int[Array, ""]]:
     """(θ̂, status) of `fit_differences` at ε = 0, without compiling the rest; rows of weight 0 play no part but in the
     scales of the columns. Jit- and vmap-able.
@@ -99,8 +101,8 @@ def plain_fit(
     ['price', 'time', 'change', 'comfort']
     """
     more = rows_to_fill(x)
-    weights = np.ones(labels.shape, labels.dtype) if weights is None else weights
-    return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(weights, more))
+    counted = np.ones(labels.shape, labels.dtype) if weights is None else weights
+    return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(counted, more))
 
 
 @eqx.filter_jit

@@ -26,7 +26,7 @@ def usual_size(n: int) -> int:
     return -(-n // step) * step
 
 
-def rows_to_fill(x: Float[Array, "N k"]) -> int:
+def rows_to_fill(x: Float[Array | np.ndarray, "N k"]) -> int:
     """How many rows of 0 make their number a usual one.
 
     None for traced rows, for many, for those of several devices, and for wide ones, whose estimates by random sums
@@ -38,10 +38,10 @@ def rows_to_fill(x: Float[Array, "N k"]) -> int:
     return usual_size(n) - n
 
 
-def filled(array: Array, more: int, value: float = 0.0) -> Array:
+def filled(array: Array | np.ndarray, more: int, value: float = 0.0) -> Array:
     """The array with `more` rows of the value at its end, where it was."""
     if not more:
-        return array
+        return jnp.asarray(array)
     # On the host, where every number of rows needs no program of its own.
     rows = np.asarray(array)
     return _beside(array, np.concatenate([rows, np.full((more, *rows.shape[1:]), value, rows.dtype)]))
@@ -52,5 +52,5 @@ def first(array: Array, n: int) -> Array:
     return _beside(array, np.asarray(array)[..., :n])
 
 
-def _beside(array: Array, rows: np.ndarray) -> Array:
+def _beside(array: Array | np.ndarray, rows: np.ndarray) -> Array:
     return jax.device_put(rows, array.sharding) if isinstance(array, jax.Array) else jnp.asarray(rows)

@@ -37,7 +37,7 @@ def test_what_is_not_filled_up():
 def test_filled_rows_stand_at_the_end():
     np.testing.assert_array_equal(filled(np.arange(3.0), 2, 7.0), [0, 1, 2, 7, 7])
     np.testing.assert_array_equal(filled(np.ones((1, 2), np.float32), 1), [[1, 1], [0, 0]])
-    given = np.ones(3)
+    given = jnp.ones(3)
     assert filled(given, 0) is given
     np.testing.assert_array_equal(first(jnp.arange(8.0).reshape(2, 4), 3), [[0, 1, 2], [4, 5, 6]])
 

@@ -98,12 +98,12 @@ def measure(
 
 @eqx.filter_jit
 def _judged_one(
+    cells: Cells,
     t: Float[Array, " r"],
     margins: Float[Array, " N"],
     leverage: Float[Array, " N"],
     plain: Bool[Array, ""],
     bin_of: Int[Array, " N"],
-    cells: Cells,
 ) -> Judged:
     at = contaminated_in_bins(margins, bin_of, cells)
     best, informative = at.found, cells.informative
@@ -138,7 +138,7 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
             lane == 0,
             bins_by_size(margins, cells),
         )
-        one = _judged_one(*map(jnp.asarray, arrays), cells)
+        one = _judged_one(cells, *map(jnp.asarray, arrays))
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
