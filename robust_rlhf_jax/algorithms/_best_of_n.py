@@ -162,12 +162,14 @@ def _seen(data, epsilon) -> tuple[Labelled, Float[Array, ""] | None]:
 def _checked(candidates, reference, temperature, like: Float[Array, " k"]) -> tuple[Array, Array, Array]:
     """(candidates, log-weights of the same sets, temperature) in the type of `like`."""
     sets, k = _unrounded(candidates), len(like)
-    if sets.ndim < 2 or sets.shape[-1] != k or 0 in sets.shape:
+    if 0 in sets.shape:
+        raise ValueError(f"candidates has shape {sets.shape}, and so no set of options: give at least one.")
+    if sets.ndim < 2 or sets.shape[-1] != k:
         raise ValueError(
             f"candidates has shape {sets.shape}: give [..., n, {k}], sets of n options with the {k} features of "
             "the data."
         )
-    log_ref = jnp.zeros(sets.shape[:-1]) if reference is None else jnp.asarray(reference)
+    log_ref = jnp.zeros(sets.shape[:-1]) if reference is None else _less_largest(reference)
     if log_ref.shape != sets.shape[:-1]:
         raise ValueError(
             f"reference has shape {log_ref.shape}: give {sets.shape[:-1]}, a log-probability for each candidate."
@@ -179,9 +181,11 @@ def _checked(candidates, reference, temperature, like: Float[Array, " k"]) -> tu
     sets = _near_each_other(sets, log_ref, like.dtype)
     if not is_traced(sets) and not bool(jnp.all(jnp.isfinite(sets))):
         raise ValueError("candidates holds NaN or infinite entries: give finite features.")
+    if np.ndim(temperature):
+        raise ValueError(f"temperature has shape {np.shape(temperature)}: give one number for all sets.")
     if not is_traced(temperature) and not float(temperature) >= 0:
-        raise ValueError(f"temperature={temperature} must not be negative.")
-    return sets, log_ref.astype(like.dtype), jnp.asarray(temperature, like.dtype)
+        raise ValueError(f"temperature={temperature} must be a number of at least 0.")
+    return sets, jnp.asarray(log_ref, like.dtype), jnp.asarray(temperature, like.dtype)
 
 
 def _unrounded(candidates: Float[ArrayLike, "*b n k"]) -> Array | np.ndarray:
@@ -189,10 +193,28 @@ def _unrounded(candidates: Float[ArrayLike, "*b n k"]) -> Array | np.ndarray:
     if isinstance(candidates, jax.Array):
         return candidates
     traced = any(map(is_traced, jax.tree.leaves(candidates)))
-    return jnp.asarray(candidates) if traced else np.asarray(candidates)
+    try:
+        return jnp.asarray(candidates) if traced else np.asarray(candidates)
+    except ValueError:
+        raise ValueError(
+            "candidates are sets of different sizes: fill the smaller ones up, and give reference=-inf there."
+        ) from None
 
 
-def _near_each_other(sets: Array | np.ndarray, log_ref: Array, dtype: np.dtype) -> Float[Array, "*b n k"]:
+def _less_largest(reference: Float[ArrayLike, "*b n"]) -> Array | np.ndarray:
+    """Log-probabilities less the largest of their set, subtracted in their own precision: they are known up to a
+    constant, which would round them away.
+    """
+    if isinstance(reference, jax.Array) or any(map(is_traced, jax.tree.leaves(reference))):
+        return jnp.asarray(reference)
+    own = np.asarray(reference, np.float64)
+    largest = own.max(axis=-1, keepdims=True) if own.ndim and own.size else 0.0
+    return own - np.where(np.isfinite(largest), largest, 0.0)
+
+
+def _near_each_other(
+    sets: Array | np.ndarray, log_ref: Array | np.ndarray, dtype: np.dtype
+) -> Float[Array, "*b n k"]:
     """Candidates in `dtype`; where it would round them, less the likeliest of their set, subtracted in their own
     precision: only differences count, and an offset that all share, as of timestamps, would round them away.
     """

@@ -9,6 +9,9 @@ from .robust_head import RobustHead
 from .score_inputs import last_states
 from .trl_packages import needed
 
+# The column of the data set by which a weighted trainer numbers its pairs.
+PLACE = "pair_number"
+
 
 def trl_callback(
     *, embed: Callable[[Any, list[list[int]]], Any] = last_states, batch: int = 32, **options: Any
@@ -39,6 +42,8 @@ def trl_callback(
 
     class RefitCallback(base):
         head: RobustHead | None = None
+        # The number that a weighted trainer gave each pair, in the order of `weights`.
+        places: np.ndarray | None = None
 
         @property
         def weights(self) -> np.ndarray | None:
@@ -50,6 +55,7 @@ def trl_callback(
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
             rows = check_tokens(check_length(given["train_dataloader"].dataset))
+            self.places = np.asarray(rows[PLACE]) if PLACE in rows.column_names else None
             self.head = RobustHead(rows["chosen_ids"], rows["rejected_ids"], batch=batch, **options)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:

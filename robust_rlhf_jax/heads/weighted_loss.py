@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from .training_callback import check_length
+from .training_callback import PLACE, check_length
 from .trl_packages import needed
 
-# Columns that the batches of the trainer carry, beside those of TRL.
-PLACE, WEIGHT = "pair_number", "weight"
+# The column of the data set that says how much each pair counts.
+WEIGHT = "weight"
 
 
 def weighted_trainer(callback: Any = None) -> type:
@@ -63,7 +63,9 @@ def weighted_trainer(callback: Any = None) -> type:
 
         def _weights(self) -> np.ndarray:
             """All weights as they are now, of mean 1."""
-            return of_mean_1(self._columns, None if callback is None else callback.weights)
+            if callback is None:
+                return of_mean_1(self._columns, None)
+            return placed_weights(self._columns, callback.weights, callback.places)
 
     return WeightedRewardTrainer
 
@@ -100,6 +102,21 @@ def of_mean_1(
             f"Each pair is 0 in the column {WEIGHT} or left out by the callback: no pair would be learnt from."
         )
     return (found / found.mean()).astype(np.float32)
+
+
+def placed_weights(
+    column: Float[np.ndarray, " N"], now: Float[np.ndarray, " M"] | None, places: Int[np.ndarray, " M"] | None
+) -> Float[np.ndarray, " N"]:
+    """`of_mean_1` of the pairs at `places`, which a callback's weights `now` are about, in their order; 0 for others,
+    which are not trained on. None: of all pairs.
+
+    **Raises:** as `of_mean_1`.
+    """
+    if places is None:
+        return of_mean_1(column, now)
+    found = np.zeros(len(column), np.float32)
+    found[places] = of_mean_1(column[places], now)
+    return found
 
 
 def carrying(torch: Any, collator: Callable[[list], dict]) -> Callable[[list], dict]:

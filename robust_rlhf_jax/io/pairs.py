@@ -195,10 +195,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     def clusters(self) -> np.ndarray | None:
         """Groups of dependent labels: those of one ranking or pair, else of one rater; None where nobody says, or they
         are too few to be told apart."""
-        for found in (self.groups, self.raters):
-            if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:
-                return found
-        return None
+        return clusters_of(self.groups, self.raters)
 
     @property
     def fitted(self) -> Bool[np.ndarray, " N"]:
@@ -217,6 +214,14 @@ fit: other weights go on to exports, and fits count every pair as 1 |
             name: part[rows] for name in names if (part := getattr(self, name)) is not None
         }
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
+
+
+def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndarray | None:
+    """`Pairs.clusters` of these, each pair named (`each_named`)."""
+    for found in (groups, raters):
+        if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:
+            return found
+    return None
 
 
 def _array(values: Any) -> Any:

@@ -8,6 +8,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Float, Shaped
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import aligned_frames
+from robust_rlhf_jax.io.frames import check_rows as check_rows_of_frames
 
 from ._recut import check_rows
 from .beside import groups_and_raters, second_won
@@ -42,6 +44,8 @@ class ArraySource:
         groups: Any = None,
         raters: Any = None,
     ):
+        check_rows_of_frames(chosen=chosen, rejected=rejected, labels=labels)
+        rejected = aligned_frames(chosen, rejected)[0]
         self._first = _checked(chosen, "chosen")
         self._second = None if rejected is None else _checked(rejected, "rejected")
         if self._second is not None and self._second.shape != self._first.shape:

@@ -258,7 +258,11 @@ def test_gains_are_guaranteed_in_any_unit(unit):
         ({"candidates": np.full((3, 8, 4), np.nan)}, "NaN or infinite"),
         ({"reference": np.zeros((3, 7))}, "for each candidate"),
         ({"reference": np.full((3, 8), -np.inf)}, "no candidate is likely"),
-        ({"temperature": -1.0}, "must not be negative"),
+        ({"temperature": -1.0}, "must be a number of at least 0"),
+        ({"temperature": np.nan}, "must be a number of at least 0"),
+        ({"temperature": np.ones(3)}, "one number for all sets"),
+        ({"candidates": np.zeros((0, 8, 4))}, "no set of options"),
+        ({"candidates": [np.zeros((2, 4)).tolist(), np.zeros((3, 4)).tolist()]}, "sets of different sizes"),
         ({"epsilon": 0.7}, "epsilon"),
     ],
 )
@@ -267,6 +271,18 @@ def test_bad_input_is_named(changes, message):
     x, labels = honest(50)
     with pytest.raises(ValueError, match=message):
         best_of_n(Pairs.of_differences(x, labels), **given)
+
+
+def test_a_constant_of_the_reference_changes_nothing():
+    x, labels = honest(200)
+    reranker = fit_reranker(Pairs.of_differences(x, labels), 0)
+    reference = np.random.default_rng(0).normal(size=(5, 8)) * 3
+    found = [
+        reranker.choose(sets(5), reference=reference + more, temperature=0.7).probability
+        for more in (0.0, -1e5, 1e6)
+    ]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-5)
 
 
 def test_a_frame_of_candidates_is_taken_by_its_names():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.heads.weighted_loss import checked_weights, of_mean_1
+from robust_rlhf_jax.heads.weighted_loss import checked_weights, of_mean_1, placed_weights
 
 
 def test_weights_are_as_they_are():
@@ -35,3 +35,11 @@ def test_column_and_callback_that_leave_no_pair_are_refused():
         ValueError, match=r"^Each pair is 0 in the column weight or left out by the callback:"
     ):
         of_mean_1(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+
+
+def test_weights_of_a_callback_follow_the_numbers_of_its_pairs():
+    """The trainer's data set was shuffled, and one pair left it."""
+    column, now, places = np.array([1.0, 1.0, 1.0, 0.5]), np.array([0.0, 1.0, 1.0]), np.array([2, 3, 0])
+    np.testing.assert_allclose(placed_weights(column, now, places), [2.0, 0.0, 0.0, 1.0])
+    np.testing.assert_allclose(placed_weights(column, None, places), [1.2, 0.0, 1.2, 0.6], rtol=1e-6)
+    np.testing.assert_array_equal(placed_weights(column, None, None), of_mean_1(column, None))

@@ -122,3 +122,13 @@ def test_other_labels_groups_or_rows_have_another_fingerprint():
         ArraySource(X, labels=some["labels"], groups=np.array(["a", "b", "b", "a"], object)),
     ]
     assert len({source.fingerprint() for source in others}) == len(others)
+
+
+def test_frames_are_subtracted_by_the_names_of_their_columns():
+    pandas = pytest.importorskip("pandas")
+    chosen = pandas.DataFrame(X, columns=["a", "b", "c"])
+    rejected = pandas.DataFrame(2 * X, columns=["a", "b", "c"])[["c", "a", "b"]]
+    (block,) = ArraySource(chosen, rejected).blocks(4)
+    np.testing.assert_array_equal(block, -X)
+    with pytest.raises(ValueError, match="The frames have other columns"):
+        ArraySource(chosen, rejected.rename(columns={"c": "d"}))

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.io.pairs import FEWEST_GROUPS, Pairs
+from robust_rlhf_jax.io.nobody import each_named
+from robust_rlhf_jax.io.pairs import Pairs, clusters_of
 from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.preferences.validation import check_source
@@ -54,6 +55,8 @@ PER_PAIR = 100
 MOMENTS, LEAST_SAMPLE = 6, 1024
 # The last pass is for the leverages.
 LAST = 1
+# The first state that tells of all pairs what no change of one would leave as it is.
+LENGTHS = "lengths"
 
 
 def fit_source(
@@ -138,10 +141,11 @@ class _Task(NamedTuple):
 
 
 def _groups_of(source: PairSource, groups: Int[np.ndarray, " N"] | None) -> Int[Array, " N"] | None:
-    """Numbers of the groups that the user names, else of the source's where they are enough to be told apart."""
+    """Numbers of the groups that the user names, else of the source's `Pairs.clusters`."""
     if groups is None:
-        groups = source.groups
-        if groups is None or len(np.unique(np.asarray(groups))) < FEWEST_GROUPS:
+        known = [getattr(source, name, None) for name in ("groups", "raters")]
+        groups = clusters_of(*(None if names is None else each_named(names) for names in known))
+        if groups is None:
             return None
     return group_numbers(groups, source.n_pairs)
 
@@ -204,14 +208,22 @@ class _Streamed:
             "passes": streaming.passes,
         }
         self.checkpoint = Checkpoint(streaming.folder, facts)
+        self.resumed = False
 
     def evidence(self) -> Evidence:
-        """All that a conclusion needs."""
+        """All that a conclusion needs.
+
+        **Raises:** ValueError for a checkpoint of other pairs.
+        """
+        # What comes before the lengths nobody could compare with the pairs of today.
+        self.resumed = self.checkpoint.load(LENGTHS) is not None
         sample = self._sample()
         coordinates = self._coordinates(sample)
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
         lengths, margins = self._lengths(coordinates, found)
+        if self.resumed:
+            self._check_same(coordinates, found, margins)
         informative = informative_rows(lengths)
         cells = cells_of_lengths(lengths, informative)
         ceiling = among_informative(self.epsilon, self.passes.n, max(float(jnp.sum(informative)), 1.0))
@@ -264,8 +276,23 @@ class _Streamed:
             lengths, margins = lengths_and_margins(self.passes, coordinates, found.theta)
             return {"lengths": lengths[: self.passes.n], "margins": margins}
 
-        state = self._state("lengths", measured)
+        state = self._state(LENGTHS, measured)
         return jnp.asarray(state["lengths"]), state["margins"]
+
+    def _check_same(self, coordinates: StreamedCoordinates, found: Found, margins: np.ndarray) -> None:
+        """One pass more after an interruption: whether the pairs have the margins that the checkpoint has.
+
+        The source's fingerprint sees some of them alone, and results of others must not be taken for theirs.
+        """
+        made = self.passes.made
+        _, now = lengths_and_margins(self.passes, coordinates, found.theta)
+        self.passes.made = made
+        n, size = self.passes.n, np.sqrt(np.mean(margins**2)) + 1e-30
+        if not np.allclose(now[:, :n], margins[:, :n], rtol=1e-3, atol=1e-4 * size):
+            raise ValueError(
+                f"The checkpoint {self.checkpoint.folder} is of pairs that were changed since: remove it, or give "
+                "another folder."
+            )
 
     def _settled(self, settling: Settling, found: Found, margins: Float[np.ndarray, "E padded"]) -> Lanes:
         state = self._kept("settling")
@@ -307,7 +334,7 @@ class _Streamed:
         return state
 
     def _kept(self, name: str) -> dict[str, np.ndarray] | None:
-        state = self.checkpoint.load(name)
+        state = self.checkpoint.load(name) if self.resumed else None
         if state is not None:
             self.passes.made = int(state.pop("passes"))
         return state

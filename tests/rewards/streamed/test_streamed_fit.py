@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import RobustFit, Streaming, fit_differences, fit_source
 from robust_rlhf_jax.rewards.streamed import passes
+from robust_rlhf_jax.rewards.streamed.fit import _groups_of
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource
 
 N, K = 6_000, 12
@@ -132,6 +134,20 @@ def test_checkpoint_of_other_pairs_is_not_read(tmp_path):
 
 
 @pytest.mark.slow
+def test_checkpoint_of_pairs_that_were_changed_where_nobody_looked_is_refused(tmp_path):
+    """A fingerprint sees 1,024 of the 6,000 rows: the label of row 3 is none of them."""
+    z, streaming = differences("planted"), Streaming(memory=MEMORY, sample=2_000, checkpoint=tmp_path)
+    expected = fit_source(ArraySource(z), 0.1, streaming=streaming)
+    changed = z.copy()
+    changed[3] *= -1
+    assert ArraySource(changed).fingerprint() == ArraySource(z).fingerprint()
+    with pytest.raises(ValueError, match="is of pairs that were changed since: remove it"):
+        fit_source(ArraySource(changed), 0.1, streaming=streaming)
+    again = fit_source(ArraySource(z), 0.1, streaming=streaming)
+    np.testing.assert_array_equal(again.theta, expected.theta)
+
+
+@pytest.mark.slow
 def test_checkpoint_of_other_blocks_is_not_read(tmp_path, monkeypatch):
     """Another number of devices, with blocks of another length, pads otherwise."""
     source = ArraySource(differences("planted"))
@@ -174,6 +190,35 @@ def test_labels_of_one_rater_are_dependent():
     )
     np.testing.assert_allclose(streamed.interval, expected.interval, atol=5e-3)
     np.testing.assert_allclose(streamed.theta, expected.theta, rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("groups", "raters"),
+    [
+        (np.arange(N) % 3, np.array([f"r{i % 40}" for i in range(N)])),
+        (None, np.array(["" if i < 3 else f"r{i % 8}" for i in range(N)], object)),
+        (np.arange(N) % 3, None),
+    ],
+)
+def test_groups_are_those_of_the_same_pairs_in_memory(groups, raters):
+    z = differences("clean")
+    found = _groups_of(ArraySource(z, groups=groups, raters=raters), None)
+    expected = as_labelled(Pairs.of_differences(z, np.ones(N), groups=groups, raters=raters)).groups
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [1e3, 1e4])
+def test_one_row_that_is_absurdly_long_does_not_keep_a_fit_from_settling(length):
+    z = differences("clean")
+    z[77] = length * z.std(axis=0)
+    found = fit_source(ArraySource(z), 0.1, streaming=STREAMING)
+    assert int(found.status) == 0
+    assert float(found.epsilon) == 0
+    expected, size = in_memory(differences("clean")).theta, z.std(axis=0)
+    assert np.linalg.norm((found.theta - expected) * size) < 0.3 * np.linalg.norm(expected * size)
 
 
 @pytest.mark.slow
