@@ -29,6 +29,12 @@ class ExactOracle(Module):
     mdp: LinearMDP
 
     def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> LinearMDP:
+        """**Raises:** ValueError for data of another number of states or actions than the MDP has."""
+        known, seen = self.mdp.features.shape[:2], data.state_features.shape[:2]
+        if known != seen:
+            raise ValueError(
+                f"The MDP of ExactOracle has [S, A] = {known}, the data {seen}: give the MDP that they come from."
+            )
         return self.mdp
 
     def solve(self, prepared: LinearMDP, theta: Float[Array, "H p"]) -> OracleResult:
