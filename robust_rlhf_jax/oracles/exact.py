@@ -12,7 +12,7 @@ from .base import OracleResult
 
 
 class ExactOracle(Module):
-    """Plans in `mdp` itself; data and ε are ignored. Its subgradient is E_π★[φ] (Danskin).
+    """Plans in `mdp` itself; nothing but the number of states and actions is taken from data, which may be None. Its subgradient is E_π★[φ] (Danskin).
 
     **Example:**
 
@@ -28,9 +28,12 @@ class ExactOracle(Module):
 
     mdp: LinearMDP
 
-    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> LinearMDP:
+    def prepare(
+        self, data: PreferenceData | None, epsilon: Float[Array, ""], *, key: PRNGKeyArray
+    ) -> LinearMDP:
         """**Raises:** ValueError for data of another number of states or actions than the MDP has."""
-        known, seen = self.mdp.features.shape[:2], data.state_features.shape[:2]
+        known = self.mdp.features.shape[:2]
+        seen = known if data is None else data.state_features.shape[:2]
         if known != seen:
             raise ValueError(
                 f"The MDP of ExactOracle has [S, A] = {known}, the data {seen}: give the MDP that they come from."
