@@ -12,7 +12,9 @@ from .base import OracleResult
 
 
 class ExactOracle(Module):
-    """Plans in `mdp` itself; nothing but the number of states and actions is taken from data, which may be None. Its subgradient is E_π★[φ] (Danskin).
+    """Plans in `mdp` itself; of the data, which may be None, only the numbers of states and actions are looked at.
+
+    Its subgradient is E_π★[φ] (Danskin).
 
     **Example:**
 
