@@ -14,23 +14,40 @@ def is_traced(x: Any) -> bool:
 
 
 def check_epsilon(epsilon: Any) -> None:
+    """Check that ε is one number in [0, 1/2); the value of a traced ε is not seen.
+
+    **Raises:** ValueError for an array, a text, or a number that is not finite, negative, or 1/2 and more: with half
+    of the pairs corrupted, clean data cannot be told from corrupted data.
+    """
+    shape = np.shape(epsilon) if is_traced(epsilon) else _fractions(epsilon).shape
+    if shape:
+        raise ValueError(f"epsilon=an array of shape {shape} is not a number: give one fraction in [0, 0.5).")
+    check_epsilons(epsilon)
+
+
+def check_epsilons(epsilon: Any) -> None:
     """Check that every entry of ε, a number or an array of any shape, is in [0, 1/2); skip a traced ε.
 
-    **Raises:** ValueError for an entry that is not finite, negative, or 1/2 and more: with half of the pairs
-    corrupted, clean data cannot be told from corrupted data.
+    **Raises:** ValueError as `check_epsilon`, arrays apart.
     """
     if is_traced(epsilon):
         return
-    try:
-        values = np.asarray(epsilon, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"epsilon={epsilon!r} is not a number: give a fraction in [0, 0.5).") from None
+    values = _fractions(epsilon)
     bad = values[~((values >= 0) & (values < 0.5))]
     if bad.size:
         raise ValueError(
             f"epsilon={bad.flat[0]:g} is outside [0, 0.5): give the fraction of pairs that may be corrupted, "
             "less than one half."
         )
+
+
+def _fractions(epsilon: Any) -> np.ndarray:
+    try:
+        if np.asarray(epsilon).dtype.kind in "US":  # NumPy would read the number in it
+            raise TypeError
+        return np.asarray(epsilon, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"epsilon={epsilon!r} is not a number: give a fraction in [0, 0.5).") from None
 
 
 def as_epsilon(epsilon: float | Float[Array, "..."], dtype: Any) -> Float[Array, "..."]:

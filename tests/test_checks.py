@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.checks import check_epsilon, check_labels, check_positive, is_traced
+from robust_rlhf_jax.checks import check_epsilon, check_epsilons, check_labels, check_positive, is_traced
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -16,7 +16,17 @@ from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
     [0, 0.0, 0.1, 0.4999999, np.float32(0.25), np.array(0.3), np.array([0.0, 0.49]), jnp.asarray([0.1, 0.2])],
 )
 def test_fractions_below_one_half_pass(epsilon):
-    assert check_epsilon(epsilon) is None
+    assert check_epsilons(epsilon) is None
+    if np.ndim(epsilon) == 0:
+        assert check_epsilon(epsilon) is None
+
+
+@pytest.mark.parametrize("epsilon", [np.array([0.1, 0.2]), [0.1], jnp.asarray([[0.1]])])
+def test_where_one_share_is_meant_an_array_is_refused(epsilon):
+    with pytest.raises(ValueError, match=r"an array of shape .* is not a number: give one fraction"):
+        check_epsilon(epsilon)
+    with pytest.raises(ValueError, match="is not a number"):
+        jax.jit(check_epsilon)(jnp.asarray(epsilon))
 
 
 @pytest.mark.parametrize(
@@ -34,15 +44,17 @@ def test_fractions_below_one_half_pass(epsilon):
 )
 def test_other_numbers_are_named(epsilon, named):
     with pytest.raises(ValueError, match=r"outside \[0, 0\.5\)") as error:
-        check_epsilon(epsilon)
+        check_epsilons(epsilon)
     assert str(error.value).startswith(f"epsilon={named} ")
     assert str(error.value).endswith(".")
 
 
-@pytest.mark.parametrize("epsilon", ["much", [0.1, "x"], {}])
+@pytest.mark.parametrize("epsilon", ["much", "0.1", b"0.1", [0.1, "x"], [0.1, [0.2]], {}])
 def test_what_is_no_number_is_named(epsilon):
     with pytest.raises(ValueError, match="is not a number"):
         check_epsilon(epsilon)
+    with pytest.raises(ValueError, match="is not a number"):
+        check_epsilons(epsilon)
 
 
 def test_traced_values_are_skipped():

@@ -8,7 +8,7 @@ from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .checked_input import checked
-from .pessimism import DescentConfig, check_zeta, robust_pessimism
+from .pessimism import DescentConfig, check_radius, check_zeta, robust_pessimism
 from .solution import Solution
 from .table_evidence import solve_asked
 
@@ -37,6 +37,7 @@ class ConditionNumberConfig(eqx.Module):
 
     def __check_init__(self):
         check_zeta(self.zeta)
+        check_radius(self.radius)
 
 
 def condition_number(

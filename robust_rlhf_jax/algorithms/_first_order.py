@@ -8,7 +8,7 @@ from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData
 
 from .checked_input import checked
-from .pessimism import DescentConfig, Phase, check_zeta, robust_pessimism
+from .pessimism import DescentConfig, Phase, check_radius, check_zeta, robust_pessimism
 from .pessimism_objective import require_warm
 from .solution import Solution
 from .table_evidence import solve_asked
@@ -41,6 +41,7 @@ class FirstOrderConfig(eqx.Module):
 
     def __check_init__(self):
         check_zeta(self.zeta)
+        check_radius(self.radius)
         for name, least in (("warm_steps", 1), ("polish_warm_steps", 1), ("polish_steps", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)}: give {least} or more.")

@@ -10,7 +10,7 @@ from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled, ask_table
 from robust_rlhf_jax.preferences.table_check import believed as believed_pairs
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .pessimism import resolve_reference
 from .possible_rewards import lies_may_hide, possible_rewards
 from .reward_and_share import reward_and_share
@@ -49,7 +49,8 @@ def robust_policy(
     `pessimistic` (whether the plan is not the greedy one), `guaranteed_gain` and `promised_gain` over the reference,
     `off_table`, `oracle_calls`, `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or a reference of another shape.
+    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, a reference of another shape, or
+    an `oracle` that is none, such as a class of oracles.
 
     **Source:** the paper's Algorithm 3 and Theorem 4.3; the set over explanations and the certificate are ours.
 
@@ -64,8 +65,10 @@ def robust_policy(
     >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
     True
     """
+    oracle = RLSVI() if oracle is None else oracle
+    check_oracle(oracle)
     data, level = checked(data, epsilon, reference)
-    return _run(key, data, level, RLSVI() if oracle is None else oracle, reference)
+    return _run(key, data, level, oracle, reference)
 
 
 @eqx.filter_jit

@@ -3,10 +3,12 @@
 from typing import Any
 
 import jax.numpy as jnp
+from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Float
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 
@@ -25,7 +27,19 @@ def checked(
     data = with_table(data)
     if reference is not None:
         _check_reference(reference, (data.plan_steps, data.reward_dim))
-    return data, None if epsilon is None else jnp.asarray(epsilon, data.features.dtype)
+    return data, None if epsilon is None else jnp.asarray(epsilon, canonicalize_dtype(data.features.dtype))
+
+
+def check_oracle(oracle: Any) -> None:
+    """**Raises:** ValueError for what is no oracle, such as the class of one."""
+    if isinstance(oracle, type):
+        raise ValueError(
+            f"oracle={oracle.__name__} is a class: give an oracle of it, such as {oracle.__name__}()."
+        )
+    if not isinstance(oracle, Oracle):
+        raise ValueError(
+            f"oracle={oracle!r} is no oracle: give one of robust_rlhf_jax.oracles, such as RLSVI()."
+        )
 
 
 def _check_reference(reference: Float[Array, "H p"], wanted: tuple[int, int]) -> None:

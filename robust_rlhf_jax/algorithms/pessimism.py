@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
@@ -88,6 +89,16 @@ def check_zeta(zeta: str | float | Float[Array, ""]) -> None:
             raise ValueError(f"zeta={zeta!r} is unknown: it is one of {', '.join(ZETAS)}, or a number.")
     elif not is_traced(zeta) and isinstance(zeta, int | float) and not zeta >= 0:
         raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
+
+
+def check_radius(radius: float | Float[Array, ""] | None) -> None:
+    """**Raises:** ValueError for a bound on ‖θ‖ that is not positive and finite."""
+    if radius is None or is_traced(radius):
+        return
+    if not np.all(np.asarray(radius) > 0):
+        raise ValueError(f"radius={radius} must be positive.")
+    if not np.all(np.isfinite(radius)):
+        raise ValueError(f"radius={radius} must be finite: leave it out for the paper's √(Hd).")
 
 
 class PessimismConfig(Protocol):

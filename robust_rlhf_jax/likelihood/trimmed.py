@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
@@ -289,8 +290,8 @@ def trimmed_mle(
     some direction with near certainty: only the ball, or rounding, then gives it a length. (In a ball too small for
     that θ is as long as the ball allows, and the status `converged`.)
 
-    **Raises:** ValueError for wrong shapes, ε outside [0, ½), labels other than ±1, radius ≤ 0, random starts without
-    a key.
+    **Raises:** ValueError for wrong shapes, no pairs, ε outside [0, ½), labels other than ±1, weights outside [0, 1]
+    or all 0, radius ≤ 0, fewer than no random starts, or some without a key.
 
     **Example:**
 
@@ -303,16 +304,17 @@ def trimmed_mle(
     ([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 2)
     """
     x, labels = as_floats(x), jnp.asarray(labels)
+    weights, starts = (None if given is None else jnp.asarray(given) for given in (weights, starts))
     _check_arguments(x, labels, epsilon, radius, weights, starts, n_random_starts, key)
     dtype = x.dtype
     return _fit(
         x,
         labels.astype(dtype),
-        jnp.ones(len(x), dtype) if weights is None else jnp.asarray(weights, dtype),
+        jnp.ones(len(x), dtype) if weights is None else weights.astype(dtype),
         as_epsilon(epsilon, dtype),
         jnp.asarray(radius, dtype),
         jnp.asarray(default_tolerance(dtype) if tolerance is None else tolerance, dtype),
-        None if starts is None else jnp.asarray(starts, dtype),
+        None if starts is None else starts.astype(dtype),
         key,
         robust_start,
         n_random_starts,
@@ -333,14 +335,24 @@ def _check_arguments(
 ):
     if x.ndim != 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"trimmed_mle takes floating-point x of shape [n, k]; got {x.dtype} {x.shape}.")
+    if not x.size:
+        raise ValueError(f"x has shape {x.shape}: give one row and one column or more.")
     if labels.shape != x.shape[:1]:
         raise ValueError(f"labels has shape {labels.shape}; x has {len(x)} rows: give one label a row.")
     if weights is not None and weights.shape != x.shape[:1]:
         raise ValueError(f"weights has shape {weights.shape}; x has {len(x)} rows: give one weight a row.")
+    if weights is not None and not is_traced(weights):
+        values = np.asarray(weights)
+        if not ((values >= 0) & (values <= 1)).all() or not values.any():
+            raise ValueError(
+                "weights must lie in [0, 1], and not all be 0: give what each pair may count at most."
+            )
     if starts is not None and (starts.ndim != 2 or starts.shape[1] != x.shape[1]):
         raise ValueError(f"starts has shape {starts.shape}; it must be [m, k] with k = {x.shape[1]}.")
     if not is_traced(radius) and not float(radius) > 0:
         raise ValueError(f"radius={radius} must be positive.")
+    if not isinstance(n_random, int | np.integer) or n_random < 0:
+        raise ValueError(f"n_random_starts={n_random} must be a whole number, 0 or more.")
     if n_random and key is None:
         raise ValueError(f"n_random_starts={n_random} needs a key: pass key=jax.random.key(seed).")
     check_epsilon(epsilon)

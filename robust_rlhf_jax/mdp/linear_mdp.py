@@ -63,8 +63,8 @@ class LinearMDP(Module):
 def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
     """Check on the host that `mdp` is exactly linear and normalised; return nothing.
 
-    ‖φ(s,a)‖₂ ≤ 1, every P_h(·|s,a) = φ(s,a)ᵀμ_h a distribution, ‖μ_h(𝒮)‖₂ ≤ √d, ρ a distribution, ‖θ_h‖₂ ≤ √p. Rows
-    are checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
+    Shapes that fit, finite entries, ‖φ(s,a)‖₂ ≤ 1, every P_h(·|s,a) = φ(s,a)ᵀμ_h a distribution, ‖μ_h(𝒮)‖₂ ≤ √d, ρ a
+    distribution, ‖θ_h‖₂ ≤ √p. Rows are checked in blocks, so that no [S·A, S] matrix of a large grid is held at once.
 
     **Raises:** ValueError that names the first condition that fails.
 
@@ -79,11 +79,13 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
     Traceback (most recent call last):
     ValueError: A feature has norm 2: scale features to norm ≤ 1.
     """
+    _check_shapes(mdp)
     phi = np.asarray(mdp.features, np.float64).reshape(-1, mdp.dim)
     rho = np.asarray(mdp.initial_distribution, np.float64)
     theta_norms = np.linalg.norm(np.asarray(mdp.theta, np.float64), axis=-1)
-    for name in ("features", "transition_measures", "theta", "initial_distribution"):
-        if not np.isfinite(np.asarray(getattr(mdp, name))).all():
+    for name in ("features", "transition_measures", "theta", "initial_distribution", "reward_features"):
+        value = getattr(mdp, name)
+        if value is not None and not np.isfinite(np.asarray(value)).all():
             raise ValueError(f"{name} holds NaN or Inf: every entry of a linear MDP must be finite.")
     if np.linalg.norm(phi, axis=1).max() > 1 + tolerance:
         worst = np.linalg.norm(phi, axis=1).max()
@@ -100,6 +102,28 @@ def check_linear_mdp(mdp: LinearMDP, tolerance: float = 1e-4) -> None:
         raise ValueError(
             f"A mu_h(S) has norm {totals.max():.4g}: the bound is sqrt(d) = {np.sqrt(mdp.dim):.4g}."
         )
+
+
+def _check_shapes(mdp: LinearMDP) -> None:
+    if np.ndim(mdp.features) != 3 or np.ndim(mdp.transition_measures) != 3:
+        raise ValueError(
+            f"features {np.shape(mdp.features)} must be [S, A, d] and transition_measures "
+            f"{np.shape(mdp.transition_measures)} must be [H, d, S]."
+        )
+    sizes = (mdp.n_states, mdp.n_actions)
+    if mdp.reward_features is not None and np.shape(mdp.reward_features)[:-1] != sizes:
+        raise ValueError(
+            f"reward_features has shape {np.shape(mdp.reward_features)}: give [S, A, p] with S, A = {sizes}."
+        )
+    wanted = {
+        "transition_measures": ("[H, d, S]", (mdp.horizon, mdp.dim, mdp.n_states)),
+        "theta": ("[H, p]", (mdp.horizon, mdp.reward_table.shape[-1])),
+        "initial_distribution": ("[S]", (mdp.n_states,)),
+    }
+    for name, (meaning, shape) in wanted.items():
+        given = np.shape(getattr(mdp, name))
+        if given != shape:
+            raise ValueError(f"{name} has shape {given}: this MDP needs {meaning} = {shape}.")
 
 
 def _check_transitions(

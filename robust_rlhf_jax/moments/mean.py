@@ -5,16 +5,27 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite
-from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_mean
+from robust_rlhf_jax._iterate import Status, worst_status
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite, is_traced
+from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance, weighted_mean
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.kernels.running_moments import follow, updates_pay
 from robust_rlhf_jax.kernels.spectral import linear_scores, scores_from_moments
-from robust_rlhf_jax.kernels.units import in_units, relative_lengths, shortened, typical_powers
+from robust_rlhf_jax.kernels.units import (
+    column_medians,
+    in_units,
+    relative_lengths,
+    shortened,
+    typical_powers,
+)
 
 from .filters import EXCESS, MAX_STEPS, Filter, FilterProblem, FilterState, budget, check_rows, spectral_edge
+
+# Honest rows leave the span of their covariance by fewer standard deviations of the directions that count as null.
+FARTHEST = 4.0
 
 
 class MeanFilter(Filter):
@@ -62,6 +73,28 @@ def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arra
     return jnp.where(epsilon > 0, shortened(rows, relative_lengths(rows)), rows)
 
 
+def _off_span(
+    rows: Float[Array, "n d"], whitener: Float[Array, "d d"], colourer: Float[Array, "d d"]
+) -> Bool[Array, " n"]:
+    """Which rows differ from the others, beyond rounding, along the null directions of a covariance.
+
+    Along those the centre is the median of the rows, which half of them cannot move.
+    """
+
+    def off(x):
+        return x - matmul(matmul(x, whitener), colourer)
+
+    middle = column_medians(rows)
+    centred = rows - middle
+    beyond = off(centred)
+    beyond = off(beyond - column_medians(beyond))
+    # Eigenvalues up to the tolerance count as null: honest rows vary by their roots, and by their rounding.
+    level = jnp.sqrt(relative_tolerance(rows.dtype, rows.shape[1]))
+    widest = jnp.linalg.norm(colourer) + jnp.linalg.norm(centred, axis=1)
+    rounding = level**2 * jnp.max(jnp.abs(middle))
+    return jnp.linalg.norm(beyond, axis=1) > FARTHEST * (level * widest + rounding)
+
+
 @eqx.filter_jit
 def _run_mean_filter(
     x: Float[Array, "n d"],
@@ -70,24 +103,91 @@ def _run_mean_filter(
     slack: float | Float[Array, ""],
     max_steps: int,
     doubt: float | Float[Array, ""],
+    exact_span: bool,
 ):
     n = len(x)
+    off = jnp.zeros(n, bool)
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         # One unit for all columns: which direction varies most is what this filter goes by.
         size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
         whitener, level = None, jnp.zeros((), x.dtype)
+        rows = plain = _bounded(in_units(x, size), epsilon)
     else:
         size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
-        whitener, _, rank = pseudo_inverse_root(covariance / size[:, None] / size)
+        whitener, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
+        whitener = jnp.where(jnp.all(jnp.isfinite(covariance)), whitener, jnp.nan)
         level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-    rows = plain = _bounded(in_units(x, size), epsilon)
+        rows = plain = _bounded(in_units(x, size), epsilon)
+        if exact_span:
+            off = jax.lax.cond(
+                (epsilon > 0) & (rank < len(covariance)),
+                lambda: _off_span(plain, whitener, colourer),
+                lambda: off,
+            )
+    n_off = jnp.sum(off, dtype=x.dtype)
+    allowed = budget(epsilon, doubt, n)
+    # More rows than may be corrupt: the covariance is not that of the others.
+    contradicted = n_off > allowed
+    off, n_off = off & (n_off < 0.5 * n), jnp.where(n_off < 0.5 * n, n_off, 0.0)
     if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
         rows, whitener = matmul(rows, whitener), None
-    problem = FilterProblem(rows, epsilon, level, budget(epsilon, doubt, n), whitener=whitener)
+    start = jnp.where(off, 0.0, 1.0).astype(x.dtype) if exact_span else None
+    problem = FilterProblem(rows, epsilon, level, jnp.maximum(allowed, n_off), start, whitener)
     end = MeanFilter().run(problem, max_steps)
     weights = end.state.weights
     top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
-    return FilteredMean(weighted_mean(plain, weights) * size, weights, top, end.status, end.step)
+    excess = jnp.where(contradicted, Status.FILTER_REMOVED_TOO_MUCH.array(), Status.CONVERGED.array())
+    status = worst_status(end.status, excess)
+    mean = weighted_mean(plain, weights) * size
+    if covariance is not None:
+        mean = jnp.where(jnp.all(jnp.isfinite(covariance)), mean, jnp.nan)
+    return FilteredMean(mean, weights, top, status, end.step)
+
+
+def _as_covariance(x: Float[Array, "n d"], covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """The covariance in the precision of x.
+
+    **Raises:** ValueError for a matrix that is not the covariance of rows of x; values are seen untraced only.
+    """
+    d = x.shape[1]
+    if jnp.shape(covariance) != (d, d):
+        raise ValueError(
+            f"covariance has shape {jnp.shape(covariance)}; x has {d} columns: give one of shape ({d}, {d})."
+        )
+    given = jnp.asarray(covariance, x.dtype)
+    if is_traced(given):
+        return given
+    check_finite(given, "covariance")
+    values = np.asarray(covariance, np.float64)
+    variances = np.diagonal(values)
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+    scaled = values / scale[:, None] / scale
+    tolerance = float(relative_tolerance(x.dtype, d))
+    if np.abs(scaled - scaled.T).max() > tolerance:
+        raise ValueError("covariance is not symmetric: give the covariance matrix of the clean rows.")
+    roots = np.linalg.eigvalsh((scaled + scaled.T) / 2)
+    if roots[0] < -tolerance * max(roots[-1], 1.0):
+        raise ValueError(
+            "covariance is not positive semidefinite: give the covariance matrix of the clean rows, which has no "
+            "negative eigenvalue."
+        )
+    if not values.any() and not is_traced(x) and bool((x != x[:1]).any()):
+        raise ValueError(
+            "covariance is all zero, but the rows of x differ: give the covariance of the clean rows, or leave it out."
+        )
+    return given
+
+
+def estimated_span_filter(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    covariance: Float[Array, "d d"],
+    slack: Float[Array, ""],
+    doubt: float | Float[Array, ""],
+) -> FilteredMean:
+    """`filter_mean` with an estimated covariance, whose span says nothing for certain: rows off it are not removed."""
+    slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
+    return _run_mean_filter(x, epsilon, covariance, slack, MAX_STEPS, doubt, exact_span=False)
 
 
 def filter_mean(
@@ -102,7 +202,10 @@ def filter_mean(
     """`robust_mean` with the weights, the status and the top eigenvalue.
 
     `slack` ≥ 0: relative error of `covariance`, by which the filter's stopping level rises. `doubt` ≥ 0: share of
-    honest rows that may be lost beyond the budget 2ε before the level is reached.
+    honest rows that may be lost beyond the budget 2ε before the level is reached. The status is
+    `filter_removed_too_much` also where more rows lie off the span of `covariance` than the budget allows.
+
+    **Raises:** as `robust_mean`.
 
     **Example:**
 
@@ -115,8 +218,10 @@ def filter_mean(
     x = as_floats(x)
     check_rows(x, epsilon, "robust_mean")
     slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
-    covariance = None if covariance is None else jnp.asarray(covariance, x.dtype)
-    return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt)
+    known = covariance is not None
+    if known:
+        covariance = _as_covariance(x, covariance)
+    return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt, known)
 
 
 def refilter_mean(
@@ -155,15 +260,17 @@ def robust_mean(
     bounded: rows over 10⁴ times as long as the typical one are shortened to that.
 
     **Arguments:** `x` [n, d]; `epsilon` in [0, ½); `covariance` [d, d] of the clean rows if it is known: rows are
-    then whitened, and the filter stops at the edge (1 + √(d/n))² of the clean spectrum; without it the filter
-    spends its whole budget. `splits` > 1 filters that many interleaved parts and returns the part mean with the
-    smallest median distance to all (the first where two tie), which turns the guarantee's constant success
-    probability into 1 − exp(−Ω(splits)); it costs statistical accuracy and is off by default.
+    then whitened, and the filter stops at the edge (1 + √(d/n))² of the clean spectrum; where it is singular, rows
+    that differ from the others along its null directions get weight 0. Without it the filter spends its whole
+    budget. `splits` > 1 filters that many interleaved parts and returns the part mean with the smallest median
+    distance to all (the first where two tie), which turns the guarantee's constant success probability into
+    1 − exp(−Ω(splits)); it costs statistical accuracy and is off by default.
 
     **Returns:** mean [d].
 
-    **Raises:** ValueError for a wrong shape or dtype, rows that are not finite, ε outside [0, ½), or splits outside
-    [1, n]. Traced rows that are not finite give NaN.
+    **Raises:** ValueError for a wrong shape or dtype, rows that are not finite, ε outside [0, ½), splits outside
+    [1, n], or a `covariance` that is misshapen, not finite, not positive semidefinite, or zero while rows differ.
+    Traced rows, and a traced covariance, that are not finite give NaN.
 
     **Example:**
 
@@ -178,6 +285,8 @@ def robust_mean(
     check_finite(x, "x")
     if not 1 <= splits <= len(x):
         raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(x)}.")
+    if covariance is not None:
+        covariance = _as_covariance(x, covariance)
     if splits == 1:
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
     size = len(x) // splits

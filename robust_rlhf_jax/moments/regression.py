@@ -103,11 +103,14 @@ def robust_linear_regression(
     A degree-2 filter on the covariates, then Huber's residual clipping at 1/√ε standard deviations: the practical
     stand-in for the regression oracle of R-LSVI (SCRAM; Pensia, Jog & Loh 2020), whose filter-then-robust-loss shape
     it keeps. Residual clipping is repeated from its own result, so that the size of a lie does not matter. At ε = 0 it
-    is least squares with the pseudo-inverse. Use `prepare_design` once and `.fit` many times for several targets.
+    is least squares; where columns are linearly dependent, the solution of least norm in columns divided by their
+    typical sizes, powers of two, so that no column counts for its unit. Use `prepare_design` once and `.fit` many
+    times for several targets.
 
     **Arguments:** `phi` [n, d], `targets` [n], `epsilon` in [0, ½).
 
-    **Raises:** ValueError for wrong shapes or ε outside [0, ½).
+    **Raises:** ValueError for wrong shapes, an empty `phi` or one of whole numbers, entries that are not finite, or ε
+    outside [0, ½).
 
     **Example:**
 
@@ -121,6 +124,10 @@ def robust_linear_regression(
     phi, targets = jnp.asarray(phi), jnp.asarray(targets)
     if phi.ndim != 2 or targets.shape != phi.shape[:1]:
         raise ValueError(f"phi {phi.shape} must be [n, d] and targets {targets.shape} must be [n].")
+    if not phi.size:
+        raise ValueError(f"phi has shape {phi.shape}: give one row and one column or more.")
+    if not jnp.issubdtype(phi.dtype, jnp.floating):
+        raise ValueError(f"phi must be floating-point; got {phi.dtype}: convert it with phi.astype(float).")
     check_epsilon(epsilon)
     check_finite(phi, "phi")
     check_finite(targets, "targets")

@@ -12,7 +12,9 @@ from .base import OracleResult
 
 
 class ExactOracle(Module):
-    """Plans in `mdp` itself; data and ε are ignored. Its subgradient is E_π★[φ] (Danskin).
+    """Plans in `mdp` itself; of the data, which may be None, only the numbers of states and actions are looked at.
+
+    Its subgradient is E_π★[φ] (Danskin).
 
     **Example:**
 
@@ -28,7 +30,16 @@ class ExactOracle(Module):
 
     mdp: LinearMDP
 
-    def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> LinearMDP:
+    def prepare(
+        self, data: PreferenceData | None, epsilon: Float[Array, ""], *, key: PRNGKeyArray
+    ) -> LinearMDP:
+        """**Raises:** ValueError for data of another number of states or actions than the MDP has."""
+        known = self.mdp.features.shape[:2]
+        seen = known if data is None else data.state_features.shape[:2]
+        if known != seen:
+            raise ValueError(
+                f"The MDP of ExactOracle has [S, A] = {known}, the data {seen}: give the MDP that they come from."
+            )
         return self.mdp
 
     def solve(self, prepared: LinearMDP, theta: Float[Array, "H p"]) -> OracleResult:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.checks import check_positive
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
@@ -31,6 +32,8 @@ class LSVI(Module):
     Since ŵ_h = (ΦᵀΦ + nλI)⁻¹ Σ_i φ_iV̂(s'_i) is linear in V̂, the N samples collapse to a [d, S] matrix per step in
     `prepare`, and `solve` no longer depends on N.
 
+    **Raises:** ValueError for a negative `ridge`.
+
     **Example:**
 
     >>> import jax, jax.numpy as jnp
@@ -44,6 +47,9 @@ class LSVI(Module):
     """
 
     ridge: float = 1e-6
+
+    def __check_init__(self):
+        check_positive(self.ridge, "ridge", or_zero=True)
 
     def prepare(self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray) -> FittedModel:
         phi, following = transitions_per_step(data)

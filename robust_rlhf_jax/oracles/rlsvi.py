@@ -5,9 +5,11 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
+from robust_rlhf_jax.checks import check_positive, is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, pseudo_inverse_root
 from robust_rlhf_jax.kernels.regression import huber_mean, huber_multiple
 from robust_rlhf_jax.module import Module
@@ -17,6 +19,9 @@ from robust_rlhf_jax.preferences import PreferenceData
 from .backward_induction import backward_induction, rewards_from
 from .base import OracleResult
 from .transitions import fresh_folds, initial_state_weights, transitions_per_step
+
+# How far the chances of a known start may be below 0, and their sum from 1.
+ROUNDING = 1e-4
 
 
 class RobustTransitions(eqx.Module):
@@ -48,6 +53,9 @@ class RLSVI(Module):
     pairs for every step as in the analysis; the default reuses all. `initial` [S]: the known ρ, else the data's
     `planning_start`, else the Huber mean of V̂_1 over the first states in the data, which may be corrupt too.
 
+    **Raises:** ValueError for another `bonus`, a negative `bonus_scale`, a `ridge` that is not positive, or `initial`
+    that is not a distribution.
+
     **Example:**
 
     >>> import jax, jax.numpy as jnp
@@ -70,11 +78,23 @@ class RLSVI(Module):
     def __check_init__(self):
         if self.bonus not in ("none", "relative"):
             raise ValueError(f'bonus={self.bonus!r} is unknown: it is "none" or "relative".')
+        check_positive(self.bonus_scale, "bonus_scale", or_zero=True)
+        check_positive(self.ridge, "ridge")
+        if self.initial is not None and not is_traced(self.initial):
+            chances = np.asarray(self.initial, np.float64)
+            if chances.ndim != 1 or not (chances.min() >= -ROUNDING and abs(chances.sum() - 1) <= ROUNDING):
+                raise ValueError("initial is not a distribution [S]: its chances must be ≥ 0 and sum to 1.")
 
     def prepare(
         self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray
     ) -> RobustTransitions:
+        """**Raises:** ValueError if `initial` is of another number of states than the data."""
         epsilon = jnp.asarray(epsilon, data.features.dtype)
+        n_states = len(data.state_features)
+        if self.initial is not None and jnp.shape(self.initial) != (n_states,):
+            raise ValueError(
+                f"initial has shape {jnp.shape(self.initial)}: the data have {n_states} states, give one chance each."
+            )
         phi, following = fresh_folds(key, data) if self.fresh_data else transitions_per_step(data)
         designs = jax.vmap(lambda p: prepare_design(p, epsilon))(phi)
         known = data.planning_start if self.initial is None else self.initial

@@ -16,6 +16,9 @@ from robust_rlhf_jax.mdp import LinearMDP, rollout, segment_mdp, uniform_policy
 
 from .data import PreferenceData
 
+# How far chances that a caller rounded may be below 0, and their sum from 1.
+ROUNDING = 1e-4
+
 
 def sample_preferences(
     key: PRNGKeyArray,
@@ -31,7 +34,8 @@ def sample_preferences(
     model is 1; towards 0 labels become deterministic and carry no information about the scale of θ
     (`label_entropy` shows it).
 
-    **Raises:** ValueError for `n_pairs` < 1, a wrong policy shape, or a temperature that is not positive.
+    **Raises:** ValueError for `n_pairs` < 1, a `behaviour` of a wrong shape or not of chances, or a temperature that is
+    no number, or not positive and finite in the precision of `mdp`.
 
     **Example:**
 
@@ -40,7 +44,7 @@ def sample_preferences(
     >>> sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200).n_pairs
     200
     """
-    _check(n_pairs, temperature)
+    _check(n_pairs, temperature, mdp.features.dtype)
     policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
     _check_behaviour(policies, mdp)
     return _sample(key, mdp, policies, temperature, n_pairs)
@@ -64,8 +68,8 @@ def sample_segments(
     **Arguments:** `behaviour` (μ₀, μ₁), each [length, S, A]; both uniform by default. `start` [S]: distribution of
     both segments' first states, uniform by default. `temperature` > 0.
 
-    **Raises:** ValueError for `n_pairs` or `length` < 1, a wrong policy shape, a temperature that is not positive, or
-    θ or dynamics that change from step to step.
+    **Raises:** ValueError for `n_pairs` or `length` < 1, `behaviour` or a temperature that `sample_preferences`
+    refuses, or θ or dynamics that change from step to step.
 
     **Example:**
 
@@ -75,7 +79,7 @@ def sample_segments(
     >>> data.horizon, data.planning_horizon
     (7, 20)
     """
-    _check(n_pairs, temperature)
+    _check(n_pairs, temperature, mdp.features.dtype)
     if not isinstance(length, int | np.integer) or length < 1:
         raise ValueError(f"length={length} must be a whole number, 1 or more.")
     for name in ("theta", "transition_measures"):
@@ -89,18 +93,45 @@ def sample_segments(
     return dataclasses.replace(data, planning_horizon=mdp.horizon, planning_start=mdp.initial_distribution)
 
 
-def _check(n_pairs: Any, temperature: float | Float[Array, ""]):
+def check_temperature(temperature: float | Float[Array, ""], dtype: Any) -> None:
+    """**Raises:** ValueError for a temperature that is no number, or not positive and finite in a precision."""
+    if np.ndim(temperature):
+        raise ValueError(
+            f"temperature=an array of shape {np.shape(temperature)} is not a number: give one above 0."
+        )
+    if is_traced(temperature):
+        return
+    value, limits = float(temperature), jnp.finfo(dtype)
+    if not 0 < value < np.inf:
+        raise ValueError(f"temperature={temperature} must be positive and finite: labels are sampled.")
+    least, most = float(limits.tiny), float(limits.max)
+    if not least <= value <= most:
+        raise ValueError(
+            f"temperature={temperature} is {'0' if value < least else 'infinite'} in {jnp.dtype(dtype).name}: give a "
+            f"number between {least:.2g} and {most:.2g}."
+        )
+
+
+def _check(n_pairs: Any, temperature: float | Float[Array, ""], dtype: Any):
     if not isinstance(n_pairs, int | np.integer) or n_pairs < 1:
         raise ValueError(f"n_pairs={n_pairs} must be a whole number, 1 or more.")
-    if not is_traced(temperature) and not 0 < float(np.asarray(temperature).item()) < np.inf:
-        raise ValueError(f"temperature={temperature} must be positive and finite: labels are sampled.")
+    check_temperature(temperature, dtype)
 
 
 def _check_behaviour(policies: Sequence[Float[Array, "H S A"]], mdp: LinearMDP):
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
     for i, policy in enumerate(policies):
-        if policy.shape != shape:
-            raise ValueError(f"behaviour[{i}] has shape {policy.shape}; this MDP needs [H, S, A] = {shape}.")
+        if jnp.shape(policy) != shape:
+            raise ValueError(
+                f"behaviour[{i}] has shape {jnp.shape(policy)}; this MDP needs [H, S, A] = {shape}."
+            )
+        if is_traced(policy):
+            continue
+        values = np.asarray(policy, np.float64)
+        if not (values.min() >= -ROUNDING and np.abs(values.sum(axis=-1) - 1).max() <= ROUNDING):
+            raise ValueError(
+                f"behaviour[{i}] is not a policy: the chances of the actions in each state must be ≥ 0 and sum to 1."
+            )
 
 
 @partial(jax.jit, static_argnames=("n_pairs", "stationary"))

@@ -3,12 +3,15 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.module import Module
 
 
@@ -115,8 +118,12 @@ class PreferenceData(Module):
         """One row per step as a flat θ (the mean over steps when θ is shared)."""
         return jnp.mean(theta, axis=0) if self.stationary else theta.reshape(-1)
 
-    def take(self, rows: Int[Array, " M"]) -> "PreferenceData":
-        """The pairs at `rows`, in that order; the table is shared."""
+    def take(self, rows: Int[Array, " M"] | Bool[np.ndarray, " N"] | Sequence[int]) -> "PreferenceData":
+        """The pairs at `rows`, in that order, or where a mask [N] is true; the table is shared.
+
+        **Raises:** ValueError for rows that are no whole numbers below N in size, or a mask of another length.
+        """
+        rows = rows if is_traced(rows) else _numbers(rows, self.n_pairs)
         return self.replace_pairs(lambda x: _gather(x, rows))
 
     def replace_pairs(self, change: Callable[[Array], Array]) -> "PreferenceData":
@@ -126,6 +133,27 @@ class PreferenceData(Module):
         return dataclasses.replace(
             self, **{name: None if x is None else change(x) for name, x in rows.items()}
         )
+
+
+def _numbers(rows: Any, n_pairs: int) -> np.ndarray:
+    """`rows` of `take` as numbers that exist."""
+    rows = np.asarray(rows)
+    if rows.dtype == bool:
+        if rows.shape != (n_pairs,):
+            raise ValueError(
+                f"rows is a mask of shape {rows.shape}: give one entry for each of the {n_pairs} pairs."
+            )
+        return np.flatnonzero(rows)
+    if not rows.size:
+        return rows.astype(np.int32)
+    if rows.dtype.kind not in "iu":
+        raise ValueError(f"rows holds {rows.dtype} entries: give whole numbers, or a mask of True and False.")
+    bad = rows[(rows < -n_pairs) | (rows >= n_pairs)]
+    if bad.size:
+        raise ValueError(
+            f"rows holds {bad.flat[0]}, but there are {n_pairs} pairs: give numbers from 0 to {n_pairs - 1}."
+        )
+    return rows
 
 
 @jax.jit  # one program for each shape; eagerly, each operation in it would be one

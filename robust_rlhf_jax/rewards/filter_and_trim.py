@@ -9,8 +9,9 @@ from robust_rlhf_jax.checks import as_epsilon, as_floats
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.units import typical_powers
 from robust_rlhf_jax.likelihood.trimmed import TrimmedFit, trimmed_mle
-from robust_rlhf_jax.moments import filter_mean, robust_covariance
+from robust_rlhf_jax.moments import robust_covariance
 from robust_rlhf_jax.moments.influence import bounded_rows, floored_weights
+from robust_rlhf_jax.moments.mean import estimated_span_filter
 
 # A difference with more than this share of its length off the identifiable subspace is suspect.
 OFF_SUBSPACE = 1e-2
@@ -75,7 +76,7 @@ def robust_reward(
     moments = robust_covariance(covariance_rows, epsilon, assume_centered=True, doubt=doubt)
     # Σ̂ is known to a relative O(ε log 1/ε) only: a filter that asked for more would eat clean rows.
     slack = -2.0 * epsilon * jnp.log(jnp.maximum(epsilon, 1e-6))
-    filtered = filter_mean(rows, epsilon, covariance=moments.covariance, slack=slack, doubt=doubt)
+    filtered = estimated_span_filter(rows, epsilon, moments.covariance, slack, doubt)
     whitened = matmul(rows, moments.whitener)
     off = jnp.sum((rows - matmul(whitened, moments.colourer)) ** 2, axis=1)
     leaks = (off > OFF_SUBSPACE**2 * jnp.sum(rows**2, axis=1)) & (epsilon > 0)

@@ -254,6 +254,10 @@ def test_a_nonfinite_oracle_corrupts_its_own_lane_only(holes):
 
 
 BAD_SETTINGS = {
+    "negative radius": (lambda: ConditionNumberConfig(radius=-1.0), r"radius=-1\.0 must be positive\."),
+    "radius of nothing": (lambda: FirstOrderConfig(radius=0.0), r"radius=0\.0 must be positive\."),
+    "radius that is no number": (lambda: FirstOrderConfig(radius=np.nan), "radius=nan must be positive"),
+    "radius without end": (lambda: ConditionNumberConfig(radius=np.inf), "radius=inf must be finite"),
     "no directions": (lambda: Smoothing(n_directions=0), "n_directions=0"),
     "odd pairs": (lambda: Smoothing(n_directions=3, antithetic=True), "even number if antithetic"),
     "no width": (lambda: Smoothing(std=0.0), "smoothing μ must be positive"),

@@ -132,7 +132,9 @@ def test_an_oracle_with_subgradients():
     ("change", "message"),
     [
         ({"epsilon": 0.5}, r"epsilon=0.5 is outside \[0, 0.5\)"),
+        ({"epsilon": np.array([0.1, 0.2])}, "an array of shape"),
         ({"reference": np.zeros((2, 2))}, "reference has shape"),
+        ({"oracle": RLSVI}, "oracle=RLSVI is a class"),
     ],
 )
 def test_bad_input(change, message):

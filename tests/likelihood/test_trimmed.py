@@ -278,6 +278,13 @@ GOOD = np.ones((5, 2), np.float32), np.ones(5, np.float32)
         ({"radius": float("nan")}, "must be positive"),
         ({"epsilon": 0.5}, r"outside \[0, 0\.5\)"),
         ({"n_random_starts": 2}, "needs a key"),
+        ({"n_random_starts": -1}, "n_random_starts=-1 must be a whole number"),
+        ({"x": np.ones((0, 2), np.float32), "labels": np.ones(0)}, r"x has shape \(0, 2\)"),
+        ({"weights": [1.0, 1.0, 1.0, 1.0, 1.5]}, r"weights must lie in \[0, 1\]"),
+        ({"weights": [1.0, 1.0, 1.0, 1.0, -0.5]}, r"weights must lie in \[0, 1\]"),
+        ({"weights": [1.0, 1.0, 1.0, 1.0, np.nan]}, r"weights must lie in \[0, 1\]"),
+        ({"weights": np.zeros(5)}, "not all be 0"),
+        ({"weights": [1.0] * 4}, r"weights has shape \(4,\)"),
     ],
 )
 def test_bad_arguments_are_named(change, message):
@@ -285,6 +292,14 @@ def test_bad_arguments_are_named(change, message):
     x, labels, epsilon = (arguments.pop(name) for name in ("x", "labels", "epsilon"))
     with pytest.raises(ValueError, match=message):
         trimmed_mle(x, labels, epsilon, **arguments)
+
+
+def test_lists_are_weights_and_starts_too():
+    x, labels = [[1.0, 0.5], [0.5, -1.0], [1.0, 1.0]], [1, -1, -1]
+    found = trimmed_mle(x, labels, 0.0, radius=1.0, weights=[1, 0, 1], starts=[[0, 0]])
+    arrays = {"weights": np.float32([1, 0, 1]), "starts": np.float32([[0, 0]])}
+    same = trimmed_mle(np.float32(x), np.float32(labels), 0.0, radius=1.0, **arrays)
+    np.testing.assert_array_equal(found.theta, same.theta)
 
 
 def test_options_are_given_by_name():

@@ -81,6 +81,13 @@ def test_rotated_world_passes_the_check(small_mdp64, rotate_features):
 
 BROKEN = {
     "feature has norm": lambda m: {"features": m.features * 3.0},
+    r"theta has shape \(2, 4\): this MDP needs \[H, p\] = \(3, 4\)": lambda m: {"theta": m.theta[:2]},
+    r"initial_distribution has shape \(7,\)": lambda m: {"initial_distribution": jnp.ones(7) / 7},
+    r"transition_measures has shape \(3, 4, 5\)": lambda m: {
+        "transition_measures": m.transition_measures[..., :5]
+    },
+    r"reward_features has shape \(5, 3, 4\)": lambda m: {"reward_features": m.features[:5]},
+    "reward_features holds NaN": lambda m: {"reward_features": m.features.at[0, 0, 0].set(jnp.nan)},
     "theta_h has norm": lambda m: {"theta": m.theta * 1.01},
     "initial_distribution": lambda m: {"initial_distribution": m.initial_distribution * 0.99},
     "P_2": lambda m: {"transition_measures": m.transition_measures.at[1].multiply(1.01)},

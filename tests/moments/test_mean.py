@@ -216,3 +216,61 @@ def test_as_many_parts_as_rows_are_the_rows_and_of_two_in_a_tie_the_first_wins()
 def test_a_nan_in_one_part_is_not_voted_away():
     rows = jnp.ones((9, 2)).at[4, 0].set(jnp.nan)
     assert np.isnan(jax.jit(lambda x: robust_mean(x, EPSILON, splits=3))(rows)).all()
+
+
+@pytest.mark.parametrize("centre", [0.0, 7.0, 1e4])
+def test_rows_off_the_span_of_a_singular_covariance_weigh_nothing(centre):
+    """The mean itself may lie off the span; a tilted span; honest rows stay, and at ε = 0 every row does."""
+    rng = np.random.default_rng(11)
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    for turn in (np.eye(3), rotation):
+        z = np.concatenate([rng.normal(size=(200, 2)), np.zeros((200, 1))], axis=1)
+        z[:20, 2] = 50.0
+        x = (z @ turn.T + centre).astype(np.float32)
+        sigma = (turn @ np.diag([1.0, 1.0, 0.0]) @ turn.T).astype(np.float32)
+        found = filter_mean(x, EPSILON, covariance=sigma)
+        np.testing.assert_array_equal(found.weights[:20], 0.0)
+        assert found.weights[20:].sum() > 175
+        assert found.status == Status.CONVERGED
+        off = (np.asarray(found.mean, float) - centre) @ turn[:, 2]
+        assert abs(off) < 1e-5 * max(centre, 10.0)
+        plain = filter_mean(x, 0.0, covariance=sigma)
+        np.testing.assert_array_equal(plain.weights, 1.0)
+        clean = filter_mean(x[20:], EPSILON, covariance=sigma)
+        assert clean.weights.sum() > 0.95 * 180
+    np.testing.assert_allclose(robust_mean(x, EPSILON, covariance=sigma), found.mean)
+
+
+def test_a_span_that_most_rows_leave_is_not_believed_and_said():
+    x = np.random.default_rng(12).normal(size=(100, 2)).astype(np.float32)
+    found = filter_mean(x, EPSILON, covariance=np.diag([1.0, 0.0]))
+    assert found.status == Status.FILTER_REMOVED_TOO_MUCH
+    assert np.isfinite(found.mean).all()
+
+
+@pytest.mark.parametrize(
+    ("covariance", "said"),
+    [
+        (np.diag([1.0, np.nan]), r"covariance\[1, 1\] is nan"),
+        (np.diag([1.0, -0.1]), "not positive semidefinite"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), "not positive semidefinite"),
+        (np.array([[1.0, 0.5], [0.0, 1.0]]), "not symmetric"),
+        (np.zeros((2, 2)), "all zero, but the rows of x differ"),
+        (np.eye(3), r"give one of shape \(2, 2\)"),
+        (np.ones(2), r"give one of shape \(2, 2\)"),
+    ],
+)
+def test_what_is_no_covariance_of_the_rows_is_refused(covariance, said):
+    x = np.random.default_rng(13).normal(size=(20, 2)).astype(np.float32)
+    for mean in (filter_mean, robust_mean):
+        with pytest.raises(ValueError, match=said):
+            mean(x, 0.1, covariance=covariance)
+    with pytest.raises(ValueError, match=said):
+        robust_mean(x, 0.1, covariance=covariance, splits=2)
+
+
+def test_a_traced_covariance_that_is_not_finite_gets_a_status():
+    x = np.random.default_rng(14).normal(size=(20, 2)).astype(np.float32)
+    found = jax.jit(lambda c: filter_mean(x, 0.1, covariance=c))(jnp.diag(jnp.array([1.0, jnp.nan])))
+    assert found.status == Status.NONFINITE
+    assert np.isnan(found.mean).all()

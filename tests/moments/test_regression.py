@@ -196,3 +196,23 @@ def test_half_precision_is_prepared_in_single():
     design = jax.jit(prepare_design)(phi, jnp.float32(EPSILON))
     assert design.columns.dtype == design.weights.dtype == jnp.float32
     np.testing.assert_array_equal(design.columns, np.asarray(phi, np.float32).T)
+
+
+@pytest.mark.parametrize(
+    ("phi", "said"),
+    [
+        (np.ones((3, 2), int), r"phi must be floating-point; got int.*phi\.astype\(float\)"),
+        (np.ones((0, 2), np.float32), r"phi has shape \(0, 2\): give one row"),
+        (np.ones((3, 0), np.float32), r"phi has shape \(3, 0\): give one row"),
+    ],
+)
+def test_covariates_that_no_regression_takes_are_named(phi, said):
+    with pytest.raises(ValueError, match=said):
+        robust_linear_regression(phi, np.ones(len(phi), np.float32), 0.1)
+
+
+def test_dependent_columns_get_the_least_norm_in_columns_of_typical_size_one():
+    """Columns a and 8a, target a: with columns of one size, the least norm gives each half of the target."""
+    a = np.random.default_rng(0).uniform(1.0, 2.0, 50).astype(np.float32)
+    found = robust_linear_regression(np.stack([a, 8 * a], axis=1), a, 0.0)
+    np.testing.assert_allclose(found, [0.5, 0.5 / 8], rtol=1e-4)

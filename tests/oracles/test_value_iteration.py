@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.lab.attacks import corrupt_transitions
 from robust_rlhf_jax.lab.worlds import chain_mdp
 from robust_rlhf_jax.mdp import expected_features, normalised_gap, optimal_policy
-from robust_rlhf_jax.oracles import LSVI, RLSVI
+from robust_rlhf_jax.oracles import LSVI, RLSVI, ExactOracle
 from robust_rlhf_jax.oracles.backward_induction import backward_induction
 from robust_rlhf_jax.oracles.transitions import fresh_folds, initial_state_weights, transitions_per_step
 
@@ -302,3 +302,29 @@ def test_first_states_are_averaged_robustly_unless_the_start_is_known(data):
             multiple[name, epsilon] = float(prepared.initial_multiple)
     np.testing.assert_allclose(multiple.pop(("data", 0.1)), 0.1**-0.5, rtol=1e-6)
     assert set(multiple.values()) == {np.inf}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: RLSVI(initial=jnp.ones(6)), "initial is not a distribution"),
+        (lambda: RLSVI(initial=jnp.array([1.5, -0.5])), "initial is not a distribution"),
+        (lambda: RLSVI(initial=jnp.array([jnp.nan, 1.0])), "initial is not a distribution"),
+        (lambda: RLSVI(ridge=0.0), r"ridge=0\.0 must be positive"),
+        (lambda: RLSVI(ridge=float("nan")), "ridge=nan must be positive"),
+        (lambda: RLSVI(bonus_scale=-1.0), r"bonus_scale=-1\.0 must be at least 0"),
+        (lambda: LSVI(ridge=-1.0), r"ridge=-1\.0 must be at least 0"),
+    ],
+)
+def test_settings_that_no_oracle_has_are_named(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_an_oracle_of_other_states_than_the_data_is_named():
+    mdp = chain_mdp(n_states=6, dim=4, horizon=2)
+    data = sample_preferences(jax.random.key(0), mdp, 10)
+    others = RLSVI(initial=jnp.ones(5) / 5), ExactOracle(chain_mdp(n_states=5, dim=4, horizon=2))
+    for oracle, said in zip(others, (r"initial has shape \(5,\)", r"\[S, A\] = \(5, 2\)"), strict=True):
+        with pytest.raises(ValueError, match=said):
+            prepare(oracle, data, jnp.float32(0.1))

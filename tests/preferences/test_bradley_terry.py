@@ -89,6 +89,22 @@ def test_bad_sizes_and_policies_are_named():
         sample_preferences(KEY, MDP, 10, behaviour=(uniform_policy(MDP), wrong))
 
 
+@pytest.mark.parametrize("entry", [float("nan"), -1.0, 0.5])
+def test_a_behaviour_that_is_no_policy_is_named(entry):
+    wrong = uniform_policy(MDP).at[0, 0, 0].set(entry)
+    with pytest.raises(ValueError, match=r"behaviour\[1\] is not a policy"):
+        sample_preferences(KEY, MDP, 10, behaviour=(uniform_policy(MDP), wrong))
+
+
+@pytest.mark.parametrize(
+    ("temperature", "said"),
+    [(np.ones(2), r"array of shape \(2,\)"), (1e-40, "is 0 in float32"), (1e300, "is infinite in float32")],
+)
+def test_temperatures_that_the_data_cannot_hold_are_named(temperature, said):
+    with pytest.raises(ValueError, match=said):
+        sample_preferences(KEY, MDP, 10, temperature=temperature)
+
+
 @pytest.mark.parametrize("temperature", [0.2, 1.0, 5.0])
 def test_entropy_matches_numpy(temperature):
     data = sample_preferences(KEY, MDP, 1000)

@@ -81,6 +81,29 @@ def test_take_keeps_order_and_table():
     assert shared().take(rows).stationary
 
 
+def test_take_takes_lists_and_masks():
+    data = pairs()
+    np.testing.assert_array_equal(data.take([2, 0]).features, data.features[np.array([2, 0])])
+    mask = np.arange(data.n_pairs) % 2 == 0
+    np.testing.assert_array_equal(data.take(mask).labels, data.labels[mask])
+    np.testing.assert_array_equal(data.take(jnp.asarray(mask)).labels, data.labels[mask])
+    assert data.take([]).n_pairs == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([0, 10**6], "rows holds 1000000, but there are"),
+        ([-(10**6)], "rows holds -1000000, but there are"),
+        ([0.5], "rows holds float64 entries"),
+        (np.array([True]), r"mask of shape \(1,\)"),
+    ],
+)
+def test_rows_that_do_not_exist_are_refused(rows, said):
+    with pytest.raises(ValueError, match=said):
+        pairs().take(rows)
+
+
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(n=st.sampled_from([1, 5, 6, 40]), parts=st.sampled_from([1, 3, 6]), seed=st.integers(0, 1000))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilons
 from robust_rlhf_jax.preferences import PreferenceData, check_preferences
 
 
@@ -172,24 +172,24 @@ def test_concrete_leaves_beside_traced_ones_are_checked():
     "epsilon", [0, 0.0, 0.499, np.float32(0.1), np.array([0.0, 0.2]), [0.1, 0.3], jnp.zeros(2)]
 )
 def test_accepts_epsilon(epsilon):
-    assert check_epsilon(epsilon) is None
+    assert check_epsilons(epsilon) is None
 
 
 @pytest.mark.parametrize("epsilon", [0.5, -0.1, 1, np.nan, np.inf, np.array([0.1, 0.7]), jnp.array(-1e-3)])
 def test_refuses_epsilon(epsilon):
     with pytest.raises(ValueError, match=r"outside \[0, 0.5\)"):
-        check_epsilon(epsilon)
+        check_epsilons(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", ["a lot", None, {}])
 def test_refuses_what_is_no_number(epsilon):
     with pytest.raises(ValueError, match="epsilon="):
-        check_epsilon(epsilon)
+        check_epsilons(epsilon)
 
 
 def test_traced_epsilon_is_skipped():
     def checked(epsilon):
-        check_epsilon(epsilon)
+        check_epsilons(epsilon)
         return epsilon
 
     assert jax.jit(checked)(0.9) == jnp.float32(0.9)

@@ -3,9 +3,10 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, is_traced
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import (
@@ -65,7 +66,7 @@ def stability(
     **Arguments:** `x` [n, d]; `epsilon` in (0, ½); `weights` [n] ≥ 0, None for 1; `mean` μ [d], None for the weighted
     mean; `covariance` [d, d]: rows are whitened by it on its span, None where they are white.
 
-    **Raises:** ValueError for a wrong shape, or ε outside (0, ½).
+    **Raises:** ValueError for a wrong shape, ε outside (0, ½), or weights that are negative, not finite, or all 0.
 
     **Example:**
 
@@ -87,6 +88,12 @@ def stability(
         raise ValueError(
             f"weights has shape {weights.shape}; x has {x.shape[0]} rows: give one weight a row."
         )
+    if not is_traced(weights):
+        values = np.asarray(weights)
+        if not (np.isfinite(values) & (values >= 0)).all() or not values.any():
+            raise ValueError(
+                "weights must be finite and at least 0, and not all be 0: give what each row counts."
+            )
     return _stability(x, as_epsilon(epsilon, x.dtype), weights, mean, covariance)
 
 

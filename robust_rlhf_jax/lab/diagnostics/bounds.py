@@ -7,7 +7,10 @@ value says how the promise scales, not what it guarantees; nearly always it exce
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from robust_rlhf_jax.checks import check_epsilons, is_traced
 
 Scalar = float | Float[Array, ""]
 
@@ -29,12 +32,17 @@ def uniform_bound(
 
     **Arguments:** `xi` as in `Coverage`; `largest`: V★ − V_min, or 1 for normalised gaps: no gap is larger.
 
+    **Raises:** ValueError for ε outside [0, ½), or ξ that is not positive and finite.
+
     **Example:**
 
     >>> from robust_rlhf_jax.lab.diagnostics import uniform_bound
     >>> [round(float(uniform_bound(epsilon, horizon=2, dim=3, xi=0.5)), 2) for epsilon in (0.01, 0.04)]
     [0.21, 0.84]
     """
+    check_epsilons(epsilon)
+    if not is_traced(xi) and not (np.isfinite(xi) & (np.asarray(xi) > 0)).all():
+        raise ValueError(f"xi={xi} must be positive and finite.")
     return _capped(epsilon * (horizon**3 + (horizon * dim) ** 0.5) / xi, largest)
 
 
@@ -53,6 +61,8 @@ def condition_number_bound(
 
     With `n_pairs` also `sampling_term` (Theorem 4.3); without it N → ∞.
 
+    **Raises:** ValueError for ε outside [0, ½).
+
     **Example:**
 
     >>> from robust_rlhf_jax.lab.diagnostics import condition_number_bound
@@ -61,6 +71,7 @@ def condition_number_bound(
     >>> float(condition_number_bound(0.01, horizon=2, dim=3, alpha=1.0, kappa=4.0, largest=1.0))
     1.0
     """
+    check_epsilons(epsilon)
     level = jnp.asarray(alpha * epsilon)
     bound = horizon**2 * dim * kappa * jnp.sqrt(level) + horizon**1.25 * dim**0.75 * level**0.25
     return _capped(bound + _sampling(n_pairs, horizon, dim, alpha, kappa, miss), largest)
@@ -82,7 +93,7 @@ def coverage_ratio_bound(
 
     With `n_pairs` and `alpha` also `sampling_term` (Theorem 5.1); without them N → ∞.
 
-    **Raises:** ValueError for `n_pairs` without `alpha`.
+    **Raises:** ValueError for `n_pairs` without `alpha`, or ε outside [0, ½).
 
     **Example:**
 
@@ -92,6 +103,7 @@ def coverage_ratio_bound(
     """
     if n_pairs is not None and alpha is None:
         raise ValueError(f"n_pairs={n_pairs} without alpha: the sampling term of Theorem 5.1 needs both.")
+    check_epsilons(epsilon)
     bound = nu * kappa * jnp.sqrt(jnp.asarray(epsilon)) * horizon**2 * dim**1.5
     return _capped(bound + _sampling(n_pairs, horizon, dim, alpha, kappa, miss), largest)
 
@@ -121,12 +133,15 @@ def lower_bound(
 ) -> Float[Array, ""]:
     """εHd: what no algorithm beats on some world (Zhang, Chen, Zhu & Sun 2022, *Corruption-robust offline RL*).
 
+    **Raises:** ValueError for ε outside [0, ½).
+
     **Example:**
 
     >>> from robust_rlhf_jax.lab.diagnostics import lower_bound
     >>> [round(float(lower_bound(0.1, horizon=5, dim=6, largest=largest)), 2) for largest in (None, 1.0)]
     [3.0, 1.0]
     """
+    check_epsilons(epsilon)
     return _capped(jnp.asarray(epsilon * horizon * dim), largest)
 
 
@@ -146,7 +161,7 @@ def oracle_calls(
     **Arguments:** `coverage`: a key of `EXPONENTS`: "uniform", "condition_number" (needs `horizon` and `dim`) or
     "coverage_ratio" (needs `nu`).
 
-    **Raises:** ValueError for another `coverage`, or if what it needs is missing.
+    **Raises:** ValueError for another `coverage`, if what it needs is missing, or for ε outside [0, ½).
 
     **Example:**
 
@@ -161,6 +176,7 @@ def oracle_calls(
     }
     if coverage not in needs:
         raise ValueError(f"coverage={coverage!r} is unknown: it is one of {', '.join(needs)}.")
+    check_epsilons(epsilon)
     missing = [name for name, value in needs[coverage].items() if value is None]
     if missing:
         raise ValueError(f"coverage={coverage!r} needs {' and '.join(missing)}.")

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilons
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
@@ -187,7 +187,7 @@ def label_lower_bound(
     >>> 0 < float(label_lower_bound(chain, x, 0.2, key=jax.random.key(1), starts=2, steps=5).gap) <= 0.5
     True
     """
-    check_epsilon(epsilon)
+    check_epsilons(epsilon)
     if x.ndim != 2 or x.shape[1] != mdp.theta.size:
         raise ValueError(f"x has shape {x.shape}; this MDP needs [N, H·p] = [N, {mdp.theta.size}].")
     if starts < 2:

@@ -5,9 +5,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from robust_rlhf_jax.checks import check_epsilon, check_seed
+import numpy as np
+
+from robust_rlhf_jax.checks import check_epsilons, check_seed
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import METHODS
+from robust_rlhf_jax.preferences.bradley_terry import check_temperature
 
 from .families import PRESETS
 from .programs import REFERENCE
@@ -89,9 +92,9 @@ class SweepConfig:
         for name in ("families", "attacks", "epsilons", "algorithms"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: name at least one.")
-        check_epsilon(self.epsilons)
+        check_epsilons(self.epsilons)
         # As the results name it.
-        check_epsilon([round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
+        check_epsilons([round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
         for name in ("families", "attacks", "algorithms"):
             _distinct(name, getattr(self, name))
         _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
@@ -109,6 +112,7 @@ class SweepConfig:
                 )
         if not 0 < self.temperature < math.inf:
             raise ValueError(f"temperature={self.temperature} must be positive and finite.")
+        check_temperature(self.temperature * PRESETS[self.preset].temperature, np.float32)
         check_seed(self.seed)
 
     @property

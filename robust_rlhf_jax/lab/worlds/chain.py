@@ -34,7 +34,7 @@ def chain_mdp(
     Deterministic: a family with one member per size.
 
     **Raises:** ValueError if `dim` is not a multiple of `n_actions` with at least 2 cells, for fewer than two
-    actions, fewer states than cells, for `success` outside (0, 0.95], or `contrast` outside (0, ½].
+    actions, fewer states than cells, a horizon below 1, for `success` outside (0, 0.95], or `contrast` outside (0, ½].
 
     **Example:**
 
@@ -49,6 +49,8 @@ def chain_mdp(
         raise ValueError(f"success={success} must lie in (0, 0.95]: 0.05 is the chance of being swept back.")
     if not 0 < contrast <= 0.5:
         raise ValueError(f"contrast={contrast} must lie in (0, 0.5].")
+    if horizon < 1:
+        raise ValueError(f"horizon={horizon}: give 1 or more.")
     n_cells = dim // n_actions
     if n_states < n_cells:
         raise ValueError(f"n_states={n_states} is less than the {n_cells} cells that dim={dim} asks for.")

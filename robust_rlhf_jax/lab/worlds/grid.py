@@ -28,7 +28,8 @@ def gridworld(
     trap in the top-left corner costs ½. `key` draws further single walls with density `wall_density`. An action
     moves up to half a macro-cell, stops at walls, and with probability `slip` goes one of the other three ways.
 
-    **Raises:** ValueError for `size` < 4, `cells` outside [2, 4], or probabilities outside [0, 1).
+    **Raises:** ValueError for `size` < 4, `cells` outside [2, 4], a horizon below 1, probabilities outside [0, 1), or
+    walls that fill a whole macro-cell, as they do where `size` and `cells` are both 4.
 
     **Example:**
 
@@ -44,6 +45,8 @@ def gridworld(
         raise ValueError(f"cells={cells}: give 2, 3 or 4 macro-cells a side (d = 4·cells² ≤ 64).")
     if not (0 <= slip < 1 and 0 <= wall_density < 1):
         raise ValueError(f"slip={slip} and wall_density={wall_density} must lie in [0, 1).")
+    if horizon is not None and horizon < 1:
+        raise ValueError(f"horizon={horizon}: give 1 or more, or leave it out.")
     walls = grid_walls(key, size, wall_density)
     stride = max(1, round((size - 1) / (cells - 1) / 2))
     destinations, probabilities = _moves(walls, stride, slip)

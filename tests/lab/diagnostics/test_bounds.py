@@ -33,6 +33,19 @@ def test_no_corruption_costs_nothing_and_the_cap_holds(name):
     assert float(BOUNDS[name](0.4, largest=1.0)) == 1.0
 
 
+@pytest.mark.parametrize("epsilon", [-0.1, 0.5, np.nan, np.array([0.1, 0.7])])
+def test_shares_outside_of_zero_and_a_half_are_refused(epsilon):
+    for bound in (*BOUNDS.values(), lambda e: lower_bound(e, **SIZES), lambda e: oracle_calls("uniform", e)):
+        with pytest.raises(ValueError, match=r"outside \[0, 0\.5\)"):
+            bound(epsilon)
+
+
+@pytest.mark.parametrize("xi", [0.0, -1.0, np.nan])
+def test_coverage_that_is_not_positive_is_refused(xi):
+    with pytest.raises(ValueError, match=r"xi=.* must be positive and finite\."):
+        uniform_bound(0.1, xi=xi, **SIZES)
+
+
 def test_values_by_hand():
     assert float(uniform_bound(0.1, xi=0.5, horizon=4, dim=4)) == pytest.approx(0.1 * (64 + 4) / 0.5)
     assert float(coverage_ratio_bound(0.04, nu=2.0, kappa=4.0, horizon=3, dim=4)) == pytest.approx(115.2)

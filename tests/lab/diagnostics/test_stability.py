@@ -93,6 +93,9 @@ def test_planted_rows_are_unstable_until_a_filter_took_them(x64):
         (np.ones((3, 1), np.float32), 0.5, None, r"outside \[0, 0\.5\)"),
         (np.ones((3, 1), np.float32), 0, None, "epsilon=0"),
         (np.ones((3, 1), np.float32), 0.1, np.ones(2), r"weights has shape \(2,\)"),
+        (np.ones((3, 1), np.float32), 0.1, np.zeros(3), "not all be 0"),
+        (np.ones((3, 1), np.float32), 0.1, np.array([1.0, -1.0, 1.0]), "finite and at least 0"),
+        (np.ones((3, 1), np.float32), 0.1, np.array([1.0, np.nan, 1.0]), "finite and at least 0"),
     ],
 )
 def test_bad_arguments_are_named(x, epsilon, weights, message):

@@ -51,6 +51,7 @@ def test_cells_are_the_product_of_all_axes():
         ({"lanes": -1}, r"^lanes=-1: give 1 or more"),
         ({"n_pairs": 2}, r"^n_pairs=2: .*three-way split"),
         ({"temperature": 0.0}, r"^temperature=0\.0 must be positive"),
+        ({"temperature": 1e-40}, r"^temperature=1e-40 is 0 in float32"),
         ({"temperature": float("nan")}, r"^temperature=nan must be positive"),
     ],
 )

@@ -94,6 +94,8 @@ def test_every_allowed_grid_is_a_linear_mdp(size, cells):
     ("arguments", "message"),
     [
         ({"size": 3}, "size=3"),
+        ({"size": 4}, "use more states a cell"),
+        ({"horizon": 0}, "horizon=0"),
         ({"cells": 1}, "cells=1"),
         ({"cells": 5}, "cells=5"),
         ({"slip": 1.0}, "slip=1.0"),
@@ -212,6 +214,7 @@ def test_chain_rewards_and_start():
     ("arguments", "message"),
     [
         ({"dim": 9}, "dim=9"),
+        ({"horizon": 0}, "horizon=0"),
         ({"dim": 2}, "dim=2"),
         ({"n_actions": 1}, "n_actions=1"),
         ({"success": 0.0}, "success=0.0"),
