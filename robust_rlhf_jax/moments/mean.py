@@ -182,6 +182,7 @@ def estimated_span_filter(
     x: Float[Array, "n d"],
     epsilon: Float[Array, ""],
     covariance: Float[Array, "d d"],
+    *,
     slack: Float[Array, ""],
     doubt: float | Float[Array, ""],
 ) -> FilteredMean:

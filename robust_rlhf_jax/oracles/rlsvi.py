@@ -53,7 +53,7 @@ class RLSVI(Module):
     pairs for every step as in the analysis; the default reuses all. `initial` [S]: the known ρ, else the data's
     `planning_start`, else the Huber mean of V̂_1 over the first states in the data, which may be corrupt too.
 
-    **Raises:** ValueError for another `bonus`, a negative `bonus_scale`, a `ridge` that is not positive, or `initial`
+    **Raises:** ValueError for another `bonus`, a negative `bonus_scale` or `ridge`, or `initial`
     that is not a distribution.
 
     **Example:**
@@ -79,7 +79,7 @@ class RLSVI(Module):
         if self.bonus not in ("none", "relative"):
             raise ValueError(f'bonus={self.bonus!r} is unknown: it is "none" or "relative".')
         check_positive(self.bonus_scale, "bonus_scale", or_zero=True)
-        check_positive(self.ridge, "ridge")
+        check_positive(self.ridge, "ridge", or_zero=True)
         if self.initial is not None and not is_traced(self.initial):
             chances = np.asarray(self.initial, np.float64)
             if chances.ndim != 1 or not (chances.min() >= -ROUNDING and abs(chances.sum() - 1) <= ROUNDING):

@@ -76,7 +76,7 @@ def robust_reward(
     moments = robust_covariance(covariance_rows, epsilon, assume_centered=True, doubt=doubt)
     # Σ̂ is known to a relative O(ε log 1/ε) only: a filter that asked for more would eat clean rows.
     slack = -2.0 * epsilon * jnp.log(jnp.maximum(epsilon, 1e-6))
-    filtered = estimated_span_filter(rows, epsilon, moments.covariance, slack, doubt)
+    filtered = estimated_span_filter(rows, epsilon, moments.covariance, slack=slack, doubt=doubt)
     whitened = matmul(rows, moments.whitener)
     off = jnp.sum((rows - matmul(whitened, moments.colourer)) ** 2, axis=1)
     leaks = (off > OFF_SUBSPACE**2 * jnp.sum(rows**2, axis=1)) & (epsilon > 0)

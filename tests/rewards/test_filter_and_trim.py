@@ -184,12 +184,12 @@ def test_the_filter_is_told_how_uncertain_the_covariance_is(monkeypatch):
     """Σ̂ is known up to a relative 2ε log 1/ε."""
     seen = []
 
-    def filter_mean(*arguments, slack, **options):
+    def told(*arguments, slack, **options):
         seen.append(float(slack))
-        return filter_and_trim_mean(*arguments, slack=slack, **options)
+        return plain(*arguments, slack=slack, **options)
 
-    filter_and_trim_mean = filter_and_trim.filter_mean
-    monkeypatch.setattr(filter_and_trim, "filter_mean", filter_mean)
+    plain = filter_and_trim.estimated_span_filter
+    monkeypatch.setattr(filter_and_trim, "estimated_span_filter", told)
     rows, x, labels, *_ = sample()
     for epsilon in (0.0, 0.05, 0.2):
         robust_reward(*map(jnp.asarray, (rows, x, labels)), epsilon, radius=RADIUS)
