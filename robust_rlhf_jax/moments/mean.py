@@ -114,14 +114,15 @@ def _run_mean_filter(
         rows = plain = _bounded(in_units(x, size), epsilon)
     else:
         size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
-        whitener, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
-        whitener = jnp.where(jnp.all(jnp.isfinite(covariance)), whitener, jnp.nan)
+        inverse, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
+        inverse = jnp.where(jnp.all(jnp.isfinite(covariance)), inverse, jnp.nan)
+        whitener = inverse
         level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
         rows = plain = _bounded(in_units(x, size), epsilon)
         if exact_span:
             off = jax.lax.cond(
                 (epsilon > 0) & (rank < len(covariance)),
-                lambda: _off_span(plain, whitener, colourer),
+                lambda: _off_span(plain, inverse, colourer),
                 lambda: off,
             )
     n_off = jnp.sum(off, dtype=x.dtype)
