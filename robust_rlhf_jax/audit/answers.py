@@ -38,12 +38,12 @@ class Answers(NamedTuple):
 
 def is_asked(columns: list[str]) -> bool:
     """Whether a file with these columns is an `ask.csv`."""
-    return BETTER in columns and "decision" not in columns
+    return "decision" not in columns and (BETTER in columns or {*SIDES} <= {*columns})
 
 
 def read_answers(rows: list[tuple[str, int, Any]], pairs: Pairs) -> Answers:
-    """The majority of the answers about each pair, against the file's label; where they are level, and where the file
-    has no tie, the label is not confirmed.
+    """Whether more of the answers about each pair say what the file says than say either of the other two: that the
+    other side is better, or a tie.
 
     **Arguments:** `rows`: where it stands, the pair from 0, and what `better` says: first, second, a tie, or nothing.
 
@@ -63,10 +63,14 @@ def read_answers(rows: list[tuple[str, int, Any]], pairs: Pairs) -> Answers:
         said[pair] += (
             [] if is_missing(cell) else [_side(where, cell) * (-1 if first_is_rejected(pair) else 1)]
         )
-    answered = {pair: np.sign(sum(signs)) for pair, signs in said.items() if signs}
-    ways = np.where(pairs.ties, 0.0, 1.0)
-    confirm = tuple(bool(way == ways[pair]) for pair, way in answered.items())
+    answered = {pair: ways for pair, ways in said.items() if ways}
+    label = np.where(pairs.ties, 0.0, 1.0)
+    confirm = tuple(_confirms(ways, label[pair]) for pair, ways in answered.items())
     return Answers(tuple(answered), confirm, len(said) - len(answered))
+
+
+def _confirms(ways: list[float], label: float) -> bool:
+    return all(ways.count(label) > ways.count(other) for other in {-1.0, 0.0, 1.0} - {label})
 
 
 def _side(where: str, cell: Any) -> float:

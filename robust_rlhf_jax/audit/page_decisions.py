@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.containers.delimited import long_cells
 from robust_rlhf_jax.io.exports import check_export, of_whole_rows, whole_export, write_rows
 from robust_rlhf_jax.terminal import counted
 
@@ -89,10 +90,11 @@ def _as_answered(path: Path, entries: list[Any], pairs: Pairs) -> Decided:
 
 def _text(path: Path) -> str:
     """In UTF-8, or in UTF-16 as spreadsheets save "Unicode text"."""
-    start = path.read_bytes()[:2]
-    return path.read_text(
-        encoding="utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-    )
+    content = path.read_bytes()
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    # Of an `ask.csv` that a spreadsheet saved in an encoding of its own only the answers count.
+    asked = BETTER.encode() in content.partition(b"\n")[0].lower()
+    return content.decode(encoding, errors="replace" if asked else "strict")
 
 
 def _from_json(path: Path, text: str, pairs: Pairs) -> list[Any]:
@@ -119,15 +121,23 @@ def _from_csv(path: Path, text: str) -> list[Any]:
     delimiter = max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = [(name or "").strip().casefold() for name in reader.fieldnames or ()]
-    for needed in ("pair", "row", BETTER if is_asked(names) else "decision"):
+    columns = ("pair", "row", BETTER if is_asked(names) else "decision")
+    for needed in columns:
         if names.count(needed) != 1:
             how = "has no column" if needed not in names else "has more than one column"
-            raise ValueError(f"{path} {how} {needed}: it needs pair, row and decision, each once.")
+            raise ValueError(
+                f"{path} {how} {needed}: it needs {columns[0]}, {columns[1]} and {columns[2]}, each once."
+            )
     reader.fieldnames = names
     try:
-        return [row for row in reader if any(cell.strip() for cell in row.values() if isinstance(cell, str))]
+        with long_cells():
+            rows = [
+                row for row in reader if any(cell.strip() for cell in row.values() if isinstance(cell, str))
+            ]
     except csv.Error as error:
         raise ValueError(f"{path} is no CSV ({error}): give what the page of an audit saved.") from None
+    # Files of several raters, one below the other, repeat the header.
+    return [row for row in rows if str(row["pair"]).strip("\ufeff ").casefold() != "pair"]
 
 
 def _decision(where: str, entry: Any, pairs: Pairs) -> tuple[int, bool]:

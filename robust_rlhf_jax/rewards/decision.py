@@ -51,7 +51,8 @@ class Judged(NamedTuple):
     @property
     def predicted(self) -> Bool[Array, ""]:
         """Whether the plain fit predicts the labels one and all: they contradict nothing."""
-        return jnp.min(jnp.where(self.informative > 0, self.margins[0], jnp.inf)) > 0
+        least = jnp.min(jnp.where(self.informative > 0, self.margins[0], jnp.inf))
+        return (least > 0) & jnp.any(self.informative > 0)
 
 
 class Decision(NamedTuple):

@@ -100,7 +100,7 @@ def plain_fit(
     >>> [name for name, weight in zip(preferences.RAIL_FEATURES, theta) if weight < 0]
     ['price', 'time', 'change', 'comfort']
     """
-    more = rows_to_fill(x)
+    more = rows_to_fill(x, labels, weights)
     counted = np.ones(labels.shape, labels.dtype) if weights is None else weights
     return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(counted, more))
 
@@ -112,7 +112,7 @@ def _plain_fit(x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Floa
     config = RobustFit()
     fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
-    separable = (jnp.min(seen) > 0) | at_bound(pairs, fit.strength, config)
+    separable = (jnp.min(seen) > 0) & jnp.any(weights > 0) | at_bound(pairs, fit.strength, config)
     return matmul(pairs.to_theta, fit.t), jnp.where(
         separable & (fit.status == Status.CONVERGED), Status.SEPARABLE.array(), fit.status
     )
@@ -128,7 +128,7 @@ def _fit(
 ) -> tuple[RewardFit, Alternative | None]:
     """(The fit; the alternative, or None where nobody asks to `compare`), of a usual number of pairs."""
     check_labels(labels)
-    n, more = len(x), rows_to_fill(x)
+    n, more = len(x), rows_to_fill(x, labels, epsilon, groups, config)
     found, other = _fit_differences(
         filled(x, more),
         filled(labels, more, 1.0),

@@ -139,6 +139,8 @@ def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardF
 
 def fit_labelled(seen: Labelled, epsilon: Float[Array, ""], config: RobustFit | None = None) -> RewardFit:
     """`fit_differences`, what the table contradicts left out. Jit- and vmap-able."""
+    if not is_traced(seen.off) and not np.asarray(seen.off).any():
+        return fit_differences(seen.x, seen.labels, epsilon, seen.groups, config)
     found = fit_differences(seen.believed_x, seen.labels, epsilon, seen.groups, config)
     gone = jnp.mean(seen.off, dtype=seen.x.dtype)
     kept = jnp.where(seen.off, 0.0, 1.0).astype(seen.x.dtype)

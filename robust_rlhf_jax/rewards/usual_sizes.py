@@ -3,6 +3,8 @@
 A pair of equal options is as good as absent (`UnitFreePairs.informative`), so that rows of 0 fill up the rest.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,31 +28,26 @@ def usual_size(n: int) -> int:
     return -(-n // step) * step
 
 
-def rows_to_fill(x: Float[Array | np.ndarray, "N k"]) -> int:
+def rows_to_fill(x: Float[Array | np.ndarray, "N k"], *others: Any) -> int:
     """How many rows of 0 make their number a usual one.
 
-    None for traced rows, for many, for those of several devices, and for wide ones, whose estimates by random sums
-    depend on their number.
+    None where x or an array in `others` is traced or was put on a device, where rows are many, and where they are wide,
+    for estimates by random sums depend on their number.
     """
     n, k = x.shape
-    if is_traced(x) or k > WIDE or n > MOST or (isinstance(x, jax.Array) and len(x.devices()) > 1):
-        return 0
-    return usual_size(n) - n
+    held = any(is_traced(leaf) or getattr(leaf, "committed", False) for leaf in jax.tree.leaves((x, others)))
+    return 0 if held or k > WIDE or n > MOST else usual_size(n) - n
 
 
 def filled(array: Array | np.ndarray, more: int, value: float = 0.0) -> Array:
-    """The array with `more` rows of the value at its end, where it was."""
+    """The array with `more` rows of the value at its end."""
     if not more:
         return jnp.asarray(array)
     # On the host, where every number of rows needs no program of its own.
     rows = np.asarray(array)
-    return _beside(array, np.concatenate([rows, np.full((more, *rows.shape[1:]), value, rows.dtype)]))
+    return jnp.asarray(np.concatenate([rows, np.full((more, *rows.shape[1:]), value, rows.dtype)]))
 
 
 def first(array: Array, n: int) -> Array:
-    """[..., :n] of the array, where it was."""
-    return _beside(array, np.asarray(array)[..., :n])
-
-
-def _beside(array: Array | np.ndarray, rows: np.ndarray) -> Array:
-    return jax.device_put(rows, array.sharding) if isinstance(array, jax.Array) else jnp.asarray(rows)
+    """[..., :n] of an array."""
+    return jnp.asarray(np.asarray(array)[..., :n])

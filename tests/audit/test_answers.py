@@ -78,7 +78,9 @@ def test_answers_about_another_file_are_refused(asked):
         (["tie"], False),
         ([True, True, False], True),
         ([True, False], False),
-        ([True, "", "tie"], True),
+        ([True, "", "tie"], False),
+        ([True, "tie", "tie"], False),
+        ([True, True, False, "tie", ""], True),
     ],
 )
 @pytest.mark.parametrize("pair", range(4))
@@ -92,6 +94,9 @@ def test_a_tie_confirms_a_tie():
     pairs = Pairs(np.ones((2, 1)), np.zeros((2, 1)), strength=np.array([0.0, 1.0]))
     assert read_answers([("here", 0, "tie"), ("here", 1, "tie")], pairs).confirm == (True, False)
     assert read_answers([("here", 0, side(0))], pairs).confirm == (False,)
+    answers = [("here", 0, answer) for answer in ("tie", "tie", "first")]
+    assert read_answers(answers, pairs).confirm == (True,)
+    assert read_answers([("here", 0, "first"), ("here", 0, "second")], pairs).confirm == (False,)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +114,29 @@ def test_another_word_is_refused_in_one_sentence():
     ):
         read_answers([("line 3", 0, "perhaps")], PAIRS)
     assert read_answers([("here", 0, ""), ("here", 1, None)], PAIRS).open == 2
+
+
+def test_files_of_several_raters_are_put_below_each_other(asked):
+    """With the header of each, and one that a spreadsheet saved in an encoding of its own."""
+    _, pairs, ask = asked
+    answer(ask, lambda row: side(int(row["pair"]) - 1, int(row["pair"]) <= 10))
+    once = ask.read_text(encoding="utf-8")
+    ask.write_bytes(
+        once.encode("utf-8-sig") * 2 + once.replace("first", "fïrst", 0).encode("cp1252", "replace")
+    )
+    kept, said = read_decisions(ask, pairs)
+    assert kept[:10].all()
+    assert not kept[10:40].any()
+    assert (
+        said
+        == "Of 40 pairs that were asked about 40 are answered: 10 as in the file, 30 otherwise and left out."
+    )
+    ask.write_bytes(once.replace("better", "Better (b\xe9st)", 1).encode("cp1252", "replace"))
+    with pytest.raises(ValueError, match="has no column better: it needs pair, row and better, each once"):
+        read_decisions(ask, pairs)
+
+
+def test_texts_of_any_length_come_back(tmp_path):
+    path = tmp_path / "ask.csv"
+    path.write_text(f"pair,row,first,second,better\n1,1,{'a' * 200_000},b,{side(0)}\n")
+    assert read_decisions(path, PAIRS).keep.tolist() == [True] * 4

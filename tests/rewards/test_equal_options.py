@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import RewardFit, Streaming, fit_differences, fit_source, plain_fit
 from robust_rlhf_jax.rewards.config import CEILING, among_informative
 from robust_rlhf_jax.sources import ArraySource
@@ -91,3 +92,9 @@ def test_the_message_counts_all_pairs():
 )
 def test_all_corrupt_pairs_may_be_informative_ones(epsilon, informative, expected):
     np.testing.assert_allclose(among_informative(epsilon, 100, informative), expected, rtol=1e-6)
+
+
+def test_where_all_options_are_equal_nothing_is_separable():
+    theta, status = plain_fit(jnp.zeros((64, 3)), jnp.ones(64))
+    np.testing.assert_array_equal(theta, 0.0)
+    assert status == Status.CONVERGED

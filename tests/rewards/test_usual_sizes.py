@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robust_rlhf_jax.rewards import fit_with_alternative, plain_fit
+from robust_rlhf_jax.rewards import fit_differences, fit_with_alternative, plain_fit
 from robust_rlhf_jax.rewards.coordinates import WIDE
 from robust_rlhf_jax.rewards.usual_sizes import LEAST, MOST, filled, first, rows_to_fill, usual_size
 
@@ -60,11 +60,39 @@ def test_a_fit_of_filled_rows_is_the_fit_of_the_rows():
     assert other.exists == another.exists
 
 
+@pytest.mark.slow
+def test_what_is_traced_beside_x_is_not_filled():
+    """At a number of pairs that is none of the usual ones."""
+    x, labels = (jnp.float32(part) for part in normal_pairs(4, 300))
+    levels = jnp.float32([0.05, 0.2])
+    expected = [fit_differences(x, labels, level).theta for level in levels]
+    for found in (
+        jax.vmap(lambda level: fit_differences(x, labels, level).theta)(levels),
+        [jax.jit(lambda level: fit_differences(x, labels, level).theta)(level) for level in levels],
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    plain, _ = plain_fit(x, labels)
+    many, _ = jax.vmap(plain_fit, (None, 0))(x, jnp.stack([labels, -labels]))
+    np.testing.assert_allclose(many, jnp.stack([plain, -plain]), rtol=1e-3, atol=1e-4)
+    weighed, _ = jax.vmap(plain_fit, (None, None, 0))(x, labels, jnp.ones((2, 300)))
+    np.testing.assert_allclose(weighed, jnp.stack([plain, plain]), rtol=1e-3, atol=1e-4)
+
+
+def test_what_was_put_on_a_device_is_not_filled():
+    x, labels = (jnp.float32(part) for part in normal_pairs(4, 300))
+    assert rows_to_fill(x, labels, None) == 20
+    there = jax.device_put(labels, jax.devices()[0])
+    assert rows_to_fill(x, there) == 0
+    theta, _ = plain_fit(x, labels)
+    assert not theta.committed
+
+
 def test_another_number_of_pairs_compiles_nothing(count_compilations):
-    x, labels = (jnp.float32(part) for part in normal_pairs(4, 900))
-    plain_fit(x, labels)
-    fewer = [(x[:n], labels[:n]) for n in (897, 899)]
+    """Nor does a usual one."""
+    x, labels = (jnp.float32(part) for part in normal_pairs(4, 1024))
+    given = {n: (x[:n], labels[:n]) for n in (900, 897, 1024)}
+    plain_fit(*given[900])
     with count_compilations() as count:
-        for some in fewer:
-            assert plain_fit(*some)[0].shape == (K,)
+        for n in (897, 1024):
+            assert plain_fit(*given[n])[0].shape == (K,)
     assert count.compiled == []

@@ -132,7 +132,7 @@ def _records(source: Source) -> Iterator[list[str]]:
     letters, path = source.how["letters"], source.file
     escaped = source.how["quotes"] == "escaped"
     try:
-        with _open(path, source.compression, letters) as file, _long_cells():
+        with _open(path, source.compression, letters) as file, long_cells():
             for row in _rows(csv.reader(_lines(file, source.how["quotes"]), **_style(source.how))):
                 if row:
                     yield (
@@ -186,7 +186,7 @@ def _delimiter(path: Path, compression: str, letters: Letters) -> str:
 def _width(lines: list[str], delimiter: str) -> int:
     """Cells of the header, where most of the next records have as many; else 0."""
     try:
-        with _long_cells():
+        with long_cells():
             records = [row for row in csv.reader(lines, delimiter=delimiter) if row][: SNIFFED + 1]
     except csv.Error:
         return 0
@@ -249,7 +249,7 @@ class Faults(NamedTuple):
 
 def _faults(lines: Iterable[str], delimiter: str) -> Faults:
     widths, broken, cut = [], 0, False
-    with _long_cells():
+    with long_cells():
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         while True:
             try:
@@ -266,7 +266,8 @@ def _faults(lines: Iterable[str], delimiter: str) -> Faults:
 
 
 @contextlib.contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
+    """Let cells be of any length that memory holds."""
     before = csv.field_size_limit(LONGEST_CELL)
     try:
         yield
