@@ -35,7 +35,8 @@ def test_where_data_cover_everything_it_is_greedy():
     mdp, data = world("uniform")
     solution = robust_policy(KEY, data, 0.1)
     model = fit_reward(data, 0.1)
-    np.testing.assert_array_equal(solution.theta, data.per_step(model.theta))
+    # Outside of jit a fit fills up its rows, and sums are rounded otherwise.
+    np.testing.assert_allclose(solution.theta, data.per_step(model.theta), rtol=1e-4, atol=1e-5)
     assert not solution.diagnostics["pessimistic"]
     assert solution.diagnostics["epsilon"] == 0
     assert solution.diagnostics["oracle_calls"] == 1
