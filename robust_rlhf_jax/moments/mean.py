@@ -5,17 +5,15 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
-from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite, is_traced
-from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, relative_tolerance, weighted_mean
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite
+from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root, weighted_mean
 from robust_rlhf_jax.kernels.quantile import upper_threshold
 from robust_rlhf_jax.kernels.running_moments import follow, updates_pay
 from robust_rlhf_jax.kernels.spectral import linear_scores, scores_from_moments
 from robust_rlhf_jax.kernels.units import (
-    column_medians,
     in_units,
     relative_lengths,
     shortened,
@@ -23,9 +21,7 @@ from robust_rlhf_jax.kernels.units import (
 )
 
 from .filters import EXCESS, MAX_STEPS, Filter, FilterProblem, FilterState, budget, check_rows, spectral_edge
-
-# Honest rows leave the span of their covariance by fewer standard deviations of the directions that count as null.
-FARTHEST = 4.0
+from .known_covariance import known_covariance, off_span
 
 
 class MeanFilter(Filter):
@@ -73,28 +69,6 @@ def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arra
     return jnp.where(epsilon > 0, shortened(rows, relative_lengths(rows)), rows)
 
 
-def _off_span(
-    rows: Float[Array, "n d"], whitener: Float[Array, "d d"], colourer: Float[Array, "d d"]
-) -> Bool[Array, " n"]:
-    """Which rows differ from the others, beyond rounding, along the null directions of a covariance.
-
-    Along those the centre is the median of the rows, which half of them cannot move.
-    """
-
-    def off(x):
-        return x - matmul(matmul(x, whitener), colourer)
-
-    middle = column_medians(rows)
-    centred = rows - middle
-    beyond = off(centred)
-    beyond = off(beyond - column_medians(beyond))
-    # Eigenvalues up to the tolerance count as null: honest rows vary by their roots, and by their rounding.
-    level = jnp.sqrt(relative_tolerance(rows.dtype, rows.shape[1]))
-    widest = jnp.linalg.norm(colourer) + jnp.linalg.norm(centred, axis=1)
-    rounding = level**2 * jnp.max(jnp.abs(middle))
-    return jnp.linalg.norm(beyond, axis=1) > FARTHEST * (level * widest + rounding)
-
-
 @eqx.filter_jit
 def _run_mean_filter(
     x: Float[Array, "n d"],
@@ -105,8 +79,8 @@ def _run_mean_filter(
     doubt: float | Float[Array, ""],
     exact_span: bool,
 ):
-    n = len(x)
-    off = jnp.zeros(n, bool)
+    n, off = len(x), jnp.zeros(len(x), bool)
+    lost = jnp.asarray(covariance is not None and ~jnp.all(jnp.isfinite(covariance)))
     if covariance is None:  # no clean level is known: the budget alone ends the filter
         # One unit for all columns: which direction varies most is what this filter goes by.
         size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
@@ -115,14 +89,13 @@ def _run_mean_filter(
     else:
         size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
         inverse, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
-        inverse = jnp.where(jnp.all(jnp.isfinite(covariance)), inverse, jnp.nan)
-        whitener = inverse
+        whitener = inverse = jnp.where(lost, jnp.nan, inverse)
         level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
         rows = plain = _bounded(in_units(x, size), epsilon)
         if exact_span:
             off = jax.lax.cond(
                 (epsilon > 0) & (rank < len(covariance)),
-                lambda: _off_span(plain, inverse, colourer),
+                lambda: off_span(plain, inverse, colourer),
                 lambda: off,
             )
     n_off = jnp.sum(off, dtype=x.dtype)
@@ -139,44 +112,8 @@ def _run_mean_filter(
     top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
     excess = jnp.where(contradicted, Status.FILTER_REMOVED_TOO_MUCH.array(), Status.CONVERGED.array())
     status = worst_status(end.status, excess)
-    mean = weighted_mean(plain, weights) * size
-    if covariance is not None:
-        mean = jnp.where(jnp.all(jnp.isfinite(covariance)), mean, jnp.nan)
+    mean = jnp.where(lost, jnp.nan, weighted_mean(plain, weights) * size)
     return FilteredMean(mean, weights, top, status, end.step)
-
-
-def _as_covariance(x: Float[Array, "n d"], covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """The covariance in the precision of x.
-
-    **Raises:** ValueError for a matrix that is not the covariance of rows of x; values are seen untraced only.
-    """
-    d = x.shape[1]
-    if jnp.shape(covariance) != (d, d):
-        raise ValueError(
-            f"covariance has shape {jnp.shape(covariance)}; x has {d} columns: give one of shape ({d}, {d})."
-        )
-    given = jnp.asarray(covariance, x.dtype)
-    if is_traced(given):
-        return given
-    check_finite(given, "covariance")
-    values = np.asarray(covariance, np.float64)
-    variances = np.diagonal(values)
-    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-    scaled = values / scale[:, None] / scale
-    tolerance = float(relative_tolerance(x.dtype, d))
-    if np.abs(scaled - scaled.T).max() > tolerance:
-        raise ValueError("covariance is not symmetric: give the covariance matrix of the clean rows.")
-    roots = np.linalg.eigvalsh((scaled + scaled.T) / 2)
-    if roots[0] < -tolerance * max(roots[-1], 1.0):
-        raise ValueError(
-            "covariance is not positive semidefinite: give the covariance matrix of the clean rows, which has no "
-            "negative eigenvalue."
-        )
-    if not values.any() and not is_traced(x) and bool((x != x[:1]).any()):
-        raise ValueError(
-            "covariance is all zero, but the rows of x differ: give the covariance of the clean rows, or leave it out."
-        )
-    return given
 
 
 def estimated_span_filter(
@@ -222,7 +159,7 @@ def filter_mean(
     slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
     known = covariance is not None
     if known:
-        covariance = _as_covariance(x, covariance)
+        covariance = known_covariance(x, covariance)
     return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt, known)
 
 
@@ -287,10 +224,10 @@ def robust_mean(
     check_finite(x, "x")
     if not 1 <= splits <= len(x):
         raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(x)}.")
-    if covariance is not None:
-        covariance = _as_covariance(x, covariance)
     if splits == 1:
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
+    if covariance is not None:  # here, where the rows are not traced
+        covariance = known_covariance(x, covariance)
     size = len(x) // splits
     parts = jnp.stack([x[i::splits][:size] for i in range(splits)])
     means = jax.vmap(lambda p: filter_mean(p, epsilon, covariance=covariance, max_steps=max_steps).mean)(

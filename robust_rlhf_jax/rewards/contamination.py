@@ -12,7 +12,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.sorting import ascending, median_of_positive
 from robust_rlhf_jax.kernels.units import LONGEST_IN_SCALES
 
-from .coordinates import UnitFreePairs
+from .coordinates import UnitFreePairs, count_of
 
 # Steps of the rates' fixed point, which starts at the excess of contradictions.
 STEPS = 3
@@ -108,7 +108,7 @@ def contaminated(
 
     **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price.
     """
-    n = jnp.maximum(jnp.sum(informative), 1.0)
+    n = count_of(informative)
     contradicts = (margins < 0).astype(margins.dtype)
     honest = jax.nn.sigmoid(margins)
 

@@ -45,7 +45,7 @@ class UnitFreePairs(eqx.Module):
 
     @property
     def n_informative(self) -> Float[Array, ""]:
-        return jnp.maximum(jnp.sum(self.informative), 1.0)
+        return count_of(self.informative)
 
     @property
     def wide(self) -> bool:
@@ -93,6 +93,11 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
 def informative_rows(lengths: Float[Array, " n"]) -> Float[Array, " n"]:
     """`UnitFreePairs.informative` of rows of such lengths, of any unit: 0 for those of length 0, else 1."""
     return jnp.where(lengths == 0, 0.0, 1.0).astype(lengths.dtype)
+
+
+def count_of(informative: Float[Array, " n"]) -> Float[Array, ""]:
+    """How many pairs are informative, and 1 where none is, so that shares of them can be told."""
+    return jnp.maximum(jnp.sum(informative), 1.0)
 
 
 def weights_in_scales(relative: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -16,7 +16,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from .candidates import Explanation
 from .config import RobustFit
 from .contamination import NoiseByMargin
-from .coordinates import UnitFreePairs
+from .coordinates import UnitFreePairs, count_of
 from .once_each import alike, once_each
 from .posterior_fit import margin_covariance, optimism
 
@@ -46,7 +46,7 @@ class Judged(NamedTuple):
 
     @property
     def n_informative(self) -> Float[Array, ""]:
-        return jnp.maximum(jnp.sum(self.informative), 1.0)
+        return count_of(self.informative)
 
     @property
     def predicted(self) -> Bool[Array, ""]:
@@ -188,7 +188,7 @@ def bootstrap_weights(
     """
     eligible = eligible & jnp.isfinite(jnp.sum(log_likelihoods, axis=1))
     known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
-    mean = jnp.sum(known, axis=1, keepdims=True) / jnp.maximum(jnp.sum(informative), 1.0)
+    mean = jnp.sum(known, axis=1, keepdims=True) / count_of(informative)
     centred = jnp.where(informative > 0, known - mean, 0.0)
     # Relative to row 0, so that nothing is lost to the rounding of what all share.
     values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)

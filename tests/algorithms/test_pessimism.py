@@ -1,4 +1,4 @@
-"""Pessimism: its sets of rewards, its descents and settings, and how it fails.
+"""Pessimism: its sets of rewards, its descents, and how it fails. Its settings: `test_pessimism_settings.py`.
 
 That pessimism pays where data have holes: `test_robust_policy.py`, and `benchmarks/partial_coverage.py` in full.
 """
@@ -17,8 +17,6 @@ from robust_rlhf_jax import Status, preferences_from_options, sample_preferences
 from robust_rlhf_jax.algorithms import (
     ConditionNumberConfig,
     DescentConfig,
-    FirstOrderConfig,
-    Smoothing,
     condition_number,
     pessimism,
     pessimistic_mle,
@@ -251,57 +249,6 @@ def test_a_nonfinite_oracle_corrupts_its_own_lane_only(holes):
     alone = lane(jnp.asarray(-np.inf))
     np.testing.assert_allclose(batch.theta[0], alone.theta, rtol=1e-9)
     np.testing.assert_array_equal(batch.policy[0], alone.policy)
-
-
-BAD_SETTINGS = {
-    "negative radius": (lambda: ConditionNumberConfig(radius=-1.0), r"radius=-1\.0 must be positive\."),
-    "radius of nothing": (lambda: FirstOrderConfig(radius=0.0), r"radius=0\.0 must be positive\."),
-    "radius that is no number": (lambda: FirstOrderConfig(radius=np.nan), "radius=nan must be positive"),
-    "radius without end": (lambda: ConditionNumberConfig(radius=np.inf), "radius=inf must be finite"),
-    "no directions": (lambda: Smoothing(n_directions=0), "n_directions=0"),
-    "odd pairs": (lambda: Smoothing(n_directions=3, antithetic=True), "even number if antithetic"),
-    "no width": (lambda: Smoothing(std=0.0), "smoothing μ must be positive"),
-    "negative width": (lambda: Smoothing(std=-1.0), "smoothing μ must be positive"),
-    "no pairs": (lambda: Smoothing(n_directions=0, antithetic=True), "even number if antithetic"),
-    "unknown directions": (lambda: Smoothing(directions="cubic"), "directions='cubic' is unknown"),
-    "no chunk": (lambda: Smoothing(chunk=0), "chunk=0"),
-    "no steps": (lambda: DescentConfig(steps=0), "steps=0"),
-    "unknown gradient": (lambda: DescentConfig(gradient="magic"), "gradient='magic' is unknown"),
-    "constant of no size": (lambda: DescentConfig(adaptive=False), "needs its size"),
-    "no step": (lambda: DescentConfig(step_size=0.0), "step_size=0.0"),
-    "negative step": (lambda: DescentConfig(step_size=-0.5), "step_size=-0.5"),
-    "warm smoothing": (lambda: DescentConfig(warm_start=True), "not 'zero_order'"),
-    "warm derivative": (lambda: DescentConfig(gradient="autodiff", warm_start=True), "not 'autodiff'"),
-    "negative averaging": (lambda: DescentConfig(averaging=-1.0), "averaging=-1.0"),
-    "no warm steps": (lambda: FirstOrderConfig(warm_steps=0), "warm_steps=0"),
-    "fewer than no polish": (lambda: FirstOrderConfig(polish_steps=-1), "polish_steps=-1"),
-    "negative zeta": (lambda: ConditionNumberConfig(zeta=-0.1), "zeta=-0.1 must not be negative"),
-    "unknown zeta": (lambda: ConditionNumberConfig(zeta="wide"), "zeta='wide' is unknown"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_SETTINGS)
-def test_bad_settings_are_named_in_one_sentence(case):
-    make, message = BAD_SETTINGS[case]
-    with pytest.raises(ValueError, match=message) as error:
-        make()
-    assert str(error.value).endswith(".")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Smoothing(n_directions=1, chunk=1),
-        lambda: Smoothing(n_directions=2, antithetic=True),
-        lambda: DescentConfig(steps=1, averaging=0.0, step_size=0.01),
-        lambda: DescentConfig(gradient="oracle", warm_start=True),
-        lambda: FirstOrderConfig(warm_steps=1, polish_steps=0, polish_warm_steps=1),
-        lambda: ConditionNumberConfig(zeta=0.0),
-    ],
-)
-def test_the_least_settings_are_allowed(make):
-    make()
 
 
 @pytest.mark.parametrize("algorithm", [condition_number, pessimistic_mle])

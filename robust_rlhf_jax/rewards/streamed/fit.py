@@ -23,7 +23,7 @@ from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
 from ..config import RobustFit, among_informative
 from ..contamination import cells_of_lengths
-from ..coordinates import UnitFreePairs, informative_rows
+from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
 from ..prior_strength import at_bound
@@ -226,7 +226,7 @@ class _Streamed:
             self._check_same(coordinates, found, margins)
         informative = informative_rows(lengths)
         cells = cells_of_lengths(lengths, informative)
-        ceiling = among_informative(self.epsilon, self.passes.n, max(float(jnp.sum(informative)), 1.0))
+        ceiling = among_informative(self.epsilon, self.passes.n, count_of(informative))
         settling = Settling(
             self.passes,
             coordinates,

@@ -12,6 +12,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from ..contamination import Cells, contaminated_in_bins
+from ..coordinates import count_of
 from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
@@ -112,7 +113,7 @@ def _judged_one(
     return Judged(
         at.scale * t,
         at.scale * margins,
-        best.log_likelihoods - seen * informative / jnp.maximum(jnp.sum(informative), 1.0),
+        best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
         best.rates,
         best.lies,

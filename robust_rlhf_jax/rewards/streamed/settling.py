@@ -17,6 +17,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from ..config import RobustFit
 from ..contamination import Cells, contaminated_in_bins
+from ..coordinates import count_of
 from ..prior_strength import next_strength
 from .coordinates import StreamedCoordinates, straight
 from .curvature import SampleCurvature, curvature_factor, mean_variance, prior_share
@@ -159,7 +160,7 @@ class Settling:
         self.passes, self.coordinates, self.cells, self.config = passes, coordinates, cells, config
         self.sample, self.convictable = sample, convictable
         self.penalty = np.asarray(coordinates.penalty)
-        self.n = max(float(np.sum(cells.informative)), 1.0)
+        self.n = float(count_of(cells.informative))
 
     def begin(self, theta: Float[Array, "E k"], strength: Float[Array, " E"], margins: np.ndarray) -> Lanes:
         """Where the sample's explanations stand among all pairs, whose `margins` [E, padded] under them are known."""
