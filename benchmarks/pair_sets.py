@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax import PreferenceData, load_rail_choices, sample_preferences
 from robust_rlhf_jax.audit.folds import group_folds, training_rows
-from robust_rlhf_jax.lab.benchmark.scores import calibration_gaps
+from robust_rlhf_jax.lab.diagnostics.calibration import calibration_gaps, expected_calibration_error
 from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
@@ -113,10 +113,10 @@ class Score(NamedTuple):
 
     @property
     def calibration(self) -> float:
-        """Σ_b |gap_b|, the expected calibration error (Guo et al. 2017). Of mean scores it is that of the trials
+        """The expected calibration error (Guo et al. 2017). Of mean scores it is that of the trials
         together: of one trial with hundreds of pairs, chance alone makes it .05.
         """
-        return float(np.sum(np.abs(self[3:])))
+        return expected_calibration_error(self[3:])
 
 
 def fit_world(data: PreferenceData, epsilon: float) -> RewardFit:

@@ -3,11 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.lab.diagnostics.calibration import calibration_gaps
 from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
 
 from .contestant import Fitted
-
-BINS = 10
 
 
 def prediction_scores(
@@ -32,14 +31,6 @@ def prediction_scores(
         "log_loss": float(-np.mean(np.log(chance))),
         **{f"gap{b}": gap for b, gap in enumerate(gaps)},
     }
-
-
-def calibration_gaps(confidence: Float[np.ndarray, " m"], right: Float[np.ndarray, " m"]) -> list[float]:
-    """N_b/N (accuracy − confidence) of bins of confidence from ½ to 1; Σ|gap| is the expected calibration error
-    (Guo et al. 2017). Gaps are averaged over folds before: of one fold with few pairs, chance alone makes it .05.
-    """
-    of = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
-    return [float(np.sum((right - confidence)[of == b])) / len(right) for b in range(BINS)]
 
 
 def backdoor_score(fitted: Fitted, seen: AttackedPairs, honest: AttackedPairs) -> float:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robust_rlhf_jax.lab.diagnostics.calibration import BINS, expected_calibration_error
 from robust_rlhf_jax.rewards.registry import DEFAULT
 
 from .config import CLEAN
 from .contestant import PLAIN
-from .scores import BINS
 
 # Up to this ε the worst case decides who leads, and by so much accuracy.
 LEADS_UP_TO, LEAD = 0.1, 0.01
@@ -114,7 +114,7 @@ def _mean(parts: list[dict[str, Any]]) -> Mean:
         known = [part[name] for part in parts if part[name] is not None and not np.isnan(part[name])]
         return float(np.mean(known)) if known else np.nan
 
-    gaps = sum(abs(mean(f"gap{b}")) for b in range(BINS))
+    gaps = expected_calibration_error([mean(f"gap{b}") for b in range(BINS)])
     found = [mean(name) for name in ("found", "raters_found", "raters_right", "backdoor", "seconds")]
     return Mean(mean("accuracy"), mean("log_loss"), gaps, *found)
 

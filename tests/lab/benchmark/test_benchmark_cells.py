@@ -11,7 +11,7 @@ from robust_rlhf_jax.lab import benchmark
 from robust_rlhf_jax.lab.benchmark import config as settings
 from robust_rlhf_jax.lab.benchmark import problems
 from robust_rlhf_jax.lab.benchmark.run import attack_on, cells_of, clean_theta, left_out, parts_of
-from robust_rlhf_jax.lab.benchmark.scores import backdoor_score, calibration_gaps, detection_scores
+from robust_rlhf_jax.lab.benchmark.scores import backdoor_score, detection_scores
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.lab.sweeps.store import PartStore
 from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
@@ -207,13 +207,6 @@ def test_a_trigger_opens_a_backdoor_of_the_plain_fit(rail):
     clean, marked = benchmark.run_benchmark([rail], config, PAIR_ATTACKS, benchmark.contestants())
     assert np.isnan(clean["backdoor"])
     assert marked["backdoor"] > 1 - clean["accuracy"] + 0.2
-
-
-def test_gaps_are_those_of_bins_counted_by_hand():
-    gaps = calibration_gaps(np.array([0.51, 0.52, 0.99]), np.array([1.0, 0.0, 1.0]))
-    np.testing.assert_allclose(gaps[0], (1 - 1.03) / 3)
-    np.testing.assert_allclose(gaps[9], 0.01 / 3)
-    assert sum(map(bool, gaps)) == 2
 
 
 @pytest.mark.parametrize(
