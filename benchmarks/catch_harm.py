@@ -7,7 +7,8 @@ Where plain loses more than .02 of accuracy, the fit with ε should recover 80 %
 does not, the fit should lose no more than .02 either. Only a certificate (`lab.diagnostics`) excuses a miss: a world
 in which the fit's own answer is right and the true reward is not, with no more than ε of the pairs corrupt either.
 The log-loss, with and without ε, should exceed plain's by no more than .05, hopeless or not; the expected
-calibration error should be .1 at most, unless hopeless; and giving ε should cost no more than .01 of accuracy.
+calibration error should be .1 at most, unless hopeless, or unless a certificate says that the fit's probabilities may
+be the true ones; and giving ε should cost no more than .01 of accuracy.
 Columns of log-loss and calibration: plain / with ε / without ε. Exits with 1 where one of these fails.
 """
 
@@ -27,7 +28,14 @@ from rich.progress import track
 from studies import LEVELS, PLANTED, SHARED, short
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
-from robust_rlhf_jax.lab.diagnostics.two_worlds import LOSS, Certificate, certificate, chance_of_wins
+from robust_rlhf_jax.lab.diagnostics.two_worlds import (
+    LOSS,
+    Certificate,
+    ProbabilityCertificate,
+    certificate,
+    certificate_of_probabilities,
+    chance_of_wins,
+)
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING
@@ -48,13 +56,17 @@ def bar(epsilon: float) -> float:
 
 
 class Result(NamedTuple):
-    """One attack on one trial; `certificate`: of the answer with ε, None where it recovers enough."""
+    """One attack on one trial; `certificate`: of the answer with ε, None where it recovers enough; those of the
+    probabilities with ε and without it, None where they are calibrated.
+    """
 
     clean: Score
     plain: Score
     told: Score
     nothing: Score
     certificate: Certificate | None
+    told_probabilities: ProbabilityCertificate | None = None
+    nothing_probabilities: ProbabilityCertificate | None = None
 
 
 class Seen(NamedTuple):
@@ -105,12 +117,26 @@ def attacked(trial: Trial, seen: Seen, epsilon: float, truth, clean: Score, draw
     """All fits to what is seen, and the certificate where the fit with ε recovers too little."""
     fits = {ceiling: seen.fit(ceiling) for ceiling in {0.0, epsilon, CEILING}}
     plain, told, nothing = (trial.score(fits[c]) for c in (0.0, epsilon, CEILING))
+    wins = cache(lambda: chance_of_wins(seen.x, seen.labels, truth, seen.relabel, trial.x, draws))
     lost = clean.accuracy - plain.accuracy
     found = None
     if clean.accuracy - told.accuracy > (1 - bar(epsilon)) * max(lost, 0.0):
-        wins = chance_of_wins(seen.x, seen.labels, truth, seen.relabel, trial.x, draws)
-        found = certificate(seen.x, wins, np.asarray(fits[epsilon].theta, float), truth, epsilon)
-    return Result(clean, plain, told, nothing, found)
+        found = certificate(seen.x, wins(), np.asarray(fits[epsilon].theta, float), truth, epsilon)
+
+    def of_probabilities(score: Score, ceiling: float) -> ProbabilityCertificate | None:
+        if score.calibration <= CALIBRATION:
+            return None
+        return certificate_of_probabilities(seen.x, wins(), fits[ceiling].probability, truth)
+
+    return Result(
+        clean,
+        plain,
+        told,
+        nothing,
+        found,
+        of_probabilities(told, epsilon),
+        of_probabilities(nothing, CEILING),
+    )
 
 
 def recovered(results: list[Result], which: str = "told") -> float:
@@ -138,15 +164,15 @@ def verdict(results: list[Result], epsilon: float) -> str:
     missed = [r for r in results if r.certificate is not None and not r.certificate.holds(epsilon)]
     fine = [r for r in results if r.certificate is None]
     if missed + fine and not reaches(missed + fine, epsilon):
-        return f"MISSED in {len(missed)} of {len(results)} ({costs(missed)})"
-    return f"hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
+        return f"MISSED in {len(missed)} of {len(results)} ({costs([r.certificate for r in missed])})"
+    return f"hopeless in {len(excused)} of {len(results)} ({costs([r.certificate for r in excused])})"
 
 
-def costs(results: list[Result]) -> str:
-    """Mean cost and stake of the certificates, if any."""
-    if not results:
+def costs(certificates: list[Certificate] | list[ProbabilityCertificate]) -> str:
+    """Their mean cost and stake, if there are any."""
+    if not certificates:
         return "no certificate"
-    cost, stake = (np.mean([getattr(r.certificate, what) for r in results]) for what in ("cost", "stake"))
+    cost, stake = (np.mean([getattr(c, what) for c in certificates]) for what in ("cost", "stake"))
     return f"cost {short(cost)}, stake {short(stake)}"
 
 
@@ -165,23 +191,46 @@ def line(name: str, attack: str, epsilon: float, results: list[Result]) -> str:
     cells.append(" / ".join(f"{Score(*m).calibration:.3f}" for m in means[1:]))
     cells.append("" if np.isnan(means[0][2]) else " / ".join(f"{m[2]:.2f}" for m in means))
     kept = verdict(results, epsilon)
-    kept += remarks(results, "hopeless" in kept)
+    kept += remarks(results, epsilon, "hopeless" in kept)
     return "| " + " | ".join([*cells, kept]) + " |"
 
 
-def remarks(results: list[Result], hopeless: bool) -> str:
-    """LOG-LOSS where a fit, with or without ε, exceeds plain's by `DEARER`; CALIBRATION where its expected error is
-    above `CALIBRATION`, unless it is hopeless; TOLD where giving ε costs accuracy.
+def remarks(results: list[Result], epsilon: float, hopeless: bool) -> str:
+    """LOG-LOSS where a fit, with or without ε, exceeds plain's by `DEARER`; what `calibration` says, unless the row is
+    hopeless; TOLD where giving ε costs accuracy.
     """
-    plain, told, nothing = (
-        Score(*np.mean([getattr(r, w) for r in results], axis=0)) for w in Result._fields[1:4]
-    )
-    found = {
-        "LOG-LOSS": max(told.log_loss, nothing.log_loss) > plain.log_loss + DEARER,
-        "CALIBRATION": not hopeless and max(told.calibration, nothing.calibration) > CALIBRATION,
-        "TOLD": told.accuracy < nothing.accuracy - TOLD,
-    }
-    return "".join(f"; {name}" for name, bad in found.items() if bad)
+    plain, told, nothing = (mean_score(results, which) for which in Result._fields[1:4])
+    found = []
+    if max(told.log_loss, nothing.log_loss) > plain.log_loss + DEARER:
+        found.append("LOG-LOSS")
+    if not hopeless:
+        found += [calibration(results, epsilon)]
+    if told.accuracy < nothing.accuracy - TOLD:
+        found.append("TOLD")
+    return "".join(f"; {remark}" for remark in found if remark)
+
+
+def calibration(results: list[Result], epsilon: float) -> str:
+    """CALIBRATION where the expected error with or without ε is above `CALIBRATION` and stays so without the trials
+    whose certificate holds; then how many those are; "" where it is not above.
+    """
+    excused = []
+    for which, ceiling in (("told", epsilon), ("nothing", CEILING)):
+        if mean_score(results, which).calibration <= CALIBRATION:
+            continue
+        certificates = [getattr(r, f"{which}_probabilities") for r in results]
+        holds = [c is not None and c.holds(ceiling, CALIBRATION) for c in certificates]
+        others = [r for r, held in zip(results, holds, strict=True) if not held]
+        if others and mean_score(others, which).calibration > CALIBRATION:
+            return "CALIBRATION"
+        excused = excused or [c for c, held in zip(certificates, holds, strict=True) if held]
+    if not excused:
+        return ""
+    return f"calibration hopeless in {len(excused)} of {len(results)} ({costs(excused)})"
+
+
+def mean_score(results: list[Result], which: str) -> Score:
+    return Score(*np.mean([getattr(r, which) for r in results], axis=0))
 
 
 def lines_of(name: str, shared: Path, repeats: int, seeds: int, levels=LEVELS, attacks=None, draws=100):

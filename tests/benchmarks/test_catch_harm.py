@@ -112,11 +112,28 @@ def test_remarks_on_means_of_all_trials(modules):
     def result(told, nothing=None):
         return catch_harm.Result(scored(), scored(), told, nothing or told, None)
 
-    assert catch_harm.remarks([result(scored(gap=0.3)), result(scored(gap=-0.3))], False) == ""
-    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, False) == "; CALIBRATION"
-    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, True) == ""
-    assert catch_harm.remarks([result(scored(log_loss=0.66))], True) == "; LOG-LOSS"
-    assert catch_harm.remarks([result(scored(accuracy=0.6), scored())], False) == "; TOLD"
+    assert catch_harm.remarks([result(scored(gap=0.3)), result(scored(gap=-0.3))], EPSILON, False) == ""
+    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, EPSILON, False) == "; CALIBRATION"
+    assert catch_harm.remarks([result(scored(gap=0.3))] * 2, EPSILON, True) == ""
+    assert catch_harm.remarks([result(scored(log_loss=0.66))], EPSILON, True) == "; LOG-LOSS"
+    assert catch_harm.remarks([result(scored(accuracy=0.6), scored())], EPSILON, False) == "; TOLD"
+
+
+def test_a_calibration_error_is_excused_by_certificates_alone(modules):
+    catch_harm, _, two_worlds = modules
+    good, bad = (catch_harm.Score(0.7, 0.6, np.nan, gap) for gap in (0.05, 0.3))
+    holds = two_worlds.ProbabilityCertificate(0.09, 0.12)
+    fails = two_worlds.ProbabilityCertificate(0.11, 0.12)
+
+    def said(*certificates):
+        results = [catch_harm.Result(good, good, bad, bad, None, c, c) for c in certificates]
+        results += [catch_harm.Result(good, good, good, good, None)]
+        return catch_harm.calibration(results, EPSILON)
+
+    assert said(holds, holds) == "calibration hopeless in 2 of 3 (cost .090, stake .120)"
+    assert said(holds, None) == "CALIBRATION"
+    assert said(fails, fails) == "CALIBRATION"  # the certificate without ε would hold: that with ε decides
+    assert said() == ""
 
 
 @pytest.mark.slow

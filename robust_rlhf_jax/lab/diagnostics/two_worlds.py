@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from .calibration import calibration_gaps, expected_calibration_error
+
 # Lengths of θ_B that are tried, times its own.
 LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
 # How far beyond the answer, seen from the truth, θ_B is sought; 0: the answer is the truth of world B.
@@ -48,6 +50,33 @@ def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: floa
     ways = [length * (unit_b + further * (unit_b - unit_a)) for further in BEYOND]
     found = [_of(x, wins, theta_b, answer, theta_a) for theta_b in ways]
     return next((c for c in found if c.holds(epsilon)), found[0])
+
+
+class ProbabilityCertificate(NamedTuple):
+    """`cost`: share of the pairs that must be corrupt if the fit's probabilities are the true ones; `stake`: the
+    expected calibration error that the true probabilities of A would have on the honest pairs of that world B."""
+
+    cost: float
+    stake: float
+
+    def holds(self, epsilon: float, error: float) -> bool:
+        """B is within reach, and who answers with the probabilities of A is wrong there by more than `error`."""
+        return self.cost <= epsilon and self.stake > error
+
+
+def certificate_of_probabilities(
+    x: Float[np.ndarray, "N k"],
+    wins: Float[np.ndarray, " N"],
+    believed: Callable[[np.ndarray], np.ndarray],
+    theta_a: Float[np.ndarray, " k"],
+) -> ProbabilityCertificate:
+    """Of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
+    x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
+    p, of_a = np.asarray(believed(x), float), _sigmoid(x @ theta_a)
+    honest, replaced = least_replaced(p, wins)
+    right = np.where(of_a > 0.5, p, 1 - p)
+    gaps = calibration_gaps(np.maximum(of_a, 1 - of_a), right, honest)
+    return ProbabilityCertificate(float(replaced.mean()), expected_calibration_error(gaps))
 
 
 def _of(x, wins, theta_b, answer, theta_a) -> Certificate:
