@@ -12,8 +12,8 @@ from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.sorting import ascending
 
-from .config import RobustFit
-from .coordinates import unit_free
+from .config import RobustFit, among_informative
+from .coordinates import count_of, unit_free
 from .doubt import span_basis
 from .posterior_fit import secant_information
 from .reward_fit import RewardFit
@@ -49,8 +49,11 @@ def secured(
     be corrupt, which is wrong where honest pairs are disputed. A direction that clearly more than εN undisputed pairs
     show is not doubted, since they cannot all be corrupted. Without it disputed rows that were planted far out turn the
     coordinates towards themselves, and other directions are taken for theirs.
+
+    Pairs of equal options show nothing: all εN may be among the others, up to a fifth of those.
     """
     config, heard, left = config or RobustFit(), x, epsilon
+    informative = count_of(jnp.any(x != 0, axis=1))
     if believe_disputes:
         disputed = jnp.where(jnp.any(x != 0, axis=1), 1.0 - found.undisputed, 0.0)
         left = jnp.maximum(epsilon - jnp.mean(disputed), 0.0)
@@ -58,13 +61,16 @@ def secured(
     pairs = unit_free(heard, jnp.ones_like(found.undisputed))
     t = matmul(pairs.from_theta, found.theta)
     doubted = matmul(found.doubted, pairs.from_theta.T)
+
+    def scarce_where(share):
+        corrupt = among_informative(share, len(x), informative)
+        return scarce_directions(pairs.rows, corrupt, config, informative)
+
     if believe_disputes:
-        scarce, disputable = jax.lax.map(
-            lambda share: scarce_directions(pairs.rows, share, config), jnp.stack([left, epsilon])
-        )
+        scarce, disputable = jax.lax.map(scarce_where, jnp.stack([left, epsilon]))
         doubted = _within(doubted, disputable)
     else:
-        scarce = scarce_directions(pairs.rows, left, config)
+        scarce = scarce_where(left)
     unknown = span_basis(jnp.concatenate([scarce, _beyond(doubted, scarce)]))
     t = _without(t, unknown)
     rows = _without(pairs.rows, unknown)
@@ -114,10 +120,13 @@ def decisive(share: Float[Array, ""], config: RobustFit) -> Float[Array, ""]:
 
 
 def scarce_directions(
-    z: Float[Array, "N r"], share: Float[Array, ""], config: RobustFit
+    z: Float[Array, "N r"],
+    share: Float[Array, ""],
+    config: RobustFit,
+    counted: Float[Array, ""] | int | None = None,
 ) -> Float[Array, "r r"]:
-    """Orthonormal directions as rows, 0 where not scarce: those of whose Σ_n (vᵀz_n)² a `share` of the rows holds more
-    than `decisive`.
+    """Orthonormal directions as rows, 0 where not scarce: those of whose Σ_n (vᵀz_n)² a `share` of the rows, or of as
+    many as are `counted`, holds more than `decisive`.
 
     The candidates v are the longest row, the longest of what the rows have beyond it, and so on: in whitened
     coordinates the rows that alone show a direction are the long ones. Each is sharpened to the direction of largest
@@ -130,7 +139,7 @@ def scarce_directions(
     def unit(v):
         return v / jnp.maximum(jnp.linalg.norm(v), 1e-30)
 
-    count = jnp.floor(share * n).astype(jnp.int32)
+    count = jnp.floor(share * (n if counted is None else counted)).astype(jnp.int32)
     last = jnp.arange(n) >= n - count
 
     def next_direction(rest, _):

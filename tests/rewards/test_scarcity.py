@@ -65,6 +65,23 @@ def test_the_direction_is_the_rare_feature_and_not_the_noise_of_one_row():
     np.testing.assert_allclose(known[:4, :4], before[:4, :4], rtol=0.05, atol=0.02 * before.max())
 
 
+def test_pairs_of_equal_options_are_as_good_as_absent():
+    """200 pairs and 300 of equal options: what 2 % of all may do is what 5 % of the 200 may."""
+    x, labels = (part[:200] for part in holes())
+    given = [jnp.asarray(part, jnp.float32) for part in (x, labels)]
+    found = fit_differences(*given, jnp.float32(0.0))
+    filled = found._replace(undisputed=jnp.ones(500))
+    without = secured(given[0], found, jnp.float32(0.05))
+    beside = secured(jnp.concatenate([given[0], jnp.zeros((300, 6))]), filled, jnp.float32(0.02))
+    np.testing.assert_allclose(beside.theta, without.theta, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(beside.information, without.information, rtol=1e-3, atol=1e-2)
+    # A fifth of them at most, however many equal pairs there are.
+    many = secured(jnp.concatenate([given[0], jnp.zeros((300, 6))]), filled, jnp.float32(0.15))
+    fifth = secured(given[0], found, jnp.float32(0.2))
+    np.testing.assert_allclose(many.information, fifth.information, rtol=1e-3, atol=1e-2)
+    assert not np.allclose(many.information, without.information, rtol=1e-3, atol=1e-2)
+
+
 @pytest.mark.slow
 def test_with_nothing_to_fear_everything_is_kept():
     x, labels = holes()
