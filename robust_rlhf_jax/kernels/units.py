@@ -13,6 +13,8 @@ from .quantile import upper_threshold, upper_thresholds
 LONGEST = 1e4
 # Where all rows count alike, as in a scale, they count as if they were at most this many typical rows long.
 LONGEST_IN_SCALES = 10.0
+# A share of rows of which some are honest: no more than a fifth may be corrupt.
+TOO_MANY = 0.25
 
 
 def typical_powers(x: Float[Array, "n k"]) -> Float[Array, " k"]:
@@ -66,8 +68,21 @@ def row_sizes(x: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 def typical_size(size: Float[Array, " n"]) -> Float[Array, ""]:
     """The (upper) median of the sizes that are not 0; 1 where none is."""
+    return _upper_size(size, 0.5)
+
+
+def honest_size(size: Float[Array, " n"]) -> Float[Array, ""]:
+    """`typical_size`; but where `TOO_MANY` of the sizes that are not 0 exceed `LONGEST_IN_SCALES` times that, the size
+    that so many reach: some of those are honest, and the smaller sizes, such as of rounding, are next to nothing.
+    """
+    typical, reached = typical_size(size), _upper_size(size, TOO_MANY)
+    return jnp.where(reached > LONGEST_IN_SCALES * typical, reached, typical)
+
+
+def _upper_size(size: Float[Array, " n"], share: float) -> Float[Array, ""]:
+    """The largest size that a `share` of those that are not 0 reach; 1 where none is."""
     present = (size > 0).astype(size.dtype)
-    return positive_or_one(upper_threshold(size, present, 0.5 * jnp.sum(present)))
+    return positive_or_one(upper_threshold(size, present, share * jnp.sum(present)))
 
 
 def typical_entries(x: Float[Array, "n k"], epsilon: float | Float[Array, ""] = 0.0) -> Float[Array, " k"]:

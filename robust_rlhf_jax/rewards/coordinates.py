@@ -9,8 +9,9 @@ from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul, weighted_mean
 from robust_rlhf_jax.kernels.units import (
     LONGEST_IN_SCALES,
+    honest_size,
     in_units,
-    relative_lengths,
+    row_sizes,
     shortened,
     shortening,
     typical_entries,
@@ -65,13 +66,14 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
     """`UnitFreePairs` of x: nothing computed from them depends on the columns' units or on the sides of a pair.
 
     Columns are divided by a typical entry, which half of the rows cannot move. Rows that are 10⁴ times as long as the
-    typical one are shortened (`kernels.units`), and the whitening shortens further. A direction that any row shows is
-    kept however rare it is, up to the precision.
+    typical one (`honest_size`) are shortened (`kernels.units`), and the whitening shortens further. A direction that
+    any row shows is kept however rare it is, up to the precision.
     """
     x = labels[:, None] * x
     size = typical_entries(x)
     scaled = in_units(x, size)
-    relative = relative_lengths(scaled)
+    lengths = row_sizes(scaled)
+    relative = lengths / honest_size(lengths)
     scaled = shortened(scaled, relative)
     weights = weights_in_scales(relative)
     # Where no pair tells anything, all rows are 0, whatever they count.
@@ -101,7 +103,7 @@ def count_of(informative: Float[Array, " n"]) -> Float[Array, ""]:
 
 
 def weights_in_scales(relative: Float[Array, " n"]) -> Float[Array, " n"]:
-    """How much rows of such `relative_lengths` count in second moments: far ones as if they lay nearer."""
+    """How much rows of such relative lengths count in second moments: far ones as if they lay nearer."""
     return informative_rows(relative) * shortening(relative, LONGEST_IN_SCALES) ** 2
 
 

@@ -9,6 +9,7 @@ from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import RewardFit, Streaming, fit_differences, fit_source, plain_fit
 from robust_rlhf_jax.rewards.config import CEILING, among_informative
+from robust_rlhf_jax.rewards.streamed.fit import fits_in_memory
 from robust_rlhf_jax.sources import ArraySource
 
 from .worlds import N, fitted, normal_pairs, planted
@@ -51,6 +52,26 @@ def test_equal_pairs_are_as_good_as_absent(kind):
     alone, found = fitted(x, labels, 0.1), fitted(more, drawn, 0.1 / TIMES)
     same_but_for_equal_pairs(found, alone, places, TIMES)
     assert (float(alone.epsilon) > 0.05) == (kind == "planted")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streamed", [False, True])
+def test_options_that_differ_by_rounding_alone_do_not_lengthen_the_reward(streamed):
+    """Of 3 pairs 2 differ by 10⁻⁷ of what the others do; their labels are chance."""
+    x, labels = normal_pairs(3, 3 * N)
+    more, drawn, places = among_equal(x, labels, 3)
+    rounding = 1e-7 * np.random.default_rng(7).normal(size=more.shape)
+    rounding[places] = 0
+    more = more + rounding
+    if streamed:
+        source = ArraySource(np.float32(drawn[:, None] * more))
+        streaming = Streaming(memory=4_000_000, sample=5_000)
+        found = fit_source(source, 0.1, streaming=streaming)
+        assert not fits_in_memory(source, streaming)
+    else:
+        found = fitted(more, drawn, 0.1)
+    np.testing.assert_allclose(found.theta, fitted(x, labels, 0.1).theta, rtol=0.02, atol=0.02)
+    assert np.asarray(found.weights).min() == 1
 
 
 @pytest.mark.slow

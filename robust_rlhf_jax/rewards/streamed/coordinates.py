@@ -8,12 +8,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance, weighted_gram
 from robust_rlhf_jax.kernels.units import (
+    honest_size,
     in_units,
     row_sizes,
     shortened,
     shortening,
     typical_entries,
-    typical_size,
 )
 
 from ..coordinates import UnitFreePairs, informative_rows, penalty_along, weights_in_scales
@@ -53,9 +53,9 @@ class StreamedCoordinates(eqx.Module):
 
 @jax.jit
 def typical_columns(sample: Float[Array, "m k"]) -> Columns:
-    """`Columns` of a sample of the pairs: half of its rows cannot move them."""
+    """`Columns` of a sample of the pairs: a quarter of its rows cannot move them."""
     size = typical_entries(sample)
-    return Columns(size, typical_size(row_sizes(in_units(sample, size))))
+    return Columns(size, honest_size(row_sizes(in_units(sample, size))))
 
 
 def relative(x: Float[Array, "m k"], columns: Columns) -> Float[Array, " m"]:
