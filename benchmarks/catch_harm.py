@@ -28,14 +28,8 @@ from rich.progress import track
 from studies import LEVELS, PLANTED, SHARED, short
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
-from robust_rlhf_jax.lab.diagnostics.two_worlds import (
-    LOSS,
-    Certificate,
-    ProbabilityCertificate,
-    certificate,
-    certificate_of_probabilities,
-    chance_of_wins,
-)
+from robust_rlhf_jax.lab.diagnostics.two_chances import ProbabilityCertificate, certificate_of_probabilities
+from robust_rlhf_jax.lab.diagnostics.two_worlds import LOSS, Certificate, certificate, chance_of_wins
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING

@@ -11,7 +11,8 @@ Judged on clean pairs, and for `trigger` on pairs whose worse option bears the m
 alone`: told ε, with the probabilities σ(θᵀx) of a reward head; beside plain maximum likelihood and, told ε: SEVER;
 pruning by the QUE score of Dong, Hopkins & Li 2019; cleanlab's label issues, pruned. Prints Markdown. Bars: on clean
 data at most .005 of accuracy and .01 of log-loss behind plain; of plain's loss (log-loss against the plain fit of clean
-data, where that is above .02) at least 80 % back. Exits with 1 where one is missed.
+data, where that is above .02) at least 80 % back, unless a certificate says that nobody could tell
+(`embedding_limits.py`; last column: cost / stake / regret). Exits with 1 where one is missed.
 """
 
 import argparse
@@ -23,11 +24,13 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 from cleanlab.filter import find_label_issues
+from embedding_limits import Attacked, certificates, many_pairs
 from embedding_worlds import LEVELS, WORLDS, N, World, attacked
 from rich.progress import track
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
+from robust_rlhf_jax.lab.diagnostics.two_chances import LogLossCertificate
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import CEILING, fit_differences
 from robust_rlhf_jax.rewards.registry import ESTIMATORS
@@ -37,8 +40,8 @@ QUICK = 3_000
 ATTACKS = ("planted", "trigger", "confident")
 # The slope of QUE's weights, as its authors choose it; the ball of SEVER's θ, which does not bind.
 QUE_SLOPE, RADIUS = 4.0, 50.0
-# Loss of plain that is worth catching, in nats a pair.
-WORTH = 0.02
+# Loss of plain that is worth catching, in nats a pair, and the share of it that is to come back.
+WORTH, BACK = 0.02, 0.8
 
 
 def judged(theta: np.ndarray, chance: np.ndarray, world: World) -> tuple[float, float]:
@@ -61,11 +64,10 @@ fit = jax.jit(fit_differences)
 sever = jax.jit(lambda x, y, epsilon: ESTIMATORS["sever"].estimate(x, y, epsilon, radius=RADIUS))
 
 
-def ours(x, y, epsilon, x_test):
-    """(θ, P of `RewardModel.probability`)."""
+def ours(x, y, epsilon):
+    """(θ, the function `RewardModel.probability` of differences)."""
     found = fit(x, y, jnp.float32(epsilon))
-    chance = found.explanations.mean_probability(found.label_noise, jnp.asarray(x_test, jnp.float32))
-    return np.asarray(found.theta), np.asarray(chance)
+    return np.asarray(found.theta), lambda x: np.asarray(found.probability(jnp.asarray(x, jnp.float32)))
 
 
 def alone(theta: np.ndarray, x_test: np.ndarray):
@@ -117,10 +119,14 @@ def rivals(z: np.ndarray, x, y, epsilon: float, x_test: np.ndarray):
 
 
 NAMES = ("fit_reward", "its θ alone", "told nothing", "SEVER", "QUE", "cleanlab")
+# Those that the bars are for.
+OURS = ("fit_reward", "told nothing")
 
 
 class Row(NamedTuple):
-    """Scores (accuracy, log-loss) of the plain fit to clean pairs, to attacked ones, and of every other by name."""
+    """Scores (accuracy, log-loss) of the plain fit to clean pairs, to attacked ones, and of every other by name; of
+    `OURS` the certificates, where too little is back.
+    """
 
     world: str
     attack: str
@@ -128,11 +134,25 @@ class Row(NamedTuple):
     clean: tuple[float, float]
     plain: tuple[float, float]
     others: dict[str, tuple[float, float]]
+    certificates: dict[str, LogLossCertificate]
+
+    @property
+    def loss(self) -> float:
+        return self.plain[1] - self.clean[1]
 
     def back(self, name: str) -> float | None:
         """The share of plain's loss that is back; None where there was none worth catching."""
-        loss = self.plain[1] - self.clean[1]
-        return None if loss < WORTH else (self.plain[1] - self.others[name][1]) / loss
+        return None if self.loss < WORTH else (self.plain[1] - self.others[name][1]) / self.loss
+
+    def too_little(self, name: str) -> bool:
+        back = self.back(name)
+        return back is not None and back < BACK
+
+    def excused(self, name: str) -> bool:
+        """Whether nobody could tell the answer's world from the true one."""
+        return name in self.certificates and self.certificates[name].holds(
+            self.epsilon, (1 - BACK) * self.loss
+        )
 
 
 def measured(name: str, seed: int, n: int, attack: str, epsilon: float) -> Row:
@@ -141,16 +161,28 @@ def measured(name: str, seed: int, n: int, attack: str, epsilon: float) -> Row:
     z = attacked(world, clean, attack, epsilon, np.random.default_rng([2, seed]))
     x_test, x, y = tested(world), jnp.asarray(z, jnp.float32), jnp.ones(n, jnp.float32)
 
-    def score(found):
-        return judged(*found, world)
-
-    found = {"fit_reward": ours(x, y, epsilon or 0.1, x_test), "told nothing": ours(x, y, CEILING, x_test)}
+    fits = {"fit_reward": ours(x, y, epsilon or 0.1), "told nothing": ours(x, y, CEILING)}
+    found = {who: (theta, chance(x_test)) for who, (theta, chance) in fits.items()}
     found["its θ alone"] = alone(found["fit_reward"][0], x_test)
     found |= rivals(z, x, y, epsilon or 0.1, x_test)
-    return Row(
-        name, attack, epsilon, score(ours(jnp.asarray(clean, jnp.float32), y, 0.0, x_test)),
-        score(ours(x, y, 0.0, x_test)), {who: score(what) for who, what in found.items()},
+    clean_theta, of_clean = ours(jnp.asarray(clean, jnp.float32), y, 0.0)
+    plain_theta, of_plain = ours(x, y, 0.0)
+    row = Row(
+        name, attack, epsilon, judged(clean_theta, of_clean(x_test), world),
+        judged(plain_theta, of_plain(x_test), world),
+        {who: judged(*what, world) for who, what in found.items()}, {},
     )  # fmt: skip
+    short = {who: fits[who][1] for who in OURS if row.too_little(who)}
+    return row._replace(certificates=limits(Attacked(world, clean, z, attack, epsilon), short, row, x_test))
+
+
+def limits(seen: Attacked, short: dict, row: Row, x_test: np.ndarray) -> dict[str, LogLossCertificate]:
+    """The certificates of answers that fall `short`; other worlds are sought towards what many pairs say."""
+    if not short:
+        return {}
+    many = jnp.asarray(many_pairs(seen), jnp.float32)
+    limit = ours(many, jnp.ones(len(many), jnp.float32), seen.epsilon)[1]
+    return certificates(seen, short, limit, x_test, (1 - BACK) * row.loss)
 
 
 def shown(row: Row, name: str) -> str:
@@ -159,16 +191,23 @@ def shown(row: Row, name: str) -> str:
     return f"{accuracy:.3f} / {loss:.3f}" + ("" if back is None else f" ({100 * back:.0f} %)")
 
 
+def certified(row: Row) -> str:
+    """Of `fit_reward`: cost / stake / regret of its certificate."""
+    found = row.certificates.get(OURS[0])
+    if found is None:
+        return ""
+    return " / ".join(f"{value:.3f}" for value in found) + ("" if row.excused(OURS[0]) else " (none)")
+
+
 def missed(row: Row) -> list[str]:
     bad = []
-    for name in ("fit_reward", "told nothing"):
+    for name in OURS:
         accuracy, loss = row.others[name]
         where = f"{row.world}, {row.attack} {row.epsilon}, {name}"
         if not row.epsilon and (accuracy < row.clean[0] - 0.005 or loss > row.clean[1] + 0.01):
             bad.append(f"harm on clean data: {where}")
-        back = row.back(name)
-        if back is not None and back < 0.8:
-            bad.append(f"less than 80 % back: {where}")
+        if row.too_little(name) and not row.excused(name):
+            bad.append(f"less than {BACK:.0%} back: {where}")
     return bad
 
 
@@ -185,11 +224,12 @@ def main() -> int:
     todo = [(name, seed, n, *case) for name in names for seed in range(given.seeds) for case in cases]
     rows = [measured(*case) for case in track(todo, "fits", disable=not sys.stderr.isatty())]
     print("Accuracy / log-loss, and the share of plain's loss that is back:\n")
-    print("| spectrum | attack | ε | plain, clean | plain | " + " | ".join(NAMES) + " |")
-    print("|---" * (5 + len(NAMES)) + "|")
+    print("| spectrum | attack | ε | plain, clean | plain | " + " | ".join(NAMES) + " | certificate |")
+    print("|---" * (6 + len(NAMES)) + "|")
     for row in rows:
         plain = [f"{a:.3f} / {loss:.3f}" for a, loss in (row.clean, row.plain)]
         cells = [row.world, row.attack, f"{row.epsilon or '–'}", *plain, *(shown(row, who) for who in NAMES)]
+        cells.append(certified(row))
         print("| " + " | ".join(cells) + " |")
     bad = [problem for row in rows for problem in missed(row)]
     print(f"\n{environment()}" + "".join(f"\nMISSED: {what}" for what in bad))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from toy_trials import THETA, toy_trial
 
-from robust_rlhf_jax.lab.diagnostics import two_worlds
+from robust_rlhf_jax.lab.diagnostics import two_chances, two_worlds
 
 EPSILON = 0.1
 
@@ -120,10 +120,10 @@ def test_remarks_on_means_of_all_trials(modules):
 
 
 def test_a_calibration_error_is_excused_by_certificates_alone(modules):
-    catch_harm, _, two_worlds = modules
+    catch_harm = modules[0]
     good, bad = (catch_harm.Score(0.7, 0.6, np.nan, gap) for gap in (0.05, 0.3))
-    holds = two_worlds.ProbabilityCertificate(0.09, 0.12)
-    fails = two_worlds.ProbabilityCertificate(0.11, 0.12)
+    holds = two_chances.ProbabilityCertificate(0.09, 0.12)
+    fails = two_chances.ProbabilityCertificate(0.11, 0.12)
 
     def said(*certificates):
         results = [catch_harm.Result(good, good, bad, bad, None, c, c) for c in certificates]

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from .calibration import calibration_gaps, expected_calibration_error
-
 # Lengths of θ_B that are tried, times its own.
 LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
 # How far beyond the answer, seen from the truth, θ_B is sought; 0: the answer is the truth of world B.
@@ -44,7 +42,7 @@ def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: floa
     Pair n shows a win with chance `wins[n]`. Each direction is taken at the length that costs least: who is right about
     every pair does not depend on it.
     """
-    x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
+    x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
     unit_b, unit_a = (v / max(np.linalg.norm(x @ v), 1e-30) for v in (answer, theta_a))
     length = np.linalg.norm(x @ answer)
     ways = [length * (unit_b + further * (unit_b - unit_a)) for further in BEYOND]
@@ -52,39 +50,12 @@ def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: floa
     return next((c for c in found if c.holds(epsilon)), found[0])
 
 
-class ProbabilityCertificate(NamedTuple):
-    """`cost`: share of the pairs that must be corrupt if the fit's probabilities are the true ones; `stake`: the
-    expected calibration error that the true probabilities of A would have on the honest pairs of that world B."""
-
-    cost: float
-    stake: float
-
-    def holds(self, epsilon: float, error: float) -> bool:
-        """B is within reach, and who answers with the probabilities of A is wrong there by more than `error`."""
-        return self.cost <= epsilon and self.stake > error
-
-
-def certificate_of_probabilities(
-    x: Float[np.ndarray, "N k"],
-    wins: Float[np.ndarray, " N"],
-    believed: Callable[[np.ndarray], np.ndarray],
-    theta_a: Float[np.ndarray, " k"],
-) -> ProbabilityCertificate:
-    """Of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
-    x, wins = _same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
-    p, of_a = np.asarray(believed(x), float), _sigmoid(x @ theta_a)
-    honest, replaced = least_replaced(p, wins)
-    right = np.where(of_a > 0.5, p, 1 - p)
-    gaps = calibration_gaps(np.maximum(of_a, 1 - of_a), right, honest)
-    return ProbabilityCertificate(float(replaced.mean()), expected_calibration_error(gaps))
-
-
 def _of(x, wins, theta_b, answer, theta_a) -> Certificate:
     margins = x @ theta_b
-    worlds = [least_replaced(_sigmoid(length * margins), wins) for length in LENGTHS]
+    worlds = [least_replaced(sigmoid(length * margins), wins) for length in LENGTHS]
     least = int(np.argmin([replaced.mean() for _, replaced in worlds]))
     honest, replaced = worlds[least]
-    sure = honest * np.abs(2 * _sigmoid(LENGTHS[least] * margins) - 1)
+    sure = honest * np.abs(2 * sigmoid(LENGTHS[least] * margins) - 1)
     stake, regret = (np.mean(sure * (margins * (x @ theta) < 0)) for theta in (theta_a, answer))
     return Certificate(replaced.mean(), stake, regret)
 
@@ -122,7 +93,7 @@ def chance_of_wins(
     """Q [N] in world A. Of an attack on labels, `relabel` of honest ones, the mean over `draws` of honest labels; of
     planted rows what they say, and what θ_A says of the others.
     """
-    honest = _sigmoid(np.asarray(seen_x, float) @ theta_a)
+    honest = sigmoid(np.asarray(seen_x, float) @ theta_a)
     if relabel is None:
         kept = np.all(np.isclose(seen_x, clean_x, rtol=1e-5, atol=0), axis=1)
         return np.where(kept, honest, seen_labels > 0)
@@ -134,7 +105,7 @@ def chance_of_wins(
     return np.clip(honest + changes / draws, 0.0, 1.0)
 
 
-def _same_rows_alike(x, wins):
+def same_rows_alike(x, wins):
     """Rows turned so that their first entry that is not 0 is positive; equal rows share their mean: which of them was
     planted, nobody sees.
     """
@@ -146,5 +117,5 @@ def _same_rows_alike(x, wins):
     return x, (np.bincount(group, wins) / sizes)[group]
 
 
-def _sigmoid(margins):
+def sigmoid(margins):
     return 1 / (1 + np.exp(-np.clip(margins, -500, 500)))

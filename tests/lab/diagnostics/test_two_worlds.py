@@ -51,38 +51,3 @@ def test_who_replaces_the_seen_shares_makes_them_of_honest_ones():
 )
 def test_a_certificate_needs_reach_stake_and_an_answer_that_is_right(cost, stake, regret, holds):
     assert two_worlds.Certificate(cost, stake, regret).holds(EPSILON) == holds
-
-
-def test_probabilities_that_random_flips_shorten_have_a_certificate():
-    """A fifth of the labels turned: three fifths of p − ½ are left, and shorter honest rewards show that, too."""
-    x, theta = np.random.default_rng(0).normal(size=(400, 2)), np.array([2.0, -1.0])
-    honest = 1 / (1 + np.exp(-x @ theta))
-    seen = 0.8 * honest + 0.2 * (1 - honest)
-
-    def believed(rows):
-        return 0.5 + 0.6 * (1 / (1 + np.exp(-rows @ theta)) - 0.5)
-
-    found = two_worlds.certificate_of_probabilities(x, seen, believed, theta)
-    assert found.cost == pytest.approx(0, abs=1e-9)
-    # Nothing is replaced, and the preferred option of an honest pair of B wins less often than A says.
-    assert found.stake == pytest.approx(np.mean(0.4 * np.abs(honest - 0.5)))
-    assert found.holds(0.2, 0.1)
-
-
-def test_true_probabilities_have_nothing_at_stake():
-    x, theta = np.random.default_rng(1).normal(size=(300, 3)), np.array([1.0, 0.5, -1.0])
-
-    def believed(rows):
-        return 1 / (1 + np.exp(-rows @ theta))
-
-    found = two_worlds.certificate_of_probabilities(x, believed(x), believed, theta)
-    assert found.cost == pytest.approx(0, abs=1e-9)
-    assert found.stake == pytest.approx(0, abs=1e-9)
-    assert not found.holds(0.2, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("cost", "stake", "holds"), [(0.1, 0.11, True), (0.11, 0.11, False), (0.1, 0.1, False)]
-)
-def test_a_certificate_of_probabilities_needs_reach_and_stake(cost, stake, holds):
-    assert two_worlds.ProbabilityCertificate(cost, stake).holds(EPSILON, 0.1) == holds
