@@ -9,7 +9,7 @@ from .choice_features import NEITHER, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, mostly_numbers
-from .plain import check_asked
+from .plain import check_asked, tie_column
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
 from .words import are_words
 
@@ -62,8 +62,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {"chosen": f"the side with {first}, or the one with {second}"}
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
-        asked.pair_id or named(table, IDS), said=said, words=words,
+        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+        tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 

@@ -64,7 +64,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         table, rule = with_rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
+        asked.rater or named(table, RATERS), asked.weight, tie_column(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
         words=words,
     )  # fmt: skip
@@ -145,13 +145,13 @@ def _named_by_chosen(table: Table, sides):
     return pair, "open", (sides[0],)
 
 
-def _tie(table: Table, asked: Columns, label: str | None) -> str | None:
-    """A column of ties: as asked, or winner_tie beside winner_model_a, or tie beside chosen and rejected."""
-    if asked.tie is not None or (label is not None and not label.casefold().startswith("winner")):
+def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
+    """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
+    if asked.tie is not None:
         return asked.tie
-    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie"))
-    # Of chosen and rejected a column may be called so and be of something else.
-    return next((n for n in ties if label is not None or not read_ties(table.cells(n), n)[1]), None)
+    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie", "both equal"))
+    # A column may be called so and be of something else.
+    return next((n for n in ties if not read_ties(table.cells(n), n)[1]), None)
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -46,7 +46,15 @@ def in_zeros_and_ones(i, item):
     return sides | {"y": int(item.vote > 0)}
 
 
+@each
+def with_ties(i, item):
+    """Whoever saw no difference had to answer, and ticked a box."""
+    sides = _both(item, lambda feature, side: f"{feature}_{side}", "a", "b")
+    return sides | {"choice": word(item.vote, "a", "b", "a"), "is_tie": int(item.vote == 0)}
+
+
 CASES = (
+    Case("choices_with_ties", with_ties, stores.table(), **VOTED),
     Case("choices_numbered", numbered, stores.table(), **VOTED),
     Case("choices_by_place", by_place, stores.table("choices.tsv", "\t"), **VOTED),
     Case("choices_embedded", embedded, stores.parquet(), **VOTED),
@@ -134,3 +142,10 @@ def test_the_side_stands_in_the_name_as_studies_write_it(tmp_path, header):
     pairs = load_pairs(file)
     assert (pairs.names, pairs.labels.tolist()) == (("price", "time"), [1, -1, 1])
     assert pairs.preferred_differences()[0].tolist() == [-1, 6]
+
+
+def test_ties_of_a_box_beside_the_choice():
+    rows = [
+        {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i, "choice": "a", "tie": i % 2} for i in range(8)
+    ]
+    assert load_pairs(rows).strength.tolist() == [1.0, 0.0] * 4
