@@ -157,10 +157,18 @@ def is_marked(cell: Any) -> bool:
 
 def marked(table: Table, name: str) -> str:
     """The sentence about a column of such cells."""
+    one = next((cell for cell in table.some(name) if is_marked(cell)), table.first(name))
     return (
-        f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
+        f"column {name} holds {shown(one)} and the like: write numbers with a decimal point and no "
         "other marks"
     )
+
+
+def are_marked(cells: list) -> bool:
+    """Whether most of the first cells that are there are numbers, too many of them with other marks to be bad cells."""
+    there = list(itertools.islice((cell for cell in cells if cell is not None and cell != ""), FIRST_CELLS))
+    marks, plain = sum(map(is_marked, there)), sum(map(is_number, there))
+    return marks > 0 and plain < len(there) / 2 <= marks + plain
 
 
 def mostly_numbers(cells: list) -> bool:

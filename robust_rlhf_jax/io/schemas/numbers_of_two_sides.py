@@ -8,7 +8,7 @@ from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
-from .numbers import NUMERIC, mostly_numbers
+from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
 from .words import are_words
@@ -44,6 +44,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     found = _found(table)
     assert found is not None
     sides, numbers, words = found
+    _check_marks(table, sides)
     numbers = {
         name: pair for name, pair in numbers.items() if asked.label not in pair and asked.weight not in pair
     }
@@ -90,6 +91,15 @@ def _check_that_one_was_wanted(
             f"column {label} holds {value} beside the two options: leave those rows out if neither was wanted there, "
             f"or say by --tie-is {value} that both were liked as well"
         )
+
+
+def _check_marks(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for numbers with marks, which would be no features."""
+    tokens = {side.removeprefix("option ") for side in sides}
+    columns = (of[token] for of in _sided(table).values() if tokens <= {*of} for token in sorted(tokens))
+    for name in columns:
+        if are_marked(table.some(name)):
+            raise ValueError(marked(table, name))
 
 
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:

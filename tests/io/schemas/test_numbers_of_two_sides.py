@@ -144,6 +144,16 @@ def test_the_side_stands_in_the_name_as_studies_write_it(tmp_path, header):
     assert pairs.preferred_differences()[0].tolist() == [-1, 6]
 
 
+@pytest.mark.parametrize("cells", [("1,5", "2,0"), ("$3", "$4")])
+def test_numbers_with_marks_are_not_left_out(cells):
+    rows = [
+        {"price_a": cells[i % 2], "price_b": cells[0], "time_a": i, "time_b": 3, "choice": "ab"[i % 2]}
+        for i in range(8)
+    ]
+    with pytest.raises(ValueError, match=r"column price_a holds .* write numbers with a decimal point"):
+        load_pairs(rows)
+
+
 def test_ties_of_a_box_beside_the_choice():
     rows = [
         {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i, "choice": "a", "tie": i % 2} for i in range(8)
