@@ -23,7 +23,8 @@ AFTER = re.compile(
     rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[AB]$)))(?P<token>{TOKEN})\)?$", re.I
 )
 BEFORE = re.compile(
-    rf"^(?:(?:option|alternative|product|plan|profile)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-](?P<stem>.+)$",
+    rf"^(?:(?:option|opt|alternative|alt|product|plan|profile|card|concept)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-:]+"
+    r"(?P<stem>.+)$",
     re.I,
 )
 # Of a single feature `x_1` and `x_2` could as well be two features.
