@@ -40,7 +40,13 @@ AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
     re.I,
 )
-BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+BEFORE = re.compile(
+    r"^(?:(?:(?:model|assistant|system|option|candidate|agent)[\s_.\-]?)(?=(?:a|b|[0-9]|one|two)[\s_.\-])"
+    r"|(?=left|right|first|second|a|b))(?P<token>left|right|first|second|a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
+    re.I,
+)
+# What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
+PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|assignment):)(?=\w)")
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
     r"winner|pref|preference|judge|annotator|rater|worker|generator|url|type|elo|conf|confidence|logps?|reward|vote|created)s?$",
@@ -101,12 +107,17 @@ def with_rater(asked: Columns, table: Table) -> Columns:
 
 
 def by_plain_name(table: Table) -> dict[str, str]:
-    """The columns by name as `plain_name` has it; of several the first."""
-    return {plain_name(name): name for name in reversed(table.names)}
+    """The columns by name as `plain_name` has it; of several the first, and one without a platform's prefix before."""
+    names = {plain_name(name): name for name in reversed(table.names)}
+    return names | {plain: name for name in reversed(table.names) if (plain := _plain(name)) in names}
 
 
 def plain_name(name: str) -> str:
-    """Small letters, with underscores for spaces and dashes."""
+    """Small letters, with underscores for spaces and dashes, without a platform's prefix."""
+    return PLATFORM.sub("", _plain(name))
+
+
+def _plain(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
