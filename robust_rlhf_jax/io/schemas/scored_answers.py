@@ -18,6 +18,11 @@ ANSWER = (
     "response", "completion", "answer", "output", "generation", "text", "reply", "candidate", "summary",
     "model_response", "model_output", "message",
 )  # fmt: skip
+# What a prompt may be about, so that the same words ask another thing.
+BESIDE_PROMPT = (
+    "context", "input", "system", "system_prompt", "image", "image_id", "image_path", "image_url", "document",
+    "article", "passage", "history", "post",
+)  # fmt: skip
 SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
 
 
@@ -37,7 +42,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
-    keys = [map_key(cell) for cell in prompts]
+    keys = _questions(table, usable, prompt, answer)
     by_prompt = _together(usable, keys)
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
@@ -65,7 +70,18 @@ def _together(rows: list[int], keys: list) -> list[list[int]]:
     return list(groups.values())
 
 
-def _by_person(table: Table, rows: list[int], keys: list[str], rater: str | None) -> list[list[int]] | None:
+def _questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
+    """What each row answers: its prompt, with what stands beside it if some rows still answer the same."""
+    columns = [
+        prompt,
+        *(n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)),
+    ]
+    keys = list(zip(*([map_key(cell) for cell in table.cells(name)] for name in columns), strict=True))
+    together = len({keys[row] for row in rows}) < len(rows)
+    return keys if together else [key[:1] for key in keys]
+
+
+def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:
     """The rows of each prompt and rater, whose scores are on one scale; None where most raters saw one answer alone."""
     if rater is None:
         return None

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from wild import stores, worlds
 from wild.case import Case
 from wild.truths import every_pair_of_rows
@@ -47,3 +48,20 @@ def test_the_scores_of_several_people_on_one_prompt_stay_together():
     items = CASES[0].items()
     found = load_pairs(rated_by_people(items), featuriser="format")
     assert len(set(found.groups.tolist())) == len(items)
+
+
+@pytest.mark.parametrize("beside", ["image_id", "input", "System", "context"])
+def test_the_same_words_about_another_thing_are_another_prompt(beside):
+    rows = [
+        {"instruction": "Describe.", beside: f"n{i // 2}", "response": f"x {i}", "score": i % 2}
+        for i in range(8)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert sorted(found.texts.chosen) == ["x 1", "x 3", "x 5", "x 7"]
+
+
+def test_what_differs_from_answer_to_answer_is_no_part_of_the_prompt():
+    rows = [
+        {"prompt": f"p{i // 2}", "input": f"n{i}", "response": f"x {i}", "score": i % 2} for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").n_pairs == 4
