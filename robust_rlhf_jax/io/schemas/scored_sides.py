@@ -15,9 +15,9 @@ from .sides import LABELS, chosen_sides, named, open_sides, with_rater
 NAME = "two scored sides"
 ORDER = 100
 SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
-# Scores of which more is no better.
+# Scores of which more is no better, or that are of the models.
 NO_MERIT = re.compile(
-    r"toxic|harm(?!less)|risk|perplex|loss|error|bias|hallucin|penalt|cost|unsafe|offens|danger", re.I
+    r"^elo|toxic|harm(?!less)|risk|perplex|loss|error|bias|hallucin|penalt|cost|unsafe|offens|danger", re.I
 )
 
 

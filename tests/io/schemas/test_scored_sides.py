@@ -39,7 +39,9 @@ def rows(n=8, **more):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["toxicity_score", "harm_rating", "perplexity_score", "error_score"])
+@pytest.mark.parametrize(
+    "name", ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating"]
+)
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     with pytest.raises(ValueError, match="no label"):
         load_pairs(rows(**{f"{name}_a": (1, 3), f"{name}_b": (2, 2)}), featuriser="format")
