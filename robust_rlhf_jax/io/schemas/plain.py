@@ -13,6 +13,7 @@ from .deciding import find_label, harmless_labels, resolved, with_rule
 from .numbers import find_numbers, is_number
 from .sides import (
     IDS,
+    LABELS,
     NOT_ANSWERS,
     PROMPTS,
     RATERS,
@@ -115,7 +116,7 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
     sides = chosen_sides(table)
     if sides is not None:
         return sides, "named"
-    found = open_sides(table)
+    found = open_sides(table, (*LABELS, "chosen"))
     if len(found) == 2 and "chosen" in table.columns:  # says which of them was
         return (found[0], found[1]), "open"
     if "chosen" in table.columns or "rejected" in table.columns:

@@ -94,6 +94,14 @@ CRITERIA = re.compile(
     re.I,
 )
 
+# What is no rater beside others: times, what was made of several judgements, and what a person and a machine each said.
+NO_RATER = re.compile(
+    r"^(?:pred\w*|true|truth|gold\w*|before|after|pre|post|initial|final|original|corrected|old|new|round_?\d*|"
+    r"majority|consensus|aggregated?|adjudicated|human|ai|model|machine|auto\w*|llm\w*|gpt\w*|claude\w*|gemini\w*|rm|"
+    r"reward_model)$",
+    re.I,
+)
+
 
 def named(table: Table, names: tuple[str, ...]) -> str | None:
     """The first of `names` that a column has, whatever its letters' size."""
@@ -227,6 +235,6 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
         words = {word(cell) for cell in table.some(name) if cell is not None and cell != ""}
         if words and all(rule.value(w) is not None for w in words):
             who = match["who"] or match["number"] or match["who2"]
-            if not CRITERIA.search(who):
+            if not CRITERIA.search(who) and not NO_RATER.search(who):
                 found[who] = name
     return found if len(found) > 1 else {}

@@ -77,3 +77,45 @@ def test_short_words_are_no_texts():
     rows = [{"chosen_brand": "xy"[i % 2], "rejected_brand": "yx"[i % 2]} for i in range(8)]
     with pytest.raises(ValueError, match="--words"):
         load_pairs(rows)
+
+
+@pytest.mark.parametrize(
+    ("names", "label"),
+    [
+        (("human_label", "gpt4_label"), "human_label"),
+        (("ai_preference", "human_preference"), "human_preference"),
+        (("label_pred", "label_true"), None),
+        (("choice_before", "choice_after"), None),
+        (("preference_round1", "preference_final"), None),
+    ],
+)
+def test_not_every_two_labels_are_of_two_raters(names, label):
+    words = {name: ("AB" if name in (label, names[0]) else "BA") for name in names}
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"} | {name: said[i % 2] for name, said in words.items()}
+        for i in range(6)
+    ]
+    if label is None:
+        with pytest.raises(ValueError, match="--label"):
+            load_pairs(rows, featuriser="format")
+    else:
+        assert load_pairs(rows, featuriser="format").description.roles["label"].startswith(f"{label}:")
+
+
+def test_what_was_made_of_the_raters_is_no_rater():
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "label_1": "A",
+            "label_2": "B",
+            "label_majority": "A",
+        }
+        for i in range(4)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
+
+
+def test_left_and_right_may_be_the_sides_of_a_chosen_text():
+    rows = [{"left": f"x {i}", "right": f"y {i}", "chosen": f"{'xy'[i % 2]} {i}"} for i in range(4)]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2
