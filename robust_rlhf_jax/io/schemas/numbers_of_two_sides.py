@@ -99,7 +99,7 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
     tokens = {side.removeprefix("option ") for side in sides}
     columns = (of[token] for of in _sided(table).values() if tokens <= {*of} for token in sorted(tokens))
     for name in columns:
-        if are_marked(table.some(name)):
+        if are_marked(table.cells(name)):
             raise ValueError(marked(table, name))
 
 

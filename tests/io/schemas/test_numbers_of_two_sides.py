@@ -159,3 +159,34 @@ def test_ties_of_a_box_beside_the_choice():
         {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i, "choice": "a", "tie": i % 2} for i in range(8)
     ]
     assert load_pairs(rows).strength.tolist() == [1.0, 0.0] * 4
+
+
+@pytest.mark.parametrize("cell", ["{} min", "{}.5kg", "{} EUR", "−{}", "{}:30"])
+def test_numbers_with_units_are_not_left_out(cell):
+    rows = [
+        {
+            "price_a": i,
+            "price_b": 3,
+            "time_a": cell.format(10 + i),
+            "time_b": cell.format(9),
+            "choice": "ab"[i % 2],
+        }
+        for i in range(30)
+    ]
+    with pytest.raises(ValueError, match=r"column time_a holds .* write numbers with a decimal point"):
+        load_pairs(rows)
+    chosen = [
+        {"chosen_price": i, "rejected_price": 3, "chosen_time": row["time_a"], "rejected_time": row["time_b"]}
+        for i, row in enumerate(rows)
+    ]
+    with pytest.raises(ValueError, match=r"column chosen_time holds .* write numbers with a decimal point"):
+        load_pairs(chosen)
+
+
+def test_a_few_words_with_units_are_words():
+    rows = [
+        {"price_a": i, "price_b": 3, "size_a": "64 GB", "size_b": "128 GB", "choice": "ab"[i % 2]}
+        for i in range(30)
+    ]
+    assert load_pairs(rows).names == ("price",)
+    assert len(load_pairs(rows, columns=Columns(words=True)).names) == 2
