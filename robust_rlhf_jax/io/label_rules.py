@@ -13,7 +13,10 @@ ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; betwee
 GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
 # Columns that say which side lost.
 OF_LOSERS = re.compile(
-    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred)(?:$|[\W_])", re.I
+    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred|"
+    r"more[\W_](?:harmful|toxic|offensive|biased|dangerous|risky)|(?:less|least)[\W_](?:preferred|helpful|good|liked))"
+    r"(?:$|[\W_])",
+    re.I,
 )
 
 

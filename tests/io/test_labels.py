@@ -129,3 +129,14 @@ def test_a_third_number_beside_those_of_the_sides_may_be_a_tie(tie):
 def test_ties_in_words_are_no_numbers_of_a_scale(words, says):
     with pytest.raises(ValueError, match=says):
         rule_for(list(words), "vote", AB, Columns())
+
+
+@pytest.mark.parametrize("name", ["Which response is more harmful?", "less_preferred", "more toxic", "worse"])
+def test_a_question_about_the_other_side_is_asked_about(name):
+    with pytest.raises(ValueError, match="says by its name which side lost"):
+        rule_for(["A", "B"], name, AB, Columns())
+
+
+@pytest.mark.parametrize("name", ["less_harmful", "more helpful", "Which is less toxic?"])
+def test_a_question_about_the_better_side_is_read(name):
+    assert rule_for(["A", "B"], name, AB, Columns()).value("A") == 1
