@@ -34,6 +34,12 @@ def chosen_code(i, item):
     }
 
 
+@each
+def triplets(i, item):
+    """As sentence-transformers has them."""
+    return {"anchor": item.prompt, "positive": item.chosen, "negative": item.rejected}
+
+
 MTURK = called("Input.prompt", "Input.response_a", "Input.response_b", "Answer.preference", ("A", "B", "tie"),
                "WorkerId", HITId="3X", AssignmentStatus="Approved", WorkTimeInSeconds=31)  # fmt: skip
 TOLOKA = called("INPUT:prompt", "INPUT:answer_a", "INPUT:answer_b", "OUTPUT:result", ("a", "b", "equal"),
@@ -41,6 +47,9 @@ TOLOKA = called("INPUT:prompt", "INPUT:answer_a", "INPUT:answer_b", "OUTPUT:resu
 CASES = (
     Case("mturk", MTURK, stores.table(), options=TIES, facts=RATED),
     Case("toloka", TOLOKA, stores.table("pairs.tsv", "\t"), options=TIES, facts=RATED),
+    Case("google_forms", called("prompt", "Response A", "Response B", "Preference", ("Response A", "Response B", "Tie"),
+         "Email Address", Timestamp="1/2/2025 10:00:00"), stores.table(), options=TIES, facts=RATED),
+    Case("triplets", triplets, stores.parquet()),
     Case("model_a_response", called("Prompt", "Model A Response", "Model B Response", "Winner",
          ("Model A", "Model B", "Tie")), stores.table(), options=TIES),
     Case("assistant_1_answer", called("question", "assistant_1_answer", "assistant_2_answer", "verdict",
