@@ -13,7 +13,10 @@ ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; betwee
 GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
 # Columns that say which side lost.
 OF_LOSERS = re.compile(
-    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred)(?:$|[\W_])", re.I
+    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred|"
+    r"more[\W_](?:harmful|toxic|offensive|biased|dangerous|risky)|(?:less|least)[\W_](?:preferred|helpful|good|liked))"
+    r"(?:$|[\W_])",
+    re.I,
 )
 
 
@@ -40,7 +43,7 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
             return Rule(
                 f"{named[0]} is {sides[0]}, {named[1]} is {sides[1]}", word_rule(sides, asked.tie_is).value
             )
-        raise ValueError(_what_numbers(column, words, named))
+        raise ValueError(_what_numbers(column, numbers, named, ties=numbers != words))
     rule = word_rule(sides, asked.tie_is)
     known = [w for w in words if rule.value(w) is not None]
     _check_count(column, words, named)
@@ -113,8 +116,9 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
     return Rule(f"{asked.first_is} is the first side", value)
 
 
-def _what_numbers(column: str, words: set[str], named: tuple[str, str]) -> str:
-    """The sentence about numbers that nobody explained; sides may be `named` by two of them."""
+def _what_numbers(column: str, words: set[str], named: tuple[str, str], ties: bool) -> str:
+    """The sentence about numbers that nobody explained; sides may be `named` by two, and `ties` said in words."""
+    alone = "beside ties" if ties else "alone"
     values = sorted(words, key=lambda w: number_in(w) or 0.0)
     few = (
         " and ".join((", ".join(values[:-1]), values[-1]))
@@ -129,12 +133,12 @@ def _what_numbers(column: str, words: set[str], named: tuple[str, str]) -> str:
         )
     if len(values) == 2 and all("." not in v for v in values):
         return (
-            f"column {column} holds {few} alone: say which one means the first side, by --first-is {values[0]} or "
+            f"column {column} holds {few} {alone}: say which one means the first side, by --first-is {values[0]} or "
             f"--first-is {values[1]}"
         )
     low, high = values[0], values[-1]
     if len(values) == 1:
-        return f"column {column} holds {low} alone: give --first-is {low} if it means the first side, else {ASKING}"
+        return f"column {column} holds {low} {alone}: give --first-is {low} if it means the first side, else {ASKING}"
     if all(0 <= (number_in(v) or 0.0) <= 1 for v in values):  # probabilities
         low, high = "0", "1"
     most = max(abs(number_in(v) or 0.0) for v in values)

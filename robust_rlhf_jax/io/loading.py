@@ -32,6 +32,7 @@ from .role_cells import (
 from .schemas import map_table
 from .schemas.numbers import NoSides, choose_kind
 from .table import Table
+from .texts import check_no_files
 
 
 def load_pairs(
@@ -195,6 +196,8 @@ def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:
     if pairs.kind != "texts":
         return pairs
     assert pairs.texts is not None
+    if isinstance(featuriser, str):  # one of the caller's own may open the files
+        check_no_files(pairs.texts, str(pairs.path))
     made = make_featuriser(featuriser)
     chosen, rejected = made.fit(pairs.texts)
     if not made.names:

@@ -35,10 +35,12 @@ def _options(table: Table) -> str | None:
     numbered = unnamed(table)
     if numbered is None:
         return None
-    label, options = numbered
+    label, found = numbered
+    names = " or after ".join(", ".join(options) for options in found)
+    flags = ", or ".join(f"--alternatives {' '.join(options)}" for options in found)
     return (
-        f": columns are called after {', '.join(options)}, and {label} holds {shown(table.first(label))} and the like: "
-        f"say which they number, in that order, as by --alternatives {' '.join(options)}."
+        f": columns are called after {names}, and {label} holds {shown(table.first(label))} and the like: say which "
+        f"they number, in that order, as by {flags}."
     )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 from .bad_cells import BadCell, shown
@@ -11,6 +12,11 @@ from .schemas.base import structured
 TURN = "\n\nAssistant:"
 # What a message says something by.
 CONTENT = {"content", "tool_calls", "function_call"}
+# Names of files with pictures, sounds or films.
+FILE = re.compile(
+    r"[^\n]{1,500}\.(?:png|jpe?g|webp|gif|bmp|tiff?|svg|heic|mp3|wav|flac|ogg|m4a|mp4|webm|mov|avi|mkv)(?:[?#]\S*)?",
+    re.I,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +69,16 @@ def read_texts(
         if not text.strip() and row not in known
     ]
     return texts, bad
+
+
+def check_no_files(texts: Texts, path: str) -> None:
+    """**Raises:** ValueError where all sides are names of pictures and the like, whose letters say nothing of them."""
+    sides = [text.strip() for column in (texts.chosen, texts.rejected) for text in column if text.strip()]
+    if sides and all(FILE.fullmatch(text) for text in sides):
+        raise ValueError(
+            f"{path}: the sides are names of files, such as {shown(sides[0])}, of which a text's features say "
+            "nothing: give numbers that describe the files, such as embeddings by --embeddings."
+        )
 
 
 def messages_of(cell: Any):

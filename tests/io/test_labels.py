@@ -116,3 +116,27 @@ def test_a_third_number_beside_those_of_the_sides_may_be_a_tie(tie):
         rule_for(cells, "winner", ONE_TWO, Columns())
     rule = rule_for(cells, "winner", ONE_TWO, Columns(tie_is=tie))
     assert [rule.value(cell) for cell in cells] == [1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"1", "2", "tie"}, "holds 1 and 2 beside ties: say which one means the first side, by --first-is 1"),
+        ({"1", "Tie"}, "holds 1 beside ties: give --first-is 1"),
+        ({"0", "1", "2", "both bad"}, "such as --scale 0 2"),
+    ],
+)
+def test_ties_in_words_are_no_numbers_of_a_scale(words, says):
+    with pytest.raises(ValueError, match=says):
+        rule_for(list(words), "vote", AB, Columns())
+
+
+@pytest.mark.parametrize("name", ["Which response is more harmful?", "less_preferred", "more toxic", "worse"])
+def test_a_question_about_the_other_side_is_asked_about(name):
+    with pytest.raises(ValueError, match="says by its name which side lost"):
+        rule_for(["A", "B"], name, AB, Columns())
+
+
+@pytest.mark.parametrize("name", ["less_harmful", "more helpful", "Which is less toxic?"])
+def test_a_question_about_the_better_side_is_read(name):
+    assert rule_for(["A", "B"], name, AB, Columns()).value("A") == 1

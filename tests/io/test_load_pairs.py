@@ -311,3 +311,16 @@ def test_numbers_with_marks_are_refused_beside_other_features(tmp_path, cell):
     file.write_text(f'chosen_price,rejected_price,chosen_time,rejected_time\n"{cell}","{cell}",1,2\n')
     with pytest.raises(ValueError, match=r"column chosen_price holds .* write numbers with a decimal point"):
         load_pairs(file)
+
+
+@pytest.mark.parametrize("name", ["img/{}.png", "https://x.org/a b/{}.JPEG?size=3", "{}.wav"])
+def test_names_of_pictures_are_no_texts(name):
+    rows = {
+        "left": [name.format(i) for i in range(6)],
+        "right": [name.format(-i) for i in range(6)],
+        "winner": ["left", "right"] * 3,
+    }
+    with pytest.raises(ValueError, match=r"the sides are names of files, such as .* by --embeddings"):
+        load_pairs(rows)
+    rows["left"][0] = "a text"
+    assert load_pairs(rows, featuriser="format").n_pairs == 6

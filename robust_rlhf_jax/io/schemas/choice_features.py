@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from ..table import Table
-from .numbers import NO_FEATURE, is_marked, is_number, marked, mostly_numbers
+from .numbers import NO_FEATURE, are_marked, is_number, marked, mostly_numbers
 from .sides import plain_name
 from .words import are_words
 
@@ -56,7 +56,7 @@ def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choic
             found.ignored[name] = why
         elif number:
             found.numbers[name] = sides
-        elif is_marked(table.first(name)):
+        elif are_marked(cells):
             found.marked.append(name)
         elif are_words(cells):
             found.words[name] = sides

@@ -9,6 +9,7 @@ from ..label_rules import rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
+from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
@@ -55,6 +56,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
             f"--label none that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
         )
     name, first = next(iter(found.items()))
+    check_places(table, name, sides)
     for other, values in found.items():
         if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):
             raise ValueError(

@@ -1,8 +1,10 @@
-"""Label Studio's pairwise comparisons, as JSON, JSON-MIN or CSV."""
+"""Label Studio's comparisons, pairwise or as choices between sides, as JSON, JSON-MIN or CSV."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..columns import Columns
+from ..labels import Rule, is_missing, word_rule
 from ..table import Table
 from .base import Judged, Mapped, has, inner_table, of_rows, records, structured
 from .sides import PROMPTS, open_sides
@@ -18,13 +20,16 @@ WAYS = {"left": 1.0, "right": -1.0, "tie": 0.0, "equal": 0.0, "none": 0.0}
 def recognise(table: Table) -> bool:
     if has(table, "data", "annotations"):
         return isinstance(structured(table.first("data")), dict) and bool(
-            _results(records(table.first("annotations")))
+            _results(records(table.first("annotations")), _rule(inner_table(table, "data")))
         )
-    return _selected_column(table) is not None and len(open_sides(table)) == 2
+    return bool(_selected_columns(table)) and len(open_sides(table)) == 2
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """`left` is the first of the two texts, as the columns are called; `completed_by` or `annotator` is the rater."""
+    """`left` is the first of the two texts, as the columns are called; `completed_by` or `annotator` is the rater.
+
+    **Raises:** ValueError where several questions compare, or it is not clear which texts.
+    """
     return _map_nested(table, asked) if has(table, "data", "annotations") else _map_flat(table, asked)
 
 
@@ -32,7 +37,9 @@ def _map_nested(table: Table, asked: Columns) -> Mapped:
     inner = inner_table(table, "data")
     sides = _two(inner, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(inner, n) and n not in sides), None)
-    judged = [_results(records(cell)) for cell in table.cells("annotations")]
+    told = [_results(records(cell), word_rule(sides)) for cell in table.cells("annotations")]
+    question = _only({name: None for results in told for name, _, _ in results}, asked)
+    judged = [[(who, way) for name, who, way in results if name == question] for results in told]
     # A column that is asked for may be in no record.
     cells = zip(
         *(inner.cells(n if n in inner.columns else None) for n in (prompt, *sides)), judged, strict=True
@@ -42,15 +49,14 @@ def _map_nested(table: Table, asked: Columns) -> Mapped:
         for row, (asked_for, first, second, results) in enumerate(cells)
     )
     said = {"prompt": f"{prompt} in data", "chosen": f"{sides[0]} (left) or {sides[1]} (right) in data",
-            "label": "selected in annotations", "rater": "completed_by"}  # fmt: skip
+            "label": f"{question} in annotations", "rater": "completed_by"}  # fmt: skip
     lost = sum(not results for results in judged)
     notes = (f"{lost} tasks have no annotation that compares, and make no pair.",) if lost else ()
     return of_rows(table, NAME, rows, ("annotations", "data"), said, asked, notes=notes)
 
 
 def _map_flat(table: Table, asked: Columns) -> Mapped:
-    column = _selected_column(table)
-    assert column is not None
+    column = _only(_selected_columns(table), asked)
     sides = _two(table, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(table, n) and n not in sides), None)
     who = next((n for n in ("annotator", "completed_by") if has(table, n)), None)
@@ -70,19 +76,47 @@ def _map_flat(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, rows(), used, said, asked, groups=[str(i) for i in ids], ids="id")
 
 
-def _results(annotations: list[dict]) -> list[tuple[str, float]]:
-    """(rater, way) of the annotations that compare two things."""
+def _only(questions: Iterable[str], asked: Columns) -> str:
+    """The question that compares.
+
+    **Raises:** ValueError for several.
+    """
+    listed = list(questions)
+    if asked.label in listed:
+        return asked.label
+    if len(listed) != 1:
+        raise ValueError(f"the questions {', '.join(listed)} all compare the sides: name one by --label")
+    return listed[0]
+
+
+def _rule(inner: Table) -> Rule | None:
+    """How a choice between sides is read, where it is clear which ones those are."""
+    found = open_sides(inner)
+    return word_rule((found[0], found[1])) if len(found) == 2 else None
+
+
+def _results(annotations: list[dict], rule: Rule | None) -> list[tuple[str, str, float]]:
+    """(question, rater, way) of the annotations that compare two things."""
     found = []
     for number, annotation in enumerate(annotations):
         if annotation.get("was_cancelled"):
             continue
         for result in annotation.get("result") or []:
-            if isinstance(result, dict) and result.get("type") == "pairwise":
-                way = _way(result.get("value"))
-                who = annotation.get("completed_by")
-                if way is not None:
-                    found.append((str(_person(who)) if who is not None else f"annotator {number + 1}", way))
+            way = _way_of(result, rule) if isinstance(result, dict) else None
+            who = annotation.get("completed_by")
+            if way is not None:
+                person = str(_person(who)) if who is not None else f"annotator {number + 1}"
+                found.append((str(result.get("from_name")), person, way))
     return found
+
+
+def _way_of(result: dict, rule: Rule | None) -> float | None:
+    """Who won by a result, if it compares: pairwise, or a single choice that names a side."""
+    value = result.get("value")
+    if result.get("type") == "pairwise":
+        return _way(value)
+    choices = value.get("choices") if isinstance(value, dict) and result.get("type") == "choices" else None
+    return rule.value(choices[0]) if rule and isinstance(choices, list) and len(choices) == 1 else None
 
 
 def _way(cell: Any) -> float | None:
@@ -110,8 +144,9 @@ def _two(inner: Table, asked: Columns, table: Table) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _selected_column(table: Table) -> str | None:
-    """The column of a comparison in JSON-MIN or CSV, beside what Label Studio writes with it."""
+def _selected_columns(table: Table) -> list[str]:
+    """The columns of comparisons in JSON-MIN or CSV, beside what Label Studio writes with them."""
     if not any(has(table, name) for name in ("annotation_id", "lead_time", "annotator")):
-        return None
-    return next((n for n in table.names if n != "annotator" and _way(table.first(n)) is not None), None)
+        return []
+    ways = {name: [_way(cell) for cell in table.some(name) if not is_missing(cell)] for name in table.names}
+    return [name for name, told in ways.items() if {1.0, -1.0} & {*told} and 2 * told.count(None) < len(told)]

@@ -24,7 +24,9 @@ NO_FEATURE = re.compile(
     re.I,
 )
 # Numbers with signs of money, shares or thousands.
-MARKED = re.compile(r"^[€$£¥]?\s*[+-]?\d[\d.,' ]*\s*[%€$£¥]?$")
+MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
+# Numbers with units, and hours with minutes.
+WITH_UNIT = re.compile(r"^(?:[+\-−]?\d[\d.,' ]*\s*[^\W\d_]{1,12}\.?|\d{1,2}:\d\d(?::\d\d)?)$")
 # Cells that say what a column holds.
 FIRST_CELLS = 200
 KINDS = ("numeric", "embeddings", "texts", "scores")
@@ -67,7 +69,7 @@ def find_numbers(
             kind = _kind(table, name, partner, sides is not None)
             if kind in ("embeddings", "numeric"):
                 numbers[kind][what] = (name, partner)
-            elif sides is None and any(is_marked(table.first(column)) for column in (name, partner)):
+            elif sides is None and are_marked(table.some(name) + table.some(partner)):
                 raise ValueError(marked(table, name))
             elif sides is None and are_words(table.cells(name) + table.cells(partner)):
                 words[what] = (name, partner)
@@ -157,10 +159,25 @@ def is_marked(cell: Any) -> bool:
 
 def marked(table: Table, name: str) -> str:
     """The sentence about a column of such cells."""
+    one = next((cell for cell in table.some(name) if is_marked(cell) or _has_unit(cell)), table.first(name))
     return (
-        f"column {name} holds {shown(table.first(name))} and the like: write numbers with a decimal point and no "
+        f"column {name} holds {shown(one)} and the like: write numbers with a decimal point and no "
         "other marks"
     )
+
+
+def are_marked(cells: list) -> bool:
+    """Whether most of the first cells that are there are numbers, too many of them with other marks to be bad cells;
+    or with units, which a few words such as "64 GB" may have, too.
+    """
+    there = list(itertools.islice((cell for cell in cells if cell is not None and cell != ""), FIRST_CELLS))
+    marks, plain = sum(map(is_marked, there)), sum(map(is_number, there))
+    marks += 0 if are_words(cells) else sum(map(_has_unit, there))
+    return marks > 0 and plain < len(there) / 2 <= marks + plain
+
+
+def _has_unit(cell: Any) -> bool:
+    return isinstance(cell, str) and WITH_UNIT.match(cell.strip()) is not None
 
 
 def mostly_numbers(cells: list) -> bool:

@@ -8,8 +8,8 @@ from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
-from .numbers import NUMERIC, mostly_numbers
-from .plain import check_asked
+from .numbers import NUMERIC, are_marked, marked, mostly_numbers
+from .plain import check_asked, tie_column
 from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
 from .words import are_words
 
@@ -23,7 +23,8 @@ AFTER = re.compile(
     rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[AB]$)))(?P<token>{TOKEN})\)?$", re.I
 )
 BEFORE = re.compile(
-    rf"^(?:(?:option|alternative|product|plan|profile)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-](?P<stem>.+)$",
+    rf"^(?:(?:option|opt|alternative|alt|product|plan|profile|card|concept)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-:]+"
+    r"(?P<stem>.+)$",
     re.I,
 )
 # Of a single feature `x_1` and `x_2` could as well be two features.
@@ -44,6 +45,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     found = _found(table)
     assert found is not None
     sides, numbers, words = found
+    _check_marks(table, sides)
     numbers = {
         name: pair for name, pair in numbers.items() if asked.label not in pair and asked.weight not in pair
     }
@@ -62,8 +64,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {"chosen": f"the side with {first}, or the one with {second}"}
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight, asked.tie,
-        asked.pair_id or named(table, IDS), said=said, words=words,
+        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+        tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
@@ -90,6 +92,15 @@ def _check_that_one_was_wanted(
             f"column {label} holds {value} beside the two options: leave those rows out if neither was wanted there, "
             f"or say by --tie-is {value} that both were liked as well"
         )
+
+
+def _check_marks(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for numbers with marks, which would be no features."""
+    tokens = {side.removeprefix("option ") for side in sides}
+    columns = (of[token] for of in _sided(table).values() if tokens <= {*of} for token in sorted(tokens))
+    for name in columns:
+        if are_marked(table.cells(name)):
+            raise ValueError(marked(table, name))
 
 
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:

@@ -1,5 +1,7 @@
 """Pairs in columns: sides, label and raters by their names, or as a caller names them."""
 
+import re
+
 import numpy as np
 
 from ..columns import Columns
@@ -11,16 +13,21 @@ from .deciding import find_label, harmless_labels, resolved, with_rule
 from .numbers import find_numbers, is_number
 from .sides import (
     IDS,
+    LABELS,
+    NOT_ANSWERS,
     PROMPTS,
     RATERS,
     chosen_sides,
     column_of_numbers,
+    holds_texts,
     named,
     open_sides,
     rater_columns,
 )
+from .words import LONGEST
 
 NAME = "columns"
+CHOSEN_TEXT = re.compile(r"^chosen[_-](?P<stem>.+)$")
 
 
 def recognise(table: Table) -> bool:
@@ -34,6 +41,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     named_by: tuple[str, ...] = ()
     if how == "named" and asked.chosen is None and asked.label is None:
         sides, how, named_by = _named_by_chosen(table, sides)
+    elif how == "open" and asked.chosen is None and "chosen" in table.columns:
+        named_by = ("chosen",)
     label = asked.label if asked.label in table.columns else None
     rule, notes, ignored = None, (), {}
     if sides is not None and how != "named" and label is None and asked.label is None:
@@ -64,7 +73,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         table, rule = with_rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or named(table, RATERS), asked.weight, _tie(table, asked, label),
+        asked.rater or named(table, RATERS), asked.weight, tie_column(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
         words=words,
     )  # fmt: skip
@@ -107,6 +116,9 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
     sides = chosen_sides(table)
     if sides is not None:
         return sides, "named"
+    found = open_sides(table, (*LABELS, "chosen"))
+    if len(found) == 2 and "chosen" in table.columns:  # says which of them was
+        return (found[0], found[1]), "open"
     if "chosen" in table.columns or "rejected" in table.columns:
         lost = "rejected" if "chosen" in table.columns else "chosen"
         only = next(name for name in ("chosen", "rejected") if name in table.columns)
@@ -117,13 +129,28 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
             else ""
         )
         raise ValueError(f"{table.path} lacks the column {lost}: a pair has chosen and rejected{of_choices}.")
-    found = open_sides(table)
     if len(found) > 2:
         listed = ", ".join(found)
         raise ValueError(
             f"{table.path} has {len(found)} answers a row ({listed}): name two by --chosen and --rejected, and --label"
         )
-    return ((found[0], found[-1]), "open") if found else (None, "")
+    if found:
+        return (found[0], found[-1]), "open"
+    named = _chosen_texts(table)
+    return named, "named" if named else ""
+
+
+def _chosen_texts(table: Table) -> tuple[str, str] | None:
+    """`chosen_code` and `rejected_code`: the only columns called so, if they hold texts that are longer than words."""
+    pairs = {
+        match["stem"]: (name, f"rejected{name[len('chosen') :]}")
+        for name in table.names
+        if (match := CHOSEN_TEXT.match(name)) and f"rejected{name[len('chosen') :]}" in table.columns
+    }
+    cells = [cell for pair in pairs.values() for name in pair for cell in table.some(name)]
+    long = sum(holds_texts(cell) and (not isinstance(cell, str) or len(cell) > LONGEST) for cell in cells)
+    one = len(pairs) == 1 and 2 * long > len(cells) and not NOT_ANSWERS.search(next(iter(pairs)))
+    return next(iter(pairs.values())) if one else None
 
 
 def _named_by_chosen(table: Table, sides):
@@ -145,13 +172,13 @@ def _named_by_chosen(table: Table, sides):
     return pair, "open", (sides[0],)
 
 
-def _tie(table: Table, asked: Columns, label: str | None) -> str | None:
-    """A column of ties: as asked, or winner_tie beside winner_model_a, or tie beside chosen and rejected."""
-    if asked.tie is not None or (label is not None and not label.casefold().startswith("winner")):
+def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
+    """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
+    if asked.tie is not None:
         return asked.tie
-    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie"))
-    # Of chosen and rejected a column may be called so and be of something else.
-    return next((n for n in ties if label is not None or not read_ties(table.cells(n), n)[1]), None)
+    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie", "both equal"))
+    # A column may be called so and be of something else.
+    return next((n for n in ties if not read_ties(table.cells(n), n)[1]), None)
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

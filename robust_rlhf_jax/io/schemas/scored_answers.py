@@ -9,12 +9,20 @@ from .base import Judged, Mapped, of_rows
 from .numbers import is_number
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
-from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides
+from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
 
 NAME = "scored answers"
 ORDER = 130
 ANY_LABEL = True
-ANSWER = ("response", "completion", "answer", "output", "generation", "text", "reply", "candidate", "summary")
+ANSWER = (
+    "response", "completion", "answer", "output", "generation", "text", "reply", "candidate", "summary",
+    "model_response", "model_output", "message",
+)  # fmt: skip
+# What a prompt may be about, so that the same words ask another thing.
+BESIDE_PROMPT = (
+    "context", "input", "system", "system_prompt", "image", "image_id", "image_path", "image_url", "document",
+    "article", "passage", "history", "post",
+)  # fmt: skip
 SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
 
 
@@ -33,23 +41,53 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompt = prompt_of(table, asked, (answer,)) or prompt
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
-    groups = defaultdict(list)
-    for row, (key, value) in enumerate(zip(prompts, values, strict=True)):
-        if is_number(value) and answers[row] is not None:
-            groups[map_key(key)].append(row)
-    first_row = {row: members[0] for members in groups.values() for row in members}
+    usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
+    keys = _questions(table, usable, prompt, answer)
+    by_prompt = _together(usable, keys)
+    first_row = {row: members[0] for members in by_prompt for row in members}
+    by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
+    groups = by_prompt if by_person is None else by_person
     by_row: dict[int, list[Judged]] = defaultdict(list)
-    for members in groups.values():
+    for members in groups:
         made = pairs_of(members, [way * float(values[m]) for m in members])
         for first, second, strength, *_ in made:
             by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
-    lost = sum(not (is_number(v) and a is not None) for v, a in zip(values, answers, strict=True))
+    lost = table.n_rows - len(usable)
     notes = (f"{lost} answers have no score, and make no pair.",) if lost else ()
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
-    keys = [first_row.get(row, row) for row in range(table.n_rows)]
-    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=keys, notes=notes)
+    firsts = [first_row.get(row, row) for row in range(table.n_rows)]
+    asked = asked if by_person is None else with_rater(asked, table)
+    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=firsts, notes=notes)
+
+
+def _together(rows: list[int], keys: list) -> list[list[int]]:
+    """The rows of each key."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[keys[row]].append(row)
+    return list(groups.values())
+
+
+def _questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
+    """What each row answers: its prompt, with what stands beside it if some rows still answer the same."""
+    columns = [
+        prompt,
+        *(n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)),
+    ]
+    keys = list(zip(*([map_key(cell) for cell in table.cells(name)] for name in columns), strict=True))
+    together = len({keys[row] for row in rows}) < len(rows)
+    return keys if together else [key[:1] for key in keys]
+
+
+def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:
+    """The rows of each prompt and rater, whose scores are on one scale; None where most raters saw one answer alone."""
+    if rater is None:
+        return None
+    people = [map_key(cell) for cell in table.cells(rater)]
+    groups = _together(rows, list(zip(keys, people, strict=True)))
+    return groups if 2 * sum(len(group) for group in groups if len(group) > 1) > len(rows) else None
 
 
 def map_key(cell: Any) -> str:

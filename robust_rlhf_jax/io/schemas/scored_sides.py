@@ -4,9 +4,10 @@ import re
 from typing import Any
 
 from ..columns import Columns
-from ..labels import suffixes
+from ..labels import is_missing, number_in, suffixes, word, word_rule
 from ..table import Table
 from .base import Judged, Mapped, of_rows
+from .deciding import resolved
 from .numbers import is_number
 from .plain import check_asked, prompt_of
 from .sides import LABELS, chosen_sides, named, open_sides, with_rater
@@ -14,6 +15,10 @@ from .sides import LABELS, chosen_sides, named, open_sides, with_rater
 NAME = "two scored sides"
 ORDER = 100
 SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
+# Scores of which more is no better, or that are of the models.
+NO_MERIT = re.compile(
+    r"^elo|toxic|harm(?!less)|risk|perplex|loss|error|bias|hallucin|penalt|cost|unsafe|offens|danger", re.I
+)
 
 
 def recognise(table: Table) -> bool:
@@ -21,12 +26,16 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """The side with the higher score wins."""
+    """The side with the higher score wins.
+
+    **Raises:** ValueError for another column that says who won.
+    """
     check_asked(table, asked)
     found = _columns(table)
     assert found is not None
     sides, scores = found
     prompt = prompt_of(table, asked, sides)
+    _check_that_nothing_else_says_who_won(table, sides, (*sides, *scores, prompt))
     prompts = [_question(cell) for cell in table.cells(prompt)]
     cells = [table.cells(name) for name in (*sides, *scores)]
 
@@ -49,12 +58,32 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
     a, b = suffixes((sides[0], sides[1]))
     found = {}
     for name in table.names:
-        for token in (a, b):
-            stem = re.sub(rf"[_\-. ]?{token}$|^{token}[_\-. ]", "", name, flags=re.I) if token else name
+        for side, token in zip(sides, (a, b), strict=True):
+            around = rf"[_\-. ]?{token}$|^{token}[_\-. ]|^{re.escape(side)}[_\-. ]"
+            stem = re.sub(around, "", name, flags=re.I) if token else name
             if stem != name and SCORE.match(stem) and is_number(table.first(name)):
                 found.setdefault(stem.casefold(), {})[token] = name
-    both = [pair for pair in found.values() if a in pair and b in pair]
-    return ((sides[0], sides[1]), (both[0][a], both[0][b])) if len(both) == 1 else None
+    both = {stem: pair for stem, pair in found.items() if a in pair and b in pair}
+    if len(both) != 1 or NO_MERIT.search(next(iter(both))):
+        return None
+    (pair,) = both.values()
+    return (sides[0], sides[1]), (pair[a], pair[b])
+
+
+def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], taken: tuple) -> None:
+    """**Raises:** ValueError for a column whose words name one side here and the other there."""
+    rule = word_rule(sides)
+    columns = {name: table.some(name) for name in table.names}
+    head = Table(table.source, columns, min(len(cells) for cells in columns.values()))
+    for name in (name for name in table.names if name not in taken):
+        cells = resolved(head, head.cells(name), sides, None)
+        words = {word(cell) for cell in cells if isinstance(cell, str) and not is_missing(cell)}
+        ways = [None if number_in(said) is not None else rule.value(said) for said in words]
+        if None not in ways and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+            raise ValueError(
+                f"column {name} says which side won, and so may {taken[2]} and {taken[3]}: give --label {name}, or "
+                "leave that column out if the higher number won"
+            )
 
 
 def _question(cell: Any):

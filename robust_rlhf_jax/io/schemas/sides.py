@@ -40,7 +40,13 @@ AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
     re.I,
 )
-BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+BEFORE = re.compile(
+    r"^(?:(?:(?:model|assistant|system|option|candidate|agent)[\s_.\-]?)(?=(?:a|b|[0-9]|one|two)[\s_.\-])"
+    r"|(?=left|right|first|second|a|b))(?P<token>left|right|first|second|a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
+    re.I,
+)
+# What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
+PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|assignment):)(?=\w)")
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
     r"winner|pref|preference|judge|annotator|rater|worker|generator|url|type|elo|conf|confidence|logps?|reward|vote|created)s?$",
@@ -49,7 +55,7 @@ NOT_ANSWERS = re.compile(
 PROMPTS = (
     "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
     "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
-    "inputs", "conversations", "messages",
+    "inputs", "conversations", "messages", "anchor",
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
@@ -69,6 +75,7 @@ RATERS = (
     "respondent_id", "user_email", "annotator_email", "rater_email", "coder", "coder_id", "expert",
     "expert_id", "person", "person_id", "individual", "individual_id", "subject_id", "voter", "voter_id", "resp_id",
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
+    "judge_hash", "email_address", "visitor_id",
 )  # fmt: skip
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
@@ -88,6 +95,14 @@ CRITERIA = re.compile(
     re.I,
 )
 
+# What is no rater beside others: times, what was made of several judgements, and what a person and a machine each said.
+NO_RATER = re.compile(
+    r"^(?:pred\w*|true|truth|gold\w*|before|after|pre|post|initial|final|original|corrected|old|new|round_?\d*|"
+    r"majority|consensus|aggregated?|adjudicated|human|ai|model|machine|auto\w*|llm\w*|gpt\w*|claude\w*|gemini\w*|rm|"
+    r"reward_model)$",
+    re.I,
+)
+
 
 def named(table: Table, names: tuple[str, ...]) -> str | None:
     """The first of `names` that a column has, whatever its letters' size."""
@@ -101,12 +116,17 @@ def with_rater(asked: Columns, table: Table) -> Columns:
 
 
 def by_plain_name(table: Table) -> dict[str, str]:
-    """The columns by name as `plain_name` has it; of several the first."""
-    return {plain_name(name): name for name in reversed(table.names)}
+    """The columns by name as `plain_name` has it; of several the first, and one without a platform's prefix before."""
+    names = {plain_name(name): name for name in reversed(table.names)}
+    return names | {plain: name for name in reversed(table.names) if (plain := _plain(name)) in names}
 
 
 def plain_name(name: str) -> str:
-    """Small letters, with underscores for spaces and dashes."""
+    """Small letters, with underscores for spaces and dashes, without a platform's prefix."""
+    return PLATFORM.sub("", _plain(name))
+
+
+def _plain(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
@@ -216,6 +236,6 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
         words = {word(cell) for cell in table.some(name) if cell is not None and cell != ""}
         if words and all(rule.value(w) is not None for w in words):
             who = match["who"] or match["number"] or match["who2"]
-            if not CRITERIA.search(who):
+            if not CRITERIA.search(who) and not NO_RATER.search(who):
                 found[who] = name
     return found if len(found) > 1 else {}

@@ -4,8 +4,10 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
+from ..labels import word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
+from .numbers import is_number
 from .plain import prompt_of
 from .sides import IDS, chosen_sides, named, open_sides
 
@@ -29,12 +31,16 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """A pair for each vote."""
+    """A pair for each vote.
+
+    **Raises:** ValueError for numbers of votes by side.
+    """
     (first, second), name = open_sides(table)[:2], _column(table)
     assert name is not None
     prompt = prompt_of(table, asked, (first, second))
     prompts = table.cells(prompt)
     votes = [list(_votes(cell)) for cell in table.cells(name)]
+    _check_that_none_counts(votes, name, (first, second))
     rule = rule_for([vote for row in votes for _, vote in row], name, (first, second), asked)
     cells = zip(prompts, votes, table.cells(first), table.cells(second), strict=True)
     rows = (
@@ -49,6 +55,16 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(
         table, NAME, rows, (name, first, second, prompt), said, asked, ids=named(table, IDS), reads=OF_LABELS
     )
+
+
+def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for an object that counts the votes of each side, which are no labels of raters."""
+    rule = word_rule(sides)
+    said = [(rule.value(who), is_number(vote)) for row in votes for who, vote in row]
+    if said and all(way is not None and number for way, number in said):
+        raise ValueError(
+            f"column {name} counts the votes of each side: write who won most of them into a column of its own"
+        )
 
 
 def _column(table: Table) -> str | None:

@@ -1,6 +1,5 @@
 """Options and their features from the names of columns: `time_car` and `car_time` are the time of the option car."""
 
-import itertools
 import math
 import re
 from typing import NamedTuple
@@ -17,6 +16,10 @@ SPLITS = (
     re.compile(r"^(?P<feature>.+)[\s_.\-](?P<option>[^\s_.\-]+)$"),
     re.compile(r"^(?P<option>[^\s_.\-]+)[\s_.\-](?P<feature>.+)$"),
     re.compile(r"^(?P<feature>.*\D)(?P<option>\d+)$"),
+)
+# What stands before an option's number: alt1.
+COUNTED = re.compile(
+    r"^(?:alt|alternative|option|opt|choice|concept|card|profile|product|plan)(?=\d+$)", re.I
 )
 # Features at least whose numbers are those of options: of one, price_1 and price_2 could be two features.
 FEWEST_NUMBERED = 2
@@ -42,24 +45,31 @@ class WideColumns(NamedTuple):
     not_shared: dict[str, str]
 
 
-def unnamed(table: Table) -> tuple[str, tuple[str, ...]] | None:
-    """(column of numbers, the options that it may number) where columns are called after options, or None."""
+def unnamed(table: Table) -> tuple[str, list[tuple[str, ...]]] | None:
+    """(column of numbers, the options that it may number) where columns are called after options, or None; of
+    car_cost and bus_cost the options may be both, as names are split.
+    """
     label = named(table, (*CHOSEN, *LABELS))
     there = [] if label is None else [cell for cell in table.cells(label) if cell is not None and cell != ""]
     if label is None or not there or not all(is_number(cell) for cell in there):
         return None
     values = {plain_cell(cell) for cell in there}
     # 0 may number an option, or mean that none was chosen.
-    for fewest, split in itertools.product((len(values), len(values - {0.0})), SPLITS[:2]):
-        features = _by_feature(table, split, (label,))
-        sizes = {
-            name: of for name, of in features.items() if len(of) >= max(2, fewest) and not is_number(name)
-        }
-        shared = [tuple(of) for of in sizes.values()]
-        options = max(shared, key=shared.count, default=())
-        if shared.count(options) > 1 and are_named(options):
-            return label, options
+    for fewest in (len(values), len(values - {0.0})):
+        found = [options for split in SPLITS[:2] if (options := _shared(table, split, label, fewest))]
+        if found:
+            return label, found
     return None
+
+
+def _shared(table: Table, split: re.Pattern, label: str, fewest: int) -> tuple[str, ...]:
+    """The names, as many as numbers or more, after which the columns of most features are called; () if none are."""
+    features = _by_feature(table, split, (label,))
+    sizes = {name: of for name, of in features.items() if len(of) >= max(2, fewest) and not is_number(name)}
+    shared = [tuple(of) for of in sizes.values()]
+    options = max(shared, key=shared.count, default=())
+    offered = {plain_name(option) for option in options} & {*AVAILABLE}
+    return options if shared.count(options) > 1 and are_named(options) and not offered else ()
 
 
 def find(table: Table, asked: Columns) -> WideColumns | None:
@@ -69,13 +79,15 @@ def find(table: Table, asked: Columns) -> WideColumns | None:
         return None
     cells = [cell for cell in named_options(table, label, asked) if cell != "" and cell == cell]
     values = set(cells)
+    counted = all(isinstance(value, float) for value in values)
     for split in SPLITS:
         features = {
             name: of
-            for name, of in _by_feature(table, split, (label, asked.rater, asked.weight)).items()
+            for name, of in _by_feature(table, split, (label, asked.rater, asked.weight), counted).items()
             if plain_name(name) not in ANSWERS
         }
         anchors = values | {*plainly(asked.alternatives or ())}
+        anchors |= {v + 1.0 for v in values if isinstance(v, float)} if asked.first_is == "0" else set()
         shared = {name: of for name, of in features.items() if len(anchors & {*plainly(of)}) > 1}
         options = _options(shared, values) if asked.alternatives is None else _listed(shared, asked)
         listed = are_named(options) or asked.alternatives is not None
@@ -180,14 +192,19 @@ def counted_from_zero(table: Table) -> WideColumns | None:
     return find(table, Columns(first_is="0")) if find(table, Columns()) is None else None
 
 
-def _by_feature(table: Table, split: re.Pattern, taken: tuple[str | None, ...]) -> dict[str, dict[str, str]]:
-    """{feature: {option: column}} of all columns that such a name has; an option is written as it first is."""
+def _by_feature(
+    table: Table, split: re.Pattern, taken: tuple[str | None, ...], counted: bool = False
+) -> dict[str, dict[str, str]]:
+    """{feature: {option: column}} of all columns that such a name has; an option is written as it first is, or of
+    alt1, if `counted`, as its number.
+    """
     found: dict[str, dict[str, str]] = {}
     spelled: dict[str, str] = {}
     for name in table.names:
         match = split.match(name)
         if match and name not in taken:
-            option = spelled.setdefault(match["option"].casefold(), match["option"])
+            option = COUNTED.sub("", match["option"]) if counted else match["option"]
+            option = spelled.setdefault(option.casefold(), option)
             found.setdefault(match["feature"], {}).setdefault(option, name)
     return found
 

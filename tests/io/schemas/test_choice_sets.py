@@ -297,6 +297,13 @@ def test_numbers_with_marks_are_asked_about(cost, tmp_path):
         load_pairs(_written(tmp_path, rows))
 
 
+def test_numbers_of_which_some_have_commas_are_not_left_out(tmp_path):
+    rows = ["task;cost;time;chosen"]
+    rows += [f"{n};{2 + p if n % 3 == 0 else f'{n + p},5'};{n * p + 1};{p}" for n in range(9) for p in (0, 1)]
+    with pytest.raises(ValueError, match="column cost holds '1,5' and the like: write numbers"):
+        load_pairs(_written(tmp_path, rows))
+
+
 def test_who_chose_may_be_named_where_choices_are_numbered_anew(tmp_path):
     rows = ["memberNo,set,cost,chosen"]
     rows += [f"{n // 3},{n % 3},{n + p},{p}" for n in range(9) for p in (0, 1)]

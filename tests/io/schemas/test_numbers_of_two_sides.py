@@ -46,7 +46,15 @@ def in_zeros_and_ones(i, item):
     return sides | {"y": int(item.vote > 0)}
 
 
+@each
+def with_ties(i, item):
+    """Whoever saw no difference had to answer, and ticked a box."""
+    sides = _both(item, lambda feature, side: f"{feature}_{side}", "a", "b")
+    return sides | {"choice": word(item.vote, "a", "b", "a"), "is_tie": int(item.vote == 0)}
+
+
 CASES = (
+    Case("choices_with_ties", with_ties, stores.table(), **VOTED),
     Case("choices_numbered", numbered, stores.table(), **VOTED),
     Case("choices_by_place", by_place, stores.table("choices.tsv", "\t"), **VOTED),
     Case("choices_embedded", embedded, stores.parquet(), **VOTED),
@@ -134,3 +142,51 @@ def test_the_side_stands_in_the_name_as_studies_write_it(tmp_path, header):
     pairs = load_pairs(file)
     assert (pairs.names, pairs.labels.tolist()) == (("price", "time"), [1, -1, 1])
     assert pairs.preferred_differences()[0].tolist() == [-1, 6]
+
+
+@pytest.mark.parametrize("cells", [("1,5", "2,0"), ("$3", "$4")])
+def test_numbers_with_marks_are_not_left_out(cells):
+    rows = [
+        {"price_a": cells[i % 2], "price_b": cells[0], "time_a": i, "time_b": 3, "choice": "ab"[i % 2]}
+        for i in range(8)
+    ]
+    with pytest.raises(ValueError, match=r"column price_a holds .* write numbers with a decimal point"):
+        load_pairs(rows)
+
+
+def test_ties_of_a_box_beside_the_choice():
+    rows = [
+        {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i, "choice": "a", "tie": i % 2} for i in range(8)
+    ]
+    assert load_pairs(rows).strength.tolist() == [1.0, 0.0] * 4
+
+
+@pytest.mark.parametrize("cell", ["{} min", "{}.5kg", "{} EUR", "−{}", "{}:30"])
+def test_numbers_with_units_are_not_left_out(cell):
+    rows = [
+        {
+            "price_a": i,
+            "price_b": 3,
+            "time_a": cell.format(10 + i),
+            "time_b": cell.format(9),
+            "choice": "ab"[i % 2],
+        }
+        for i in range(30)
+    ]
+    with pytest.raises(ValueError, match=r"column time_a holds .* write numbers with a decimal point"):
+        load_pairs(rows)
+    chosen = [
+        {"chosen_price": i, "rejected_price": 3, "chosen_time": row["time_a"], "rejected_time": row["time_b"]}
+        for i, row in enumerate(rows)
+    ]
+    with pytest.raises(ValueError, match=r"column chosen_time holds .* write numbers with a decimal point"):
+        load_pairs(chosen)
+
+
+def test_a_few_words_with_units_are_words():
+    rows = [
+        {"price_a": i, "price_b": 3, "size_a": "64 GB", "size_b": "128 GB", "choice": "ab"[i % 2]}
+        for i in range(30)
+    ]
+    assert load_pairs(rows).names == ("price",)
+    assert len(load_pairs(rows, columns=Columns(words=True)).names) == 2

@@ -3,10 +3,13 @@
 `test_wild.py` and its neighbours read, turn and export these files.
 """
 
+import pytest
 from wild import stores
 from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
 
 MANY = {"ties": True, "votes": 3}
 
@@ -42,3 +45,10 @@ CASES = (
     Case("votes_by_rater", by_rater, options=MANY, facts=("prompt", "row", "rater")),
     Case("votes_as_objects", objects, stores.parquet(), options=MANY, facts=("prompt", "row", "rater")),
 )
+
+
+@pytest.mark.parametrize("votes", [{"A": 3, "B": 1}, {"response_a": 2, "response_b": 2, "tie": 1}])
+def test_numbers_of_votes_are_no_labels(votes):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "votes": votes} for i in range(4)]
+    with pytest.raises(ValueError, match="column votes counts the votes of each side: write who won"):
+        load_pairs(rows, featuriser="format")

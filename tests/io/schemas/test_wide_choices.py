@@ -289,3 +289,47 @@ def test_options_are_one_whatever_the_size_of_their_letters(tmp_path):
         f"{t},1,2,3,{'car' if t % 2 else 'BUS'}" for t in range(9)
     ]
     assert load_pairs(_written(tmp_path, rows)).names == ("time", "cost")
+
+
+@pytest.mark.parametrize("name", ["alt{}.{}", "alt{}_{}", "Option{} {}"])
+@pytest.mark.parametrize("options", [2, 3])
+def test_options_that_a_number_follows_are_numbered(tmp_path, name, options):
+    """As Ngene names them; there are as many features as options."""
+    features = ("price", "time", "comfort")[:options]
+    rows = [
+        {
+            name.format(k + 1, of): 10 * k + i % (3 + j)
+            for k in range(options)
+            for j, of in enumerate(features)
+        }
+        | {"choice": 1 + i % options}
+        for i in range(12)
+    ]
+    pairs = load_pairs(rows)
+    assert (pairs.names, pairs.n_pairs) == (features, 12 * (options - 1))
+    assert pairs.chosen[:, 0].tolist()[:: options - 1] == [10 * (i % options) + i % 3 for i in range(12)]
+
+
+def test_features_are_not_proposed_as_options():
+    rows = [
+        {
+            f"{who}_{of}": i % 3 + k
+            for k, who in enumerate(("CAR", "BUS", "RAIL"))
+            for of in ("AV", "TT", "CO")
+        }
+        | {"CHOICE": 1 + i % 3}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match="by --alternatives CAR BUS RAIL"):
+        load_pairs(rows)
+    rows = [{name: cell for name, cell in row.items() if not name.endswith("AV")} for row in rows]
+    rows = [row | {f"{who}_HE": 3 for who in ("CAR", "BUS", "RAIL")} for row in rows]
+    with pytest.raises(ValueError, match="--alternatives TT CO HE, or --alternatives CAR BUS RAIL"):
+        load_pairs(rows)
+
+
+def test_two_options_may_be_counted_from_0():
+    rows = [{"price1": i % 3, "price2": 1, "time1": 2, "time2": i % 4, "choice": i % 2} for i in range(12)]
+    with pytest.raises(ValueError, match="--first-is 0"):
+        load_pairs(rows)
+    assert load_pairs(rows, columns=Columns(first_is="0")).chosen[:3].tolist() == [[0, 2], [1, 1], [2, 2]]

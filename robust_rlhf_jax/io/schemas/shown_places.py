@@ -1,0 +1,42 @@
+"""Columns that say where the sides of a pair were shown, beside a label that may name places."""
+
+import re
+
+from ..labels import TRUTHS, is_missing, suffixes, word, word_rule
+from ..table import Table
+from .sides import plain_name
+
+# Columns that say in which rows the sides were shown the other way round.
+TURNED = re.compile(
+    r"^(?:(?:is|was|were|ab|position|order|side|display|presentation|responses?)_)*"
+    r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled)(?:_(?:ab|order|sides?|positions?|responses?))?$"
+)
+# Columns that may name the side that was shown first.
+SHOWN = re.compile(
+    r"^(?:left|first|left_(?:side|option|item|response)|(?:first_)?shown|shown_(?:first|left))$"
+)
+ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
+PLACES = {"left", "right", "first", "second"}
+
+
+def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for a label in words beside a column that says where the sides were shown, if those words
+    may mean places and not the columns.
+    """
+    said = {word(cell) for cell in table.some(label) if not is_missing(cell)}
+    if said <= {word(side) for side in sides} or not any(word_rule(sides).value(w) for w in said):
+        return
+    named = suffixes(sides)
+    places = bool(said & PLACES) and not PLACES & {*named}
+    orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
+    for column in table.names:
+        plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
+        turned = TURNED.match(plain) and len(cells) == 2 and cells <= {*TRUTHS, "0", "1", "yes", "no"}
+        one_of = SHOWN.match(plain) and cells == {*named}
+        order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
+        if column not in (label, *sides) and (turned or (places and (one_of or order))):
+            raise ValueError(
+                f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
+                f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
+                "which of those won"
+            )

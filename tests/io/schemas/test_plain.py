@@ -1,0 +1,130 @@
+"""Columns by their names, as platforms and people call them; `test_wild.py` and its neighbours read the files."""
+
+import pytest
+from wild import stores
+from wild.arenas import word
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+TIES = {"ties": True}
+RATED = ("prompt", "row", "rater")
+
+
+def called(prompt, first, second, label, words, rater=None, **more):
+    """Columns called so, with the words for the first side, the second and a tie."""
+
+    @each
+    def encode(i, item):
+        row = {prompt: item.prompt, first: item.a, second: item.b, label: word(item.vote, *words)}
+        return more | row | ({} if rater is None else {rater: item.votes[0][0]})
+
+    return encode
+
+
+@each
+def chosen_code(i, item):
+    chosen, rejected = (f"{'=' * 60}\n{side}" for side in (item.chosen, item.rejected))
+    return {
+        "instruction": item.prompt,
+        "chosen_code": chosen,
+        "rejected_code": rejected,
+        "language": "python",
+    }
+
+
+@each
+def triplets(i, item):
+    """As sentence-transformers has them."""
+    return {"anchor": item.prompt, "positive": item.chosen, "negative": item.rejected}
+
+
+MTURK = called("Input.prompt", "Input.response_a", "Input.response_b", "Answer.preference", ("A", "B", "tie"),
+               "WorkerId", HITId="3X", AssignmentStatus="Approved", WorkTimeInSeconds=31)  # fmt: skip
+TOLOKA = called("INPUT:prompt", "INPUT:answer_a", "INPUT:answer_b", "OUTPUT:result", ("a", "b", "equal"),
+                "ASSIGNMENT:worker_id", **{"GOLDEN:result": "", "ASSIGNMENT:status": "APPROVED"})  # fmt: skip
+CASES = (
+    Case("mturk", MTURK, stores.table(), options=TIES, facts=RATED),
+    Case("toloka", TOLOKA, stores.table("pairs.tsv", "\t"), options=TIES, facts=RATED),
+    Case("google_forms", called("prompt", "Response A", "Response B", "Preference", ("Response A", "Response B", "Tie"),
+         "Email Address", Timestamp="1/2/2025 10:00:00"), stores.table(), options=TIES, facts=RATED),
+    Case("triplets", triplets, stores.parquet()),
+    Case("model_a_response", called("Prompt", "Model A Response", "Model B Response", "Winner",
+         ("Model A", "Model B", "Tie")), stores.table(), options=TIES),
+    Case("assistant_1_answer", called("question", "assistant_1_answer", "assistant_2_answer", "verdict",
+         ("Assistant 1", "Assistant 2", "tie")), options=TIES),
+    Case("chosen_counts_from_0", called("prompt", "response_0", "response_1", "chosen", (0, 1, None))),
+    Case("chosen_counts_from_1", called("prompt", "response_1", "response_2", "chosen", (1, 2, None)),
+         stores.parquet()),
+    Case("chosen_of_unknown_count", called("prompt", "response_1", "response_2", "chosen", (0, 1, None)),
+         refused="--first-is 0", flags={"--label": "chosen", "--first-is": "0"}),
+    Case("chosen_code", chosen_code, loose=True),
+)  # fmt: skip
+
+
+def test_a_column_without_a_prefix_comes_before_one_with_it():
+    rows = {"Input.response_a": ["x", "y"], "Input.response_b": ["p", "q"], "Answer.label": ["fine", "poor"],
+            "label": ["a", "b"]}  # fmt: skip
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True]
+
+
+def long(**more):
+    return [{"chosen_code": f"x {i} " * 50, "rejected_code": f"y {i} " * 50} | more for i in range(4)]
+
+
+def test_texts_beside_numbers_are_no_sides():
+    assert load_pairs(long(chosen_price=1, rejected_price=2)).names == ("price",)
+
+
+def test_of_several_texts_none_is_guessed():
+    with pytest.raises(ValueError, match="chosen_code"):
+        load_pairs(long(chosen_why="w" * 70, rejected_why="w"))
+
+
+def test_short_words_are_no_texts():
+    rows = [{"chosen_brand": "xy"[i % 2], "rejected_brand": "yx"[i % 2]} for i in range(8)]
+    with pytest.raises(ValueError, match="--words"):
+        load_pairs(rows)
+
+
+@pytest.mark.parametrize(
+    ("names", "label"),
+    [
+        (("human_label", "gpt4_label"), "human_label"),
+        (("ai_preference", "human_preference"), "human_preference"),
+        (("label_pred", "label_true"), None),
+        (("choice_before", "choice_after"), None),
+        (("preference_round1", "preference_final"), None),
+    ],
+)
+def test_not_every_two_labels_are_of_two_raters(names, label):
+    words = {name: ("AB" if name in (label, names[0]) else "BA") for name in names}
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"} | {name: said[i % 2] for name, said in words.items()}
+        for i in range(6)
+    ]
+    if label is None:
+        with pytest.raises(ValueError, match="--label"):
+            load_pairs(rows, featuriser="format")
+    else:
+        assert load_pairs(rows, featuriser="format").description.roles["label"].startswith(f"{label}:")
+
+
+def test_what_was_made_of_the_raters_is_no_rater():
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "label_1": "A",
+            "label_2": "B",
+            "label_majority": "A",
+        }
+        for i in range(4)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
+
+
+def test_left_and_right_may_be_the_sides_of_a_chosen_text():
+    rows = [{"left": f"x {i}", "right": f"y {i}", "chosen": f"{'xy'[i % 2]} {i}"} for i in range(4)]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2

@@ -1,0 +1,67 @@
+"""An answer a row, scored by several people; `test_wild.py` and its neighbours read, turn and export these files."""
+
+import dataclasses
+
+import pytest
+from wild import stores, worlds
+from wild.case import Case
+from wild.truths import every_pair_of_rows
+
+from robust_rlhf_jax.io import load_pairs
+
+PEOPLE = ("w-amber", "w-birch")
+
+
+def rated_by_people(items):
+    """The second person likes what the first one does not, on another scale."""
+    return [
+        {"prompt": item.prompt, "model_response": text, "rating": score if who == PEOPLE[0] else 30 - score,
+         "annotator_id": who}
+        for item in items for text, score in zip(item.answers, item.scores, strict=True) for who in PEOPLE
+    ]  # fmt: skip
+
+
+def by_person(items):
+    said = every_pair_of_rows(items)
+    return [dataclasses.replace(vote, rater=PEOPLE[0]) for vote in said] + [
+        dataclasses.replace(vote, chosen=vote.rejected, rejected=vote.chosen, rater=PEOPLE[1])
+        for vote in said
+    ]
+
+
+CASES = (
+    Case("rated_by_people", rated_by_people, stores.table(), world=worlds.rankings, truth=by_person,
+         facts=("prompt", "rater")),
+)  # fmt: skip
+
+
+def test_answers_that_one_person_each_scored_are_compared():
+    rows = [
+        {"prompt": f"p{i // 2}", "response": f"x {i}", "score": i % 2, "annotator": f"w{i % 2}"}
+        for i in range(8)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.raters) == (4, None)
+
+
+def test_the_scores_of_several_people_on_one_prompt_stay_together():
+    items = CASES[0].items()
+    found = load_pairs(rated_by_people(items), featuriser="format")
+    assert len(set(found.groups.tolist())) == len(items)
+
+
+@pytest.mark.parametrize("beside", ["image_id", "input", "System", "context"])
+def test_the_same_words_about_another_thing_are_another_prompt(beside):
+    rows = [
+        {"instruction": "Describe.", beside: f"n{i // 2}", "response": f"x {i}", "score": i % 2}
+        for i in range(8)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert sorted(found.texts.chosen) == ["x 1", "x 3", "x 5", "x 7"]
+
+
+def test_what_differs_from_answer_to_answer_is_no_part_of_the_prompt():
+    rows = [
+        {"prompt": f"p{i // 2}", "input": f"n{i}", "response": f"x {i}", "score": i % 2} for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").n_pairs == 4

@@ -1,0 +1,72 @@
+"""Two answers with a score each; `test_wild.py` and its neighbours read, turn and export these files."""
+
+import pytest
+from wild import sheets, stores
+from wild.case import Case, reading
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+TIES = {"ties": True}
+
+
+@each
+def named_after_sides(i, item):
+    row = sheets.stars([item])[0]
+    return {name.replace("rating_a", "response_a_score").replace("rating_b", "response_b_score"): cell
+            for name, cell in row.items()}  # fmt: skip
+
+
+@each
+def beside_a_person(i, item):
+    """A reward model's scores, and what a person said under a name that is no label's."""
+    row = sheets.stars([item])[0]
+    scores = {"rm_score_a": row.pop("rating_b"), "rm_score_b": row.pop("rating_a")}
+    return row | scores | {"human_says": "A" if item.vote > 0 else "B"}
+
+
+CASES = (
+    Case("scores_named_after_sides", named_after_sides, stores.table(), options=TIES),
+    Case("scores_beside_a_person", beside_a_person, stores.table(), refused="--label human_says",
+         flags={"--label": "human_says"}),
+)  # fmt: skip
+
+
+def rows(n=8, **more):
+    return [
+        {"prompt": f"p{i}", "response_a": f"x {i}", "response_b": f"y {i}"} | {k: v[i % 2] for k, v in more.items()}
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating"]
+)
+def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(rows(**{f"{name}_a": (1, 3), f"{name}_b": (2, 2)}), featuriser="format")
+
+
+def test_harmlessness_is_a_merit():
+    found = load_pairs(rows(harmless_score_a=(1, 3), harmless_score_b=(2, 2)), featuriser="format")
+    assert found.swapped.tolist() == [True, False] * 4
+
+
+def test_who_wrote_a_side_says_not_who_won():
+    scores = {"score_a": (1, 3), "score_b": (2, 2)}
+    for more in (
+        {"model_a": ("m", "n"), "model_b": ("n", "m")},
+        {"topic": ("a", "c")},
+        {"language": ("a", "a")},
+    ):
+        found = load_pairs(rows(**scores, **more), featuriser="format")
+        assert found.schema == "two scored sides"
+
+
+def test_a_label_by_the_models_name_is_asked_about():
+    more = {"model_a": ("m", "n"), "model_b": ("n", "m"), "person": ("m", "m")}
+    data = rows(score_a=(1, 3), score_b=(2, 2), **more)
+    with pytest.raises(ValueError, match="--label person"):
+        load_pairs(data, featuriser="format")
+    found = load_pairs(data, featuriser="format", **reading({"--label": "person"}))
+    assert found.swapped.tolist() == [False, True] * 4

@@ -1,0 +1,54 @@
+"""Columns that say where the sides were shown, beside labels that may name places; `test_wild.py` reads the files."""
+
+import pytest
+from wild import stores
+from wild.arenas import word
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+
+def turned(column, *cells):
+    """A label that names the columns, and a column that says in which rows the sides changed places."""
+
+    @each
+    def encode(i, item):
+        sides = {"prompt": item.prompt, "response_a": item.a, "response_b": item.b}
+        return sides | {column: cells[i % 2], "choice": word(item.vote, "left", "right", "tie")}
+
+    return encode
+
+
+ASKED = {"refused": "--label choice", "flags": {"--label": "choice"}, "options": {"ties": True}}
+CASES = (
+    Case("places_turned", turned("swapped", True, False), **ASKED),
+    Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
+    Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
+    Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
+)
+
+
+@pytest.mark.parametrize(
+    ("sides", "label", "more"),
+    [
+        (("response_a", "response_b"), ("response_a", "response_b"), {"swapped": ("yes", "no")}),
+        (
+            ("response_a", "response_b"),
+            ("m", "n"),
+            {"model_a": "mm", "model_b": "nn", "swapped": ("yes", "no")},
+        ),
+        (("response_a", "response_b"), ("A", "B"), {"order": ("AB", "BA")}),
+        (("response_a", "response_b"), ("left", "right"), {"order": (3, 7)}),
+        (("response_a", "response_b"), ("A", "B"), {"swapped": ("no", "no")}),
+        (("left", "right"), ("left", "right"), {"order": ("LR", "RL")}),
+        (("first", "second"), ("first", "second"), {}),
+    ],
+)
+def test_a_label_that_names_columns_is_read(sides, label, more):
+    rows = [
+        {sides[0]: f"x {i}", sides[1]: f"y {i}", "choice": label[i % 2]}
+        | {name: cells[i % 2] for name, cells in more.items()}
+        for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 4
