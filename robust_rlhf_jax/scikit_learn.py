@@ -31,7 +31,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     training pairs, too, but for ε = 0, where nobody looks for suspects: 1 for pairs that a table contradicts, else 0.
     It passes `check_estimator`; it takes two classes, dense X and no sample weights.
 
-    **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite.
+    **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite in
+    JAX's floats.
 
     **Example:**
 
@@ -74,7 +75,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             raise ValueError("Classifier can't train when only one class is present.")
         if self.epsilon is not None:
             check_epsilon(self.epsilon)
-        x, n = jnp.asarray(X), len(place)
+        x, n = _in_floats(X), len(place)
         numbers = None if groups is None else group_numbers(groups, n)
         return self._fit(Labelled(x, jnp.asarray(2.0 * place - 1.0, x.dtype), jnp.zeros(n, bool), numbers))
 
@@ -114,3 +115,26 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _in_floats(X: np.ndarray) -> jnp.ndarray:
+    """X in JAX's floats.
+
+    **Raises:** ValueError for an entry that they do not hold, or a column of which they leave nothing.
+    """
+    with np.errstate(over="ignore"):
+        x = jnp.asarray(X)
+    limits = jnp.finfo(x.dtype)
+    beyond = np.argwhere(~np.isfinite(x))
+    if len(beyond):
+        i, j = beyond[0]
+        raise ValueError(
+            f"X[{i}, {j}] is {X[i, j]:g}, more than a float holds ({float(limits.max):.2g}): give the feature in a "
+            "larger unit."
+        )
+    lost = np.flatnonzero(X.any(axis=0) & ~(np.abs(x) >= limits.tiny).any(axis=0))
+    if len(lost):
+        raise ValueError(
+            f"Column {lost[0]} of X is as good as 0 in {x.dtype}: give the feature in a smaller unit."
+        )
+    return x

@@ -114,3 +114,14 @@ def test_labels_beside_preferences_are_refused():
     data = preferences.rail_pairs()
     with pytest.raises(ValueError, match="preferences, which have their labels"):
         RobustBradleyTerry(0.0).fit(data, data.labels)
+
+
+def test_numbers_that_no_float_holds_are_refused():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    y = x[:, 0] > 0
+    huge = x.copy()
+    huge[3, 1] = 1e39
+    with pytest.raises(ValueError, match=r"X\[3, 1\] is 1e\+39, more than a float holds \(3.4e\+38\)"):
+        RobustBradleyTerry(0).fit(huge, y)
+    with pytest.raises(ValueError, match="Column 1 of X is as good as 0 in float32"):
+        RobustBradleyTerry(0).fit(x * [1.0, 1e-60], y)

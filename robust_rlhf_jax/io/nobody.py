@@ -34,7 +34,7 @@ def each_named(values: Any) -> Any:
         return array if _can_be_sorted(array) else np.array([str(value) for value in array.tolist()])
     return np.array(
         [
-            f"{NOBODY}{row}" if gone else _name(value)
+            f"{NOBODY}{row}" if gone else name_of(value)
             for row, (value, gone) in enumerate(zip(array.tolist(), missing, strict=True))
         ]
     )
@@ -42,7 +42,7 @@ def each_named(values: Any) -> Any:
 
 def named_in(cells: list) -> np.ndarray:
     """`each_named` of a table's cells, numbers as words."""
-    return each_named([None if is_missing(cell) else _name(cell) for cell in cells])
+    return each_named([None if is_missing(cell) else name_of(cell) for cell in cells])
 
 
 def has_name(names: Any) -> Bool[np.ndarray, " N"]:
@@ -70,5 +70,6 @@ def _can_be_sorted(array: np.ndarray) -> bool:
     return True
 
 
-def _name(value: Any) -> str:
+def name_of(value: Any) -> str:
+    """The value as a word; a whole number without the decimals that a table of floats gives it."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

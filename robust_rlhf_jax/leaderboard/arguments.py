@@ -19,6 +19,7 @@ class LeaderboardArguments:
         rater: of who voted; judge, rater and the like if not given.
         first_is: the label that means the first side, where labels are numbers or could be names of models.
         tie_is: the label that means a tie, where it is no usual word.
+        scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
         skip_bad: rows without a model or a winner to go on without: a count, or below 1 a share.
         out: folder for leaderboard.csv and leaderboard.json.
     """
@@ -30,11 +31,12 @@ class LeaderboardArguments:
     rater: str | None = None
     first_is: str | None = None
     tie_is: str | None = None
+    scale: tuple[float, float] | None = None
     skip_bad: float = 0
     out: Path | None = None
 
     def run(self) -> None:
         from .command import leaderboard_command
 
-        names = ("model_a", "model_b", "winner", "rater", "first_is", "tie_is", "skip_bad")
+        names = ("model_a", "model_b", "winner", "rater", "first_is", "tie_is", "scale", "skip_bad")
         leaderboard_command(self.source, self.out, **{name: getattr(self, name) for name in names})

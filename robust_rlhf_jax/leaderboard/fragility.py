@@ -1,11 +1,11 @@
 """How few votes change the first place: by the influence of each vote on the gap of two models, checked by refits."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from .ratings import _derivatives, _with_light, bradley_terry
+from .ratings import _derivatives, _with_light, bradley_terry, checked_wins
 
 How = Literal["dropped", "flipped"]
 # Rivals of the first model that are tried, the nearest first; and the share of what is still to go that a step takes.
@@ -43,6 +43,8 @@ def fewest_changes(wins: Float[np.ndarray, "M M"], how: How = "dropped") -> Chan
     move it most, a quarter of what is still to go, and fit again; at the end none of the votes taken can be spared. The
     number is an upper bound: other votes might do with fewer.
 
+    **Raises:** ValueError as `bradley_terry`, or for another `how`.
+
     **Source:** influence of sets, Broderick, Giordano & Meager 2020; of votes, Huang et al. 2025 (arXiv:2508.11847).
 
     **Example:**
@@ -53,9 +55,12 @@ def fewest_changes(wins: Float[np.ndarray, "M M"], how: How = "dropped") -> Chan
     >>> found.votes, found.cells  # of 60 wins 20 make it even, one more turns it
     (21, [(0, 1, 21)])
     """
+    if how not in get_args(How):
+        raise ValueError(f"how={how!r} is unknown: votes are {' or '.join(get_args(How))}.")
+    wins = checked_wins(wins)
     theta = bradley_terry(wins)
     order = np.argsort(-theta, kind="stable")
-    found = [_against(np.asarray(wins, float), int(order[0]), int(r), how) for r in order[1 : 1 + RIVALS]]
+    found = [_against(wins, int(order[0]), int(r), how) for r in order[1 : 1 + RIVALS]]
     return min(
         (change for change in found if change is not None), key=lambda change: change.votes, default=None
     )

@@ -54,6 +54,8 @@ def bradley_terry(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, " M"]:
 
     A hundredth of a vote each way between all models keeps θ finite where one never lost, or two groups never met.
 
+    **Raises:** ValueError for what is no square of finite numbers of at least 0.
+
     **Example:**
 
     >>> import numpy as np
@@ -62,7 +64,7 @@ def bradley_terry(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, " M"]:
     >>> round(float(np.exp(theta[0] - theta[1])), 2)  # odds of three to one
     3.0
     """
-    counts = _with_light(wins)
+    counts = _with_light(checked_wins(wins))
     theta = np.zeros(len(counts))
     for _ in range(100):
         gradient, information = _derivatives(counts, theta)
@@ -71,6 +73,22 @@ def bradley_terry(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, " M"]:
         if np.abs(move).max() < 1e-10:
             break
     return theta - theta.mean()
+
+
+def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
+    """`wins` in float64, without those of models over themselves.
+
+    **Raises:** ValueError for what is no square of finite numbers of at least 0.
+    """
+    found = np.array(wins, float)
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
+        raise ValueError(f"wins has shape {found.shape}: give [M, M], how often model i won over model j.")
+    wrong = np.argwhere(~(np.isfinite(found) & (found >= 0)))
+    if len(wrong):
+        i, j = wrong[0]
+        raise ValueError(f"wins[{i}, {j}] is {found[i, j]:g}: give finite numbers of at least 0.")
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
 def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:
@@ -163,7 +181,7 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
 
 def without_finite_rating(wins: Float[np.ndarray, "M M"]) -> list[int]:
     """Models outside of the largest group in which chains of wins lead from each to each: they won or lost every vote
-    against it, or never met it, and the likelihood has no maximum for them (Ford 1957).
+    against it, or never met it, and the likelihood has no maximum for them (Ford 1957). All where no two are in one.
 
     **Example:**
 
@@ -186,7 +204,9 @@ def _reaches(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
 def _largest_group(wins: Float[np.ndarray, "M M"]) -> np.ndarray:
     both = _reaches(wins)
     both &= both.T
-    return both[np.argmax(both.sum(axis=1))]
+    sizes = both.sum(axis=1)
+    # One model alone is compared with nobody.
+    return both[np.argmax(sizes)] & (sizes.max() > 1)
 
 
 def _spread(wins: Float[np.ndarray, "M M"]) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +214,8 @@ def _spread(wins: Float[np.ndarray, "M M"]) -> tuple[np.ndarray, np.ndarray]:
     group = _largest_group(wins)
     within = np.ix_(group, group)
     found = np.full((len(wins), len(wins)), np.nan)
-    found[within] = covariance(np.asarray(wins)[within], bradley_terry(np.asarray(wins)[within]))
+    if group.any():
+        found[within] = covariance(np.asarray(wins)[within], bradley_terry(np.asarray(wins)[within]))
     return found, np.outer(group, group)
 
 

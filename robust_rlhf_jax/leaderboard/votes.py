@@ -10,15 +10,18 @@ from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
-from robust_rlhf_jax.io.nobody import each_named, named_in
+from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
+from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named
 from robust_rlhf_jax.io.table import Table
 
 from .winners import read_names
 
-# Columns of the two models, and of the winner, where nobody says.
-SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("left", "right"))
+# Columns of the two models, of the winner and of who voted, where nobody says, as `plain_name` has them.
+SIDES = (
+    ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
+)  # fmt: skip
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
-JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash")
+JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash", "judge_id", *RATERS)
 FLAGS = ("winner_model_a", "winner_model_b")
 
 
@@ -114,13 +117,15 @@ def read_votes(
     rater: str | None = None,
     first_is: str | None = None,
     tie_is: str | None = None,
+    scale: tuple[float, float] | None = None,
     skip_bad: float = 0,
 ) -> Votes:
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
     winner_model_a and winner_model_b. `first_is`: the label that means the first side; a model of that name does not
-    matter then. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
+    matter then. `scale`: the numbers of the label that mean the first and the second side for sure; the middle is a
+    tie. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
     a model or a winner (below 1: which share of them) before the file is refused; they are left out.
 
     **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
@@ -137,22 +142,22 @@ def read_votes(
     (('x', 'y', 'z'), [1, 0, -1])
     """
     table = read_table(path)
-    usual = next((sides for sides in SIDES if set(sides) <= set(table.names)), (None, None))
+    plain = by_plain_name(table)
+    usual = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
     sides = tuple(
         _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
     )
-    models = [[None if is_missing(cell) else str(cell) for cell in table.cells(name)] for name in sides]
+    models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
     nameless = [
         BadCell(row, name, "is missing")
         for name, cells in zip(sides, models, strict=True)
         for row, cell in enumerate(cells)
         if cell is None
     ]
-    outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is)
+    outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is, scale)
     check_skip_bad(skip_bad)
     usable = usable_rows(table.path, table.n_rows, [*nameless, *bad], skip_bad)
-    if rater is None:
-        rater = next((name for name in JUDGES if name in table.names), None)
+    rater = rater or named(table, JUDGES)
     raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
     outcome, raters = outcome[usable], None if raters is None else raters[usable]
     names, numbers = np.unique(
@@ -189,14 +194,18 @@ def _outcomes(
     winner: str | None,
     first_is: str | None,
     tie_is: str | None,
+    scale: tuple[float, float] | None,
 ) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
     """Who won each vote, and the cells that do not say."""
-    if winner is None and set(FLAGS) <= set(table.names):
-        (a, no_a), (b, no_b) = (_flags(table, name) for name in FLAGS)
+    plain = by_plain_name(table)
+    if winner is None and plain.keys() >= set(FLAGS):
+        (a, no_a), (b, no_b) = (_flags(table, plain[name]) for name in FLAGS)
         return a - b, no_a + no_b
-    name = _column(table, winner, next((w for w in WINNERS if w in table.names), None), "winners")
-    cells = read_names(list(table.cells(name)), name, sides, models, first_is, tie_is)
-    rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is))
+    name = _column(table, winner, named(table, WINNERS), "winners")
+    cells = list(table.cells(name))
+    if scale is None:
+        cells = read_names(cells, name, sides, models, first_is, tie_is)
+    rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is, scale=scale))
     strength, bad = read_labels(cells, name, rule)
     return np.sign(strength).astype(int), list(bad)
 

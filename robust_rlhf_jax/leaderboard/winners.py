@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from robust_rlhf_jax.io.bad_cells import shown
 from robust_rlhf_jax.io.labels import is_missing, word, word_rule
+from robust_rlhf_jax.io.nobody import name_of
 
 
 def read_names(
@@ -37,8 +38,8 @@ def read_names(
 
 def _named(cells: list, sides: tuple[str, str], models: list[list[str | None]]) -> Iterator[tuple[int, str]]:
     for row, (cell, a, b) in enumerate(zip(cells, *models, strict=True)):
-        if cell is not None and str(cell) in (a, b) and a != b:
-            yield row, sides[0] if str(cell) == a else sides[1]
+        if cell is not None and a != b and (name := name_of(cell)) in (a, b):
+            yield row, sides[0] if name == a else sides[1]
 
 
 def _check_one_reading(
@@ -52,7 +53,12 @@ def _check_one_reading(
     torn = next((row for row, side in as_side.items() if (side or 0) * ways[named[row]] <= 0), None)
     if torn is None:
         return
-    firsts = [cell for cell in cells if not is_missing(cell) and (said(cell) or 0) > 0]
+    # The name of the first side's column says of `first_is` that labels are names.
+    firsts = [
+        cell
+        for cell in cells
+        if not is_missing(cell) and (said(cell) or 0) > 0 and word(cell) != word(sides[0])
+    ]
     by_side = f"give --first-is {firsts[0]}" if firsts else "write it in other words"
     raise ValueError(
         f"column {column} holds {shown(cells[torn])} in row {torn + 1}, which as a word for a side or a tie and as the "

@@ -90,3 +90,12 @@ def test_where_nobody_can_get_there_it_says_none():
         fewest_changes(np.array([[0, 5], [0, 0]])) is None
         or fewest_changes(np.array([[0, 5], [0, 0]])).votes == 5
     )
+
+
+def test_votes_of_a_model_against_itself_are_no_share():
+    assert fewest_changes(np.array([[50, 60], [40, 30]])).share == 0.21
+
+
+def test_what_is_done_to_votes_has_a_name():
+    with pytest.raises(ValueError, match="how='drop' is unknown: votes are dropped or flipped"):
+        fewest_changes(np.array([[0, 60], [40, 0]]), "drop")

@@ -23,6 +23,8 @@ WAYS = {
     "names": "model_a,model_b,winner\nx,y,x\ny,z,tie\nz,x,x\n",
     "flags": "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\ny,z,0,0,1\nz,x,0,1,0\n",
     "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
+    "letters' size": "Model A,Model B,Winner\nx,y,Model A\ny,z,tie\nz,x,Model B\n",
+    "one word": "modelA,modelB,winner\nx,y,modelA\ny,z,tie\nz,x,modelB\n",
     "other names": "model_1,model_2,vote\nx,y,model_1\ny,z,tie\nz,x,model_2\n",
 }
 
@@ -49,6 +51,28 @@ def test_the_judge_is_found_and_a_model_against_itself_left_out(tmp_path):
     votes = read_votes(path)
     assert len(votes.outcome) == 2
     assert votes.raters.tolist() == ["1", "2"]
+
+
+@pytest.mark.parametrize("column", ["Judge", "judge_id", "annotator_id", "WorkerId", "user email"])
+def test_judges_are_found_by_the_names_of_raters(column, tmp_path):
+    votes = read_votes(written(tmp_path, f"model_a,model_b,winner,{column}\nx,y,A,1\ny,x,B,2\n"))
+    assert votes.raters.tolist() == ["1", "2"]
+
+
+def test_numbers_between_two_ends_are_explained_by_a_scale(tmp_path):
+    path = written(tmp_path, "model_a,model_b,winner\nx,y,1\ny,z,0.5\nz,x,0\n")
+    with pytest.raises(ValueError, match="--scale"):
+        read_votes(path)
+    assert read_votes(path, scale=(1, 0)).outcome.tolist() == [1, 0, -1]
+
+
+def test_models_that_are_numbers_are_one_model_in_any_column(tmp_path):
+    """A missing cell makes floats of a column of whole numbers."""
+    pandas, path = pytest.importorskip("pandas"), tmp_path / "votes.parquet"
+    table = {"model_a": [1.0, 2.0, np.nan], "model_b": [2, 1, 1], "winner": [1.0, 1.0, 1.0]}
+    pandas.DataFrame(table).to_parquet(path)
+    votes = read_votes(path, first_is="model_a", skip_bad=1)
+    assert (votes.names, votes.outcome.tolist()) == (("1", "2"), [1, -1])
 
 
 @pytest.mark.parametrize(
@@ -152,6 +176,11 @@ def test_winners_that_name_a_side_and_the_other_model_are_asked_about(tmp_path):
     only_second = written(tmp_path, "model_a,model_b,winner\nb,c,b\nc,b,tie\n", "second.csv")
     with pytest.raises(ValueError, match="says two things: write it in other words if it is a word"):
         read_votes(only_second)
+    tie = written(tmp_path, "model_a,model_b,winner\ntie,c,model_a\nc,tie,tie\n", "tie.csv")
+    with pytest.raises(
+        ValueError, match="write it in other words if it is a word, or give --first-is model_a if"
+    ):
+        read_votes(tie)
 
 
 def test_models_called_like_sides_are_read_where_it_is_clear(tmp_path):

@@ -1,9 +1,11 @@
 """Bradley–Terry ratings: scikit-learn's, their errors, and votes that the rest contradicts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, bradley_terry, judged, rate
+from robust_rlhf_jax.leaderboard import Votes, bradley_terry, fewest_changes, judged, rate
 from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
 
 
@@ -144,3 +146,32 @@ def test_raters_may_be_a_list_and_need_not_be_known():
         assert judged(given._replace(raters=nobody)) is None
     with pytest.raises(ValueError, match=r"raters has shape \(2,\): give one rater for each of the 60 votes"):
         given._replace(raters=["a", "b"]).wins()
+
+
+def test_where_every_vote_goes_one_way_nobody_has_an_interval():
+    wins = np.array([[0, 3, 2], [0, 0, 4], [0, 0, 0]])
+    assert without_finite_rating(wins) == [0, 1, 2]
+    given = Votes(*_votes_of(wins), tuple("abc"))
+    everybody = SimpleNamespace(weights=np.ones(9))
+    rows = rate(given, everybody)
+    assert [(row.name, row.best_place, row.worst_place) for row in rows] == [
+        ("a", 1, 1),
+        ("b", 2, 2),
+        ("c", 3, 3),
+    ]
+    assert np.isnan([(row.low, row.high) for row in rows]).all()
+
+
+@pytest.mark.parametrize("function", [bradley_terry, fewest_changes])
+@pytest.mark.parametrize(
+    ("wins", "said"),
+    [
+        ([[0, -1], [1, 0]], r"wins\[0, 1\] is -1: give finite numbers"),
+        ([[0, np.nan], [1, 0]], r"wins\[0, 1\] is nan"),
+        (np.ones((2, 3)), r"wins has shape \(2, 3\): give \[M, M\]"),
+        (np.ones((0, 0)), r"wins has shape \(0, 0\)"),
+    ],
+)
+def test_wins_that_are_none_are_refused(function, wins, said):
+    with pytest.raises(ValueError, match=said):
+        function(wins)

@@ -122,7 +122,14 @@ def _write(
     shown: Callable[[list[Standing]], Iterable[Standing]],
 ) -> list[tuple[Any, str]]:
     """The files of `FILES`; and every standing with its sentence, `shown` as they are explained."""
-    more = [row for c in checked if any(counts_for(c, p, config) for p in problems) for row in c.rows]
+    # The same pairs may be in a claim's file of another name.
+    more = [
+        row | {"file": p.name}
+        for c in checked
+        for p in problems
+        if counts_for(c, p, config)
+        for row in c.rows
+    ]
     found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
     reasons = [_reason(s, by_name[s.file], config, known) for s in shown(found)]

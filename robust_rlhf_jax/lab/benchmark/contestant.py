@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -114,12 +114,26 @@ def _entry(entry: Entry):
         size = sizes(pairs.x)
         given = (jnp.asarray(part, jnp.float32) for part in (pairs.x / size, pairs.labels, epsilon))
         found = jax.block_until_ready(compiled(*given))
-        if not hasattr(found, "theta") or not hasattr(found, "suspicion"):
-            raise TypeError(f"it gave a {type(found).__name__}: return a rewards.RewardEstimate")
+        _check_estimate(found, pairs)
         theta = np.asarray(found.theta, float) / size
         return Fitted(lambda x: chance(theta, x), np.asarray(found.suspicion, float))
 
     return fit
+
+
+def _check_estimate(found: Any, pairs: AttackedPairs) -> None:
+    """**Raises:** TypeError for no estimate, ValueError for one of other shapes: broadcast, it would be scored."""
+    if not hasattr(found, "theta") or not hasattr(found, "suspicion"):
+        raise TypeError(f"it gave a {type(found).__name__}: return a rewards.RewardEstimate")
+    _check_shape("theta", found.theta, pairs.x.shape[1], "feature")
+    _check_shape("suspicion", found.suspicion, len(pairs.x), "pair")
+
+
+def _check_shape(name: str, value: Any, size: int, of: str) -> None:
+    if np.shape(value) != (size,):
+        raise ValueError(
+            f"its {name} has shape {np.shape(value)}: return ({size},), one number for each {of}"
+        )
 
 
 def _rater_entry(entry: RaterEntry):
@@ -130,6 +144,9 @@ def _rater_entry(entry: RaterEntry):
         size, n_raters = sizes(pairs.x), int(pairs.raters.max()) + 1
         given = (jnp.asarray(part, jnp.float32) for part in (pairs.x / size, pairs.labels, epsilon))
         found = jax.block_until_ready(compiled(*given, jnp.asarray(pairs.raters), n_raters=n_raters))
+        _check_estimate(found, pairs)
+        if found.reliability is not None:
+            _check_shape("reliability", found.reliability, n_raters, "rater")
         theta = np.asarray(found.theta, float) / size
         bad = None if found.reliability is None else np.asarray(found.reliability) < BAD_BELOW
         return Fitted(lambda x: chance(theta, x), np.asarray(found.suspicion, float), bad)

@@ -1,0 +1,64 @@
+"""Estimates of other shapes than asked for, and claims about the same pairs under another name."""
+
+import json
+import shutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.lab import benchmark
+from robust_rlhf_jax.lab.benchmark import command
+from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
+from robust_rlhf_jax.raters.protocol import RaterEntry, RaterEstimate
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+
+N, K, RATERS = 20, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("theta", "suspicion", "reliability", "said"),
+    [
+        ((1,), (N,), (RATERS,), r"its theta has shape \(1,\): return \(3,\), one number for each feature"),
+        ((K, 1), (N,), (RATERS,), r"its theta has shape \(3, 1\)"),
+        ((K,), (K,), (RATERS,), r"its suspicion has shape \(3,\): return \(20,\), one number for each pair"),
+        ((K,), (N,), (N,), r"its reliability has shape \(20,\): return \(4,\), one number for each rater"),
+    ],
+)
+def test_an_estimate_of_another_shape_is_refused(theta, suspicion, reliability, said):
+    def mine(x, labels, epsilon, *, radius):
+        return RewardEstimate(jnp.ones(theta), jnp.ones(N), jnp.zeros(suspicion), jnp.zeros((), int))
+
+    def rated(x, labels, epsilon, raters, n_raters, *, radius):
+        parts = jnp.ones(theta), jnp.ones(N), jnp.zeros(suspicion), jnp.zeros((), int)
+        return RaterEstimate(*parts, jnp.ones(reliability))
+
+    entries = {"mine": Entry(mine, "mine", None, ""), "rated": RaterEntry(rated, "rated", "")}
+    known = benchmark.contestants(entries)
+    x = np.random.default_rng(0).normal(size=(N, K))
+    pairs = AttackedPairs(x, np.ones(N), np.concatenate([x, 0 * x]), np.arange(N) % RATERS)
+    for name in ("rated",) if reliability != (RATERS,) else entries:
+        with pytest.raises(ValueError, match=said):
+            known[name].fit(pairs, 0.1, ("a", "b", "c"))
+
+
+@pytest.mark.slow
+def test_a_claim_may_call_the_file_by_another_name(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    z = x * np.where(rng.logistic(size=200) < x @ [2.0, -1.0], 1, -1)[:, None]
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    table = np.concatenate([z, 0 * z], axis=1)
+    np.savetxt(one, table, delimiter=",", comments="", header="chosen_a,chosen_b,rejected_a,rejected_b")
+    shutil.copy(one, other)
+    config = benchmark.BenchmarkConfig(("near",), (0.1,), ("majority",))
+    command.benchmark_command((str(other),), config, tmp_path / "theirs", quiet=True)
+    claims = json.loads((tmp_path / "theirs" / "benchmark.json").read_text(encoding="utf-8"))["claims"]
+    path = tmp_path / "claims.json"
+    path.write_text(json.dumps(claims), encoding="utf-8")
+    both = benchmark.BenchmarkConfig(("near",), (0.1,), ("maximum_likelihood",))
+    command.benchmark_command((str(one),), both, tmp_path / "ours", (), (path,), quiet=True)
+    summary = json.loads((tmp_path / "ours" / "benchmark.json").read_text(encoding="utf-8"))
+    (standing,) = summary["standings"]
+    assert standing["file"] == "one"
+    assert {line["estimator"] for line in standing["lines"]} == {"maximum_likelihood", "majority"}
