@@ -138,7 +138,9 @@ def decide(
 
 
 class Standing(NamedTuple):
-    """Of explanations that hardly differ, taken as one: `belief` [E] in each of them, and the `likeliest` row."""
+    """Of explanations that hardly differ, taken as one: the `likeliest` row, and `belief` [E] in each of them; in rows
+    that differ from the likeliest one, without what is already counted for it.
+    """
 
     belief: Float[Array, " E"]
     likeliest: Int[Array, ""]
@@ -150,7 +152,10 @@ def standing(probability: Float[Array, " E"], same: Bool[Array, "E E"]) -> Stand
     """
     belief = matmul(same.astype(probability.dtype), probability)
     around = same[jnp.argmax(belief)]
-    return Standing(belief, jnp.argmax(jnp.where(around, probability, -1.0)))
+    likeliest = jnp.argmax(jnp.where(around, probability, -1.0))
+    # Rows between two that differ are the same as both.
+    rest = matmul(same.astype(probability.dtype), jnp.where(same[likeliest], 0.0, probability))
+    return Standing(jnp.where(same[likeliest], belief, rest), likeliest)
 
 
 def apart(judged: Judged) -> Float[Array, "E E"]:

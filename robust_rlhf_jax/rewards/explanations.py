@@ -40,8 +40,9 @@ class Explanations(NamedTuple):
     honest; `needed` [E]: the share of the pairs that is corrupt if it is right; `evidence` [E]: nats by which it
     explains the labels better than any reward does without corruption; `differs` [E]: the share of the pairs in which
     it prefers another option than the likeliest one, or that only one of the two accuses, whichever is more; `belief`
-    [E]: in it and in those that hardly differ from it; `leading`: the number of the likeliest row; `noise`: the rate of
-    corruption by |margin|, 0 where no corruption is believed.
+    [E]: in it and in those that hardly differ from it, each counted for the likeliest one alone if it hardly differs
+    from that; `leading`: the number of the likeliest row; `noise`: the rate of corruption by |margin|, 0 where no
+    corruption is believed.
 
     **Example:**
 

@@ -90,7 +90,8 @@ def test_disagreement_is_the_share_of_opposite_signs():
         ([], [0.3, 0.15, 0.35, 0.2], 2),
         ([(0, 3)], [0.5, 0.15, 0.35, 0.5], 0),
         ([(0, 1), (1, 3), (0, 3)], [0.65, 0.65, 0.35, 0.65], 0),
-        ([(1, 2), (1, 3)], [0.3, 0.7, 0.5, 0.35], 2),  # row 1 has most around it, and row 2 most of that
+        # Row 1 has most around it, and row 2 most of that: row 3, which differs from it, has no more than its own.
+        ([(1, 2), (1, 3)], [0.3, 0.7, 0.5, 0.2], 2),
     ],
 )
 def test_belief_in_copies_of_one_explanation_is_not_split(pairs, belief, likeliest):
@@ -101,6 +102,8 @@ def test_belief_in_copies_of_one_explanation_is_not_split(pairs, belief, likelie
     found = standing(probability, jnp.asarray(same))
     np.testing.assert_allclose(found.belief, belief, atol=1e-6)
     assert int(found.likeliest) == likeliest
+    differ = ~same[likeliest]
+    assert np.all(found.belief[likeliest] + np.asarray(found.belief)[differ] < 1 + 1e-6)
     order = np.asarray([2, 0, 3, 1])
     again = standing(probability[order], jnp.asarray(same[np.ix_(order, order)]))
     assert order[int(again.likeliest)] == likeliest
