@@ -54,10 +54,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     prompt = prompt_of(table, asked, (found.answer,))
     prompts, answers, flags = (table.cells(name) for name in (prompt, found.answer, found.flag))
-    clear = [rows for rows in found.sets if _chosen(rows, flags) is not None]
+    clear = [(best, rows) for rows in found.sets if (best := _chosen(rows, flags)) is not None]
     pairs = []
-    for rows in clear:
-        best = _chosen(rows, flags)
+    for best, rows in clear:
         for row in rows:
             if row != best:
                 first, second = min(row, best), max(row, best)
@@ -86,9 +85,11 @@ def _find(table: Table, asked: Columns) -> Found | None:
         return None
     rater = with_rater(asked, table).rater
     rows = [row for row, cell in enumerate(table.cells(answer)) if cell is not None]
-    asks = [] if prompt in (None, answer) else [questions(table, rows, prompt, answer)]
     ids = [found for name in SETS if (found := named(table, (name,)))]
-    keys = [(prompt, key) for key in asks]
+    asks, keys = [], []
+    if prompt is not None and prompt != answer:
+        asks = [questions(table, rows, prompt, answer)]
+        keys = [(prompt, asks[0])]
     keys += [(n, list(zip([map_key(cell) for cell in table.cells(n)], *asks, strict=True))) for n in ids]
     people = None if rater is None else [map_key(cell) for cell in table.cells(rater)]
     tries = [(name, key, False) for name, key in keys]
