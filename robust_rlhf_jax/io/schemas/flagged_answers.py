@@ -66,8 +66,12 @@ def map(table: Table, asked: Columns) -> Mapped:
                 )
     lost = len(found.sets) - len(clear)
     notes = (f"{lost} sets of answers without exactly one chosen make no pair.",) if lost else ()
-    said = {"chosen": f"the {found.answer} of a {found.ours} with {found.flag}", "rejected": "each other one of it",
-            "label": f"{found.flag}: true is chosen"}  # fmt: skip
+    said = {
+        "prompt": prompt or "none",
+        "chosen": f"the {found.answer} of a {found.ours} with {found.flag}",
+        "rejected": "each other one of it",
+        "label": f"{found.flag}: true is chosen",
+    }
     used = tuple(dict.fromkeys((found.answer, found.flag, prompt, found.ours)))
     first_of = {row: rows[0] for rows in found.sets for row in rows}
     groups = [first_of.get(row, row) for row in range(table.n_rows)]

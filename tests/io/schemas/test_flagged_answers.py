@@ -49,12 +49,11 @@ CASES = (
 
 
 def test_sets_without_one_chosen_make_no_pair():
-    rows = [
-        {"prompt": f"p{i // 3}", "response": f"x {i}", "selected": i % 3 == 1 and i != 10} for i in range(12)
-    ]
+    rows = [{"prompt": f"p{i // 3}", "text": f"x {i}", "selected": i % 3 == 1 and i != 10} for i in range(12)]
     found = load_pairs(rows, featuriser="format")
     assert found.n_pairs == 6
     assert "1 sets of answers without exactly one chosen make no pair." in str(found.description)
+    assert found.description.roles["prompt"] == "prompt"
 
 
 def test_people_who_chose_from_the_same_answers_are_told_apart():
