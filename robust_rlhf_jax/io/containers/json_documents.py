@@ -12,7 +12,8 @@ ROWS = ("rows", "data", "records", "examples", "items", "instances", "pairs", "r
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """`kind`: "array", "key NAME", "columns", "pandas" or "split"; `whole`: what was parsed; `rows`: its objects.
+    """`kind`: "array", "key NAME", "columns", "pandas", "index" or "split"; `whole`: what was parsed; `rows`: its
+    objects.
 
     `inner`: the key of the row in each object, where a server wraps them ({"row_idx": 0, "row": {…}}).
     """
@@ -30,6 +31,7 @@ class Document:
             "columns": "columns",
             "pandas": "columns by row",
             "split": "a table in parts",
+            "index": "rows by their number",
         }
         return names.get(self.kind) or f"a JSON array under the key {self.kind.removeprefix('key ')}"
 
@@ -51,6 +53,12 @@ class Document:
             return {
                 n: [column[row] for row in chosen] for n, column in self.whole.items() if n not in extra
             } | extra
+        if self.kind == "index":
+            labels = list(self.whole)
+            return {
+                labels[row]: self.rows[row] | {n: c[i] for n, c in extra.items()}
+                for i, row in enumerate(chosen)
+            }
         if self.kind == "pandas":
             labels = list(next(iter(self.whole.values())))
             kept = [labels[row] for row in chosen]
@@ -122,6 +130,8 @@ def _found(whole: Any) -> tuple[str, list] | None:
         labels = list(values[0])
         if labels and all(label.isdigit() for label in labels):
             return "pandas", [{n: whole[n][at] for n in whole} for at in labels]
+        if all(number.isdigit() for number in whole) and len(values[0]) > 1:
+            return "index", values
     lists = {n: v for n, v in whole.items() if isinstance(v, list)}
     rows_of = [n for n, v in lists.items() if v and all(isinstance(row, dict) for row in v)]
     if len(lists) == len(whole) > 1 and len({len(v) for v in values}) == 1 and not _is_row(whole):

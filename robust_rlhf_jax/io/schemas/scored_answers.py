@@ -42,8 +42,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
-    keys = _questions(table, usable, prompt, answer)
-    by_prompt = _together(usable, keys)
+    keys = questions(table, usable, prompt, answer)
+    by_prompt = together(usable, keys)
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
@@ -62,7 +62,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=firsts, notes=notes)
 
 
-def _together(rows: list[int], keys: list) -> list[list[int]]:
+def together(rows: list[int], keys: list) -> list[list[int]]:
     """The rows of each key."""
     groups = defaultdict(list)
     for row in rows:
@@ -70,7 +70,7 @@ def _together(rows: list[int], keys: list) -> list[list[int]]:
     return list(groups.values())
 
 
-def _questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
+def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     """What each row answers: its prompt, with what stands beside it if some rows still answer the same."""
     columns = [
         prompt,
@@ -86,7 +86,7 @@ def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> 
     if rater is None:
         return None
     people = [map_key(cell) for cell in table.cells(rater)]
-    groups = _together(rows, list(zip(keys, people, strict=True)))
+    groups = together(rows, list(zip(keys, people, strict=True)))
     return groups if 2 * sum(len(group) for group in groups if len(group) > 1) > len(rows) else None
 
 

@@ -78,8 +78,8 @@ def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], 
     for name in (name for name in table.names if name not in taken):
         cells = resolved(head, head.cells(name), sides, None)
         words = {word(cell) for cell in cells if isinstance(cell, str) and not is_missing(cell)}
-        ways = [None if number_in(said) is not None else rule.value(said) for said in words]
-        if None not in ways and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+        ways = [way for said in words if number_in(said) is None and (way := rule.value(said)) is not None]
+        if len(ways) == len(words) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
             raise ValueError(
                 f"column {name} says which side won, and so may {taken[2]} and {taken[3]}: give --label {name}, or "
                 "leave that column out if the higher number won"

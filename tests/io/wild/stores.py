@@ -55,6 +55,11 @@ def json_columns(folder: Path, rows: Rows) -> Path:
     return put(folder / "pairs.json", json.dumps(columns).encode())
 
 
+def json_by_number(folder: Path, rows: Rows) -> Path:
+    """What `pandas.DataFrame.to_json(orient="index")` writes: {row: {column: cell}}."""
+    return put(folder / "pairs.json", json.dumps({str(i): row for i, row in enumerate(rows)}).encode())
+
+
 def server_rows(folder: Path, rows: Rows) -> Path:
     """What the data set viewer's /rows gives: {"rows": [{"row_idx": 0, "row": {…}}]}."""
     wrapped = {

@@ -1,0 +1,131 @@
+"""One answer a row, several rows a prompt or an id, and a column that is true for the one that was chosen."""
+
+from typing import Any, NamedTuple
+
+from ..columns import Columns
+from ..table import Table
+from .base import Judged, Mapped, of_rows
+from .numbers import mostly_numbers
+from .plain import check_asked, prompt_of
+from .scored_answers import ANSWER, map_key, questions, together
+from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .words import are_words
+
+NAME = "chosen answers"
+ORDER = 135
+FLAGS = (
+    "chosen", "is_chosen", "if_chosen", "selected", "is_selected", "preferred", "is_preferred", "best", "is_best",
+    "winner", "is_winner", "picked",
+)  # fmt: skip
+SETS = (
+    "pair_id", "comparison_id", "interaction_id", "choice_id", "task_id", "question_id", "prompt_id", "item_id", "qid",
+    "group_id", "id",
+)  # fmt: skip
+YES, NO = ("true", "1", "1.0", "yes"), ("false", "0", "0.0", "no", "", "none")
+# The share of sets of several answers that must have exactly one chosen.
+CLEAR = 0.5
+
+
+class Found(NamedTuple):
+    """`sets`: the rows of each set of several answers; `ours`: what names the sets; `person`: whether a rater, too."""
+
+    answer: str
+    flag: str
+    sets: list[list[int]]
+    ours: str
+    person: bool
+
+
+def recognise(table: Table) -> bool:
+    return not chosen_sides(table) and not open_sides(table) and _find(table, Columns()) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    return label == named(table, FLAGS)
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """The chosen answer of each set with every other one; the pair is at the row of its first answer.
+
+    **Raises:** ValueError for a column that is asked for and not there.
+    """
+    check_asked(table, asked)
+    found = _find(table, asked)
+    assert found is not None
+    prompt = prompt_of(table, asked, (found.answer,))
+    prompts, answers, flags = (table.cells(name) for name in (prompt, found.answer, found.flag))
+    clear = [(best, rows) for rows in found.sets if (best := _chosen(rows, flags)) is not None]
+    pairs = []
+    for best, rows in clear:
+        for row in rows:
+            if row != best:
+                first, second = min(row, best), max(row, best)
+                way = 1.0 if first == best else -1.0
+                pairs.append(
+                    (first, prompts[first], [Judged(answers[first], answers[second], way, None, second)])
+                )
+    lost = len(found.sets) - len(clear)
+    notes = (f"{lost} sets of answers without exactly one chosen make no pair.",) if lost else ()
+    said = {
+        "prompt": prompt or "none",
+        "chosen": f"the {found.answer} of a {found.ours} with {found.flag}",
+        "rejected": "each other one of it",
+        "label": f"{found.flag}: true is chosen",
+    }
+    used = tuple(dict.fromkeys((found.answer, found.flag, prompt, found.ours)))
+    first_of = {row: rows[0] for rows in found.sets for row in rows}
+    groups = [first_of.get(row, row) for row in range(table.n_rows)]
+    asked = with_rater(asked, table) if found.person else asked
+    return of_rows(table, NAME, sorted(pairs, key=lambda pair: pair[0]), used, said, asked, groups, notes)
+
+
+def _find(table: Table, asked: Columns) -> Found | None:
+    """The columns by which most sets of several answers have exactly one that is chosen."""
+    answer, flag, prompt = named(table, ANSWER), named(table, FLAGS), named(table, PROMPTS)
+    if answer is None or flag is None or not _are_texts(table.cells(answer)):
+        return None
+    flags = table.cells(flag)
+    if any(_is_chosen(cell) is None for cell in table.some(flag)):
+        return None
+    rater = with_rater(asked, table).rater
+    rows = [row for row, cell in enumerate(table.cells(answer)) if cell is not None]
+    ids = [found for name in SETS if (found := named(table, (name,)))]
+    asks, keys = [], []
+    if prompt is not None and prompt != answer:
+        asks = [questions(table, rows, prompt, answer)]
+        keys = [(prompt, asks[0])]
+    keys += [(n, list(zip([map_key(cell) for cell in table.cells(n)], *asks, strict=True))) for n in ids]
+    people = None if rater is None else [map_key(cell) for cell in table.cells(rater)]
+    tries = [(name, key, False) for name, key in keys]
+    tries += [] if people is None else [(n, list(zip(key, people, strict=True)), True) for n, key in keys]
+    found = [
+        Found(answer, flag, [group for group in together(rows, key) if len(group) > 1], name, person)
+        for name, key, person in tries
+    ]
+    found = [one for one in found if one.sets]
+    share = {
+        i: sum(_chosen(g, flags) is not None for g in one.sets) / len(one.sets) for i, one in enumerate(found)
+    }
+    best = max(share, key=lambda i: share[i], default=None)
+    if best is None or share[best] <= CLEAR:
+        return None
+    one = found[best]
+    alone = people is not None and all(len({people[row] for row in group}) == 1 for group in one.sets)
+    return one._replace(person=one.person or alone)
+
+
+def _are_texts(cells: list) -> bool:
+    """Whether cells are answers, and no feature of numbers or of a few words."""
+    there = [cell for cell in cells if cell is not None]
+    return bool(there) and holds_texts(there[0]) and not mostly_numbers(cells) and not are_words(cells)
+
+
+def _chosen(rows: list[int], flags: list) -> int | None:
+    """The row that was chosen, if exactly one was."""
+    chosen = [row for row in rows if _is_chosen(flags[row])]
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _is_chosen(cell: Any) -> bool | None:
+    said = "" if cell is None else str(cell).strip().casefold()
+    return True if said in YES else False if said in NO else None
