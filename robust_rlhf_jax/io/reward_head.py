@@ -16,7 +16,7 @@ from robust_rlhf_jax.unfinished import whole_path
 
 from .bad_cells import shown
 from .featurisers import Featuriser, FormatFeatures, HashedNgrams, LocalModel
-from .frames import column_names
+from .frames import in_order, usual_names
 
 FORMAT, VERSION = "robust_rlhf_jax.reward_head", 1
 # Featurisers that a file can hold, as their settings call them.
@@ -41,14 +41,13 @@ class RewardHead:
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def reward(self, features: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
-        """θᵀφ of rows of features; the columns of a data frame by their names, if it has all of them.
+        """θᵀφ of rows of features; the columns of a data frame, or the entries of one row of it, by their names, as
+        `RewardModel` takes them.
 
-        **Raises:** ValueError for another number of features.
+        **Raises:** ValueError for another number of features, or a data frame that lacks one.
         """
-        named = column_names(features)
-        if set(named) >= set(self.names):
-            features = features[list(self.names)]
-        values = np.asarray(features)
+        named = () if tuple(self.names) == usual_names(len(self.names)) else self.names
+        values = np.asarray(in_order(features, named, len(self.theta)))
         if values.shape[-1:] != self.theta.shape:
             some = ", ".join(self.names[:12])
             raise ValueError(f"features has shape {values.shape}: give [N, {len(self.theta)}]: {some}.")
@@ -102,11 +101,12 @@ class RewardHead:
             raise ValueError(f"{path} is no reward head ({error}): give a file that --head wrote.") from None
         if (metadata.get("format"), metadata.get("version")) != (FORMAT, str(VERSION)):
             raise ValueError(f"{path} is no reward head of version {VERSION}: give a file that --head wrote.")
-        settings = json.loads(metadata["featuriser"])
-        made = None if settings is None else _featuriser(path, settings, tensors)
-        return RewardHead(
-            tuple(json.loads(metadata["names"])), tensors["theta"], made, json.loads(metadata["facts"])
-        )
+        try:
+            names, settings, facts = (json.loads(metadata[part]) for part in ("names", "featuriser", "facts"))
+            made = None if settings is None else _featuriser(path, settings, tensors)
+            return RewardHead(tuple(names), tensors["theta"], made, facts)
+        except (KeyError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is damaged ({error}): write the head again.") from None
 
 
 def loadable(made: Featuriser) -> bool:

@@ -43,5 +43,20 @@ def test_columns_of_a_frame_are_taken_by_name():
     head = RewardHead(("price", "time"), np.array([1.0, -2.0]))
     turned = pd.DataFrame({"time": [1.0], "id": [7], "price": [3.0]})
     assert head.reward(turned).tolist() == [1.0]
-    with pytest.raises(ValueError, match=r"shape \(1, 3\): give \[N, 2\]: price, time"):
-        head.reward(turned.rename(columns={"time": "hours"}))
+    assert head.reward(turned.iloc[0]) == 1.0
+    assert head.reward(turned[["time", "price"]].add_prefix("chosen_")).tolist() == [1.0]
+    assert RewardHead(("f0", "f1"), head.theta).reward(turned[["price", "time"]]).tolist() == [1.0]
+    with pytest.raises(ValueError, match="the data frame has no column 'time'"):
+        head.reward(turned[["time", "price"]].rename(columns={"time": "hours"}))
+
+
+def test_a_damaged_head_is_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "head.safetensors"
+    RewardHead(("a",), np.ones(1)).save(path)
+    whole = path.read_bytes()
+    for part in (b'"names"', b'"facts"', b'"theta"', b"null"):
+        path.write_bytes(
+            whole.replace(part, part.replace(b"a", b"A").replace(b"l", b"L").replace(b"s", b"S"))
+        )
+        with pytest.raises(ValueError, match=r"head.safetensors is damaged \("):
+            RewardHead.load(path)
