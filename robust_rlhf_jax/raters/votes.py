@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import in_order
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import group_numbers
@@ -52,12 +53,19 @@ class RaterVotes(NamedTuple):
 
     def chances(self, differences: Float[np.ndarray, "M p"], raters: np.ndarray | None = None):
         """P(first), P(tie), P(second) [M, 3] as each rater votes; of a rater who is not known or has no name, or where
-        None is given, as anybody of the crowd does. A number is found however it is written: 4, 4.0 or "4".
+        None is given, as anybody of the crowd does. A number is found however it is written: 4, 4.0 or "4". The
+        columns of a data frame are taken by the names of the features.
+
+        **Raises:** ValueError for another number of features or of raters, or a data frame that lacks a feature.
         """
-        margins = np.asarray(differences, float) @ np.asarray(self.reward.theta, float)
-        who = np.full(len(margins), len(self.names))
-        if raters is not None:
-            who = places_of(raters, self.names)
+        theta = np.asarray(self.reward.theta, float)
+        x = np.asarray(in_order(differences, self.reward.names, len(theta)), float)
+        if x.ndim != 2 or x.shape[1] != len(theta):
+            raise ValueError(f"differences has shape {x.shape}: give [M, {len(theta)}], as in the fit.")
+        margins = x @ theta
+        who = np.full(len(margins), len(self.names)) if raters is None else places_of(raters, self.names)
+        if who.shape != margins.shape:
+            raise ValueError(f"raters has shape {who.shape}: give one for each of the {len(margins)} pairs.")
         return averaged_chances(margins, self.mean[who], self.covariance[who])
 
 

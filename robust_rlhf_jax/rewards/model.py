@@ -31,6 +31,8 @@ from .explanations import Explanations
 FORMAT = "robust_rlhf_jax.RewardModel"
 VERSION = 5
 CERTAINTY = RobustFit().certainty
+# What `jax.vmap` returns is a batch of fits, whose methods speak of one.
+_ONE = "take one by jax.tree.map(lambda leaf: leaf[i], model)"
 
 
 class RewardModel(Module):
@@ -87,8 +89,8 @@ class RewardModel(Module):
         Only differences of rewards mean anything, and where features share a large offset, as timestamps do, the
         precision of θ rounds them away: compare by `probability` or `algorithms.best_of_n`, which subtract first.
 
-        **Raises:** ValueError for another number of features, or a data frame that lacks one, here and in the
-        probabilities.
+        **Raises:** ValueError for another number of features, a data frame that lacks one, or a model of several fits
+        (under `jax.vmap` it is of one), here and in the probabilities.
         """
         return matmul(self._features(features), self.theta)
 
@@ -146,6 +148,10 @@ class RewardModel(Module):
 
     def _check(self, shape: tuple[int, ...]) -> None:
         k = self.theta.shape[-1]
+        if self.theta.ndim != 1:
+            raise ValueError(
+                f"the model holds fits of the shape {self.theta.shape[:-1]}: {_ONE}, or call this under jax.vmap."
+            )
         if shape[-1:] != (k,):
             raise ValueError(f"the features have the shape {shape}: give [..., {k}], as in the fit.")
 
@@ -174,6 +180,8 @@ class RewardModel(Module):
         """`message`, features by their `names` [k] instead of their numbers. Not under jit."""
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
+        if self.theta.ndim != 1:
+            raise ValueError(f"message is of one fit: {_ONE}.")
         parts = (self._verdict(), self._ties(), self._contention(), self._doubts(names), self._warning())
         return " ".join(part for part in parts if part)
 

@@ -175,3 +175,19 @@ def test_known_raters_vote_as_themselves_where_a_name_is_missing(kind):
     np.testing.assert_array_equal(mine[0], mine[1])
     np.testing.assert_array_equal(mine[0], mine[2])
     assert np.abs(mine[0] - found.chances(x)).max() > 1e-3
+
+
+def test_differences_in_a_frame_are_taken_by_name_and_other_shapes_refused():
+    rng = np.random.default_rng(0)
+    x = pandas.DataFrame(rng.normal(size=(40, 2)), columns=["price", "time"])
+    said = np.where(rng.logistic(size=40) < 2 * x["price"], 1, -1)
+    votes = fit_votes(Pairs.of_differences(x, said), np.arange(40) % 4)
+    np.testing.assert_array_equal(votes.chances(x[["time", "price"]]), votes.chances(x.to_numpy()))
+    for given, who, message in (
+        (x[["price"]].to_numpy(), None, r"differences has shape \(40, 1\): give \[M, 2\]"),
+        (x.to_numpy()[0], None, r"differences has shape \(2,\)"),
+        (x[["price"]], None, "the data frame has no column 'time'"),
+        (x, [0, 1], r"raters has shape \(2,\): give one for each of the 40 pairs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            votes.chances(given, who)

@@ -255,3 +255,21 @@ def test_no_pair_that_was_left_out_is_spoken_of_where_none_was():
     doubted = jnp.asarray([[0.0, 1.0, 0.0]], jnp.float32)
     assert "left out" not in model(doubted=doubted).message
     assert "what feature 1 is worth" in model(doubted=doubted, epsilon=jnp.float32(0.1)).message
+
+
+def test_a_batch_of_models_is_asked_one_by_one():
+    """As many fits as features: without a word, the sum over fits would be taken for the one over features."""
+    batch = jax.tree.map(lambda leaf: jnp.stack([leaf] * 3), model())
+    ones = np.ones((2, 3))
+    for ask in (
+        batch.reward,
+        lambda x: batch.probability(x, 0 * x),
+        lambda x: batch.outcome_probabilities(x, x),
+    ):
+        with pytest.raises(
+            ValueError, match=r"the model holds fits of the shape \(3,\): take one by jax.tree.map"
+        ):
+            ask(ones)
+    with pytest.raises(ValueError, match="message is of one fit: take one by"):
+        _ = batch.message
+    assert jax.vmap(lambda one: one.reward(ones))(batch).shape == (3, 2)
