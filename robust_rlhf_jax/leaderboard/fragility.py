@@ -76,7 +76,7 @@ def _against(wins: Float[np.ndarray, "M M"], leader: int, rival: int, how: How) 
         if gap < -AHEAD:
             break
         moves = _moves(left, theta, leader, rival, how)
-        moves[wins - taken <= 0] = 0.0
+        moves[wins - taken < 1.0] = 0.0
         if moves.max() <= 1e-12:
             return None
         best = np.unravel_index(np.argmax(moves), moves.shape)

@@ -99,3 +99,9 @@ def test_votes_of_a_model_against_itself_are_no_share():
 def test_what_is_done_to_votes_has_a_name():
     with pytest.raises(ValueError, match="how='drop' is unknown: votes are dropped or flipped"):
         fewest_changes(np.array([[0, 60], [40, 0]]), "drop")
+
+
+def test_of_votes_that_count_less_whole_ones_are_taken():
+    found = fewest_changes(np.array([[0.0, 2.5], [1.0, 0.0]]))
+    assert (found.votes, found.cells) == (2, [(0, 1, 2)])
+    assert fewest_changes(np.array([[0.0, 1.5], [0.3, 0.0]])) is None

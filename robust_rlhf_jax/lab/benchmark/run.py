@@ -89,7 +89,8 @@ def run_benchmark(
     **Arguments:** `attacks`, `known`: what the configuration may name; `on_batch(n, free)`: called after n cells, of
     which `free` were there already; `store`: of finished parts; `plugs`: a digest of the files of users that take part.
 
-    **Raises:** ValueError in one sentence for an attack or an estimator that fails.
+    **Raises:** ValueError in one sentence for an attack or an estimator that fails, or where ε of the training pairs
+    is less than one of them, so that nothing would be attacked.
 
     **Example:**
 
@@ -104,6 +105,13 @@ def run_benchmark(
     rows: list[Row] = []
     parts = parts_of(problems, config, attacks, known)
     of_problem = {p.digest: list(trials(p, config.folds, config.seed)) for p in problems}
+    for part in parts:
+        train = of_problem[part.problem.digest][part.fold].train
+        if part.attack != CLEAN and count(train, min(config.epsilons)) < 1:
+            raise ValueError(
+                f"ε = {min(config.epsilons):g} of the {len(train.labels):,} training pairs of {part.problem.name} is "
+                "less than one pair: give a larger ε."
+            )
     last = parts[0].problem.digest if parts else ""
     for part in parts:
         if part.problem.digest != last:

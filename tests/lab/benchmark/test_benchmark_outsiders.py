@@ -1,4 +1,4 @@
-"""Estimates of other shapes than asked for, and claims about the same pairs under another name."""
+"""Estimates of other shapes than asked for, shares of no pair, and claims about pairs under another name."""
 
 import json
 import shutil
@@ -40,6 +40,17 @@ def test_an_estimate_of_another_shape_is_refused(theta, suspicion, reliability, 
     for name in ("rated",) if reliability != (RATERS,) else entries:
         with pytest.raises(ValueError, match=said):
             known[name].fit(pairs, 0.1, ("a", "b", "c"))
+
+
+def test_a_share_of_less_than_one_pair_is_refused_before_any_work():
+    """Its worst case would be the honest pairs'."""
+    rail = benchmark.read_problem("rail", most=300, seed=0)
+    config = benchmark.BenchmarkConfig(("near",), (0.001, 0.1), ("majority",))
+    known = benchmark.PAIR_ATTACKS, benchmark.contestants()
+    with pytest.raises(
+        ValueError, match=r"ε = 0.001 of the 2\d\d training pairs of rail is less than one pair"
+    ):
+        benchmark.run_benchmark([rail], config, *known)
 
 
 @pytest.mark.slow
