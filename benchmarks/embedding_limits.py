@@ -17,7 +17,7 @@ from robust_rlhf_jax.lab.diagnostics.two_worlds import chance_of_wins
 # Pairs from which one learns what the fit says of the attacked world without the noise of few pairs, and how far from
 # the truth towards that B is sought.
 MANY = 100_000
-TOWARDS = (1.0, 0.8, 0.6, 0.4)
+TOWARDS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5)
 DRAWS = 200
 
 
