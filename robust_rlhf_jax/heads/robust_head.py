@@ -84,4 +84,5 @@ class RobustHead:
             kept = found.weights if self._forgive else np.minimum(self.weights, found.weights)
             self.last = dataclasses.replace(found, weights=kept, moved=mean_change(self.weights, kept))
             self.weights = kept
-        return self.weights
+        # The caller's own: what they do to it must not reach the next epoch.
+        return self.weights.copy()

@@ -57,8 +57,9 @@ def best_of_n_command(
     plain = np.where(np.isfinite(reference), choice.promised, -np.inf).argmax(axis=1)
     others = f"{int(np.sum(index != plain)):,} are not the answers that the reward alone likes best"
     console.print(marked(reward_model(reranker.reward).message), highlight=False)
+    noun = "answer" if len(index) == 1 else "answers"
     console.print(
-        f"{len(index):,} answers chosen, {int(np.sum(np.asarray(choice.pessimistic))):,} of them for what is "
+        f"{len(index):,} {noun} chosen, {int(np.sum(np.asarray(choice.pessimistic))):,} of them for what is "
         f"guaranteed; {others}.",
         highlight=False,
     )
