@@ -5,6 +5,7 @@ no more than ε of the pairs are corrupt either, the fit's answer is right, and 
 than the bar allows the fit to lose in A.
 """
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,8 @@ def certificates(
     def towards(share):
         def of_b(x):
             margin = x @ seen.world.theta
-            return expit(margin + share * (logit(np.clip(limit(x), 1e-9, 1 - 1e-9)) - margin))
+            believed = np.clip(np.asarray(limit(x), float), 1e-9, 1 - 1e-9)
+            return expit(margin + share * (logit(believed) - margin))
 
         return of_b
 
@@ -60,7 +62,7 @@ def certificates(
             certificate_of_log_loss(seen.z, wins, truth, towards(share), answer, judged) for share in TOWARDS
         )
         first = next(worlds)
-        return next((found for found in (first, *worlds) if found.holds(seen.epsilon, lost)), first)
+        return next((found for found in chain([first], worlds) if found.holds(seen.epsilon, lost)), first)
 
     return {name: best(answer) for name, answer in answers.items()}
 

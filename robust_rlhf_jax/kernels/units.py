@@ -13,8 +13,10 @@ from .quantile import upper_threshold, upper_thresholds
 LONGEST = 1e4
 # Where all rows count alike, as in a scale, they count as if they were at most this many typical rows long.
 LONGEST_IN_SCALES = 10.0
-# A share of rows of which some are honest: no more than a fifth may be corrupt.
-TOO_MANY = 0.25
+# Rows this many times as short as others differ by the rounding of float32 (6·10⁻⁸ of entries fifty times as large as
+# their differences), if `TOO_MANY` rows are so much longer: a fifth may be corrupt, unless a larger ε is told.
+ROUNDING = 3e5
+TOO_MANY = 0.3
 
 
 def typical_powers(x: Float[Array, "n k"]) -> Float[Array, " k"]:
@@ -72,11 +74,12 @@ def typical_size(size: Float[Array, " n"]) -> Float[Array, ""]:
 
 
 def honest_size(size: Float[Array, " n"]) -> Float[Array, ""]:
-    """`typical_size`; but where `TOO_MANY` of the sizes that are not 0 exceed `LONGEST_IN_SCALES` times that, the size
-    that so many reach: some of those are honest, and the smaller sizes, such as of rounding, are next to nothing.
+    """`typical_size`; but where `TOO_MANY` of the sizes that are not 0 exceed `ROUNDING` times that, the size that so
+    many reach: some of those are honest, and most of the others come of rounding.
     """
     typical, reached = typical_size(size), _upper_size(size, TOO_MANY)
-    return jnp.where(reached > LONGEST_IN_SCALES * typical, reached, typical)
+    # Divided, since a product may be beyond the largest float.
+    return jnp.where(reached / ROUNDING > typical, reached, typical)
 
 
 def _upper_size(size: Float[Array, " n"], share: float) -> Float[Array, ""]:

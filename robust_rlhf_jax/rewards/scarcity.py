@@ -50,7 +50,7 @@ def secured(
     show is not doubted, since they cannot all be corrupted. Without it disputed rows that were planted far out turn the
     coordinates towards themselves, and other directions are taken for theirs.
 
-    Pairs of equal options show nothing: all εN may be among the others, up to a fifth of those.
+    Pairs of equal options show nothing: all εN may be among the others (`among_informative`).
     """
     config, heard, left = config or RobustFit(), x, epsilon
     informative = count_of(jnp.any(x != 0, axis=1))

@@ -53,7 +53,7 @@ class StreamedCoordinates(eqx.Module):
 
 @jax.jit
 def typical_columns(sample: Float[Array, "m k"]) -> Columns:
-    """`Columns` of a sample of the pairs: a quarter of its rows cannot move them."""
+    """`Columns` of a sample of the pairs: a fifth of its rows cannot move them."""
     size = typical_entries(sample)
     return Columns(size, honest_size(row_sizes(in_units(sample, size))))
 
