@@ -21,7 +21,7 @@ SIDES = (
     ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
 )  # fmt: skip
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
-JUDGES = ("judge", "rater", "annotator", "user", "user_id", "voter", "judge_hash", "judge_id", *RATERS)
+JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS = ("winner_model_a", "winner_model_b")
 
 
