@@ -71,14 +71,19 @@ def together(rows: list[int], keys: list) -> list[list[int]]:
 
 
 def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
-    """What each row answers: its prompt, with what stands beside it if some rows still answer the same."""
-    columns = [
-        prompt,
-        *(n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)),
-    ]
-    keys = list(zip(*([map_key(cell) for cell in table.cells(name)] for name in columns), strict=True))
-    together = len({keys[row] for row in rows}) < len(rows)
-    return keys if together else [key[:1] for key in keys]
+    """What each row answers: its prompt, with what stands beside it where most rows share both with another answer.
+
+    What differs from answer to answer, or says who wrote it, is no part of the question.
+    """
+    columns = [n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)]
+    answers = [map_key(cell) for cell in table.cells(answer)]
+    keys = [(map_key(cell),) for cell in table.cells(prompt)]
+    for name in columns:
+        longer = [(*key, map_key(cell)) for key, cell in zip(keys, table.cells(name), strict=True)]
+        several = [group for group in together(rows, longer) if len({answers[row] for row in group}) > 1]
+        if 2 * sum(len(group) for group in several) > len(rows):
+            keys = longer
+    return keys
 
 
 def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:
