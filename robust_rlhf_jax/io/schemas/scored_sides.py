@@ -56,18 +56,20 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
     if len(sides) != 2:
         return None
     a, b = suffixes((sides[0], sides[1]))
-    found = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for name in table.names:
         for side, token in zip(sides, (a, b), strict=True):
             around = rf"[_\-. ]?{token}$|^{token}[_\-. ]|^{re.escape(side)}[_\-. ]"
             stem = re.sub(around, "", name, flags=re.I) if token else name
             if stem != name and SCORE.match(stem) and is_number(table.first(name)):
-                found.setdefault(stem.casefold(), {})[token] = name
-    both = {stem: pair for stem, pair in found.items() if a in pair and b in pair}
+                found.setdefault(stem.casefold(), {}).setdefault(token, []).append(name)
+    both = {
+        stem: (*of_side[a], *of_side[b]) for stem, of_side in found.items() if a in of_side and b in of_side
+    }
     if len(both) != 1 or NO_MERIT.search(next(iter(both))):
         return None
-    (pair,) = both.values()
-    return (sides[0], sides[1]), (pair[a], pair[b])
+    (scores,) = both.values()  # more than two where the same is called in several ways
+    return ((sides[0], sides[1]), (scores[0], scores[1])) if len(scores) == 2 else None
 
 
 def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], taken: tuple) -> None:

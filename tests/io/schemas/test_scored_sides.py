@@ -70,3 +70,11 @@ def test_a_label_by_the_models_name_is_asked_about():
         load_pairs(data, featuriser="format")
     found = load_pairs(data, featuriser="format", **reading({"--label": "person"}))
     assert found.swapped.tolist() == [False, True] * 4
+
+
+@pytest.mark.parametrize(
+    "more", [{"response_a_score": (3, 1), "response_b_score": (2, 2)}, {"A score": (3, 1)}]
+)
+def test_scores_by_two_names_are_asked_about(more):
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(rows(score_a=(1, 3), score_b=(2, 2), **more), featuriser="format")
