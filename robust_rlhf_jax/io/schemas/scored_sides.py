@@ -15,10 +15,13 @@ from .sides import LABELS, chosen_sides, named, open_sides, with_rater
 NAME = "two scored sides"
 ORDER = 100
 SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
-# Scores of which more is no better, or that are of the models.
-NO_MERIT = re.compile(
-    r"^elo|toxic|harm(?!less)|risk|perplex|loss|error|bias|hallucin|penalt|cost|unsafe|offens|danger", re.I
+# Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
+FAULT = (
+    r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
+    r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*)"
 )
+NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z]){FAULT}", re.I)
+NO_FAULT = re.compile(rf"(?<![a-z])(?:non|not|un|no)[\W_]?{FAULT}|(?<![a-z]){FAULT}[\W_]?free(?![a-z])", re.I)
 
 
 def recognise(table: Table) -> bool:
@@ -66,7 +69,7 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
     both = {
         stem: (*of_side[a], *of_side[b]) for stem, of_side in found.items() if a in of_side and b in of_side
     }
-    if len(both) != 1 or NO_MERIT.search(next(iter(both))):
+    if len(both) != 1 or NO_MERIT.search(NO_FAULT.sub("", next(iter(both)))):
         return None
     (scores,) = both.values()  # more than two where the same is called in several ways
     return ((sides[0], sides[1]), (scores[0], scores[1])) if len(scores) == 2 else None

@@ -40,15 +40,22 @@ def rows(n=8, **more):
 
 
 @pytest.mark.parametrize(
-    "name", ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating"]
-)
+    "name",
+    ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
+     "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating"],
+)  # fmt: skip
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     with pytest.raises(ValueError, match="no label"):
         load_pairs(rows(**{f"{name}_a": (1, 3), f"{name}_b": (2, 2)}), featuriser="format")
 
 
-def test_harmlessness_is_a_merit():
-    found = load_pairs(rows(harmless_score_a=(1, 3), harmless_score_b=(2, 2)), featuriser="format")
+@pytest.mark.parametrize(
+    "name",
+    ["harmless", "harmlessness", "eloquence", "harmony", "glossiness", "costume", "brisk", "unbiased", "un_biased",
+     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free"],
+)  # fmt: skip
+def test_a_score_of_which_more_is_better_says_who_won(name):
+    found = load_pairs(rows(**{f"{name}_score_a": (1, 3), f"{name}_score_b": (2, 2)}), featuriser="format")
     assert found.swapped.tolist() == [True, False] * 4
 
 
