@@ -7,10 +7,11 @@ from ..columns import Columns
 from ..labels import is_missing, number_in, suffixes, word, word_rule
 from ..table import Table
 from .base import Judged, Mapped, of_rows
+from .choice_features import HUMP
 from .deciding import resolved
 from .numbers import is_number
 from .plain import check_asked, prompt_of
-from .sides import LABELS, chosen_sides, named, open_sides, with_rater
+from .sides import KEYS_OF_TESTS, LABELS, chosen_sides, named, open_sides, plain_name, with_rater
 
 NAME = "two scored sides"
 ORDER = 100
@@ -22,6 +23,12 @@ FAULT = (
 )
 NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z]){FAULT}", re.I)
 NO_FAULT = re.compile(rf"(?<![a-z])(?:non|not|un|no)[\W_]?{FAULT}|(?<![a-z]){FAULT}[\W_]?free(?![a-z])", re.I)
+
+# Parts of names of labels.
+SAYING = {*LABELS, "says", "said", "won", "wins", "chosen", "picked", "pick"} - {*KEYS_OF_TESTS}
+# Whatever its name, a column tells who won if it agrees with the scores in this share of the rows that both decide; or
+# contradicts them in it, as less may be better.
+CLEAR = 0.75
 
 
 def recognise(table: Table) -> bool:
@@ -76,15 +83,30 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
 
 
 def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], taken: tuple) -> None:
-    """**Raises:** ValueError for a column whose words name one side here and the other there."""
+    """**Raises:** ValueError for a column whose words name one side here and the other there, if it is called as labels
+    are, or goes with the scores or against them.
+    """
     rule = word_rule(sides)
     columns = {name: table.some(name) for name in table.names}
     head = Table(table.source, columns, min(len(cells) for cells in columns.values()))
+    scores = [
+        float(x) - float(y) if is_number(x) and is_number(y) else 0.0
+        for x, y in zip(head.cells(taken[2]), head.cells(taken[3]), strict=True)
+    ]
     for name in (name for name in table.names if name not in taken):
         cells = resolved(head, head.cells(name), sides, None)
-        words = {word(cell) for cell in cells if isinstance(cell, str) and not is_missing(cell)}
-        ways = [way for said in words if number_in(said) is None and (way := rule.value(said)) is not None]
-        if len(ways) == len(words) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+        told = {
+            row: None if number_in(word(cell)) is not None else rule.value(cell)
+            for row, cell in enumerate(cells)
+            if isinstance(cell, str) and not is_missing(cell)
+        }
+        ways = {row: way for row, way in told.items() if way is not None}
+        if len(ways) < len(told) or not min(ways.values(), default=0.0) < 0 < max(ways.values(), default=0.0):
+            continue
+        agree = [both > 0 for row, way in ways.items() if (both := way * scores[row]) != 0]
+        most = max(agree.count(True), agree.count(False))
+        called = SAYING & {*plain_name(HUMP.sub("_", name)).split("_")}
+        if called or (agree and most >= CLEAR * len(agree)):
             raise ValueError(
                 f"column {name} says which side won, and so may {taken[2]} and {taken[3]}: give --label {name}, or "
                 "leave that column out if the higher number won"
