@@ -66,6 +66,16 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
     return _find(table, asked) is not None
 
 
+def of_numbers(table: Table, asked: Columns) -> bool:
+    """Whether the table is recognised, and its options differ in columns of numbers."""
+    if not recognise_asked(table, asked):
+        return False
+    found = _find(table, asked)
+    assert found is not None
+    features = _features(table, found, _choices(table, found))
+    return bool(features.numbers or features.marked)
+
+
 def map(table: Table, asked: Columns) -> Mapped:
     """The chosen option of each choice with every other one.
 

@@ -1,15 +1,17 @@
 """One answer a row, several rows a prompt or an id, and a column that is true for the one that was chosen."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 from ..columns import Columns
 from ..table import Table
+from . import choice_sets
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
 from .scored_answers import ANSWER, map_key, questions, together
 from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
-from .words import are_words
+from .words import LONGEST, are_words
 
 NAME = "chosen answers"
 ORDER = 135
@@ -37,11 +39,19 @@ class Found(NamedTuple):
 
 
 def recognise(table: Table) -> bool:
-    return not chosen_sides(table) and not open_sides(table) and _find(table, Columns()) is not None
+    return recognise_asked(table, Columns())
+
+
+def recognise_asked(table: Table, asked: Columns) -> bool:
+    """`recognise`, with the columns of the prompt and of the sets as the caller names them."""
+    named_by_caller = {asked.prompt, asked.pair_id, asked.rater}
+    if chosen_sides(table) or open_sides(table) or not named_by_caller <= {None, *table.names}:
+        return False
+    return _find(table, asked) is not None and not _names_options(table, asked)
 
 
 def reads_label(table: Table, label: str) -> bool:
-    return label == named(table, FLAGS)
+    return label == named(table, FLAGS) and not _names_options(table, Columns(label=label))
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -50,7 +60,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for a column that is asked for and not there.
     """
     check_asked(table, asked)
-    found = _find(table, asked)
+    found = _find(table, asked) or _find(table, Columns())
     assert found is not None
     prompt = prompt_of(table, asked, (found.answer,))
     prompts, answers, flags = (table.cells(name) for name in (prompt, found.answer, found.flag))
@@ -76,12 +86,24 @@ def map(table: Table, asked: Columns) -> Mapped:
     first_of = {row: rows[0] for rows in found.sets for row in rows}
     groups = [first_of.get(row, row) for row in range(table.n_rows)]
     asked = with_rater(asked, table) if found.person else asked
+    if asked.pair_id == found.ours:  # one of these has as many pairs as other answers
+        asked = dataclasses.replace(asked, pair_id=None)
     return of_rows(table, NAME, sorted(pairs, key=lambda pair: pair[0]), used, said, asked, groups, notes)
 
 
+def _names_options(table: Table, asked: Columns) -> bool:
+    """Whether answers to no prompt are but names of options that columns of numbers describe."""
+    prompt, answer = asked.prompt or named(table, PROMPTS), named(table, ANSWER)
+    if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
+        return False
+    cells = [cell for cell in table.some(answer) if cell is not None]
+    short = all(isinstance(cell, str) and len(cell) <= LONGEST for cell in cells)
+    return short and choice_sets.of_numbers(table, asked)
+
+
 def _find(table: Table, asked: Columns) -> Found | None:
-    """The columns by which most sets of several answers have exactly one that is chosen."""
-    answer, flag, prompt = named(table, ANSWER), named(table, FLAGS), named(table, PROMPTS)
+    """The columns by which most sets of several answers have exactly one that is chosen, the caller's before others."""
+    answer, flag, prompt = named(table, ANSWER), named(table, FLAGS), asked.prompt or named(table, PROMPTS)
     if answer is None or flag is None or not _are_texts(table.cells(answer)):
         return None
     flags = table.cells(flag)
@@ -89,12 +111,14 @@ def _find(table: Table, asked: Columns) -> Found | None:
         return None
     rater = with_rater(asked, table).rater
     rows = [row for row, cell in enumerate(table.cells(answer)) if cell is not None]
-    ids = [found for name in SETS if (found := named(table, (name,)))]
+    ids = [found for name in SETS if (found := named(table, (name,))) not in (None, asked.pair_id)]
     asks, keys = [], []
     if prompt is not None and prompt != answer:
         asks = [questions(table, rows, prompt, answer)]
         keys = [(prompt, asks[0])]
     keys += [(n, list(zip([map_key(cell) for cell in table.cells(n)], *asks, strict=True))) for n in ids]
+    if asked.pair_id is not None:
+        keys.append((asked.pair_id, [map_key(cell) for cell in table.cells(asked.pair_id)]))
     people = None if rater is None else [map_key(cell) for cell in table.cells(rater)]
     tries = [(name, key, False) for name, key in keys]
     tries += [] if people is None else [(n, list(zip(key, people, strict=True)), True) for n, key in keys]
@@ -106,7 +130,8 @@ def _find(table: Table, asked: Columns) -> Found | None:
     share = {
         i: sum(_chosen(g, flags) is not None for g in one.sets) / len(one.sets) for i, one in enumerate(found)
     }
-    best = max(share, key=lambda i: share[i], default=None)
+    ours = [i for i, one in enumerate(found) if one.ours == asked.pair_id and share[i] > CLEAR]
+    best = max(ours or share, key=lambda i: share[i], default=None)
     if best is None or share[best] <= CLEAR:
         return None
     one = found[best]

@@ -32,11 +32,17 @@ def map(table: Table, asked: Columns) -> Mapped:
     names = named(table, CHOSEN), named(table, REJECTED)
     cells = zip(*(table.cells(name) for name in names), strict=True)
     rows = (
-        (row, None, [Judged(structured(messages), _instead(structured(messages), structured(rejected)), 1.0)])
+        (row, None, _pair(structured(messages), structured(rejected)))
         for row, (messages, rejected) in enumerate(cells)
     )
     said = {"prompt": f"in {names[0]}", "chosen": names[0], "rejected": names[1]}
     return of_rows(table, NAME, rows, names, said, with_rater(asked, table))
+
+
+def _pair(messages: Any, rejected: Any) -> list[Judged] | str:
+    if messages == []:
+        return "holds no messages"
+    return [Judged(messages, _instead(messages, rejected), 1.0)]
 
 
 def _instead(messages: Any, rejected: Any) -> Any:

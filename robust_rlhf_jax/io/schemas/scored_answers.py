@@ -53,13 +53,18 @@ def map(table: Table, asked: Columns) -> Mapped:
         for first, second, strength, *_ in made:
             by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
     lost = table.n_rows - len(usable)
-    notes = (f"{lost} answers have no score, and make no pair.",) if lost else ()
+    notes = [f"{lost} answers have no score, and make no pair."] if lost else []
+    alone = sum(len(members) == 1 for members in by_person or ())
+    if alone:
+        notes.append(
+            f"{alone} answers make no pair: whoever scored them scored no other answer to the same prompt."
+        )
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
-    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=firsts, notes=notes)
+    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=firsts, notes=tuple(notes))
 
 
 def together(rows: list[int], keys: list) -> list[list[int]]:
@@ -71,14 +76,19 @@ def together(rows: list[int], keys: list) -> list[list[int]]:
 
 
 def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
-    """What each row answers: its prompt, with what stands beside it if some rows still answer the same."""
-    columns = [
-        prompt,
-        *(n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)),
-    ]
-    keys = list(zip(*([map_key(cell) for cell in table.cells(name)] for name in columns), strict=True))
-    together = len({keys[row] for row in rows}) < len(rows)
-    return keys if together else [key[:1] for key in keys]
+    """What each row answers: its prompt, with what stands beside it where most rows share both with another answer.
+
+    What differs from answer to answer, or says who wrote it, is no part of the question.
+    """
+    columns = [n for name in BESIDE_PROMPT if (n := named(table, (name,))) not in (None, prompt, answer)]
+    answers = [map_key(cell) for cell in table.cells(answer)]
+    keys = [(map_key(cell),) for cell in table.cells(prompt)]
+    for name in columns:
+        longer = [(*key, map_key(cell)) for key, cell in zip(keys, table.cells(name), strict=True)]
+        several = [group for group in together(rows, longer) if len({answers[row] for row in group}) > 1]
+        if 2 * sum(len(group) for group in several) > len(rows):
+            keys = longer
+    return keys
 
 
 def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:

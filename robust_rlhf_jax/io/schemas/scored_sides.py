@@ -7,18 +7,28 @@ from ..columns import Columns
 from ..labels import is_missing, number_in, suffixes, word, word_rule
 from ..table import Table
 from .base import Judged, Mapped, of_rows
+from .choice_features import HUMP
 from .deciding import resolved
 from .numbers import is_number
 from .plain import check_asked, prompt_of
-from .sides import LABELS, chosen_sides, named, open_sides, with_rater
+from .sides import KEYS_OF_TESTS, LABELS, chosen_sides, named, open_sides, plain_name, with_rater
 
 NAME = "two scored sides"
 ORDER = 100
 SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
-# Scores of which more is no better, or that are of the models.
-NO_MERIT = re.compile(
-    r"^elo|toxic|harm(?!less)|risk|perplex|loss|error|bias|hallucin|penalt|cost|unsafe|offens|danger", re.I
+# Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
+FAULT = (
+    r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
+    r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*)"
 )
+NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z]){FAULT}", re.I)
+NO_FAULT = re.compile(rf"(?<![a-z])(?:non|not|un|no)[\W_]?{FAULT}|(?<![a-z]){FAULT}[\W_]?free(?![a-z])", re.I)
+
+# Parts of names of labels.
+SAYING = {*LABELS, "says", "said", "won", "wins", "chosen", "picked", "pick"} - {*KEYS_OF_TESTS}
+# Whatever its name, a column tells who won if it agrees with the scores in this share of the rows that both decide; or
+# contradicts them in it, as less may be better.
+CLEAR = 0.75
 
 
 def recognise(table: Table) -> bool:
@@ -56,30 +66,47 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
     if len(sides) != 2:
         return None
     a, b = suffixes((sides[0], sides[1]))
-    found = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for name in table.names:
         for side, token in zip(sides, (a, b), strict=True):
             around = rf"[_\-. ]?{token}$|^{token}[_\-. ]|^{re.escape(side)}[_\-. ]"
             stem = re.sub(around, "", name, flags=re.I) if token else name
             if stem != name and SCORE.match(stem) and is_number(table.first(name)):
-                found.setdefault(stem.casefold(), {})[token] = name
-    both = {stem: pair for stem, pair in found.items() if a in pair and b in pair}
-    if len(both) != 1 or NO_MERIT.search(next(iter(both))):
+                found.setdefault(stem.casefold(), {}).setdefault(token, []).append(name)
+    both = {
+        stem: (*of_side[a], *of_side[b]) for stem, of_side in found.items() if a in of_side and b in of_side
+    }
+    if len(both) != 1 or NO_MERIT.search(NO_FAULT.sub("", next(iter(both)))):
         return None
-    (pair,) = both.values()
-    return (sides[0], sides[1]), (pair[a], pair[b])
+    (scores,) = both.values()  # more than two where the same is called in several ways
+    return ((sides[0], sides[1]), (scores[0], scores[1])) if len(scores) == 2 else None
 
 
 def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], taken: tuple) -> None:
-    """**Raises:** ValueError for a column whose words name one side here and the other there."""
+    """**Raises:** ValueError for a column whose words name one side here and the other there, if it is called as labels
+    are, or goes with the scores or against them.
+    """
     rule = word_rule(sides)
     columns = {name: table.some(name) for name in table.names}
     head = Table(table.source, columns, min(len(cells) for cells in columns.values()))
+    scores = [
+        float(x) - float(y) if is_number(x) and is_number(y) else 0.0
+        for x, y in zip(head.cells(taken[2]), head.cells(taken[3]), strict=True)
+    ]
     for name in (name for name in table.names if name not in taken):
         cells = resolved(head, head.cells(name), sides, None)
-        words = {word(cell) for cell in cells if isinstance(cell, str) and not is_missing(cell)}
-        ways = [way for said in words if number_in(said) is None and (way := rule.value(said)) is not None]
-        if len(ways) == len(words) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+        told = {
+            row: None if number_in(word(cell)) is not None else rule.value(cell)
+            for row, cell in enumerate(cells)
+            if isinstance(cell, str) and not is_missing(cell)
+        }
+        ways = {row: way for row, way in told.items() if way is not None}
+        if len(ways) < len(told) or not min(ways.values(), default=0.0) < 0 < max(ways.values(), default=0.0):
+            continue
+        agree = [both > 0 for row, way in ways.items() if (both := way * scores[row]) != 0]
+        most = max(agree.count(True), agree.count(False))
+        called = SAYING & {*plain_name(HUMP.sub("_", name)).split("_")}
+        if called or (agree and most >= CLEAR * len(agree)):
             raise ValueError(
                 f"column {name} says which side won, and so may {taken[2]} and {taken[3]}: give --label {name}, or "
                 "leave that column out if the higher number won"

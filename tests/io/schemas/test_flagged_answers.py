@@ -6,7 +6,7 @@ import pytest
 from wild import stores, truths, worlds
 from wild.case import Case
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 
 def by_pair(items):
@@ -79,3 +79,78 @@ def test_numbers_and_few_words_are_features(outputs):
         for i in range(40)
     ]
     assert load_pairs(rows).schema == "choice sets, one option a row"
+
+
+def of_named_options(answer="candidate", flag="chosen", sets="choice_id", **more):
+    """30 choices of three, the cheapest one chosen."""
+    return [
+        {sets: i, "price": price, "time": (i + j) % 5, answer: f"Name{3 * i + j}", flag: int(price == 2)} | more
+        for i in range(30) for j, price in enumerate((2 + i % 3 % 2, 4, 2 + (i % 3 % 2 == 0)))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ["candidate", "text", "summary", "message"])
+@pytest.mark.parametrize("asked", [None, Columns(pair_id="choice_id")])
+def test_names_beside_columns_of_numbers_are_no_answers(answer, asked):
+    found = load_pairs(of_named_options(answer), columns=asked)
+    assert found.schema == "choice sets, one option a row"
+    assert found.names == ("price", "time")
+
+
+def test_names_beside_numbers_and_a_flag_that_the_caller_names_are_no_answers():
+    found = load_pairs(of_named_options(flag="winner"), columns=Columns(label="winner"))
+    assert found.names == ("price", "time")
+
+
+def test_profiles_that_voters_chose_from_are_numbers():
+    rows = [
+        {"voter": f"v{v}", "task_id": t, "candidate": f"Name{10 * v + 2 * t + j}",
+         "age": 30 + (7 * v + 3 * t + 11 * j) % 40, "female": (v + t + j) % 2, "chosen": int(j == v % 2)}
+        for v in range(10) for t in range(5) for j in range(2)
+    ]  # fmt: skip
+    found = load_pairs(rows)
+    assert (found.schema, found.n_pairs) == ("choice sets, one option a row", 50)
+    assert set(found.names) == {"age", "female"}
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"), [({"prompt": "Whom?"}, None), ({"ask": "Whom?"}, Columns(prompt="ask"))]
+)
+def test_answers_to_a_prompt_stay_answers_beside_numbers(more, asked):
+    found = load_pairs(of_named_options(**more), columns=asked, featuriser="format", features="texts")
+    assert (found.schema, found.texts.prompt[0]) == ("chosen answers", "Whom?")
+
+
+def test_long_answers_beside_a_number_stay_answers():
+    rows = [
+        {"pair_id": i // 2, "text": f"x {i} " * 20, "words": i * 7 % 5, "chosen": i % 2} for i in range(60)
+    ]
+    assert load_pairs(rows, featuriser="format").schema == "chosen answers"
+
+
+@pytest.mark.parametrize("name", ["pair_id", "comparison"])
+@pytest.mark.parametrize("more", [{}, {"prompt": "Whom?"}])
+def test_the_callers_id_names_the_sets(name, more):
+    rows = [{name: i // 3, "text": f"x {i}", "chosen": i % 3 == 0} | more for i in range(24)]
+    found = load_pairs(rows, columns=Columns(pair_id=name), featuriser="format")
+    assert found.texts.chosen == [f"x {i - i % 3}" for i in range(24) if i % 3]
+    assert len(set(found.groups.tolist())) == 8
+
+
+def test_an_id_of_each_row_names_the_pairs():
+    rows = [{"prompt": f"p{i // 2}", "uid": f"u{i}", "text": f"x {i}", "chosen": i % 2} for i in range(8)]
+    found = load_pairs(rows, columns=Columns(pair_id="uid"), featuriser="format")
+    assert found.ids.tolist() == [f"u{i}" for i in range(0, 8, 2)]
+
+
+def test_another_prompt_than_that_of_the_sets_may_be_asked_for():
+    rows = [{"prompt": f"p{i // 2}", "topic": "t", "text": f"x {i}", "chosen": i % 2} for i in range(8)]
+    found = load_pairs(rows, columns=Columns(prompt="topic"), featuriser="format")
+    assert (found.n_pairs, found.texts.prompt[0]) == (4, "t")
+
+
+@pytest.mark.parametrize("part", ["prompt", "pair_id", "rater"])
+def test_a_column_that_is_not_there_is_named(part):
+    rows = [{"prompt": f"p{i // 2}", "text": f"x {i}", "chosen": i % 2} for i in range(8)]
+    with pytest.raises(ValueError, match="nowhere"):
+        load_pairs(rows, columns=Columns(**{part: "nowhere"}), featuriser="format")

@@ -65,3 +65,34 @@ def test_what_differs_from_answer_to_answer_is_no_part_of_the_prompt():
         {"prompt": f"p{i // 2}", "input": f"n{i}", "response": f"x {i}", "score": i % 2} for i in range(8)
     ]
     assert load_pairs(rows, featuriser="format").n_pairs == 4
+
+
+def test_the_model_that_wrote_an_answer_is_no_part_of_the_prompt():
+    rows = [
+        {"prompt": f"q{i}", "system": f"sys{s}", "output": f"x {i} {s}", "annotator": f"r{a}", "score": (s + a) % 3}
+        for i in range(4) for s in range(3) for a in range(3)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert found.n_pairs == 36
+    assert all(a != b for a, b in zip(found.texts.chosen, found.texts.rejected, strict=True))
+
+
+@pytest.mark.parametrize("beside", ["context", "history"])
+def test_a_passage_that_few_answers_share_is_no_part_of_the_prompt(beside):
+    rows = [
+        {"question": f"q{i // 3}", beside: f"n{max(i, 3)}", "answer": f"x {i}", "score": i % 3} for i in range(12)
+    ]  # fmt: skip
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_answers_of_people_who_scored_no_other_one_are_counted():
+    people = ("v", "v", "w", "u")
+    rows = [
+        {"prompt": f"p{i}", "response": f"x {i} {j}", "score": j, "annotator": who}
+        for i in range(5) for j, who in enumerate(people[: 3 + (i == 0)])
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert found.n_pairs == 5
+    assert "6 answers make no pair: whoever scored them scored no other answer" in str(found.description)
+    several = [row for row in rows if row["annotator"] == "v"]
+    assert "whoever" not in str(load_pairs(several, featuriser="format").description)

@@ -40,15 +40,22 @@ def rows(n=8, **more):
 
 
 @pytest.mark.parametrize(
-    "name", ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating"]
-)
+    "name",
+    ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
+     "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating"],
+)  # fmt: skip
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     with pytest.raises(ValueError, match="no label"):
         load_pairs(rows(**{f"{name}_a": (1, 3), f"{name}_b": (2, 2)}), featuriser="format")
 
 
-def test_harmlessness_is_a_merit():
-    found = load_pairs(rows(harmless_score_a=(1, 3), harmless_score_b=(2, 2)), featuriser="format")
+@pytest.mark.parametrize(
+    "name",
+    ["harmless", "harmlessness", "eloquence", "harmony", "glossiness", "costume", "brisk", "unbiased", "un_biased",
+     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free"],
+)  # fmt: skip
+def test_a_score_of_which_more_is_better_says_who_won(name):
+    found = load_pairs(rows(**{f"{name}_score_a": (1, 3), f"{name}_score_b": (2, 2)}), featuriser="format")
     assert found.swapped.tolist() == [True, False] * 4
 
 
@@ -70,3 +77,50 @@ def test_a_label_by_the_models_name_is_asked_about():
         load_pairs(data, featuriser="format")
     found = load_pairs(data, featuriser="format", **reading({"--label": "person"}))
     assert found.swapped.tolist() == [False, True] * 4
+
+
+@pytest.mark.parametrize(
+    "more", [{"response_a_score": (3, 1), "response_b_score": (2, 2)}, {"A score": (3, 1)}]
+)
+def test_scores_by_two_names_are_asked_about(more):
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(rows(score_a=(1, 3), score_b=(2, 2), **more), featuriser="format")
+
+
+# Of four rows the scores are for the first side in two; a column says these ways of all sixteen.
+HALF = (1, 1, -1, -1)
+SCORES = (1, -1, 1, -1)
+
+
+def beside(name, says, ways):
+    """Sixteen rows with scores, and a column that has `says` of each way."""
+    return [
+        {"prompt": f"p{i}", "response_a": f"x {i}", "response_b": f"y {i}", "score_a": SCORES[i % 4], "score_b": 0,
+         name: says(ways[i % len(ways)], i)}
+        for i in range(16)
+    ]  # fmt: skip
+
+
+ARM = ("arm", lambda way, i: "A" if way > 0 else "B")
+LANGUAGE = ("first_language", lambda way, i: "one" if way > 0 else "two")
+REFERENCE = ("reference", lambda way, i: f"x {i}" if way > 0 else f"y {i}")
+
+
+@pytest.mark.parametrize(("name", "says"), [ARM, LANGUAGE, REFERENCE])
+def test_a_column_that_goes_not_with_the_scores_says_not_who_won(name, says):
+    found = load_pairs(beside(name, says, HALF), featuriser="format")
+    assert found.schema == "two scored sides"
+    assert found.swapped.tolist() == [False, True] * 8
+
+
+@pytest.mark.parametrize("ways", [SCORES, [-way for way in SCORES], (*SCORES[:3], 1)])
+@pytest.mark.parametrize(("name", "says"), [ARM, REFERENCE])
+def test_a_column_that_goes_with_the_scores_or_against_them_is_asked_about(name, says, ways):
+    with pytest.raises(ValueError, match=f"--label {name}"):
+        load_pairs(beside(name, says, ways), featuriser="format")
+
+
+@pytest.mark.parametrize("name", ["final_verdict", "humanChoice", "Who won", "winner 2"])
+def test_a_column_called_as_labels_are_is_asked_about(name):
+    with pytest.raises(ValueError, match=f"--label {name}"):
+        load_pairs(beside(name, ARM[1], HALF), featuriser="format")
