@@ -40,9 +40,10 @@ AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
     re.I,
 )
-BEFORE = re.compile(
-    r"^(?:(?:(?:model|assistant|system|option|candidate|agent)[\s_.\-]?)(?=(?:a|b|[0-9]|one|two)[\s_.\-])"
-    r"|(?=left|right|first|second|a|b))(?P<token>left|right|first|second|a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
+BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+# Whose answers they are before what they are called: model_a_response.
+WHOSE = re.compile(
+    r"^(?:model|assistant|system|option|candidate|agent)[\s_.\-]?(?P<token>a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
     re.I,
 )
 # What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
@@ -137,9 +138,13 @@ def chosen_sides(table: Table) -> tuple[str, str] | None:
 
 def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...]:
     """The columns of answers that are called alike but for a letter or a number; three or more of a ranking; or ()."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    return _called(table, labels, AFTER, BEFORE) or _called(table, labels, WHOSE)
+
+
+def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tuple[str, ...]:
+    found: dict[tuple[str, int], dict[str, str]] = {}
     for name in table.names:
-        for place, pattern in (("after", AFTER), ("before", BEFORE)):
+        for place, pattern in enumerate(patterns):
             match = pattern.match(name)
             if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()

@@ -128,3 +128,10 @@ def test_what_was_made_of_the_raters_is_no_rater():
 def test_left_and_right_may_be_the_sides_of_a_chosen_text():
     rows = [{"left": f"x {i}", "right": f"y {i}", "chosen": f"{'xy'[i % 2]} {i}"} for i in range(4)]
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2
+
+
+@pytest.mark.parametrize("first", ["assistant_a", "response_a"])
+def test_answers_that_a_letter_ends_come_before_those_of_a_letter_inside(first):
+    names = (first, first[:-1] + "b", "assistant_a_response", "assistant_b_response")
+    rows = [{name: f"{name} {i}" for name in names} | {"winner": "ab"[i % 2]} for i in range(4)]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == [f"{names[0]} 0", f"{names[1]} 1"]
