@@ -47,7 +47,7 @@ def find_numbers(
     numbers: dict[str, dict[str, tuple[str, str]]] = {
         "embeddings": {},
         "numeric": {},
-        "scores": _scores(table),
+        "scores": scores_of(table),
     }
     words: dict[str, tuple[str, str]] = {}
     ignored: dict[str, str] = {}
@@ -126,7 +126,7 @@ def _kind(table: Table, name: str, partner: str, with_texts: bool) -> str:
     return "numeric" if numeric else f"holds {shown(cells[0])} and the like, no numbers"
 
 
-def _scores(table: Table) -> dict[str, tuple[str, str]]:
+def scores_of(table: Table) -> dict[str, tuple[str, str]]:
     """Scores of reward models, by model: `scores_chosen`, `score_rejected_<model>`, `chosen-rating`, …"""
     found: dict[str, dict[str, str]] = {}
     for name in table.names:

@@ -77,6 +77,10 @@ def test_texts_beside_numbers_are_no_sides():
     assert load_pairs(long(chosen_price=1, rejected_price=2)).names == ("price",)
 
 
+def test_texts_beside_scores_are_no_sides():
+    assert load_pairs(long(score_chosen=3, score_rejected=2)).names == ("score",)
+
+
 def test_of_several_texts_none_is_guessed():
     with pytest.raises(ValueError, match="chosen_code"):
         load_pairs(long(chosen_why="w" * 70, rejected_why="w"))
