@@ -25,8 +25,10 @@ NO_FEATURE = re.compile(
 )
 # Numbers with signs of money, shares or thousands.
 MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
-# Numbers with units, and hours with minutes.
-WITH_UNIT = re.compile(r"^(?:[+\-−]?\d[\d.,' ]*\s*[^\W\d_]{1,12}\.?|\d{1,2}:\d\d(?::\d\d)?)$")
+# Numbers with units, and hours with minutes. Of single letters most make a code, such as the 12A of a seat.
+WITH_UNIT = re.compile(
+    r"^(?:[+\-−]?\d[\d.,' ]*\s*(?:[^\W\d_]{2,12}|[dghklmstKLMVW])\.?|\d{1,2}:\d\d(?::\d\d)?)$"
+)
 # Cells that say what a column holds.
 FIRST_CELLS = 200
 KINDS = ("numeric", "embeddings", "texts", "scores")
@@ -162,7 +164,7 @@ def marked(table: Table, name: str) -> str:
     one = next((cell for cell in table.some(name) if is_marked(cell) or _has_unit(cell)), table.first(name))
     return (
         f"column {name} holds {shown(one)} and the like: write numbers with a decimal point and no "
-        "other marks"
+        "other marks, or leave the column out"
     )
 
 
