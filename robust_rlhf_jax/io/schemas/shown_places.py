@@ -21,10 +21,13 @@ PLACES = {"left", "right", "first", "second"}
 
 def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for a label in words beside a column that says where the sides were shown, if those words
-    may mean places and not the columns.
+    may mean places and not the columns: names of columns, such as model_a beside response_a, mean these.
     """
+    value = word_rule(sides).value
     said = {word(cell) for cell in table.some(label) if not is_missing(cell)}
-    if said <= {word(side) for side in sides} or not any(word_rule(sides).value(w) for w in said):
+    said = {w for w in said if value(w) != 0}
+    columns = {word(side) for side in sides} | ({word(name) for name in table.names} - PLACES)
+    if said <= columns or not any(value(w) for w in said):
         return
     named = suffixes(sides)
     places = bool(said & PLACES) and not PLACES & {*named}
