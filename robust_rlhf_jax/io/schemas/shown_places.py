@@ -2,7 +2,7 @@
 
 import re
 
-from ..labels import TRUTHS, is_missing, suffixes, word, word_rule
+from ..labels import is_missing, suffixes, word, word_rule, yes_or_no
 from ..table import Table
 from .sides import plain_name
 
@@ -34,7 +34,7 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
     for column in table.names:
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
-        turned = TURNED.match(plain) and len(cells) == 2 and cells <= {*TRUTHS, "0", "1", "yes", "no"}
+        turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
         one_of = SHOWN.match(plain) and cells == {*named}
         order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
         if column not in (label, *sides) and (turned or (places and (one_of or order))):

@@ -69,9 +69,10 @@ def test_a_tie_names_no_place():
 
 
 @pytest.mark.parametrize("more", [{}, {"left": "m", "right": "n"}])
-def test_a_label_that_may_name_places_is_asked_about(more):
+@pytest.mark.parametrize("flags", [(True, False), ("Y", "N"), ("1.0", "0.0")])
+def test_a_label_that_may_name_places_is_asked_about(more, flags):
     rows = [
-        {"response_a": f"x {i}", "response_b": f"y {i}", "flipped": i % 3 > 0}
+        {"response_a": f"x {i}", "response_b": f"y {i}", "flipped": flags[i % 3 > 0]}
         | {"winner": ("left", "right", "tie")[i % 3]}
         | more
         for i in range(6)
