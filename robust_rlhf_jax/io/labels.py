@@ -13,6 +13,7 @@ from .bad_cells import BadCell, shown
 
 FIRST, SECOND = {"first", "left", "a", "1st", "one"}, {"second", "right", "b", "2nd", "two"}
 TRUTHS = {"true", "false"}
+YES, NO = {"true", "1", "yes", "t", "y"}, {"false", "0", "no", "f", "n"}
 TIE = {
     "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
     "neither",
@@ -119,6 +120,12 @@ def read_ties(cells: list, column: str) -> tuple[np.ndarray, list[BadCell]]:
         if w not in yes | no and SAYS_WHO.match(w) is None
     ]
     return np.array([w in yes and w != "none" for w in words]), bad
+
+
+def yes_or_no(cell: object) -> bool | None:
+    """True of 1, true or yes; False of 0, false or no; None of anything else."""
+    said = word(cell)
+    return True if said in YES else False if said in NO else None
 
 
 def suffixes(sides: tuple[str, str]) -> tuple[str, str]:

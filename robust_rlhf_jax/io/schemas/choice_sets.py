@@ -8,6 +8,7 @@ import numpy as np
 from ..bad_cells import BadCell
 from ..columns import Columns
 from ..label_rules import OF_LOSERS
+from ..labels import yes_or_no
 from ..table import Table
 from .base import Mapped, Roles
 from .choice_features import (
@@ -28,7 +29,6 @@ from .words import LONGEST, are_words
 NAME = "choice sets, one option a row"
 ORDER = 145
 ANY_LABEL = True
-YES, NO = ("1", "1.0", "true", "yes", "t", "y"), ("0", "0.0", "false", "no", "f", "n")
 # Choices without exactly one chosen option, as a share of all, beyond which the column is something else; one of a few
 # may always be so.
 UNCLEAR, FEW = 0.05, 5
@@ -165,7 +165,7 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     if chosen is None or not {chosen, asked.pair_id or chosen} <= {*table.names}:
         return None
     called: list[str | None] = [*_called(table, chosen)]
-    if any(_is_chosen(cell) is not None for cell in table.some(chosen)):
+    if any(yes_or_no(cell) is not None for cell in table.some(chosen)):
         called = [None, *called]
     people = [lower[name] for name in PEOPLE if name in lower]
     people = list(dict.fromkeys([*([asked.rater] if asked.rater in table.columns else ()), *people]))
@@ -184,7 +184,7 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
         return None
     others = [name for name in table.names if name != chosen][:MOST_COLUMNS]
     keys = {name: [repr(cell) for cell in table.cells(name)] for name in others}
-    many = sum(_is_chosen(cell) is True for cell in table.cells(chosen))
+    many = sum(yes_or_no(cell) is True for cell in table.cells(chosen))
     ours: list[tuple[tuple[str, ...], str | None]] = [((one,), None) for one in others]
     ours += [((who, one), who) for who in people if who in keys for one in others if who != one]
     for columns, who in ours:
@@ -261,7 +261,7 @@ def _is_there(cell: Any) -> bool:
 def _not_offered(table: Table) -> set[int]:
     lower = by_plain_name(table)
     columns = [table.cells(lower[name]) for name in AVAILABLE if name in lower]
-    return {row for cells in columns for row, cell in enumerate(cells) if _is_chosen(cell) is False}
+    return {row for cells in columns for row, cell in enumerate(cells) if yes_or_no(cell) is False}
 
 
 def _features(table: Table, found: _Found, choices: list[Choice]) -> Features:
@@ -291,13 +291,8 @@ def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
     """Of each row whether it was chosen; None where its cell says neither."""
     cells = table.cells(found.chosen)
     if found.called is None:
-        return [_is_chosen(cell) for cell in cells]
+        return [yes_or_no(cell) for cell in cells]
     return [
         plain_cell(one) == plain_cell(other)
         for one, other in zip(cells, table.cells(found.called), strict=True)
     ]
-
-
-def _is_chosen(cell: Any) -> bool | None:
-    said = str(cell).strip().casefold()
-    return True if said in YES else False if said in NO else None

@@ -1,5 +1,6 @@
 """Label Studio's comparisons, pairwise or as choices between sides, as JSON, JSON-MIN or CSV."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,7 +39,7 @@ def _map_nested(table: Table, asked: Columns) -> Mapped:
     sides = _two(inner, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(inner, n) and n not in sides), None)
     told = [_results(records(cell), word_rule(sides)) for cell in table.cells("annotations")]
-    question = _only({name: None for results in told for name, _, _ in results}, asked)
+    question = _only(_questions(told, asked), asked)
     judged = [[(who, way) for name, who, way in results if name == question] for results in told]
     # A column that is asked for may be in no record.
     cells = zip(
@@ -108,6 +109,14 @@ def _results(annotations: list[dict], rule: Rule | None) -> list[tuple[str, str,
                 person = str(_person(who)) if who is not None else f"annotator {number + 1}"
                 found.append((str(result.get("from_name")), person, way))
     return found
+
+
+def _questions(told: list[list[tuple[str, str, float]]], asked: Columns) -> list[str]:
+    """The questions that name a side somewhere, and the one asked for; all if none does. "none" may be of anything."""
+    ways: dict[str, list[float]] = {}
+    for name, _, way in itertools.chain(*told):
+        ways.setdefault(name, []).append(way)
+    return [name for name, said in ways.items() if any(said) or name == asked.label] or list(ways)
 
 
 def _way_of(result: dict, rule: Rule | None) -> float | None:

@@ -25,8 +25,10 @@ NO_FEATURE = re.compile(
 )
 # Numbers with signs of money, shares or thousands.
 MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
-# Numbers with units, and hours with minutes.
-WITH_UNIT = re.compile(r"^(?:[+\-−]?\d[\d.,' ]*\s*[^\W\d_]{1,12}\.?|\d{1,2}:\d\d(?::\d\d)?)$")
+# Numbers with units, and hours with minutes. Of single letters most make a code, such as the 12A of a seat.
+WITH_UNIT = re.compile(
+    r"^(?:[+\-−]?\d[\d.,' ]*\s*(?:[^\W\d_]{2,12}|[dghklmstKLMVW])\.?|\d{1,2}:\d\d(?::\d\d)?)$"
+)
 # Cells that say what a column holds.
 FIRST_CELLS = 200
 KINDS = ("numeric", "embeddings", "texts", "scores")
@@ -47,7 +49,7 @@ def find_numbers(
     numbers: dict[str, dict[str, tuple[str, str]]] = {
         "embeddings": {},
         "numeric": {},
-        "scores": _scores(table),
+        "scores": scores_of(table),
     }
     words: dict[str, tuple[str, str]] = {}
     ignored: dict[str, str] = {}
@@ -126,7 +128,7 @@ def _kind(table: Table, name: str, partner: str, with_texts: bool) -> str:
     return "numeric" if numeric else f"holds {shown(cells[0])} and the like, no numbers"
 
 
-def _scores(table: Table) -> dict[str, tuple[str, str]]:
+def scores_of(table: Table) -> dict[str, tuple[str, str]]:
     """Scores of reward models, by model: `scores_chosen`, `score_rejected_<model>`, `chosen-rating`, …"""
     found: dict[str, dict[str, str]] = {}
     for name in table.names:
@@ -162,7 +164,7 @@ def marked(table: Table, name: str) -> str:
     one = next((cell for cell in table.some(name) if is_marked(cell) or _has_unit(cell)), table.first(name))
     return (
         f"column {name} holds {shown(one)} and the like: write numbers with a decimal point and no "
-        "other marks"
+        "other marks, or leave the column out"
     )
 
 

@@ -10,7 +10,7 @@ from ..labels import read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
-from .numbers import find_numbers, is_number
+from .numbers import find_numbers, is_number, scores_of
 from .sides import (
     IDS,
     LABELS,
@@ -141,7 +141,11 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
 
 
 def _chosen_texts(table: Table) -> tuple[str, str] | None:
-    """`chosen_code` and `rejected_code`: the only columns called so, if they hold texts that are longer than words."""
+    """`chosen_code` and `rejected_code`: the only columns called so, if they hold texts that are longer than words and
+    stand beside no scores.
+    """
+    if scores_of(table):
+        return None
     pairs = {
         match["stem"]: (name, f"rejected{name[len('chosen') :]}")
         for name in table.names

@@ -2,7 +2,7 @@
 
 import re
 
-from ..labels import TRUTHS, is_missing, suffixes, word, word_rule
+from ..labels import is_missing, suffixes, word, word_rule, yes_or_no
 from ..table import Table
 from .sides import plain_name
 
@@ -21,17 +21,20 @@ PLACES = {"left", "right", "first", "second"}
 
 def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for a label in words beside a column that says where the sides were shown, if those words
-    may mean places and not the columns.
+    may mean places and not the columns: names of columns, such as model_a beside response_a, mean these.
     """
+    value = word_rule(sides).value
     said = {word(cell) for cell in table.some(label) if not is_missing(cell)}
-    if said <= {word(side) for side in sides} or not any(word_rule(sides).value(w) for w in said):
+    said = {w for w in said if value(w) != 0}
+    columns = {word(side) for side in sides} | ({word(name) for name in table.names} - PLACES)
+    if said <= columns or not any(value(w) for w in said):
         return
     named = suffixes(sides)
     places = bool(said & PLACES) and not PLACES & {*named}
     orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
     for column in table.names:
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
-        turned = TURNED.match(plain) and len(cells) == 2 and cells <= {*TRUTHS, "0", "1", "yes", "no"}
+        turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
         one_of = SHOWN.match(plain) and cells == {*named}
         order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
         if column not in (label, *sides) and (turned or (places and (one_of or order))):

@@ -40,9 +40,10 @@ AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
     re.I,
 )
-BEFORE = re.compile(
-    r"^(?:(?:(?:model|assistant|system|option|candidate|agent)[\s_.\-]?)(?=(?:a|b|[0-9]|one|two)[\s_.\-])"
-    r"|(?=left|right|first|second|a|b))(?P<token>left|right|first|second|a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
+BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+# Whose answers they are before what they are called: model_a_response.
+WHOSE = re.compile(
+    r"^(?:model|assistant|system|option|candidate|agent)[\s_.\-]?(?P<token>a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
     re.I,
 )
 # What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
@@ -95,13 +96,15 @@ CRITERIA = re.compile(
     re.I,
 )
 
-# What is no rater beside others: times, what was made of several judgements, and what a person and a machine each said.
+# What is no rater beside others: what was made of several judgements, times, and what a person and a machine each said.
 NO_RATER = re.compile(
-    r"^(?:pred\w*|true|truth|gold\w*|before|after|pre|post|initial|final|original|corrected|old|new|round_?\d*|"
-    r"majority|consensus|aggregated?|adjudicated|human|ai|model|machine|auto\w*|llm\w*|gpt\w*|claude\w*|gemini\w*|rm|"
+    r"^(?:(?P<of_several>majority|consensus|aggregated?|adjudicated)|pred(?:icted|ictions?)?|true|truth|gold(?:en)?|before|"
+    r"after|pre|post|initial|final|original|corrected|old|new|round_?\d*|human|ai|model|machine|auto(?:matic|mated)?|rm|"
     r"reward_model)$",
     re.I,
 )
+# Machines: raters in a panel of them, but not beside people. Claude is a person's name, too.
+MACHINE = re.compile(r"^(?:llm\w*|gpt\w*|claude[\d_]\w*|gemini\w*)$", re.I)
 
 
 def named(table: Table, names: tuple[str, ...]) -> str | None:
@@ -137,9 +140,13 @@ def chosen_sides(table: Table) -> tuple[str, str] | None:
 
 def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...]:
     """The columns of answers that are called alike but for a letter or a number; three or more of a ranking; or ()."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    return _called(table, labels, AFTER, BEFORE) or _called(table, labels, WHOSE)
+
+
+def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tuple[str, ...]:
+    found: dict[tuple[str, int], dict[str, str]] = {}
     for name in table.names:
-        for place, pattern in (("after", AFTER), ("before", BEFORE)):
+        for place, pattern in enumerate(patterns):
             match = pattern.match(name)
             if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()
@@ -228,7 +235,7 @@ def could_decide(table: Table, name: str, sides: tuple[str, str]) -> bool:
 def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
     """{rater: column} where each of two or more raters has a column of words that name sides."""
     rule = word_rule(sides)
-    found = {}
+    found, other = {}, False
     for name in table.names:
         match = RATERS_OWN.match(name)
         if not match or name in sides:
@@ -236,6 +243,12 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
         words = {word(cell) for cell in table.some(name) if cell is not None and cell != ""}
         if words and all(rule.value(w) is not None for w in words):
             who = match["who"] or match["number"] or match["who2"]
-            if not CRITERIA.search(who) and not NO_RATER.search(who):
+            none = NO_RATER.search(who)
+            other |= none is not None and not none["of_several"]
+            if not none and not CRITERIA.search(who):
                 found[who] = name
+    people = {who: name for who, name in found.items() if not MACHINE.search(who)}
+    # Machines beside what "human", "gold" or the like said are measured by it, and no panel.
+    if len(people) > 1 or (other and len(people) < len(found)):
+        found = people
     return found if len(found) > 1 else {}

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import word_rule
+from ..labels import word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .numbers import is_number
@@ -58,10 +58,14 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:
-    """**Raises:** ValueError for an object that counts the votes of each side, which are no labels of raters."""
-    rule = word_rule(sides)
-    said = [(rule.value(who), is_number(vote)) for row in votes for who, vote in row]
-    if said and all(way is not None and number for way, number in said):
+    """**Raises:** ValueError for an object that counts the votes of each side, which are no labels of raters; raters
+    may be called A and B, and say 1 or 2 of sides that are called so.
+    """
+    rule, names = word_rule(sides), {word(side) for side in sides}
+    said = [(rule.value(who), who, vote) for row in votes for who, vote in row]
+    if not all(way is not None and is_number(vote) for way, _, vote in said):
+        return
+    if any(way == 0 or word(who) in names or rule.value(vote) is None for way, who, vote in said):
         raise ValueError(
             f"column {name} counts the votes of each side: write who won most of them into a column of its own"
         )

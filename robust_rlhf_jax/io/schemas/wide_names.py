@@ -97,7 +97,9 @@ def find(table: Table, asked: Columns) -> WideColumns | None:
             shared = {name: {o: of[o] for o in options if o in of} for name, of in shared.items()}
             not_shared = _words_that_some_lack(table, shared, options)
             shared = {name: of for name, of in shared.items() if not_shared.keys().isdisjoint(of.values())}
-            return WideColumns(label, options, shared, _availability(table, label, options), not_shared)
+            return WideColumns(
+                label, options, shared, _availability(table, label, options, counted), not_shared
+            )
     return None
 
 
@@ -125,11 +127,11 @@ def _words_that_some_lack(
     }
 
 
-def _availability(table: Table, label: str, options: tuple[str, ...]) -> dict[str, str]:
+def _availability(table: Table, label: str, options: tuple[str, ...], counted: bool) -> dict[str, str]:
     """{option: column of whether it was offered}, whichever part of its name comes first."""
     found = {}
-    for split in SPLITS[:2]:
-        for feature, of in _by_feature(table, split, (label,)).items():
+    for split in SPLITS:
+        for feature, of in _by_feature(table, split, (label,), counted).items():
             if plain_name(feature) in AVAILABLE:
                 found |= {option: of[option] for option in options if option in of}
     return found

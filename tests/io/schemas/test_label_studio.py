@@ -60,6 +60,19 @@ def test_one_of_several_questions_that_compare_is_asked_for(kind):
     assert helpful == [not turned for turned in safe] == [item.vote < 0 for item in items]
 
 
+@pytest.mark.parametrize("words", [("none", "factual error"), ("Neutral", "Positive")])
+def test_a_question_that_names_no_side_is_no_comparison(words):
+    def compared(value):
+        return result("pw", "pairwise", {"selected": word(value, "left", "right", "")})
+
+    def other(value):
+        return result("other", "choices", {"choices": [words[value < 0]]})
+
+    items = worlds.pairs(np.random.default_rng(0))
+    pairs = load_pairs([task(item, other, compared) for item in items], featuriser="format")
+    assert pairs.swapped.tolist() == [item.vote < 0 for item in items]
+
+
 def test_a_comment_that_says_none_is_no_comparison():
     rows = [
         {"annotation_id": i, "annotator": 1, "comment": "none", "prompt": "p", "pw": ["left", "right"][i % 2],

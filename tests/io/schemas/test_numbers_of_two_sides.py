@@ -161,7 +161,7 @@ def test_ties_of_a_box_beside_the_choice():
     assert load_pairs(rows).strength.tolist() == [1.0, 0.0] * 4
 
 
-@pytest.mark.parametrize("cell", ["{} min", "{}.5kg", "{} EUR", "−{}", "{}:30"])
+@pytest.mark.parametrize("cell", ["{} min", "{}.5kg", "{} EUR", "−{}", "{}:30", "{}m", "{} k"])
 def test_numbers_with_units_are_not_left_out(cell):
     rows = [
         {
@@ -179,8 +179,16 @@ def test_numbers_with_units_are_not_left_out(cell):
         {"chosen_price": i, "rejected_price": 3, "chosen_time": row["time_a"], "rejected_time": row["time_b"]}
         for i, row in enumerate(rows)
     ]
-    with pytest.raises(ValueError, match=r"column chosen_time holds .* write numbers with a decimal point"):
+    with pytest.raises(ValueError, match=r"column chosen_time holds .* or leave the column out"):
         load_pairs(chosen)
+
+
+def test_codes_of_a_number_and_a_letter_are_no_numbers():
+    rows = [
+        {"chosen_route": f"{i}A", "rejected_route": f"{i}B", "chosen_price": i, "rejected_price": 3}
+        for i in range(60)
+    ]
+    assert load_pairs(rows).names == ("price",)
 
 
 def test_a_few_words_with_units_are_words():

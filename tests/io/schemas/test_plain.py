@@ -77,6 +77,10 @@ def test_texts_beside_numbers_are_no_sides():
     assert load_pairs(long(chosen_price=1, rejected_price=2)).names == ("price",)
 
 
+def test_texts_beside_scores_are_no_sides():
+    assert load_pairs(long(score_chosen=3, score_rejected=2)).names == ("score",)
+
+
 def test_of_several_texts_none_is_guessed():
     with pytest.raises(ValueError, match="chosen_code"):
         load_pairs(long(chosen_why="w" * 70, rejected_why="w"))
@@ -92,6 +96,7 @@ def test_short_words_are_no_texts():
     ("names", "label"),
     [
         (("human_label", "gpt4_label"), "human_label"),
+        (("label_human", "label_gpt4", "label_claude"), None),
         (("ai_preference", "human_preference"), "human_preference"),
         (("label_pred", "label_true"), None),
         (("choice_before", "choice_after"), None),
@@ -111,20 +116,33 @@ def test_not_every_two_labels_are_of_two_raters(names, label):
         assert load_pairs(rows, featuriser="format").description.roles["label"].startswith(f"{label}:")
 
 
-def test_what_was_made_of_the_raters_is_no_rater():
+@pytest.mark.parametrize(
+    ("names", "raters"),
+    [
+        (("label_1", "label_2", "label_majority"), {"1", "2"}),
+        (("label_anna", "label_ben", "label_gpt4", "label_claude_3"), {"anna", "ben"}),
+        (("label_anna", "label_ben", "label_claude"), {"anna", "ben", "claude"}),
+        (("label_anna", "label_goldberg"), {"anna", "goldberg"}),
+        (("winner_gpt4", "winner_claude", "winner_gemini"), {"gpt4", "claude", "gemini"}),
+        (("winner_gpt4", "winner_claude_3", "winner_majority"), {"gpt4", "claude_3"}),
+    ],
+)
+def test_raters_are_people_or_a_panel_of_machines(names, raters):
     rows = [
-        {
-            "response_a": f"x {i}",
-            "response_b": f"y {i}",
-            "label_1": "A",
-            "label_2": "B",
-            "label_majority": "A",
-        }
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: "AB"[(i + k) % 2] for k, name in enumerate(names)}
         for i in range(4)
     ]
-    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
+    assert set(load_pairs(rows, featuriser="format").raters) == raters
 
 
 def test_left_and_right_may_be_the_sides_of_a_chosen_text():
     rows = [{"left": f"x {i}", "right": f"y {i}", "chosen": f"{'xy'[i % 2]} {i}"} for i in range(4)]
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2
+
+
+@pytest.mark.parametrize("first", ["assistant_a", "response_a"])
+def test_answers_that_a_letter_ends_come_before_those_of_a_letter_inside(first):
+    names = (first, first[:-1] + "b", "assistant_a_response", "assistant_b_response")
+    rows = [{name: f"{name} {i}" for name in names} | {"winner": "ab"[i % 2]} for i in range(4)]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == [f"{names[0]} 0", f"{names[1]} 1"]

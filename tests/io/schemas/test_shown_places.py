@@ -38,6 +38,11 @@ CASES = (
             ("m", "n"),
             {"model_a": "mm", "model_b": "nn", "swapped": ("yes", "no")},
         ),
+        (
+            ("response_a", "response_b"),
+            ("model_a", "model_b"),
+            {"model_a": "mm", "model_b": "nn", "flipped": (True, False)},
+        ),
         (("response_a", "response_b"), ("A", "B"), {"order": ("AB", "BA")}),
         (("response_a", "response_b"), ("left", "right"), {"order": (3, 7)}),
         (("response_a", "response_b"), ("A", "B"), {"swapped": ("no", "no")}),
@@ -52,3 +57,25 @@ def test_a_label_that_names_columns_is_read(sides, label, more):
         for i in range(8)
     ]
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 4
+
+
+def test_a_tie_names_no_place():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "model_a": "m", "model_b": "n", "flipped": i % 2 > 0}
+        | {"winner": ("model_a", "model_b", "tie", "tie (bothbad)")[i % 4]}
+        for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").strength.tolist() == [1.0, 1.0, 0.0, 0.0] * 2
+
+
+@pytest.mark.parametrize("more", [{}, {"left": "m", "right": "n"}])
+@pytest.mark.parametrize("flags", [(True, False), ("Y", "N"), ("1.0", "0.0")])
+def test_a_label_that_may_name_places_is_asked_about(more, flags):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "flipped": flags[i % 3 > 0]}
+        | {"winner": ("left", "right", "tie")[i % 3]}
+        | more
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="column flipped says in which rows"):
+        load_pairs(rows, featuriser="format")

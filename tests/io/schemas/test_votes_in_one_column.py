@@ -52,3 +52,29 @@ def test_numbers_of_votes_are_no_labels(votes):
     rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "votes": votes} for i in range(4)]
     with pytest.raises(ValueError, match="column votes counts the votes of each side: write who won"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("raters", ["AB", "12"])
+def test_raters_may_be_called_as_sides_are(raters):
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "votes": dict(zip(raters, (1, 2), strict=True))}
+        for i in range(4)
+    ]
+    pairs = load_pairs(rows, featuriser="format")
+    assert set(pairs.raters) == set(raters)
+    assert pairs.swapped.tolist() == [False, True] * 4
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        {"1": 3, "2": 1},
+        {"1": 1, "2": 0},
+        {"response_1": 1, "response_2": 2},
+        {"1": 1, "2": 1, "tie": 2},
+    ],
+)
+def test_numbers_of_votes_may_look_like_sides(votes):
+    rows = [{"response_1": f"x {i}", "response_2": f"y {i}", "votes": votes} for i in range(4)]
+    with pytest.raises(ValueError, match="counts the votes of each side"):
+        load_pairs(rows, featuriser="format")

@@ -116,6 +116,15 @@ def test_an_option_that_was_not_offered_makes_no_pair(tmp_path):
     assert np.asarray(load_pairs(_written(tmp_path, rows)).rows).tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("named", ["{}_alt{}", "{}_{}", "{}{}"])
+def test_a_numbered_option_that_was_not_offered_makes_no_pair(named, tmp_path):
+    columns = [named.format(feature, o) for feature in ("cost", "time", "av") for o in (1, 2, 3)]
+    rows = [",".join([*columns, "choice"]), "1,2,3,6,5,4,1,1,0,1", "3,2,1,4,5,6,1,1,0,2"]
+    found = load_pairs(_written(tmp_path, rows))
+    assert found.names == ("cost", "time")
+    assert found.rejected.tolist() == [[2, 5], [3, 4]]
+
+
 def test_what_an_option_lacks_counts_as_zero_and_is_told_of(tmp_path):
     rows = ["time_car,time_bus,wait_bus,time_rail,wait_rail,choice"]
     rows += [f"{t},{t + 1},{t % 3},{t + 2},1,{('car', 'bus', 'rail')[t % 3]}" for t in range(9)]
