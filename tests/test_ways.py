@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -30,6 +31,8 @@ def entered(way, work):
         if event == "call" and (code.co_filename, code.co_name) in wanted:
             found.append(wanted[code.co_filename, code.co_name])
 
+    # Of a program that another test compiled, no function would be entered again.
+    jax.clear_caches()
     before = sys.getprofile()
     sys.setprofile(note)
     try:
