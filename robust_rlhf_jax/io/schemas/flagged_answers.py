@@ -4,26 +4,21 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from ..columns import Columns
+from ..labels import is_missing, yes_or_no
 from ..table import Table
 from . import choice_sets
+from .answer_columns import FLAGS as OBJECT_FLAGS
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
 from .scored_answers import ANSWER, map_key, questions, together
-from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .sides import IDS, PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
 from .words import LONGEST, are_words
 
 NAME = "chosen answers"
 ORDER = 135
-FLAGS = (
-    "chosen", "is_chosen", "if_chosen", "selected", "is_selected", "preferred", "is_preferred", "best", "is_best",
-    "winner", "is_winner", "picked",
-)  # fmt: skip
-SETS = (
-    "pair_id", "comparison_id", "interaction_id", "choice_id", "task_id", "question_id", "prompt_id", "item_id", "qid",
-    "group_id", "id",
-)  # fmt: skip
-YES, NO = ("true", "1", "1.0", "yes"), ("false", "0", "0.0", "no", "", "none")
+FLAGS = (*OBJECT_FLAGS, "if_chosen", "is_winner", "picked")
+SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id")
 # The share of sets of several answers that must have exactly one chosen.
 CLEAR = 0.5
 
@@ -103,40 +98,49 @@ def _names_options(table: Table, asked: Columns) -> bool:
 
 def _find(table: Table, asked: Columns) -> Found | None:
     """The columns by which most sets of several answers have exactly one that is chosen, the caller's before others."""
-    answer, flag, prompt = named(table, ANSWER), named(table, FLAGS), asked.prompt or named(table, PROMPTS)
+    answer, flag = named(table, ANSWER), named(table, FLAGS)
     if answer is None or flag is None or not _are_texts(table.cells(answer)):
         return None
     flags = table.cells(flag)
     if any(_is_chosen(cell) is None for cell in table.some(flag)):
         return None
     rater = with_rater(asked, table).rater
+    people = None if rater is None else [map_key(cell) for cell in table.cells(rater)]
     rows = [row for row, cell in enumerate(table.cells(answer)) if cell is not None]
+    keys = [(name, key, False) for name, key in _keys(table, asked, answer, rows)]
+    if people is not None:
+        keys += [(name, list(zip(key, people, strict=True)), True) for name, key, _ in keys]
+    found = [Found(answer, flag, _several(rows, key), name, person) for name, key, person in keys]
+    clear = [one for one in found if _share_clear(one.sets, flags) > CLEAR]
+    ours = [one for one in clear if one.ours == asked.pair_id]
+    best = max(ours or clear, key=lambda one: _share_clear(one.sets, flags), default=None)
+    if best is None:
+        return None
+    alone = people is not None and all(len({people[row] for row in rows}) == 1 for rows in best.sets)
+    return best._replace(person=best.person or alone)
+
+
+def _keys(table: Table, asked: Columns, answer: str, rows: list[int]) -> list[tuple[str, list]]:
+    """(column, key of each row) of what may name the sets: the prompt, ids within it, and the caller's id."""
+    prompt = asked.prompt or named(table, PROMPTS)
+    asked_for = {} if prompt is None or prompt == answer else {prompt: questions(table, rows, prompt, answer)}
+    asks = asked_for.values()
     ids = [found for name in SETS if (found := named(table, (name,))) not in (None, asked.pair_id)]
-    asks, keys = [], []
-    if prompt is not None and prompt != answer:
-        asks = [questions(table, rows, prompt, answer)]
-        keys = [(prompt, asks[0])]
+    keys = [*asked_for.items()]
     keys += [(n, list(zip([map_key(cell) for cell in table.cells(n)], *asks, strict=True))) for n in ids]
     if asked.pair_id is not None:
         keys.append((asked.pair_id, [map_key(cell) for cell in table.cells(asked.pair_id)]))
-    people = None if rater is None else [map_key(cell) for cell in table.cells(rater)]
-    tries = [(name, key, False) for name, key in keys]
-    tries += [] if people is None else [(n, list(zip(key, people, strict=True)), True) for n, key in keys]
-    found = [
-        Found(answer, flag, [group for group in together(rows, key) if len(group) > 1], name, person)
-        for name, key, person in tries
-    ]
-    found = [one for one in found if one.sets]
-    share = {
-        i: sum(_chosen(g, flags) is not None for g in one.sets) / len(one.sets) for i, one in enumerate(found)
-    }
-    ours = [i for i, one in enumerate(found) if one.ours == asked.pair_id and share[i] > CLEAR]
-    best = max(ours or share, key=lambda i: share[i], default=None)
-    if best is None or share[best] <= CLEAR:
-        return None
-    one = found[best]
-    alone = people is not None and all(len({people[row] for row in group}) == 1 for group in one.sets)
-    return one._replace(person=one.person or alone)
+    return keys
+
+
+def _several(rows: list[int], key: list) -> list[list[int]]:
+    """The sets of more than one answer."""
+    return [group for group in together(rows, key) if len(group) > 1]
+
+
+def _share_clear(sets: list[list[int]], flags: list) -> float:
+    """The share of the sets that have exactly one chosen answer; 0 of none."""
+    return sum(_chosen(rows, flags) is not None for rows in sets) / len(sets) if sets else 0.0
 
 
 def _are_texts(cells: list) -> bool:
@@ -152,5 +156,4 @@ def _chosen(rows: list[int], flags: list) -> int | None:
 
 
 def _is_chosen(cell: Any) -> bool | None:
-    said = "" if cell is None else str(cell).strip().casefold()
-    return True if said in YES else False if said in NO else None
+    return False if is_missing(cell) else yes_or_no(cell)

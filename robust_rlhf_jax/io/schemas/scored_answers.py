@@ -52,19 +52,33 @@ def map(table: Table, asked: Columns) -> Mapped:
         made = pairs_of(members, [way * float(values[m]) for m in members])
         for first, second, strength, *_ in made:
             by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
-    lost = table.n_rows - len(usable)
-    notes = [f"{lost} answers have no score, and make no pair."] if lost else []
-    alone = sum(len(members) == 1 for members in by_person or ())
-    if alone:
-        notes.append(
-            f"{alone} answers make no pair: whoever scored them scored no other answer to the same prompt."
-        )
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
-    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, groups=firsts, notes=tuple(notes))
+    return of_rows(
+        table,
+        NAME,
+        rows,
+        (answer, prompt, score),
+        said,
+        asked,
+        firsts,
+        _notes(table.n_rows - len(usable), by_person),
+    )
+
+
+def _notes(lost: int, by_person: list[list[int]] | None) -> tuple[str, ...]:
+    """What is said of answers that make no pair: without a score, and of raters who scored one alone."""
+    alone = sum(len(members) == 1 for members in by_person or ())
+    notes = (
+        f"{lost} answers have no score, and make no pair." if lost else "",
+        f"{alone} answers make no pair: whoever scored them scored no other answer to the same prompt."
+        if alone
+        else "",
+    )
+    return tuple(note for note in notes if note)
 
 
 def together(rows: list[int], keys: list) -> list[list[int]]:
