@@ -41,12 +41,14 @@ class Cells(NamedTuple):
     """UnitFreePairs by length: `of_length` [N] the bin of each, from 0 to `most`; margins are cut into bins, too.
 
     `informative` [N] as in `UnitFreePairs`: other pairs are in no bin. `bins`: how many there are, of `most` at most.
+    `overdispersion`: how much more labels of one group vary than independent ones; 1 where nobody is grouped.
     """
 
     of_length: Int[Array, " N"]
     informative: Float[Array, " N"]
     bins: Int[Array, ""]
     most: int
+    overdispersion: Float[Array, ""] | float = 1.0
 
     @property
     def count(self) -> int:
@@ -94,7 +96,11 @@ def _count(informative: Float[Array, " N"]) -> Int[Array, ""]:
 
 
 def contaminated(
-    margins: Float[Array, " N"], cell: Int[Array, " N"], count: int, informative: Float[Array, " N"]
+    margins: Float[Array, " N"],
+    cell: Int[Array, " N"],
+    count: int,
+    informative: Float[Array, " N"],
+    overdispersion: Float[Array, ""] | float = 1.0,
 ) -> Contaminated:
     """P(label agrees with the margin) = (1 − π_c)σ(|m|), else (1 − π_c)σ(−|m|) + π_c, at the best rates π_c.
 
@@ -103,10 +109,14 @@ def contaminated(
     it does not gain that. So a crowd of contradictions in one place is a cheap accusation, and as many that are
     scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
 
+    Labels that are `overdispersion` times as alike as independent ones gain that many times as much by chance: the
+    price rises as much, so that it is ½ log N of the quasi-likelihood, which is divided by it later.
+
     **Arguments:** `cell` [N] of each pair, from 0 to `count` − 1; `informative` [N] as in
     `UnitFreePairs`.
 
-    **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price.
+    **Source:** a mixture with concomitant variables (Dayton & Macready 1988); Schwarz 1978 for its price; Burnham &
+    Anderson 2002, *Model selection and multimodel inference*, §2.5, for overdispersed data.
     """
     n = count_of(informative)
     contradicts = (margins < 0).astype(margins.dtype)
@@ -127,7 +137,7 @@ def contaminated(
     rates = jax.lax.fori_loop(0, STEPS, improve, jnp.clip(excess, 0.0, SUREST))
     rate, plain = rates[cell], jax.nn.log_sigmoid(margins)
     mixed = jnp.where(margins < 0, jnp.log((1.0 - rate) * honest + rate + 1e-30), jnp.log1p(-rate) + plain)
-    price = 0.5 * jnp.log(n)
+    price = 0.5 * jnp.log(n) * overdispersion
     opened = (by_cell(mixed - plain) > price)[cell]
     rate = jnp.where(opened, rate, 0.0)
     log_likelihoods = jnp.where(informative > 0, jnp.where(opened, mixed - (price / size)[cell], plain), 0.0)
@@ -202,7 +212,7 @@ def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], 
     cell = bin_of * (cells.most + 1) + cells.of_length
 
     def shortened(best: AtBestLength, scale):
-        found = contaminated(scale * margins, cell, cells.count, cells.informative)
+        found = contaminated(scale * margins, cell, cells.count, cells.informative, cells.overdispersion)
         value = jnp.sum(found.log_likelihoods)
         honest = jnp.sum(jnp.where(cells.informative > 0, jax.nn.log_sigmoid(scale * margins), 0.0))
         honest = jnp.maximum(best.honest, honest)

@@ -11,7 +11,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .alternative import Alternative
-from .candidates import candidates
+from .candidates import candidates, rejudged
 from .conclusion import Evidence, conclude
 from .config import RobustFit
 from .contamination import NoiseByMargin, cells_of, most_bins
@@ -161,10 +161,14 @@ def _fit_differences(
 ) -> tuple[RewardFit, Alternative | None]:
     """`_fit` of the first `given` rows; the others are 0."""
     pairs = unit_free(x, labels)
-    found = candidates(pairs, cells_of(pairs), config)
+    cells = cells_of(pairs)
+    found = candidates(pairs, cells, config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
-    dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
-    judged = judge(pairs, found.explanations)
+    if groups is None:
+        dispersion, judged = jnp.ones((), x.dtype), judge(pairs, found.explanations)
+    else:
+        dispersion = overdispersion(pairs, plain.t, groups)
+        judged = judge(pairs, rejudged(found.explanations, cells._replace(overdispersion=dispersion)))
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

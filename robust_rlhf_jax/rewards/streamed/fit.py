@@ -237,13 +237,14 @@ class _Streamed:
         )
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
-        judged = judged_by_all(measured, lanes, cells)
+        dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
+        judged = judged_by_all(measured, lanes, cells._replace(overdispersion=dispersion))
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),
             lengths,
             self._doubted(pairs, found.unsuspected[lanes.number[1:] - 1], judged),
-            jnp.asarray(measured.overdispersion, jnp.float32),
+            dispersion,
             at_bound(coordinates, jnp.asarray(lanes.strength[0]), self.config),
             coordinates.to_theta,
             coordinates.rank,
