@@ -108,7 +108,8 @@ def decide(
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
 
-    Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974).
+    Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974); prices of rates
+    were multiplied by it, so that they stay.
     """
     n = judged.n_informative
     scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion

@@ -51,8 +51,7 @@ def fit_reward(
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values); labels of one group are dependent, and so are
-      copies of one answer. Ten copies of every pair can look corrupted even so: give each pair once. None: the groups
-      that `Pairs` know, else independent pairs.
+      copies of one answer. None: the groups that `Pairs` know, else independent pairs.
     - `config`: every constant that decides, `RobustFit()` by default.
     - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 

@@ -66,6 +66,21 @@ def test_every_rate_is_the_most_likely_one_or_0(x64, monkeypatch):
     np.testing.assert_allclose(found.convicted, np.where(rate > 0.5, rate, 0).mean(), rtol=1e-8)
 
 
+def test_overdispersed_labels_pay_as_much_more_for_a_rate(x64):
+    m, cell = jnp.asarray(drawn()[0]), jnp.asarray(drawn()[1])
+    m = m.at[:100].set(-3.0)
+    free = contaminated(m, cell, 4, jnp.ones(2000))
+    gain = float(jnp.sum(free.log_likelihoods - jax.nn.log_sigmoid(m))) + 0.5 * np.log(2000)
+    once = gain / (0.5 * np.log(2000))
+    for times, opened in ((0.99 * once, True), (1.01 * once, False)):
+        found = contaminated(m, cell, 4, jnp.ones(2000), times)
+        assert bool(jnp.any(found.rates > 0)) is opened
+        left = gain - 0.5 * np.log(2000) * times if opened else 0.0
+        np.testing.assert_allclose(
+            jnp.sum(found.log_likelihoods - jax.nn.log_sigmoid(m)), left, rtol=1e-9, atol=1e-9
+        )
+
+
 def test_few_steps_are_near_enough():
     m, cell = drawn()
     m[1600:1800] = -3.0

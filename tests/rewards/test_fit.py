@@ -264,6 +264,16 @@ def test_raters_with_tastes_of_their_own_are_not_liars():
         np.testing.assert_array_equal(found.theta, fitted(x, labels, 0.0).theta)
 
 
+@pytest.mark.parametrize("times", [10, 50])
+def test_grouped_copies_of_honest_pairs_are_left_alone(times):
+    for seed in range(3):
+        x, labels = normal_pairs(seed)
+        few, wins = x[: N // times, :3], labels[: N // times]
+        groups = np.arange(N) % len(few)
+        found = fitted(few[groups], wins[groups], 0.2, groups=groups)
+        np.testing.assert_array_equal(found.weights, 1.0)
+
+
 @pytest.mark.slow
 def test_raters_do_not_hide_planted_pairs():
     x, labels = normal_pairs(0)
