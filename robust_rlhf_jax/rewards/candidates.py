@@ -154,12 +154,6 @@ def _settled(
     return end.proposed, end.best
 
 
-def rejudged(explanations: Explanation, cells: Cells) -> Explanation:
-    """The same explanations [E], judged in other cells."""
-    judged = jax.lax.map(lambda margins: contaminated_at_best_length(margins, cells), explanations.margins)
-    return explanations._replace(judged=judged)
-
-
 def _where(condition, new, old):
     """`new` if the condition holds, else `old`, leaf by leaf."""
     return jax.lax.cond(condition, lambda a, b: a, lambda a, b: b, new, old)

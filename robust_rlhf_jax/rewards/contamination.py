@@ -110,7 +110,7 @@ def contaminated(
     scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
 
     Labels that are `overdispersion` times as alike as independent ones gain that many times as much by chance: the
-    price rises as much, so that it is ½ log N of the quasi-likelihood, which is divided by it later.
+    price rises as much, and is ½ log N nats of the quasi-likelihood, which is the likelihood divided by it.
 
     **Arguments:** `cell` [N] of each pair, from 0 to `count` − 1; `informative` [N] as in
     `UnitFreePairs`.

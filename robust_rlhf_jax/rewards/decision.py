@@ -15,7 +15,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Explanation
 from .config import RobustFit
-from .contamination import NoiseByMargin
+from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
 from .coordinates import UnitFreePairs, count_of
 from .once_each import alike, once_each
 from .posterior_fit import margin_covariance, optimism
@@ -27,15 +27,17 @@ DRAWS = 256
 class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
-    `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for, and `honest`
-    [E], in all, not allowed for; `rates`, `lies` [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of
-    each, by margin; `status` [E]; `informative` [N] as in `UnitFreePairs`: other pairs have no part in what is decided.
+    `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for; in all [E]:
+    `honest`, not allowed for, and `grouped`, where rates cost more as labels of one group are alike; `rates`, `lies`
+    [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status` [E]; `informative` [N]
+    as in `UnitFreePairs`: other pairs have no part in what is decided.
     """
 
     t: Float[Array, "E r"]
     margins: Float[Array, "E N"]
     log_likelihoods: Float[Array, "E N"]
     honest: Float[Array, " E"]
+    grouped: Float[Array, " E"]
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
     needed: Float[Array, " E"]
@@ -70,19 +72,25 @@ class Decision(NamedTuple):
     apart: Float[Array, "E E"]
 
 
-def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
-    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
+def judge(pairs: UnitFreePairs, found: Explanation, grouped: Cells | None = None) -> Judged:
+    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen; `grouped`: the cells
+    with their labels' overdispersion, where raters are known.
+    """
     same = alike(found.weights, found.margins)
     prior = margin_covariance(pairs)
     seen = once_each(
         lambda weights, fit: optimism(pairs, weights, fit, prior), same, found.weights, found.fit
     )
     best, scale = found.judged.found, found.judged.scale[:, None]
+    value = found.judged.value
+    if grouped is not None:
+        value = jax.lax.map(lambda m: contaminated_at_best_length(m, grouped).value, found.margins)
     return Judged(
         scale * found.fit.t,
         scale * found.margins,
         best.log_likelihoods - seen[:, None] * pairs.informative / pairs.n_informative,
         found.judged.honest - seen,
+        value - seen,
         best.rates,
         best.lies,
         best.needed,
@@ -108,11 +116,11 @@ def decide(
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
       people may depart from a linear reward.
 
-    Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974); prices of rates
-    were multiplied by it, so that they stay.
+    Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
+    corruption is asked of the `grouped` ones, in which the prices of rates were multiplied by it, so that they stay.
     """
     n = judged.n_informative
-    scores = jnp.sum(judged.log_likelihoods, axis=1) / overdispersion
+    scores = judged.grouped / overdispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
     few_convicted = judged.convicted <= config.allowance * epsilon

@@ -11,7 +11,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .alternative import Alternative
-from .candidates import candidates, rejudged
+from .candidates import candidates
 from .conclusion import Evidence, conclude
 from .config import RobustFit
 from .contamination import NoiseByMargin, cells_of, most_bins
@@ -168,7 +168,7 @@ def _fit_differences(
         dispersion, judged = jnp.ones((), x.dtype), judge(pairs, found.explanations)
     else:
         dispersion = overdispersion(pairs, plain.t, groups)
-        judged = judge(pairs, rejudged(found.explanations, cells._replace(overdispersion=dispersion)))
+        judged = judge(pairs, found.explanations, cells._replace(overdispersion=dispersion))
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

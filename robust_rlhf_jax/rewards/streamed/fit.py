@@ -238,7 +238,8 @@ class _Streamed:
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
-        judged = judged_by_all(measured, lanes, cells._replace(overdispersion=dispersion))
+        grouped = None if self.groups is None else cells._replace(overdispersion=dispersion)
+        judged = judged_by_all(measured, lanes, cells, grouped)
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),

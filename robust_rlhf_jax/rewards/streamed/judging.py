@@ -100,6 +100,7 @@ def measure(
 @eqx.filter_jit
 def _judged_one(
     cells: Cells,
+    grouped: Cells | None,
     t: Float[Array, " r"],
     margins: Float[Array, " N"],
     leverage: Float[Array, " N"],
@@ -107,6 +108,7 @@ def _judged_one(
     bin_of: Int[Array, " N"],
 ) -> Judged:
     at = contaminated_in_bins(margins, bin_of, cells)
+    value = at.value if grouped is None else contaminated_in_bins(margins, bin_of, grouped).value
     best, informative = at.found, cells.informative
     weights = jnp.where(plain, informative, informative - best.lies)
     seen = optimism_of(margins, weights, weights * leverage)
@@ -115,6 +117,7 @@ def _judged_one(
         at.scale * margins,
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
+        value - seen,
         best.rates,
         best.lies,
         best.needed,
@@ -125,7 +128,7 @@ def _judged_one(
     )
 
 
-def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
+def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells, grouped: Cells | None = None) -> Judged:
     """`decision.judge` of settled explanations."""
     n = len(cells.of_length)
     ended = np.where(lanes.done, Status.CONVERGED.value, Status.MAX_STEPS.value)
@@ -139,7 +142,7 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
             lane == 0,
             bins_by_size(margins, cells),
         )
-        one = _judged_one(cells, *map(jnp.asarray, arrays))
+        one = _judged_one(cells, grouped, *map(jnp.asarray, arrays))
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
