@@ -18,7 +18,7 @@ from robust_rlhf_jax.lab.diagnostics.calibration import calibration_gaps, expect
 from robust_rlhf_jax.lab.sweeps.families import PRESETS
 from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.mdp import LinearMDP, normalised_gap, optimal_policy
-from robust_rlhf_jax.preferences import rail_people, sample_segments
+from robust_rlhf_jax.preferences import comparison_numbers, rail_people, sample_segments
 from robust_rlhf_jax.rewards import RewardFit, fit_data, fit_differences
 
 OPTIONAL = ("electricity", "swissmetro")
@@ -59,8 +59,9 @@ class Trial(NamedTuple):
     def fit(self, x, labels, epsilon: float) -> RewardFit:
         """The front door's core on these differences; ε = 0 is plain maximum likelihood."""
         people = None if self.people is None else jnp.asarray(self.people)
+        same = comparison_numbers(np.asarray(x))
         x, labels, epsilon = (jnp.asarray(value, jnp.float32) for value in (x, labels, epsilon))
-        return jax.block_until_ready(fit_differences(x, labels, epsilon, people))
+        return jax.block_until_ready(fit_differences(x, labels, epsilon, people, comparisons=same))
 
     def score(self, found: RewardFit | np.ndarray) -> "Score":
         """How the probabilities of a fit, or σ(θᵀx) of a θ, do on the clean pairs, and θ as a plan where there is a

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled, group_numbers
+from robust_rlhf_jax.preferences import (
+    Labelled,
+    PreferenceData,
+    as_labelled,
+    comparison_numbers,
+    group_numbers,
+)
 from robust_rlhf_jax.rewards import CEILING, plain_fit
 from robust_rlhf_jax.rewards.front_door import fit_labelled
 from robust_rlhf_jax.sources import PairSource
@@ -77,7 +83,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             check_epsilon(self.epsilon)
         x, n = _in_floats(X), len(place)
         numbers = None if groups is None else group_numbers(groups, n)
-        return self._fit(Labelled(x, jnp.asarray(2.0 * place - 1.0, x.dtype), jnp.zeros(n, bool), numbers))
+        labels, off = jnp.asarray(2.0 * place - 1.0, x.dtype), jnp.zeros(n, bool)
+        return self._fit(Labelled(x, labels, off, numbers, comparison_numbers(X)))
 
     def _fit(self, seen: Labelled):
         if self.epsilon == 0:

@@ -82,6 +82,7 @@ def audit(
     data = in_memory(data, "an audit fits every fold to all other pairs", streaming, "audit.audit_source")
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
+    comparisons = None if seen.comparisons is None else np.asarray(seen.comparisons)
     groups = np.arange(data.n_pairs) if together is None else together
     _check(epsilon, folds, repeats, groups, inject, injection, estimator)
     entry = named(estimator, epsilon)
@@ -104,7 +105,8 @@ def audit(
             *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
         )
         of = None if together is None else group_numbers(together[rows], len(rows))
-        return plain, fit_robust(entry, x, labels, level, radius, of)
+        same = None if comparisons is None else group_numbers(comparisons[rows], len(rows))
+        return plain, fit_robust(entry, x, labels, level, radius, of, same)
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)
     plain, robust = (

@@ -54,13 +54,14 @@ def fit_robust(
     epsilon: Float[Array, ""],
     radius: Float[Array, ""],
     groups: Int[Array, " n"] | None = None,
+    comparisons: Int[Array, " n"] | None = None,
 ) -> RobustFit:
     """The fit of any entry of the table of estimators, with its evidence if it has any.
 
-    `groups`: the rater of each pair as a number from 0, which only an entry with evidence uses.
+    `groups`, `comparisons`: of each pair as numbers from 0, which only an entry with evidence uses.
     """
     if entry.evidence is not None:
-        found, _ = entry.evidence(z, labels, epsilon, groups)
+        found, _ = entry.evidence(z, labels, epsilon, groups, comparisons=comparisons)
         share = jnp.maximum(found.epsilon, found.interval[0])
         return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
     return _estimated(entry, z, labels, epsilon, radius)

@@ -69,11 +69,14 @@ class Gain(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Differences z without units [N, k], chosen − rejected, the group of each pair [N], and its fold [N]."""
+    """Differences z without units [N, k], chosen − rejected, the group of each pair [N], which two options it compares,
+    and its fold [N].
+    """
 
     z: Float[np.ndarray, "N k"]
     groups: Int[np.ndarray, " N"]
     together: np.ndarray | None
+    comparisons: np.ndarray | None
     fold_of: Int[np.ndarray, " N"]
     to_x: Float[np.ndarray, "k r"]
 
@@ -163,7 +166,8 @@ def _work(rng: np.random.Generator, findings: Findings, folds: int) -> _Work | N
     if len(np.unique(groups)) < folds:
         return None
     z, to_x, _ = whiten(seen.x)
-    return _Work(z, groups, together, group_folds(rng, groups, folds), to_x)
+    same = None if seen.comparisons is None else np.asarray(seen.comparisons)
+    return _Work(z, groups, together, same, group_folds(rng, groups, folds), to_x)
 
 
 def _robust(
@@ -181,7 +185,8 @@ def _robust(
     level = jnp.asarray(CEILING if config.epsilon is None else config.epsilon, work.z.dtype)
     of = None if work.together is None else group_numbers(work.together[rows], len(rows))
     x, radius = jnp.asarray(work.z[rows] * turn[:, None]), jnp.asarray(RADIUS, work.z.dtype)
-    found = fit_robust(entry, x, jnp.asarray(turn), level, radius, of)
+    same = None if work.comparisons is None else group_numbers(work.comparisons[rows], len(rows))
+    found = fit_robust(entry, x, jnp.asarray(turn), level, radius, of, same)
     return np.asarray(found.theta), float(found.share) if entry.evidence is not None else 0.0
 
 

@@ -190,7 +190,9 @@ def _scores(
 ) -> _Examined:
     off = seen.off
     if entry.evidence is not None:
-        found, alternative = entry.evidence(seen.believed_x, seen.labels, epsilon, seen.groups, compare)
+        found, alternative = entry.evidence(
+            seen.believed_x, seen.labels, epsilon, seen.groups, compare, seen.comparisons
+        )
         scores, share = found.suspicion, _share(found)
     else:
         rows = stand_ins(off)

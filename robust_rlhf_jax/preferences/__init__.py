@@ -1,7 +1,7 @@
 """Preferences: trajectories as a pytree, pairs of options, validation, labels, splits, the table asked, files."""
 
 from .argument_votes import argument_pairs, arguments_file
-from .as_arrays import Labelled, as_labelled, group_numbers
+from .as_arrays import Labelled, as_labelled, comparison_numbers, group_numbers
 from .bradley_terry import label_entropy, preference_probabilities, sample_preferences, sample_segments
 from .data import PreferenceData, changed_pairs, random_split
 from .files import load, load_table, save
@@ -22,6 +22,7 @@ __all__ = [
     "believed",
     "changed_pairs",
     "check_preferences",
+    "comparison_numbers",
     "group_numbers",
     "label_entropy",
     "leave_out",

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.nobody import each_named
 
+from .comparisons import comparisons_of
 from .data import PreferenceData
 from .table_check import believed, off_table
 from .validation import check_decided, check_preferences
@@ -17,7 +18,8 @@ from .validation import check_decided, check_preferences
 
 class Labelled(NamedTuple):
     """`x` [N, k]: P(label o_n) = σ(o_nθᵀx_n); `labels` [N], ±1; `off` [N]: pairs that a table contradicts; `groups`
-    [N]: which labels are dependent, as numbers from 0, or None.
+    [N]: which labels are dependent, as numbers from 0, or None; `comparisons` [N]: which two options each pair
+    compares, as numbers from 0, or None where hardly any comparison recurs.
 
     **Example:**
 
@@ -32,6 +34,7 @@ class Labelled(NamedTuple):
     labels: Float[Array, " N"]
     off: Bool[Array, " N"]
     groups: Int[Array, " N"] | None
+    comparisons: Int[Array, " N"] | None = None
 
     @property
     def believed_x(self) -> Float[Array, "N k"]:
@@ -59,16 +62,35 @@ def as_labelled(
     [0, 1]
     """
     check_preferences(data)
+    comparisons = None
     if isinstance(data, Pairs):
         check_decided(data)
-        x = jnp.asarray(data.preferred_differences())
+        differences = data.preferred_differences()
+        x, comparisons = jnp.asarray(differences), comparison_numbers(differences)
         labels, off = jnp.ones(len(x), x.dtype), jnp.zeros(len(x), bool)
         groups = data.clusters if groups is None else groups
     else:
         x = data.differences()
         labels = data.labels.astype(x.dtype)
         off = believed(off_table(data)) if ask_table else jnp.zeros(data.n_pairs, bool)
-    return Labelled(x, labels, off, None if groups is None else group_numbers(groups, data.n_pairs))
+    numbers = None if groups is None else group_numbers(groups, data.n_pairs)
+    return Labelled(x, labels, off, numbers, comparisons)
+
+
+def comparison_numbers(x: Float[np.ndarray, "N k"]) -> Int[Array, " N"] | None:
+    """Which two options each pair compares, by its differences and as numbers from 0, which fits take; None where
+    hardly any comparison recurs. Not under jit.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from robust_rlhf_jax.preferences import comparison_numbers
+    >>> first, second, again = comparison_numbers(np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]))
+    >>> bool(first == again), bool(first == second)
+    (True, False)
+    """
+    found = comparisons_of(x)
+    return None if found is None else jnp.asarray(found)
 
 
 def group_numbers(groups: Any, n_pairs: int, name: str = "group") -> Int[Array, " N"]:

@@ -18,6 +18,7 @@ from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import judge
 from .doubt import doubted_directions, span_basis
+from .lack_of_fit import lack_of_fit
 from .overdispersion import overdispersion
 from .posterior_fit import ROUNDS, first_fit, refit
 from .prior_strength import at_bound
@@ -32,6 +33,7 @@ def fit_differences(
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None = None,
     config: RobustFit | None = None,
+    comparisons: Int[Array, " N"] | None = None,
 ) -> RewardFit:
     """The robust reward of labelled differences. Jit- and vmap-able; a new ε does not recompile it.
 
@@ -41,7 +43,8 @@ def fit_differences(
     4. Without corruption: the plain fit. Else their mean, at the length that comes nearest to the mean probability.
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs, a ceiling; `groups` [N]: the rater of each
-    pair as a number from 0 to N − 1, or None; `config`: the constants.
+    pair as a number from 0 to N − 1, or None; `config`: the constants; `comparisons` [N]: which two options each pair
+    compares, as a number from 0 to N − 1, or None (`preferences.comparison_numbers`).
 
     **Raises:** ValueError for labels other than ±1.
 
@@ -55,7 +58,7 @@ def fit_differences(
     >>> [round(float(weight), 1) for weight in fit.theta]
     [-1.9, -0.8, -0.2, -0.6]
     """
-    return _fit(x, labels, epsilon, groups, config, compare=False)[0]
+    return _fit(x, labels, epsilon, groups, config, comparisons, compare=False)[0]
 
 
 def fit_with_alternative(
@@ -64,6 +67,7 @@ def fit_with_alternative(
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None = None,
     config: RobustFit | None = None,
+    comparisons: Int[Array, " N"] | None = None,
 ) -> tuple[RewardFit, Alternative]:
     """`fit_differences`, and the explanation that contradicts the believed one most, if any fits the data, too.
 
@@ -79,7 +83,7 @@ def fit_with_alternative(
     >>> bool(other.exists)  # no other reward explains these choices as well
     False
     """
-    found, alternative = _fit(x, labels, epsilon, groups, config, compare=True)
+    found, alternative = _fit(x, labels, epsilon, groups, config, comparisons, compare=True)
     assert alternative is not None
     return found, alternative
 
@@ -124,11 +128,12 @@ def _fit(
     epsilon: Float[Array, ""],
     groups: Int[Array, " N"] | None,
     config: RobustFit | None,
+    comparisons: Int[Array, " N"] | None,
     compare: bool,
 ) -> tuple[RewardFit, Alternative | None]:
     """(The fit; the alternative, or None where nobody asks to `compare`), of a usual number of pairs."""
     check_labels(labels)
-    n, more = len(x), rows_to_fill(x, labels, epsilon, groups, config)
+    n, more = len(x), rows_to_fill(x, labels, epsilon, groups, config, comparisons)
     found, other = _fit_differences(
         filled(x, more),
         filled(labels, more, 1.0),
@@ -136,6 +141,7 @@ def _fit(
         None if groups is None else filled(groups, more),
         jnp.asarray(n),
         config or RobustFit(),
+        None if comparisons is None else filled(comparisons, more),
         compare,
     )
     if not more:
@@ -157,6 +163,7 @@ def _fit_differences(
     groups: Int[Array, " N"] | None,
     given: Int[Array, ""],
     config: RobustFit,
+    comparisons: Int[Array, " N"] | None,
     compare: bool,
 ) -> tuple[RewardFit, Alternative | None]:
     """`_fit` of the first `given` rows; the others are 0."""
@@ -164,11 +171,15 @@ def _fit_differences(
     cells = cells_of(pairs)
     found = candidates(pairs, cells, config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
-    if groups is None:
-        dispersion, judged = jnp.ones((), x.dtype), judge(pairs, found.explanations)
-    else:
+    dispersion = jnp.ones((), x.dtype)
+    if groups is not None:
         dispersion = overdispersion(pairs, plain.t, groups)
-        judged = judge(pairs, found.explanations, cells._replace(overdispersion=dispersion))
+    if comparisons is not None:
+        left = lack_of_fit(pairs.margins(plain.t), comparisons, pairs.informative, config.ceiling)
+        dispersion = jnp.maximum(dispersion, left)
+    dependent = groups is not None or comparisons is not None
+    grouped = cells._replace(overdispersion=dispersion) if dependent else None
+    judged = judge(pairs, found.explanations, grouped)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

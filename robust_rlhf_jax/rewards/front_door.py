@@ -51,7 +51,8 @@ def fit_reward(
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values); labels of one group are dependent, and so are
-      copies of one answer. None: the groups that `Pairs` know, else independent pairs.
+      copies of one answer. None: the groups that `Pairs` know, else independent pairs. Where `Pairs` compare the same
+      two options again and again, those labels are dependent as far as the features miss what is preferred.
     - `config`: every constant that decides, `RobustFit()` by default.
     - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 
@@ -140,8 +141,8 @@ def fit_data(data: Pairs | PreferenceData, epsilon: Float[Array, ""]) -> RewardF
 def fit_labelled(seen: Labelled, epsilon: Float[Array, ""], config: RobustFit | None = None) -> RewardFit:
     """`fit_differences`, what the table contradicts left out. Jit- and vmap-able."""
     if not is_traced(seen.off) and not np.asarray(seen.off).any():
-        return fit_differences(seen.x, seen.labels, epsilon, seen.groups, config)
-    found = fit_differences(seen.believed_x, seen.labels, epsilon, seen.groups, config)
+        return fit_differences(seen.x, seen.labels, epsilon, seen.groups, config, seen.comparisons)
+    found = fit_differences(seen.believed_x, seen.labels, epsilon, seen.groups, config, seen.comparisons)
     gone = jnp.mean(seen.off, dtype=seen.x.dtype)
     kept = jnp.where(seen.off, 0.0, 1.0).astype(seen.x.dtype)
     return found._replace(

@@ -51,6 +51,7 @@ class Evidence(Protocol):
         epsilon: Float[Array, ""],
         groups: Int[Array, " n"] | None = None,
         compare: bool = False,
+        comparisons: Int[Array, " n"] | None = None,
     ) -> tuple[RewardFit, Alternative | None]: ...
 
 

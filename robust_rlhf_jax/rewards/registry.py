@@ -90,11 +90,12 @@ def evidence(
     epsilon: Float[Array, ""],
     groups: Int[Array, " n"] | None = None,
     compare: bool = False,
+    comparisons: Int[Array, " n"] | None = None,
 ) -> tuple[RewardFit, Alternative | None]:
     """All that `fit_differences` finds, and whom another explanation suspects where somebody asks to `compare`."""
     if compare:
-        return fit_with_alternative(x, labels, epsilon, groups)
-    return fit_differences(x, labels, epsilon, groups), None
+        return fit_with_alternative(x, labels, epsilon, groups, comparisons=comparisons)
+    return fit_differences(x, labels, epsilon, groups, comparisons=comparisons), None
 
 
 def entries_of(modules: Iterable[ModuleType]) -> list[tuple[str, Entry]]:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
 from robust_rlhf_jax.lab.pair_attacks.base import chance, sizes
+from robust_rlhf_jax.preferences import comparison_numbers
 from robust_rlhf_jax.raters import fit_weighed
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.raters.protocol import BAD_BELOW, RaterEntry
@@ -91,7 +92,8 @@ def _robust(told: bool):
         x, labels = (jnp.asarray(part, jnp.float32) for part in (pairs.x, pairs.labels))
         groups = None if pairs.raters is None else jnp.asarray(pairs.raters)
         level = jnp.float32(epsilon if told else CEILING)
-        found = jax.block_until_ready(_compiled_robust()(x, labels, level, groups))
+        same = comparison_numbers(pairs.x)
+        found = jax.block_until_ready(_compiled_robust()(x, labels, level, groups, None, same))
 
         def probability(x):
             return np.asarray(found.probability(jnp.asarray(x, jnp.float32)), float)

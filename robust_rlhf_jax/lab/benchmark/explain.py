@@ -5,6 +5,7 @@ import numpy as np
 
 from robust_rlhf_jax.lab.diagnostics.two_worlds import Certificate, certificate, chance_of_wins
 from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
+from robust_rlhf_jax.preferences import comparison_numbers
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.registry import DEFAULT
 
@@ -58,7 +59,8 @@ def indistinguishable(
     seen = attack_on(attacks, name, trial, epsilon, theta, config.seed, fold=0)
     groups = None if seen.raters is None else jnp.asarray(seen.raters)
     x, labels = (jnp.asarray(part, jnp.float32) for part in (seen.x, seen.labels))
-    found = fit_differences(x, labels, jnp.float32(epsilon), groups)
+    same = comparison_numbers(seen.x)
+    found = fit_differences(x, labels, jnp.float32(epsilon), groups, comparisons=same)
     relabel = _relabel(attacks, name, trial, epsilon, theta, config.seed)
     changes_x = not np.array_equal(seen.x, trial.train.x)
     wins = chance_of_wins(seen.x, seen.labels, theta, None if changes_x else relabel, trial.train.x, DRAWS)
