@@ -28,10 +28,9 @@ def comparisons_of(x: Float[np.ndarray, "N k"], least: float = LEAST) -> Int[np.
     x = np.asarray(x)
     if not len(x) or np.isnan(x).any():
         return None
+    unequal = x.any(axis=1)
     for columns in (x[:, :FEW], x):
-        key = _keys(columns)
-        _, number, count = np.unique(key, return_inverse=True, return_counts=True)
-        unequal = columns.any(axis=1)
+        _, number, count = np.unique(_keys(columns), return_inverse=True, return_counts=True)
         if np.sum((count[number] > 1) & unequal) <= least * max(np.sum(unequal), 1):
             return None
     return number.astype(np.int32)
