@@ -22,7 +22,7 @@ def comparisons_of(x: Float[np.ndarray, "N k"], least: float = LEAST) -> Int[np.
     >>> import numpy as np
     >>> from robust_rlhf_jax.preferences.comparisons import comparisons_of
     >>> first, second, again, _ = comparisons_of(np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [0.0, 3.0]]))
-    >>> first == again, first == second
+    >>> bool(first == again), bool(first == second)
     (True, False)
     """
     x = np.asarray(x)
