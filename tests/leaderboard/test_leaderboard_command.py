@@ -25,6 +25,7 @@ WAYS = {
     "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
     "letters' size": "Model A,Model B,Winner\nx,y,Model A\ny,z,tie\nz,x,Model B\n",
     "one word": "modelA,modelB,winner\nx,y,modelA\ny,z,tie\nz,x,modelB\n",
+    "spaces around names": "model_a,model_b,winner\nx , y,x\ny,z ,tie\n z,x, x \n",
     "other names": "model_1,model_2,vote\nx,y,model_1\ny,z,tie\nz,x,model_2\n",
 }
 
