@@ -39,6 +39,13 @@ def test_votes_are_read_as_people_write_them(way, tmp_path):
     assert votes.wins().tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
 
 
+def test_winners_beside_losers_are_votes(tmp_path):
+    votes = read_votes(written(tmp_path, "Winner,Loser,judge\nA,B,ann\nB,A,ann \nA,C,ben\n"))
+    assert votes.names == ("A", "B", "C")
+    assert votes.wins().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+    assert votes.raters.tolist() == ["ann", "ann", "ben"]
+
+
 def test_columns_may_be_named_and_numbers_explained(tmp_path):
     path = written(tmp_path, "left_bot;right_bot;said;who\nx;y;1;Ann\ny;x;0;Ben\n")
     named = {"model_a": "left_bot", "model_b": "right_bot", "winner": "said", "rater": "who"}
