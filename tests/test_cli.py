@@ -197,3 +197,8 @@ def test_without_its_packages_the_command_says_what_to_install(command, monkeypa
     monkeypatch.setattr(cli, "tyro", None)
     assert command("sweep")[0] == cli.EXTRAS
     assert "pip install 'robust-rlhf-jax[cli]'" in cli.EXTRAS
+
+
+def test_help_names_every_file_of_decisions(command):
+    printed = command("clean --help")[1]
+    assert all(name in printed for name in ("decisions.json", "decisions.csv", "suspects.csv", "ask.csv"))

@@ -71,7 +71,8 @@ class CleanArguments:
 
     Args:
         source: the file that was audited.
-        decisions: what the page saved: decisions.json or decisions.csv.
+        decisions: what the page saved (decisions.json or decisions.csv), suspects.csv with decisions changed by hand,
+            or ask.csv with the answers of raters.
         out: the file to write, in the format of the source.
         reading: how the file is read, as the audit had it.
     """

@@ -43,7 +43,7 @@ class AuditConfig:
         epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
         inject: corrupt this known fraction of the labels first, and report precision and recall.
         injection: which labels to flip: the most confident ones or random ones.
-        estimator: the robust fit, one of: names in `ESTIMATORS`; docs/audit.md says what they measured.
+        estimator: the robust fit, one of: names in `ESTIMATORS`; docs/do_no_harm.md compares them.
         folds: parts of the cross-validation.
         repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
         seed: of parts and injection.

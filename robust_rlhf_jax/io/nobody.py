@@ -71,5 +71,5 @@ def _can_be_sorted(array: np.ndarray) -> bool:
 
 
 def name_of(value: Any) -> str:
-    """The value as a word; a whole number without the decimals that a table of floats gives it."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """The value as a word without spaces around it; a whole number without the decimals of a table of floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -19,6 +19,7 @@ from .winners import read_names
 # Columns of the two models, of the winner and of who voted, where nobody says, as `plain_name` has them.
 SIDES = (
     ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
+    ("winner", "loser"),
 )  # fmt: skip
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
@@ -123,10 +124,10 @@ def read_votes(
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
-    winner_model_a and winner_model_b. `first_is`: the label that means the first side; a model of that name does not
-    matter then. `scale`: the numbers of the label that mean the first and the second side for sure; the middle is a
-    tie. Votes of a model against itself are left out. `skip_bad`: how many rows may lack
-    a model or a winner (below 1: which share of them) before the file is refused; they are left out.
+    winner_model_a and winner_model_b; or the two columns are `winner` and `loser`. `first_is`: the label that means the
+    first side; a model of that name does not matter then. `scale`: the numbers of the label that mean the first and the
+    second side for sure; the middle is a tie. Votes of a model against itself are left out. `skip_bad`: how many rows
+    may lack a model or a winner (below 1: which share of them) before the file is refused; they are left out.
 
     **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
     nothing, or that are both a side's and the other model's name, or fewer than two models.
@@ -202,6 +203,8 @@ def _outcomes(
         (a, no_a), (b, no_b) = (_flags(table, plain[name]) for name in FLAGS)
         return a - b, no_a + no_b
     name = _column(table, winner, named(table, WINNERS), "winners")
+    if name in sides:
+        return np.full(table.n_rows, 1 if name == sides[0] else -1), []
     cells = list(table.cells(name))
     if scale is None:
         cells = read_names(cells, name, sides, models, first_is, tie_is)

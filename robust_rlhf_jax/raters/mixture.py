@@ -30,8 +30,8 @@ FOLLOWED, LEFT = 10.0, 0.5
 
 class Mixture(NamedTuple):
     """`log_chance` [K, J]: of each of J kinds given a rater's labels; `shares` [J] of the kinds; `evidence` [K, J];
-    `crowd`; `taste`: of each rater as one of the crowd or of the likeliest other taste; `ends` [S]: log-likelihood of
-    all labels plus log-priors where EM ended from each start. All else is of the largest.
+    `crowd`; `taste`, leanings to habits last: of each rater as one of the crowd or of the likeliest other taste;
+    `ends` [S]: log-likelihood of all labels plus log-priors where EM ended from each start. All else is of the largest.
 
     Kinds, in order: the crowd, o other tastes, contrary, random, then the habits.
     """
@@ -80,10 +80,18 @@ def fit_mixture(
     - random: each label with chance ½;
     - a habit: `habits` [N, h] is +1 where the label follows it, −1 where not, 0 where it says nothing.
 
+    Tastes lean to habits, too: t_k, t̄ and Σ have an axis for each, after the r of the features, which no other kind
+    turns. What all raters like somewhat is no fault of those who like it most.
+
     t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors. Of the
     maxima that EM finds from `FIRST_SPREADS` the highest is taken.
     """
+    axes = rows.shape[1]
+    rows, t, others = _with_leanings(rows, t, others, habits)
     pairs, r = RowsByRater.of(rows, raters, n_raters), rows.shape[1]
+    # 1 along the axes of habits; the opposite of a taste leans to the same ones.
+    leaning = (jnp.arange(r) >= axes).astype(rows.dtype)
+    turn = 2.0 * leaning - 1.0
     n = pairs.sums(jnp.ones_like(rows[:, 0]))
     fixed = jnp.concatenate(
         [-jnp.log(2.0) * n[:, None], _habit_evidence(habits, raters, n_raters, n)], axis=1
@@ -96,16 +104,18 @@ def fit_mixture(
             jnp.full(1 + fixed.shape[1], SEEN_BAD),
         ]
     ).astype(rows.dtype)
-    size = matmul(t, t) / r
+    size = matmul(t, t) / axes
     unit = jnp.eye(r, dtype=rows.dtype)
 
     def crowds(crowd):
         mean, covariance = crowd
-        broad = covariance + matmul(mean, mean) / r * unit
+        taste = (1.0 - leaning) * mean
+        broad = covariance + matmul(taste, taste) / axes * jnp.diag(1.0 - leaning)
         means = jnp.concatenate(
-            [mean[None], einsum("oij,j->oi", others, mean), jnp.zeros_like(mean)[None], -mean[None]]
+            [mean[None], einsum("oij,j->oi", others, mean), (leaning * mean)[None], (turn * mean)[None]]
         )
         spreads = jnp.broadcast_to(covariance, (len(means), r, r)).at[-2].set(broad)
+        spreads = spreads.at[-1].set(turn[:, None] * covariance * turn)
         return Crowd(means, spreads)
 
     def look(crowd, shares, start, search):
@@ -121,12 +131,13 @@ def fit_mixture(
         chance = jnp.exp(log_chance)
         shares = (jnp.sum(chance, axis=0) + seen) / (n_raters + jnp.sum(seen))
         weight = jnp.concatenate([chance[:, 0], chance[:, n_others + 1]])
-        own = jnp.concatenate([found.t[0], -found.t[-1]])
+        own = jnp.concatenate([found.t[0], turn * found.t[-1]])
         crowd_or_contrary = jax.tree.map(lambda part: jnp.concatenate([part[0], part[-1]]), found)
         spread = crowd_or_contrary.covariance()
+        spread = spread.at[n_raters:].multiply(turn[:, None] * turn)
         total = jnp.sum(weight) + 1e-3
         mean = weighted_sum(weight, own) / total
-        prior = r + 2.0
+        prior = axes + 2.0
         square = weighted_gram(own - mean, weight) + einsum("k,kij->ij", weight, spread)
         covariance = (square + prior * PRIOR_SPREAD * size * unit) / (total + prior)
         return _Point.of(Crowd(mean, covariance), shares), found.t
@@ -135,7 +146,7 @@ def fit_mixture(
         factor = cholesky(crowd.covariance)
         inverse = cholesky_solve(factor, unit)
         of_spread = PRIOR_SPREAD * size * jnp.trace(inverse) + 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
-        return jnp.sum(seen * jnp.log(shares)) - 0.5 * (r + 2.0) * of_spread
+        return jnp.sum(seen * jnp.log(shares)) - 0.5 * (axes + 2.0) * of_spread
 
     def round_of(n, state):
         before, point, start = state
@@ -144,7 +155,8 @@ def fit_mixture(
         return point, jax.tree.map(partial(jnp.where, n % LEAPS == 0), ahead, new), start
 
     def from_spread(first):
-        crowd = Crowd(t, first * size * unit)
+        # Leanings begin narrow: where people have none, EM shrinks a wide spread slowly, and it would hide bad raters.
+        crowd = Crowd(t, size * jnp.diag(jnp.where(leaning > 0, PRIOR_SPREAD, first)))
         means = crowds(crowd).mean[:, None]
         start = jnp.broadcast_to(means, (len(means), n_raters, r))
         point, start = step(_Point.of(crowd, seen / jnp.sum(seen)), start, tastes)
@@ -161,6 +173,15 @@ def fit_mixture(
     each = jax.lax.map(from_spread, jnp.asarray(FIRST_SPREADS, rows.dtype))
     best = jnp.argmax(jnp.where(jnp.isnan(each.ends), -jnp.inf, each.ends))
     return jax.tree.map(lambda part: part[best], each)._replace(ends=each.ends)
+
+
+def _with_leanings(rows, t, others, habits):
+    """Rows, t and reversals with the axes of habits after their own: nobody leans at first, no reversal turns them."""
+    h = habits.shape[1]
+    rows = jnp.concatenate([rows, habits], axis=1)
+    t = jnp.concatenate([t, jnp.zeros(h, t.dtype)])
+    others = jax.vmap(lambda a: jax.scipy.linalg.block_diag(a, jnp.eye(h, dtype=a.dtype)))(others)
+    return rows, t, others
 
 
 def _at_once(function, crowds):

@@ -78,7 +78,8 @@ def rate_raters(
 
     Every rater has a taste of their own, t_k ~ N(t̄, Σ) around the crowd's. A bad rater explains their labels better by
     a coin, by a habit, or by the opposite of a taste of the crowd; a rater of another taste by one with a feature
-    reversed, or by any other. Shares, t̄ and Σ maximise the likelihood of all labels, so that few answers condemn
+    reversed, or by any other. Tastes lean to the habits that are known, too, so that a liking for the first option that
+    all share makes nobody bad. Shares, t̄ and Σ maximise the likelihood of all labels, so that few answers condemn
     nobody, and a bad kind counts only where it explains the labels of all better by 3 nats.
 
     **Arguments:**
@@ -196,11 +197,12 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     others = reversals(theta, sizes, pairs.from_theta, pairs.to_theta, min(REVERSED, x.shape[1]))
     told, mixture = _mixture_of_told(pairs.rows, t, np.asarray(of), n_raters, others, columns)
     to = np.asarray(pairs.to_theta)
-    own = np.asarray(mixture.taste.t) @ to.T
-    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance()), to)
+    r = to.shape[1]  # beyond, leanings to habits
+    own = np.asarray(mixture.taste.t)[:, :r] @ to.T
+    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance())[:, :r, :r], to)
     return _Found(
         tested(scores, t), reliability(margins, of, n_raters), told, mixture, np.asarray(margins > 0), own,
-        np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean), tuple(habits),
+        np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean)[:r], tuple(habits),
     )  # fmt: skip
 
 

@@ -9,11 +9,11 @@ from jaxtyping import Array, Float, Int
 from .config import RobustFit
 from .contamination import AtBestLength, Cells, contaminated_at_best_length, unjudged
 from .coordinates import UnitFreePairs
-from .posterior_fit import ROUNDS, Fit, first_fit, refit
+from .posterior_fit import Fit, first_fit, has_settled, most_rounds, refit
 from .proposals import HOLD, UNSURE, Proposal, best_share, independent, proposals
 
-# Mean change of a weight, and relative change of the prior's strength, below which a candidate has settled.
-SETTLED_WEIGHTS, SETTLED_STRENGTH = 1e-3, 0.05
+# Mean change of a weight below which a candidate has settled.
+SETTLED_WEIGHTS = 1e-3
 # Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
 # fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
 PATIENCE = 40
@@ -54,7 +54,7 @@ class _State(NamedTuple):
 def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candidates:
     """The plain fit, and every proposal settled on the pairs that it believes."""
     table = jax.tree.map(lambda *leaves: jnp.stack(leaves), *proposals(pairs, config))
-    rounds = ROUNDS // 2 if pairs.wide else ROUNDS
+    rounds = most_rounds(pairs)
     zero, everyone = first_fit(pairs), pairs.informative
 
     def settle(known, given):
@@ -130,7 +130,7 @@ def _settled(
         fit = refit(pairs, weights, last.fit, config)
         margins = pairs.margins(fit.t)
         still = jnp.sum(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS * pairs.n_informative
-        still &= jnp.abs(jnp.log(fit.strength / last.fit.strength)) < SETTLED_STRENGTH
+        still &= has_settled(last.fit, fit)
         most = jnp.where(wanders & ~state.settling, patience, rounds)
         over = (still & ~blank) | (state.round >= most - 1)
         seen = state.settling | wanders

@@ -20,7 +20,7 @@ from .decision import judge
 from .doubt import doubted_directions, span_basis
 from .lack_of_fit import lack_of_fit
 from .overdispersion import overdispersion
-from .posterior_fit import ROUNDS, first_fit, refit
+from .posterior_fit import settled_fit
 from .prior_strength import at_bound
 from .reward_fit import RewardFit
 from .usual_sizes import filled, first, rows_to_fill
@@ -93,8 +93,8 @@ def plain_fit(
     labels: Float[Array | np.ndarray, " N"],
     weights: Float[Array | np.ndarray, " N"] | None = None,
 ) -> tuple[Float[Array, " k"], Int[Array, ""]]:
-    """(θ̂, status) of `fit_differences` at ε = 0, without compiling the rest; rows of weight 0 play no part but in the
-    scales of the columns. Jit- and vmap-able.
+    """(θ̂, status) of `fit_differences` at ε = 0, but for rounding, without compiling the rest; rows of weight 0 play no
+    part but in the scales of the columns. Jit- and vmap-able.
 
     **Example:**
 
@@ -114,7 +114,7 @@ def _plain_fit(x: Float[Array, "N k"], labels: Float[Array, " N"], weights: Floa
     pairs = unit_free(x, labels)
     weights = pairs.informative * weights
     config = RobustFit()
-    fit = jax.lax.fori_loop(0, ROUNDS, lambda _, last: refit(pairs, weights, last, config), first_fit(pairs))
+    fit = settled_fit(pairs, weights, config)
     seen = jnp.where(weights > 0, pairs.margins(fit.t), jnp.inf)
     separable = (jnp.min(seen) > 0) & jnp.any(weights > 0) | at_bound(pairs, fit.strength, config)
     return matmul(pairs.to_theta, fit.t), jnp.where(

@@ -46,9 +46,11 @@ class RewardModel(Module):
     |---|---|---|
     | `theta` | [k] | θ̂, per unit of each feature; where pairs are left out, of the length that comes nearest to \
 `probability`: shorter than maximum likelihood on the kept pairs, since as many may be corrupt unseen |
-    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: below ½ where it is left out |
+    | `weights` | [N] | what each pair counted in the fit, the chance that it is honest: below ½ where it is left out; \
+where two rewards contend, a mean over both, and perhaps nowhere below ½ |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
-    | `epsilon` | | share of the pairs that the data give reason to leave out; 0: plain maximum likelihood |
+    | `epsilon` | | share of the pairs that the data give reason to leave out, the mean of 1 − `weights` of the \
+decided ones; 0: plain maximum likelihood |
     | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |

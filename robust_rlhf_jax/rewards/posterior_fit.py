@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.divisors import positive_or_one
@@ -21,6 +21,8 @@ from .wide_fit import maximise_by_looks
 
 # Refits that a fit gets to settle: most do in 2 to 5.
 ROUNDS = 8
+# Relative change of the prior's strength below which a refit has settled.
+SETTLED_STRENGTH = 0.05
 # Rows per axis from which on leverages are small enough to be drawn.
 ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
@@ -77,6 +79,32 @@ def _refit_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit,
     share = prior_share(curvature_of(pairs, weights, found.margins, precision), found.t)
     strength, t = next_strength(pairs, found.t, last.strength, share, config)
     return Fit(t.astype(last.t.dtype), strength.astype(last.t.dtype), precision, found.status)
+
+
+def most_rounds(pairs: UnitFreePairs) -> int:
+    """Refits that a fit gets to settle: of wide pairs, whose refits are expensive and come nearer, half as many."""
+    return ROUNDS // 2 if pairs.wide else ROUNDS
+
+
+def has_settled(last: Fit, fit: Fit) -> Bool[Array, ""]:
+    """Whether the refit after `last` asks for the same strength of the prior."""
+    return jnp.abs(jnp.log(fit.strength / last.strength)) < SETTLED_STRENGTH
+
+
+def settled_fit(pairs: UnitFreePairs, weights: Float[Array, " N"], config: RobustFit) -> Fit:
+    """The first fit to pairs of these weights, refitted until it has settled."""
+
+    def again(state):
+        n, last, fit = state
+        # The first fit is from zero, and settles nothing.
+        return (n < 2) | ~has_settled(last, fit) & (n < most_rounds(pairs))
+
+    def turn(state):
+        n, _, fit = state
+        return n + 1, fit, refit(pairs, weights, fit, config)
+
+    start = first_fit(pairs)
+    return jax.lax.while_loop(again, turn, (0, start, start))[2]
 
 
 def optimism(

@@ -68,3 +68,7 @@ def test_true_and_false_say_whether_the_first_was_chosen():
 
 def test_what_r_writes_for_a_missing_name_is_none_and_numbers_are_written_once():
     assert named_in(["NA", "na", "1", 1.0]).tolist() == ["nobody, row 0", "na", "1", "1"]
+
+
+def test_spaces_around_a_name_in_a_file_are_not_of_it():
+    assert named_in(["Ann", "Ann ", "\u00a0Ann", "Ann B"]).tolist() == ["Ann", "Ann", "Ann", "Ann B"]

@@ -25,6 +25,7 @@ WAYS = {
     "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
     "letters' size": "Model A,Model B,Winner\nx,y,Model A\ny,z,tie\nz,x,Model B\n",
     "one word": "modelA,modelB,winner\nx,y,modelA\ny,z,tie\nz,x,modelB\n",
+    "spaces around names": "model_a,model_b,winner\nx , y,x\ny,z ,tie\n z,x, x \n",
     "other names": "model_1,model_2,vote\nx,y,model_1\ny,z,tie\nz,x,model_2\n",
 }
 
@@ -36,6 +37,13 @@ def test_votes_are_read_as_people_write_them(way, tmp_path):
     assert votes.outcome.tolist() == [1, 0, -1]
     assert votes.raters is None
     assert votes.wins().tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+
+
+def test_winners_beside_losers_are_votes(tmp_path):
+    votes = read_votes(written(tmp_path, "Winner,Loser,judge\nA,B,ann\nB,A,ann \nA,C,ben\n"))
+    assert votes.names == ("A", "B", "C")
+    assert votes.wins().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+    assert votes.raters.tolist() == ["ann", "ann", "ben"]
 
 
 def test_columns_may_be_named_and_numbers_explained(tmp_path):

@@ -36,3 +36,14 @@ def test_doubt_of_sure_pairs_leaves_a_fit_that_flips_brought_to_zero():
 
     assert np.median(cosine(plain)) < 0.5
     assert np.sum(cosine(told) > 0.9) >= 11
+
+
+@pytest.mark.parametrize("k", [40, pytest.param(140, marks=pytest.mark.slow)])
+def test_the_plain_fit_is_that_of_the_robust_one_where_rare_levels_leave_the_prior_undecided(k):
+    rng = np.random.default_rng(0)
+    common = 1 / np.arange(1, k + 1) ** 1.3
+    levels = np.eye(k, dtype=np.float32)[rng.choice(k, (2, 600), p=common / common.sum())]
+    x = levels[0] - levels[1]
+    labels = np.float32(np.where(rng.logistic(size=600) < x @ rng.normal(size=k), 1, -1))
+    theta = np.asarray(fit_differences(x, labels, jnp.float32(0.0)).theta)
+    np.testing.assert_allclose(plain_fit(x, labels)[0], theta, atol=2e-5 * np.abs(theta).max())
