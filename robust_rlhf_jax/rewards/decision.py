@@ -28,16 +28,17 @@ class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for; in all [E]:
-    `honest`, not allowed for, and `grouped`, where rates cost more as labels of one group are alike; `rates`, `lies`
-    [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status` [E]; `informative` [N]
-    as in `UnitFreePairs`: other pairs have no part in what is decided.
+    `honest`, not allowed for, and `dispersed`, where rates cost `dispersion` [E] times as much, by which labels are
+    alike; `rates`, `lies` [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status`
+    [E]; `informative` [N] as in `UnitFreePairs`: other pairs have no part in what is decided.
     """
 
     t: Float[Array, "E r"]
     margins: Float[Array, "E N"]
     log_likelihoods: Float[Array, "E N"]
     honest: Float[Array, " E"]
-    grouped: Float[Array, " E"]
+    dispersed: Float[Array, " E"]
+    dispersion: Float[Array, " E"]
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
     needed: Float[Array, " E"]
@@ -72,25 +73,21 @@ class Decision(NamedTuple):
     apart: Float[Array, "E E"]
 
 
-def judge(pairs: UnitFreePairs, found: Explanation, grouped: Cells | None = None) -> Judged:
-    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen; `grouped`: the cells
-    with their labels' overdispersion, where raters are known.
-    """
+def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
+    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
     same = alike(found.weights, found.margins)
     prior = margin_covariance(pairs)
     seen = once_each(
         lambda weights, fit: optimism(pairs, weights, fit, prior), same, found.weights, found.fit
     )
     best, scale = found.judged.found, found.judged.scale[:, None]
-    value = found.judged.value
-    if grouped is not None:
-        value = jax.lax.map(lambda m: contaminated_at_best_length(m, grouped).value, found.margins)
     return Judged(
         scale * found.fit.t,
         scale * found.margins,
         best.log_likelihoods - seen[:, None] * pairs.informative / pairs.n_informative,
         found.judged.honest - seen,
-        value - seen,
+        found.judged.value - seen,
+        jnp.ones_like(seen),
         best.rates,
         best.lies,
         best.needed,
@@ -99,6 +96,19 @@ def judge(pairs: UnitFreePairs, found: Explanation, grouped: Cells | None = None
         found.fit.status,
         pairs.informative,
     )
+
+
+def dispersed(judged: Judged, found: Explanation, cells: Cells, dispersion: Float[Array, " E"]) -> Judged:
+    """The same where the labels are `dispersion` [E] times as alike as independent ones, as each explanation sees them:
+    rates cost as many times more.
+    """
+
+    def value(of):
+        margins, times = of
+        return contaminated_at_best_length(margins, cells._replace(overdispersion=times)).value
+
+    dearer = found.judged.value - jax.lax.map(value, (found.margins, dispersion))
+    return judged._replace(dispersed=judged.dispersed - dearer, dispersion=dispersion)
 
 
 def decide(
@@ -117,10 +127,10 @@ def decide(
       people may depart from a linear reward.
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
-    corruption is asked of the `grouped` ones, in which the prices of rates were multiplied by it, so that they stay.
+    corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays.
     """
     n = judged.n_informative
-    scores = judged.grouped / overdispersion
+    scores = judged.dispersed / judged.dispersion
     finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
     first = jnp.arange(len(scores)) == 0
     few_convicted = judged.convicted <= config.allowance * epsilon
@@ -134,7 +144,7 @@ def decide(
         ),
         jnp.stack([admissible, finite]),
     )
-    honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / overdispersion
+    honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / judged.dispersion
     evidence = scores - honest
     at_stake = _at_stake(judged)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))

@@ -16,7 +16,7 @@ from .conclusion import Evidence, conclude
 from .config import RobustFit
 from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
-from .decision import judge
+from .decision import dispersed, judge
 from .doubt import doubted_directions, span_basis
 from .lack_of_fit import lack_of_fit
 from .overdispersion import overdispersion
@@ -171,15 +171,14 @@ def _fit_differences(
     cells = cells_of(pairs)
     found = candidates(pairs, cells, config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
-    dispersion = jnp.ones((), x.dtype)
-    if groups is not None:
-        dispersion = overdispersion(pairs, plain.t, groups)
-    if comparisons is not None:
-        left = lack_of_fit(pairs.margins(plain.t), comparisons, pairs.informative, config.ceiling)
-        dispersion = jnp.maximum(dispersion, left)
-    dependent = groups is not None or comparisons is not None
-    grouped = cells._replace(overdispersion=dispersion) if dependent else None
-    judged = judge(pairs, found.explanations, grouped)
+    dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
+    judged = judge(pairs, found.explanations)
+    if groups is not None or comparisons is not None:
+        of_each = jnp.full(len(judged.t), dispersion)
+        if comparisons is not None:
+            left = lack_of_fit(pairs.margins(plain.t), comparisons, pairs.informative, config.ceiling)
+            of_each = jnp.maximum(of_each, left.of(judged.lies))
+        judged = dispersed(judged, found.explanations, cells, of_each)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

@@ -133,7 +133,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     nothing = jnp.zeros((2, N))
     return Judged(
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), jnp.sum(rows, axis=1),
-        nothing, nothing,
+        jnp.ones(2), nothing, nothing,
         *[jnp.asarray([0.0, needed])] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
         jnp.ones(N),
     )  # fmt: skip
