@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
+from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named
 from robust_rlhf_jax.io.table import Table
@@ -24,6 +24,7 @@ SIDES = (
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS = ("winner_model_a", "winner_model_b")
+COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 
 
 class Votes(NamedTuple):
@@ -127,7 +128,8 @@ def read_votes(
     winner_model_a and winner_model_b; or the two columns are `winner` and `loser`. `first_is`: the label that means the
     first side; a model of that name does not matter then. `scale`: the numbers of the label that mean the first and the
     second side for sure; the middle is a tie. Votes of a model against itself are left out. `skip_bad`: how many rows
-    may lack a model or a winner (below 1: which share of them) before the file is refused; they are left out.
+    may lack a model or a winner (below 1: which share of them) before the file is refused; they are left out. A column
+    called count, n_votes or frequency says how many votes each row stands for.
 
     **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
     nothing, or that are both a side's and the other model's name, or fewer than two models.
@@ -156,8 +158,10 @@ def read_votes(
         if cell is None
     ]
     outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is, scale)
+    counts, uncounted = _counts(table)
     check_skip_bad(skip_bad)
-    usable = usable_rows(table.path, table.n_rows, [*nameless, *bad], skip_bad)
+    usable = usable_rows(table.path, table.n_rows, [*nameless, *bad, *uncounted], skip_bad)
+    skipped, usable = table.n_rows - len(usable), np.repeat(usable, counts[usable])
     rater = rater or named(table, JUDGES)
     raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
     outcome, raters = outcome[usable], None if raters is None else raters[usable]
@@ -176,7 +180,7 @@ def read_votes(
         outcome[kept],
         tuple(map(str, names)),
         None if raters is None else raters[kept],
-        table.n_rows - len(usable),
+        skipped,
     )
 
 
@@ -220,6 +224,21 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
         BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
     ]
     return flags.astype(int), [*missing, *bad]
+
+
+def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """How many votes each row stands for, and the cells that do not say."""
+    name = named(table, COUNTS)
+    counts, bad = np.ones(table.n_rows, int), []
+    if name is None:
+        return counts, bad
+    for row, cell in enumerate(table.cells(name)):
+        number = number_in(cell)
+        if number is None or number < 0 or number % 1:
+            bad.append(BadCell(row, name, f"is {cell!r}, not how many votes the row stands for"))
+        else:
+            counts[row] = int(number)
+    return counts, bad
 
 
 def _people(table: Table, name: str) -> np.ndarray:

@@ -18,7 +18,7 @@ from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import dispersed, judge
 from .doubt import doubted_directions, span_basis
-from .lack_of_fit import lack_of_fit
+from .lack_of_fit import Comparisons, lack_of_fit
 from .overdispersion import overdispersion
 from .posterior_fit import settled_fit
 from .prior_strength import at_bound
@@ -176,8 +176,9 @@ def _fit_differences(
     if groups is not None or comparisons is not None:
         of_each = jnp.full(len(judged.t), dispersion)
         if comparisons is not None:
-            left = lack_of_fit(pairs.margins(plain.t), comparisons, pairs.informative, config.ceiling)
-            of_each = jnp.maximum(of_each, left.of(judged.lies))
+            same = Comparisons(comparisons, pairs.informative)
+            missed = lack_of_fit(judged, pairs.margins(plain.t), same, config.ceiling)
+            of_each = jnp.maximum(of_each, missed)
         judged = dispersed(judged, found.explanations, cells, of_each)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted

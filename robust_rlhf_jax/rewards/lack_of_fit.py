@@ -1,65 +1,72 @@
-"""How much less alike than a reward says the labels of the same two options are: what its features do not tell."""
+"""How much more alike the labels of the same two options are than a reward says: what its features do not tell."""
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.sorting import ascending
+
+from .decision import Judged
 
 # Information of a comparison, at least, so that one of which the reward is certain divides by something.
 LEAST = 1e-6
 
 
-class LackOfFit(NamedTuple):
-    """`dispersion`: how many times more alike labels of the same comparison are than the reward says; `recurs` [N]:
-    whether each pair's comparison does.
-    """
+class Comparisons(NamedTuple):
+    """Which two options each pair compares: `number` [N], from 0 to N − 1; `informative` [N] as in `UnitFreePairs`."""
 
-    dispersion: Float[Array, ""]
-    recurs: Bool[Array, " N"]
+    number: Int[Array, " N"]
+    informative: Float[Array, " N"]
 
-    def of(self, lies: Float[Array, "E N"]) -> Float[Array, " E"]:
-        """The dispersion of the labels that explanations [E] accuse, by the chances `lies`: 1 where none recurs."""
-        accused = jnp.sum(jnp.where(self.recurs, lies, 0.0), axis=1) / jnp.maximum(
-            jnp.sum(lies, axis=1), LEAST
-        )
-        return 1.0 + (self.dispersion - 1.0) * accused
+    def sums(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
+        """Of each comparison."""
+        return jax.ops.segment_sum(self.informative * values, self.number, len(values))
+
+    def recurring(self) -> Float[Array, " N"]:
+        """1 for each comparison of two pairs or more, else 0."""
+        return (self.sums(jnp.ones_like(self.informative)) > 1).astype(self.informative.dtype)
 
 
 def lack_of_fit(
-    margins: Float[Array, " N"],
-    comparisons: Int[Array, " N"],
-    informative: Float[Array, " N"],
-    left_out: float,
-) -> LackOfFit:
-    """How much more often than by chance the same comparison contradicts a reward or agrees with it, at least 1.
+    judged: Judged, plain: Float[Array, " N"], comparisons: Comparisons, left_out: float
+) -> Float[Array, " E"]:
+    """How much more alike labels of the same comparison are than the plain fit says, as far as each explanation [E]
+    accuses pairs that recur, and leaves it unexplained itself; at least 1.
 
-    Σ_c (Σ_{n∈c} r_n)²/Σ_c Σ_{n∈c} v_n with r_n = 1[m_n < 0] − σ(−|m_n|) and v_n = σ(m_n)σ(−m_n): the dispersion of
-    Pearson's residuals over comparisons c. A linear reward whose features miss a quality of the options has it
-    everywhere, corrupt pairs have it in some comparisons: recurring comparisons with the largest share of it, of up to
-    `left_out` of the pairs, are left out.
+    A reward whose features miss a quality of the options is contradicted by whole comparisons, as if they were corrupt.
+    It is so in all of them, corrupt pairs are in some: what the plain fit misses does not count the worst comparisons,
+    of up to the share `left_out` of the pairs. A crowd of corrupt pairs turns the plain fit, which then misses all
+    others, but the explanation that finds the crowd does not.
 
-    **Arguments:** `margins` [N] of the reward times the label, m_n > 0 where they agree; `comparisons` [N]: which two
-    options, from 0 to N − 1; `informative` [N] as in `UnitFreePairs`.
+    **Arguments:** `plain` [N]: the margins of the plain fit times the labels.
 
-    **Source:** McCullagh & Nelder 1989, *Generalized linear models*, §4.5; trimmed as in Rousseeuw & Leroy 1987.
+    **Source:** McCullagh & Nelder 1989, *Generalized linear models*, §4.5, for dispersion; trimmed as in Rousseeuw &
+    Leroy 1987.
     """
-    n = len(margins)
+    missed = dispersion(plain, jnp.zeros_like(plain), comparisons, left_out)
+    unexplained = jax.lax.map(lambda each: dispersion(*each, comparisons), (judged.margins, judged.rates))
+    recurs = comparisons.recurring()[comparisons.number]
+    accused = jnp.sum(recurs * judged.lies, axis=1) / jnp.maximum(jnp.sum(judged.lies, axis=1), LEAST)
+    return jnp.minimum(1.0 + (missed - 1.0) * accused, unexplained)
 
-    def by_comparison(values):
-        return jax.ops.segment_sum(informative * values, comparisons, n)
 
-    chance = jax.nn.sigmoid(-jnp.abs(margins))
-    size = by_comparison(jnp.ones_like(margins))
-    missed = by_comparison((margins < 0) - chance) ** 2
-    known = by_comparison(chance * (1.0 - chance))
-    recurs = size > 1
-    share = jnp.where(recurs, missed / jnp.maximum(known, LEAST), -jnp.inf)
-    most = ascending(jnp.where(informative > 0, -share[comparisons], jnp.inf))
+def dispersion(
+    margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons, left_out: float = 0.0
+) -> Float[Array, ""]:
+    """Σ_c (Σ_{n∈c} r_n)²/Σ_c Σ_{n∈c} p_n(1 − p_n) over comparisons c, at least 1; r_n = 1[m_n < 0] − p_n, where p_n =
+    (1 − π_n)σ(−|m_n|) + π_n is the chance that label n contradicts the reward, with corruption at `rates` π.
+
+    Recurring comparisons whose part of it is largest beside its expectation are left out, of up to the share
+    `left_out` of the pairs.
+    """
+    chance = (1.0 - rates) * jax.nn.sigmoid(-jnp.abs(margins)) + rates
+    missed = comparisons.sums((margins < 0) - chance) ** 2
+    known = comparisons.sums(chance * (1.0 - chance))
+    share = jnp.where(comparisons.recurring() > 0, missed / jnp.maximum(known, LEAST), -jnp.inf)
+    worst = ascending(jnp.where(comparisons.informative > 0, -share[comparisons.number], jnp.inf))
     # No more than this many pairs have more than the next one.
-    kept = share <= -most[jnp.floor(left_out * jnp.sum(informative)).astype(jnp.int32)]
-    known = jnp.maximum(jnp.sum(jnp.where(kept, known, 0.0)), LEAST)
-    dispersion = jnp.maximum(jnp.sum(jnp.where(kept, missed, 0.0)) / known, 1.0)
-    return LackOfFit(dispersion, recurs[comparisons])
+    most = jnp.floor(left_out * jnp.sum(comparisons.informative)).astype(jnp.int32)
+    kept = jnp.where(share <= -worst[most], 1.0, 0.0)
+    return jnp.maximum(jnp.sum(kept * missed) / jnp.maximum(jnp.sum(kept * known), LEAST), 1.0)

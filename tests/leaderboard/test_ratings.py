@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, bradley_terry, fewest_changes, judged, rate
+from robust_rlhf_jax.leaderboard import Votes, bradley_terry, fewest_changes, judged, rate, read_votes
 from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
 
 
@@ -175,3 +175,16 @@ def test_where_every_vote_goes_one_way_nobody_has_an_interval():
 def test_wins_that_are_none_are_refused(function, wins, said):
     with pytest.raises(ValueError, match=said):
         function(wins)
+
+
+@pytest.mark.parametrize("column", ["count", "n_votes", "Frequency"])
+def test_a_row_counts_as_often_as_it_says(tmp_path, column):
+    file = tmp_path / "votes.csv"
+    file.write_text(f"model_a,model_b,winner,judge,{column}\nx,y,A,Ann,3\ny,x,A,Ben,2.0\nx,y,tie,Ann,0\n")
+    votes = read_votes(file)
+    assert votes.wins().tolist() == [[0, 3], [2, 0]]
+    assert list(votes.raters) == ["Ann"] * 3 + ["Ben"] * 2
+    file.write_text(f"model_a,model_b,winner,{column}\nx,y,A,3\ny,x,A,2.5\ny,x,A,\n")
+    with pytest.raises(ValueError, match=f"row 2, column {column} is '2.5', not how many votes"):
+        read_votes(file)
+    assert read_votes(file, skip_bad=2).skipped == 2

@@ -1,5 +1,7 @@
 """The dispersion of recurring comparisons, beside loops in NumPy and beside chance."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,9 +10,9 @@ from scipy.special import expit
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.rewards import fit_differences
-from robust_rlhf_jax.rewards.lack_of_fit import LackOfFit, lack_of_fit
+from robust_rlhf_jax.rewards.lack_of_fit import Comparisons, dispersion, lack_of_fit
 
-jitted = jax.jit(lack_of_fit, static_argnums=3)
+jitted = jax.jit(dispersion, static_argnums=3)
 
 
 def drawn(seed, comparisons=60, each=20, miss=0.0, corrupt=0):
@@ -25,8 +27,8 @@ def drawn(seed, comparisons=60, each=20, miss=0.0, corrupt=0):
 
 def of(margins, number, left_out=0.2, informative=None):
     given = np.ones(len(margins)) if informative is None else informative
-    found = jitted(jnp.asarray(margins), jnp.asarray(number, jnp.int32), jnp.asarray(given), left_out)
-    return float(found.dispersion)
+    comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.asarray(given))
+    return float(jitted(jnp.asarray(margins), jnp.zeros(len(margins)), comparisons, left_out))
 
 
 def by_loops(margins, number, left_out):
@@ -67,10 +69,31 @@ def test_a_missed_quality_is_one_and_corrupt_comparisons_are_none():
     assert of(*drawn(0, corrupt=9), left_out=0.0) > 5.0
 
 
-def test_only_those_are_alike_who_are_accused_of_it():
-    found = LackOfFit(jnp.asarray(3.0), jnp.arange(10) < 5)
-    lies = jnp.asarray([[0.5] * 5 + [0.0] * 5, [0.0] * 5 + [0.9] * 5, [0.2] * 10, [0.0] * 10])
-    np.testing.assert_allclose(found.of(lies), [3.0, 1.0, 2.0, 1.0], rtol=1e-5)
+def test_corruption_that_is_known_explains_it():
+    margins, number = drawn(1, corrupt=9)
+    comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.ones(len(number)))
+    known = float(
+        jitted(jnp.asarray(margins), jnp.where(jnp.asarray(number) < 9, 0.999, 0.0), comparisons, 0.0)
+    )
+    assert known < 1.3
+    assert of(margins, number, left_out=0.0) > 5.0
+
+
+def test_an_explanation_pays_for_what_recurs_among_those_that_it_accuses_and_leaves_unexplained():
+    margins, number = drawn(0, miss=1.5)
+    n, half = len(margins), number < 30
+    margins = jnp.asarray(margins)
+    lies = jnp.asarray(np.stack([half, ~half, np.ones(n)]), jnp.float32)
+    singles = jnp.asarray(np.where(half, number, 60 + np.arange(n)), jnp.int32)
+    judged = SimpleNamespace(margins=jnp.stack([margins] * 3), rates=0.0 * lies, lies=lies)
+    comparisons = Comparisons(singles, jnp.ones(n))
+    missed = float(dispersion(margins, 0.0 * margins, comparisons, 0.2))
+    own = float(dispersion(margins, 0.0 * margins, comparisons))
+    found = lack_of_fit(judged, margins, comparisons, 0.2)
+    np.testing.assert_allclose(
+        found[:3], [min(missed, own), 1.0, 1.0 + (missed - 1.0) * np.mean(half)], rtol=1e-4
+    )
+    assert 1.0 < missed < own
 
 
 def test_order_and_pairs_of_equal_options_do_not_matter():
@@ -114,14 +137,14 @@ def test_honest_choices_between_few_options_are_left_alone(grouped):
     assert np.mean(out) < 0.5 * np.mean(unaware)
 
 
-def test_a_crowd_of_one_planted_pair_is_still_found():
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_a_crowd_of_one_planted_pair_is_still_found(share):
     rng = np.random.default_rng(0)
-    options = rng.normal(size=(12, 3))
-    a, b = rng.integers(0, 12, (2, 2000))
-    x = options[a] - options[b]
-    x *= np.where(rng.random(2000) < expit(x @ [2.0, 1.5, 1.0]), 1, -1)[:, None]
-    planted = np.arange(2000) < 200
-    x[planted] = [-3.0, -1.0, -1.0]
+    options = rng.integers(1, 6, (4000, 3)).astype(float)
+    x = options[:2000] - options[2000:]
+    x *= np.where(rng.random(2000) < expit(x @ [0.8, 0.6, 0.4]), 1, -1)[:, None]
+    planted = np.arange(2000) < share * 2000
+    x[planted] = [-4.0, -2.0, -2.0]
     model = fit_reward(Pairs(x, np.zeros_like(x)))
     assert np.asarray(model.weights)[planted].max() < 0.1
     assert np.asarray(model.weights)[~planted].mean() > 0.97

@@ -118,7 +118,7 @@ def _judged_one(
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
         value - seen,
-        jnp.ones_like(value) if grouped is None else grouped.overdispersion,
+        jnp.ones_like(value) * (cells if grouped is None else grouped).overdispersion,
         best.rates,
         best.lies,
         best.needed,
