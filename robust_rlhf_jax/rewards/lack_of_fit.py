@@ -46,7 +46,9 @@ def lack_of_fit(
     Leroy 1987.
     """
     missed = dispersion(plain, jnp.zeros_like(plain), comparisons, left_out)
-    unexplained = jax.lax.map(lambda each: dispersion(*each, comparisons), (judged.margins, judged.rates))
+    unexplained = jax.lax.map(
+        lambda each: dispersion(each[0], each[1], comparisons), (judged.margins, judged.rates)
+    )
     recurs = comparisons.recurring()[comparisons.number]
     accused = jnp.sum(recurs * judged.lies, axis=1) / jnp.maximum(jnp.sum(judged.lies, axis=1), LEAST)
     return jnp.minimum(1.0 + (missed - 1.0) * accused, unexplained)

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit
 
 from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.lack_of_fit import Comparisons, dispersion, lack_of_fit
 
@@ -135,6 +136,23 @@ def test_honest_choices_between_few_options_are_left_alone(grouped):
         unaware.append(float(fit_differences(x, jnp.ones(len(x)), jnp.float32(0.2)).epsilon))
     assert np.mean(unaware) > 0.05
     assert np.mean(out) < 0.5 * np.mean(unaware)
+
+
+def test_under_jit_and_with_other_numbers_the_fit_is_the_same():
+    rng = np.random.default_rng(0)
+    pairs = items(3, n=700)
+    x, number = pairs.preferred_differences().astype(np.float32), np.asarray(as_labelled(pairs).comparisons)
+    x[:70] *= -1
+    labels = np.ones(len(x), np.float32)
+    eager = fit_differences(x, labels, jnp.float32(0.2), comparisons=number)
+    others = rng.permutation(len(x))[number].astype(np.int32)
+    for found in (
+        jax.jit(fit_differences)(x, labels, jnp.float32(0.2), comparisons=number),
+        fit_differences(x, labels, jnp.float32(0.2), comparisons=others),
+        fit_differences(x * np.float32(-1), -labels, jnp.float32(0.2), comparisons=number),
+    ):
+        np.testing.assert_allclose(found.theta, eager.theta, rtol=2e-3, atol=1e-4)
+        np.testing.assert_allclose(found.weights, eager.weights, atol=2e-3)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2])
