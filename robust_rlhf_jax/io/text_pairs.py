@@ -17,6 +17,7 @@ from .reading import table_batches
 from .role_cells import ids_of, pair_key, people_of, strengths, texts_of, turned
 from .schemas import map_table
 from .schemas.base import Roles
+from .schemas.inputs import with_inputs
 from .table import Table
 from .texts import Texts
 
@@ -100,7 +101,7 @@ def text_pairs(
     reading = {"split": split, "encoding": encoding}
 
     def tables() -> Iterator[Table]:
-        return table_batches(path, BATCH, **reading)
+        return (with_inputs(table, asked) for table in table_batches(path, BATCH, **reading))
 
     return _in_batches(path, tables, asked, skip_bad) or _whole(path, asked, skip_bad, reading)
 
