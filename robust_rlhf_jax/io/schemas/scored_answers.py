@@ -9,6 +9,7 @@ from .base import Judged, Mapped, of_rows
 from .numbers import is_number
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
+from .ranks_and_scores import check_agreement
 from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
 
 NAME = "scored answers"
@@ -55,6 +56,11 @@ def map(table: Table, asked: Columns) -> Mapped:
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
+    rank = named(table, RANK_KEYS)
+    if rank is not None and way > 0 and asked.label is None:
+        ranks = table.cells(rank)
+        sets = (([values[m] for m in members], [ranks[m] for m in members]) for members in groups)
+        check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
     firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
     return of_rows(
