@@ -50,7 +50,7 @@ def reads_label(table: Table, label: str) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """The chosen answer of each set with every other one; the pair is at the row of its first answer.
+    """The chosen answer of each set with every different one; the pair is at the row of its first answer.
 
     **Raises:** ValueError for a column that is asked for and not there.
     """
@@ -63,7 +63,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     pairs = []
     for best, rows in clear:
         for row in rows:
-            if row != best:
+            if answers[row] != answers[best]:
                 first, second = min(row, best), max(row, best)
                 way = 1.0 if first == best else -1.0
                 pairs.append(

@@ -52,7 +52,8 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """All pairs of a row, the better one by rank (1 is the best) or by score; equal ones are ties.
+    """All pairs of different answers of a row, the better one by rank (1 is the best) or by score; those of equal rank
+    are ties.
 
     **Raises:** ValueError for a list of which it cannot be told whether it holds ranks or the order, and for scores
         that ranks contradict.
@@ -78,7 +79,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     def rows():
         for row, (cell, by) in enumerate(zip(table.cells(found.answers), values, strict=True)):
             ranked = _ranked(found, cell, by)
-            yield row, prompts[row], ranked if isinstance(ranked, str) else list(pairs_of(*ranked))
+            pairs = [] if isinstance(ranked, str) else pairs_of(*ranked)
+            differ = [pair for pair in pairs if pair.first != pair.second]
+            yield row, prompts[row], ranked if isinstance(ranked, str) else differ
 
     best = {
         "scores": "the highest is the best",

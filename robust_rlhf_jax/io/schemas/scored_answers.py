@@ -35,7 +35,7 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """Every two answers to a prompt, the better one by score; the pair is at the row of its first answer."""
+    """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer."""
     found = _columns(table, asked.label)
     assert found is not None
     prompt, answer, score = found
@@ -52,7 +52,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     for members in groups:
         made = pairs_of(members, [way * float(values[m]) for m in members])
         for first, second, strength, *_ in made:
-            by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
+            if answers[first] != answers[second]:
+                by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}

@@ -140,14 +140,14 @@ def _check_sense(table: Table, found: Found, asked: Columns) -> None:
 
 
 def _pairs(texts: list, judged: judgements.Pairs) -> list[Judged] | str:
-    """The pairs whose answers are there, each in the order of the answers."""
+    """The pairs whose answers are there and differ, each in the order of the answers."""
     pairs = []
     for better, other, strength in judged:
         first, second = min(better, other), max(better, other)
-        there = texts[first] is not None and texts[second] is not None
-        if there and texts[first] != texts[second]:
+        if texts[first] is not None and texts[second] is not None:
             pairs.append(Judged(texts[first], texts[second], strength if first == better else -strength))
-    return pairs or "holds no two answers that are judged"
+    differ = [pair for pair in pairs if pair.first != pair.second]
+    return differ if pairs else "holds no two answers that are judged"
 
 
 def _says(found: Found, asked: Columns) -> str:
