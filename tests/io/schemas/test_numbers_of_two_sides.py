@@ -196,5 +196,7 @@ def test_a_few_words_with_units_are_words():
         {"price_a": i, "price_b": 3, "size_a": "64 GB", "size_b": "128 GB", "choice": "ab"[i % 2]}
         for i in range(30)
     ]
-    assert load_pairs(rows).names == ("price",)
+    found = load_pairs(rows)
+    assert found.names == ("price",)
+    assert "numbers with units, such as 64 GB: written without them it is a feature" in found.unused["size_a"]
     assert len(load_pairs(rows, columns=Columns(words=True)).names) == 2
