@@ -12,7 +12,7 @@ from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
 from .scored_answers import ANSWER, map_key, questions, together
-from .sides import IDS, PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 from .words import LONGEST, are_words
 
 NAME = "chosen answers"
@@ -88,7 +88,7 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _names_options(table: Table, asked: Columns) -> bool:
     """Whether answers to no prompt are but names of options that columns of numbers describe."""
-    prompt, answer = asked.prompt or named(table, PROMPTS), named(table, ANSWER)
+    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
     if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
         return False
     cells = [cell for cell in table.some(answer) if cell is not None]
@@ -122,7 +122,7 @@ def _find(table: Table, asked: Columns) -> Found | None:
 
 def _keys(table: Table, asked: Columns, answer: str, rows: list[int]) -> list[tuple[str, list]]:
     """(column, key of each row) of what may name the sets: the prompt, ids within it, and the caller's id."""
-    prompt = asked.prompt or named(table, PROMPTS)
+    prompt = asked.prompt or prompt_named(table)
     asked_for = {} if prompt is None or prompt == answer else {prompt: questions(table, rows, prompt, answer)}
     asks = asked_for.values()
     ids = [found for name in SETS if (found := named(table, (name,))) not in (None, asked.pair_id)]

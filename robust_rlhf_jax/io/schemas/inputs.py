@@ -6,13 +6,13 @@ from typing import Any
 from ..columns import Columns
 from ..labels import is_missing
 from ..table import Table
-from .sides import PROMPTS, named, plain_name
+from .sides import named, plain_name, prompt_named
 
 
 def input_of(table: Table, asked: Columns) -> tuple[str, str] | None:
     """(the column of instructions, that of their inputs), if the instructions are the prompts and the caller names no
     other."""
-    prompt, beside = named(table, PROMPTS), named(table, ("input",))
+    prompt, beside = prompt_named(table), named(table, ("input",))
     if prompt is None or beside is None or plain_name(prompt) != "instruction" or asked.prompt is not None:
         return None
     return None if beside in asked.names().values() else (prompt, beside)

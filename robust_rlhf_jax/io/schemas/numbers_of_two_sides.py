@@ -10,7 +10,7 @@ from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
-from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
+from .sides import IDS, LABELS, TOKENS, chosen_sides, holds_numbers, named, open_sides, rater_named
 from .words import are_words
 
 NAME = "numbers of two sides"
@@ -64,7 +64,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {"chosen": f"the side with {first}, or the one with {second}"}
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+        None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)

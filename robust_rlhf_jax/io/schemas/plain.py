@@ -15,14 +15,14 @@ from .sides import (
     IDS,
     LABELS,
     NOT_ANSWERS,
-    PROMPTS,
-    RATERS,
     chosen_sides,
     column_of_numbers,
     holds_texts,
     named,
     open_sides,
+    prompt_named,
     rater_columns,
+    rater_named,
 )
 from .words import LONGEST
 
@@ -73,7 +73,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         table, rule = with_rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or named(table, RATERS), asked.weight, tie_column(table, asked, label),
+        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
         words=words,
     )  # fmt: skip
@@ -105,7 +105,7 @@ def prompt_of(table: Table, asked: Columns, sides: tuple[str, ...]) -> str | Non
     if asked.prompt is not None:
         return asked.prompt
     # x, y_w and y_l are how papers write a prompt and its answers.
-    found = named(table, (*PROMPTS, "x") if "y_w" in sides else PROMPTS)
+    found = prompt_named(table, ("x",) if "y_w" in sides else ())
     return None if found in sides else found
 
 

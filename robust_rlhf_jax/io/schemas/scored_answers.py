@@ -10,7 +10,7 @@ from .numbers import is_number
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement
-from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .sides import chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 
 NAME = "scored answers"
 ORDER = 130
@@ -126,7 +126,7 @@ def map_key(cell: Any) -> str:
 
 
 def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
-    prompt, answer = named(table, PROMPTS), named(table, ANSWER)
+    prompt, answer = prompt_named(table), named(table, ANSWER)
     score = asked or named(table, SCORES)
     if (
         prompt is None

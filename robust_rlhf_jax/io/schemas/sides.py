@@ -78,6 +78,7 @@ RATERS = (
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
     "judge_hash", "email_address", "visitor_id",
 )  # fmt: skip
+ONE_NAME = re.compile(r"[\w.@+\-]+")
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
     "task_id", "uuid",
@@ -113,9 +114,27 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
+def rater_named(table: Table) -> str | None:
+    """The column of who judged: called so, or `user` if it holds names of one word that come again, no prompts."""
+    found, user = named(table, RATERS), named(table, ("user",))
+    if found is not None or user is None:
+        return found
+    cells = [str(cell) for cell in table.cells(user) if not is_missing(cell)]
+    people = 2 * len({*cells}) <= len(cells) > 0 and all(map(ONE_NAME.fullmatch, cells))
+    return user if people else None
+
+
+def prompt_named(table: Table, more: tuple[str, ...] = ()) -> str | None:
+    """The column that is called as prompts are, or by one of `more`, and names no raters."""
+    rater = rater_named(table)
+    return named(
+        table, tuple(name for name in (*PROMPTS, *more) if rater is None or name != plain_name(rater))
+    )
+
+
 def with_rater(asked: Columns, table: Table) -> Columns:
     """What is asked for, and of raters the column that is called so, if the caller names none."""
-    return dataclasses.replace(asked, rater=asked.rater or named(table, RATERS))
+    return dataclasses.replace(asked, rater=asked.rater or rater_named(table))
 
 
 def by_plain_name(table: Table) -> dict[str, str]:
