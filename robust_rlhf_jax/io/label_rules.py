@@ -27,6 +27,8 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
     side.
     """
     words = {word(cell) for cell in cells if not is_missing(cell)}
+    if asked.first_is is None:
+        _check_commas(column, words)
     if asked.scale is not None:
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
@@ -53,6 +55,15 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
             f"column {column} holds {some}, which name no side: say which value means the first side, by --first-is"
         )
     return rule
+
+
+def _check_commas(column: str, words: set[str]) -> None:
+    """**Raises:** ValueError for numbers with a decimal comma."""
+    commas = sorted(w for w in words if number_in(w) is None and number_in(w.replace(",", ".")) is not None)
+    if commas and all(number_in(w.replace(",", ".")) is not None for w in words - TIE):
+        raise ValueError(
+            f"column {column} holds {shown(commas[0])} and the like: write numbers with a decimal point"
+        )
 
 
 def _check_count(column: str, words: set[str], named: tuple[str, str]) -> None:

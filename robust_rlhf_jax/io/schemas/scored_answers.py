@@ -6,7 +6,7 @@ from typing import Any
 from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, of_rows
-from .numbers import is_number
+from .numbers import is_marked, is_number, marked
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement
@@ -35,10 +35,15 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer."""
+    """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer.
+
+    **Raises:** ValueError for scores with marks, and for those that ranks contradict.
+    """
     found = _columns(table, asked.label)
     assert found is not None
     prompt, answer, score = found
+    if any(is_marked(cell) for cell in table.cells(score)):
+        raise ValueError(marked(table, score))
     prompt = prompt_of(table, asked, (answer,)) or prompt
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
@@ -136,4 +141,6 @@ def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
         or not holds_texts(table.first(answer))
     ):
         return None
-    return (prompt, answer, score) if score in table.columns and is_number(table.first(score)) else None
+    if score not in table.columns or not (is_number(table.first(score)) or is_marked(table.first(score))):
+        return None
+    return prompt, answer, score

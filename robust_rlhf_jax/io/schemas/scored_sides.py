@@ -9,7 +9,7 @@ from ..table import Table
 from .base import Judged, Mapped, of_rows
 from .choice_features import HUMP
 from .deciding import resolved
-from .numbers import is_number
+from .numbers import are_marked, is_number, marked
 from .plain import check_asked, prompt_of
 from .sides import KEYS_OF_TESTS, LABELS, chosen_sides, named, open_sides, plain_name, with_rater
 
@@ -38,12 +38,15 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """The side with the higher score wins.
 
-    **Raises:** ValueError for another column that says who won.
+    **Raises:** ValueError for another column that says who won, and for scores with marks.
     """
     check_asked(table, asked)
     found = _columns(table)
     assert found is not None
     sides, scores = found
+    for name in scores:
+        if are_marked(table.cells(name)):
+            raise ValueError(marked(table, name))
     prompt = prompt_of(table, asked, sides)
     _check_that_nothing_else_says_who_won(table, sides, (*sides, *scores, prompt))
     prompts = [_question(cell) for cell in table.cells(prompt)]
@@ -71,7 +74,11 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
         for side, token in zip(sides, (a, b), strict=True):
             around = rf"[_\-. ]?{token}$|^{token}[_\-. ]|^{re.escape(side)}[_\-. ]"
             stem = re.sub(around, "", name, flags=re.I) if token else name
-            if stem != name and SCORE.match(stem) and is_number(table.first(name)):
+            if (
+                stem != name
+                and SCORE.match(stem)
+                and (is_number(table.first(name)) or are_marked(table.some(name)))
+            ):
                 found.setdefault(stem.casefold(), {}).setdefault(token, []).append(name)
     both = {
         stem: (*of_side[a], *of_side[b]) for stem, of_side in found.items() if a in of_side and b in of_side
