@@ -50,10 +50,13 @@ class Votes(NamedTuple):
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
         **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, and for
-        another number of raters than votes, here and in `pairs`.
+        another number of raters than votes, here and in `pairs`; for another number of weights.
         """
         votes = self._checked()
-        weights = np.ones(len(votes.outcome), int) if weights is None else weights
+        weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
+        if weights.shape != votes.outcome.shape or weights.dtype.kind not in "biuf":
+            raise ValueError(f"weights must be {len(votes.outcome)} numbers, one for each vote.")
+        weights = weights.astype(int) if weights.dtype == bool else weights
         found = np.zeros((len(votes.names), len(votes.names)), weights.dtype)
         winner, loser = np.where(votes.outcome > 0, (votes.first, votes.second), (votes.second, votes.first))
         decided = votes.outcome != 0
@@ -199,8 +202,13 @@ def _outcomes(
     """Who won each vote, and the cells that do not say."""
     plain = by_plain_name(table)
     if winner is None and plain.keys() >= set(FLAGS):
-        (a, no_a), (b, no_b) = (_flags(table, plain[name]) for name in FLAGS)
-        return a - b, no_a + no_b
+        names = [plain[name] for name in (*FLAGS, "winner_tie") if name in plain]
+        flags, wrong = zip(*(_flags(table, name) for name in names), strict=True)
+        bad = [cell for of_flag in wrong for cell in of_flag]
+        said = np.sum(flags, axis=0)
+        unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
+        bad += [BadCell(row, names[0], f"has not one 1 among {', '.join(names)}") for row in unclear]
+        return flags[0] - flags[1], bad
     name = _column(table, winner, named(table, WINNERS), "winners")
     cells = list(table.cells(name))
     if scale is None:

@@ -93,6 +93,14 @@ def test_models_that_are_numbers_are_one_model_in_any_column(tmp_path):
             "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,0,maybe\n",
             "row 2, column winner_model_b holds",
         ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,1,1\n",
+            "row 2, column winner_model_a has not one 1 among winner_model_a, winner_model_b: mend",
+        ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\nx,y,0,0,0\n",
+            "row 2, column winner_model_a has not one 1 among winner_model_a, winner_model_b, winner_tie: mend",
+        ),
     ],
 )
 def test_bad_files_are_one_sentence(text, said, tmp_path):

@@ -175,3 +175,16 @@ def test_where_every_vote_goes_one_way_nobody_has_an_interval():
 def test_wins_that_are_none_are_refused(function, wins, said):
     with pytest.raises(ValueError, match=said):
         function(wins)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 2.0], (1, 3), np.array([True, True])])
+def test_weights_may_be_a_list(weights):
+    votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
+    assert votes.wins(weights)[0, 1] == sum(map(float, weights))
+
+
+@pytest.mark.parametrize("weights", [[1.0], 2.0, [[1.0, 2.0]], ["1", "2"]])
+def test_other_weights_than_one_for_each_vote_are_refused(weights):
+    votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
+    with pytest.raises(ValueError, match="weights must be 2 numbers"):
+        votes.wins(weights)
