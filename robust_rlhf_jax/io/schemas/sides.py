@@ -56,7 +56,7 @@ NOT_ANSWERS = re.compile(
 PROMPTS = (
     "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
     "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
-    "inputs", "conversations", "messages", "anchor",
+    "inputs", "conversations", "messages", "contents", "anchor",
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
