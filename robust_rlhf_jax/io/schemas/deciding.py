@@ -12,6 +12,11 @@ from .numbers import NoSides, is_number
 from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
+# Columns that name the winner by its id, where there is an id of each side.
+WINNERS_IDS = (
+    "winner_id", "winning_id", "chosen_id", "selected_id", "preferred_id", "best_id", "winner_response_id",
+    "chosen_response_id", "preferred_response_id",
+)  # fmt: skip
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
@@ -38,7 +43,8 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     **Raises:** ValueError for none, and for several that disagree.
     """
     found, error = {}, None
-    candidates = [*named_by, *(n for n in table.names if plain_name(n) in LABELS and n not in sides)]
+    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
+    candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
     for name in candidates:
         try:
             made, rule = with_rule(table, name, sides, asked)
@@ -126,15 +132,19 @@ def _strengths(cells: list) -> bool:
 def resolved(
     table: Table, cells: list, sides: tuple[str, str], tie_is: str | None, by_text: bool = True
 ) -> list:
-    """Labels that name the winner by its model, or repeat its text, as "first" and "second"."""
+    """Labels that name the winner by its id or its model, or repeat its text, as "first" and "second"."""
     rule = word_rule(sides, tie_is)
+    for pair in _beside(table, sides, ("id",)):
+        by_id = _by_id(cells, *(table.cells(name) for name in pair))
+        if by_id is not None:
+            return by_id
     unknown = {
         word(cell) for cell in cells if isinstance(cell, str) and cell.strip() and rule.value(cell) is None
     }
     if not unknown or all(is_number(w) for w in unknown):
         return cells
     texts = by_text and all(name in table.columns for name in sides)
-    for pair in (*_models(table, sides), *((sides,) if texts else ())):
+    for pair in (*_beside(table, sides, MODELS), *((sides,) if texts else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
@@ -149,12 +159,23 @@ def _which(cell: Any, first, second, rule: Rule):
     return "first" if cell == first else "second" if cell == second else cell
 
 
-def _models(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
-    """Columns of who wrote the sides: model_a and model_b beside response_a and response_b."""
+def _by_id(cells: list, first: list, second: list) -> list | None:
+    """None unless most labels are the id of one side."""
+    made = []
+    for cell, *ids in zip(cells, first, second, strict=True):
+        a, b = map(word, ids)
+        way = {a: "first", b: "second"}.get(word(cell)) if a != b and not is_missing(cell) else None
+        made.append(way or cell)
+    there = sum(not is_missing(cell) for cell in cells)
+    return made if 2 * sum(a is not b for a, b in zip(made, cells, strict=True)) > there else None
+
+
+def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Columns of something of both sides: model_a and model_b, who wrote response_a and response_b."""
     lower = by_plain_name(table)
     a, b = suffixes(sides)
-    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in MODELS for s in ("_", "")]
-    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in MODELS for side in ((a, b), sides)]
+    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
+    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
 
 

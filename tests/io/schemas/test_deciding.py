@@ -145,3 +145,35 @@ def test_a_column_of_ties_stands_beside_any_label(tmp_path, label, tie):
         for i in range(4)
     ]
     assert load_pairs(written(tmp_path, rows), featuriser="format").strength.tolist() == [1.0, 0.0] * 2
+
+
+@pytest.mark.parametrize("ids", [("id_a", "id_b"), ("a_id", "b_id"), ("response_a_id", "response_b_id")])
+@pytest.mark.parametrize("made", ["{}", "x-{}"])
+@pytest.mark.parametrize("label", ["winner_id", "winner", "chosen_response_id"])
+def test_a_winner_may_be_named_by_its_id(tmp_path, ids, made, label):
+    rows = [
+        {"prompt": f"p{i}", "response_a": f"x {i}", "response_b": f"y {i}", ids[0]: made.format(2 * i),
+         ids[1]: made.format(2 * i + 1), label: made.format(2 * i + i % 2)}
+        for i in range(8)
+    ]  # fmt: skip
+    rows[2][label] = "tie"
+    assert load_pairs(written(tmp_path, rows), featuriser="format").labels.tolist() == [
+        1,
+        -1,
+        0,
+        *[-1, 1] * 2,
+        -1,
+    ]
+    numbers = [
+        {n: int(c) if n in (*ids, label) and c.isdigit() else c for n, c in row.items()} for row in rows
+    ]
+    assert load_pairs(written(tmp_path, numbers), featuriser="format").labels.tolist()[3:] == [
+        -1,
+        1,
+        -1,
+        1,
+        -1,
+    ]
+    rows[3][label] = made.format(99)
+    with pytest.raises(ValueError, match=f"row 4, column {label} holds the unknown label"):
+        load_pairs(written(tmp_path, rows), featuriser="format")
