@@ -14,6 +14,7 @@ from ..table import Table
 from . import plain, wide_choices
 from .base import SAYING_WHO_WON, Mapped, Roles
 from .inputs import input_of, with_inputs
+from .named_answers import with_lists
 from .words import with_words
 
 # `plain` takes every table, and comes after all others.
@@ -30,8 +31,11 @@ def map_table(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
     _check_alternatives(asked)
+    made = with_lists(with_inputs(table, asked), asked)
+    mapped = _mapped(made, asked)
+    joined = tuple(name for name in table.names if name not in made.columns)
+    mapped = dataclasses.replace(mapped, used=(*mapped.used, *joined))
     beside = input_of(table, asked)
-    mapped = _mapped(with_inputs(table, asked), asked)
     if beside is not None and mapped.roles.text is not None:
         mapped = _with_input(mapped, *beside)
     if asked.alternatives is not None and mapped.schema != wide_choices.NAME:
@@ -48,9 +52,7 @@ def map_table(table: Table, asked: Columns) -> Mapped:
 def _with_input(mapped: Mapped, instruction: str, beside: str) -> Mapped:
     """What a description says of a prompt that has its input."""
     said = mapped.roles.said | {"prompt": f"{instruction}, then {beside}"}
-    return dataclasses.replace(
-        mapped, roles=dataclasses.replace(mapped.roles, said=said), used=(*mapped.used, beside)
-    )
+    return dataclasses.replace(mapped, roles=dataclasses.replace(mapped.roles, said=said))
 
 
 def _check_that_all_is_read(mapped: Mapped, asked: Columns) -> None:
