@@ -3,7 +3,10 @@
 from typing import Any
 
 from .bad_cells import shown
+from .columns import Columns
+from .schemas.answer_names import answers_of
 from .schemas.base import structured
+from .schemas.named_answers import with_lists
 from .schemas.numbers import NUMERIC
 from .schemas.sides import CHOSEN_SIDES, by_plain_name
 from .schemas.wide_names import counted_from_zero, unnamed
@@ -19,7 +22,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_words, _options, _zero, _votes, _nested)
+    kinds = (_words, _options, _zero, _votes, _nested, _listed)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -72,6 +75,18 @@ def _nested(table: Table) -> str | None:
                 "columns of their own."
             )
     return None
+
+
+def _listed(table: Table) -> str | None:
+    """Several answers in one cell."""
+    answers = answers_of(with_lists(table, Columns()), fewest=2)
+    if answers is None or not answers.listed:
+        return None
+    return (
+        f" has several answers a row in column {answers.columns[0]}, and no column that is known to say which is the "
+        "best: name one by --label that holds its letter, number, name or text, or write lists of scores or ranks, or "
+        "a pair a row as chosen and rejected."
+    )
 
 
 def _general(table: Table) -> str:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any, NamedTuple
 
-from ..labels import THINGS, is_missing, number_in, word
+from ..labels import STRONG, THINGS, WEAK, is_missing, number_in, word
 from ..table import Table
 from .base import records, structured
 from .rankings import ANSWER_KEYS, ANSWER_LISTS
@@ -12,8 +12,11 @@ from .sides import by_plain_name, open_sides
 
 # Keys of what an answer in a list is called.
 NAME_KEYS = ("name", "id", "model", "key", "label", "letter")
-# A thing before the name of an answer: "response b".
-BEFORE_NAME = re.compile(rf"^(?:the )?(?:{THINGS}|item) ?(?P<name>\w+)$")
+# The name of an answer in words that say no more: "response b", "b is much better".
+IN_WORDS = re.compile(
+    rf"^(?:the )?(?:(?:{THINGS}|item) ?)?(?P<name>\w+?)(?: (?:is|was)(?: (?:the|{STRONG}|{WEAK}))?"
+    r" (?:better|best|preferred)| wins| won)?$"
+)
 LETTERS = "abcdefghij"
 # Keys of what is no name: a text as it is, its words, a place.
 EXACT, ALIKE, PLACE = "exact", "alike", "place"
@@ -88,7 +91,7 @@ def which(cell: Any, called: dict[Any, int]) -> int | None:
     if is_missing(cell):
         return None
     said = word(cell)
-    match = BEFORE_NAME.match(said)
+    match = IN_WORDS.match(said)
     by_name = called[said] if said in called else called.get(match["name"]) if match else None
     by_text = called.get((EXACT, str(cell).strip()))
     if by_name is not None and by_text is not None:

@@ -50,6 +50,22 @@ CASES = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "said", ["{} is better", "{} is slightly better", "Response {} won", "side {} is the best"]
+)
+def test_answers_are_named_in_sentences(said):
+    rows = [
+        {"prompt": f"p{i}", "responses": {"A": f"a{i}", "B": f"b{i}"}, "preference": said.format("AB"[i % 2])}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+    rows[2]["preference"] = "B is not better"
+    with pytest.raises(
+        ValueError, match="several answers a row in column responses, and no column that is known"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
 def test_scores_by_name_are_used():
     rows = [
         {"prompt": f"p{i}", "answers": {"x": f"a{i}", "y": f"b{i}"}, "ratings": {"x": 1, "y": 2}}
@@ -63,5 +79,7 @@ def test_the_right_one_of_several_choices_is_no_preference(label):
     rows = [
         {"question": f"q{i}", "options": {"A": f"a{i}", "B": f"b{i}"}, label: "AB"[i % 2]} for i in range(6)
     ]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(
+        ValueError, match="several answers a row in column options, and no column that is known"
+    ):
         load_pairs(rows, featuriser="format")

@@ -241,7 +241,9 @@ def test_tables_of_numbers_and_keys_of_tests_are_no_answers(tmp_path):
     with pytest.raises(ValueError):  # noqa: PT011
         load_pairs(tmp_path / "n.csv", featuriser="format")
     test = [{"question": f"q{i}", "choices": [f"x{i}", f"y{i}", f"z{i}"], "label": i % 3} for i in range(6)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(
+        ValueError, match="no column that is known to say which is the best: name one by --label"
+    ):
         read(tmp_path, test)
     assert read(tmp_path, test, label="label").n_pairs == 12
 
@@ -273,7 +275,9 @@ def test_chosen_and_rejected_may_name_answers(tmp_path, names, cells):
 @pytest.mark.parametrize("name", ["preference_strength", "strength", "overall_preference"])
 def test_a_strength_is_no_number_of_an_answer(tmp_path, name):
     rows = [{"prompt": f"p{i}", "responses": [f"a{i}", f"b{i}"], name: 1 + i % 2} for i in range(6)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(
+        ValueError, match="no column that is known to say which is the best: name one by --label"
+    ):
         read(tmp_path, rows)
 
 
