@@ -11,14 +11,13 @@ from .answer_columns import FLAGS as OBJECT_FLAGS
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
-from .scored_answers import ANSWER, map_key, questions, together
-from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
+from .scored_answers import ANSWER, SETS, map_key, questions, together
+from .sides import chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 from .words import LONGEST, are_words
 
 NAME = "chosen answers"
 ORDER = 135
 FLAGS = (*OBJECT_FLAGS, "if_chosen", "is_winner", "picked")
-SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id")
 # The share of sets of several answers that must have exactly one chosen.
 CLEAR = 0.5
 

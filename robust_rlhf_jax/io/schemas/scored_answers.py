@@ -10,7 +10,7 @@ from .numbers import is_marked, is_number, marked
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement
-from .sides import chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
+from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 
 NAME = "scored answers"
 ORDER = 130
@@ -24,6 +24,8 @@ BESIDE_PROMPT = (
     "context", "input", "system", "system_prompt", "image", "image_id", "image_path", "image_url", "document",
     "article", "passage", "history", "post",
 )  # fmt: skip
+# Columns that name what was shown together.
+SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id", "pair", "set_id", "ranking_id")
 SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
 
 
@@ -49,6 +51,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
     keys = questions(table, usable, prompt, answer)
+    keys = _within_sets(table, usable, keys) if way < 0 else keys
     by_prompt = together(usable, keys)
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
@@ -114,6 +117,16 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
         several = [group for group in together(rows, longer) if len({answers[row] for row in group}) > 1]
         if 2 * sum(len(group) for group in several) > len(rows):
             keys = longer
+    return keys
+
+
+def _within_sets(table: Table, rows: list[int], keys: list) -> list:
+    """The keys, with the id of what was ranked together where most rows share both with another: a rank says nothing of
+    the answers of another ranking."""
+    for name in (found for known in SETS if (found := named(table, (known,))) is not None):
+        longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
+        if 2 * sum(len(group) for group in together(rows, longer) if len(group) > 1) > len(rows):
+            return longer
     return keys
 
 

@@ -96,3 +96,18 @@ def test_answers_of_people_who_scored_no_other_one_are_counted():
     assert "6 answers make no pair: whoever scored them scored no other answer" in str(found.description)
     several = [row for row in rows if row["annotator"] == "v"]
     assert "whoever" not in str(load_pairs(several, featuriser="format").description)
+
+
+@pytest.mark.parametrize("name", ["pair_id", "task id", "pair"])
+def test_ranks_are_those_of_one_ranking(name):
+    rows = [
+        {name: i, "prompt": f"p{i // 2}", "response": f"x {i} {j}", "rank": 1 + (i + j) % 2}
+        for i in range(8) for j in range(2)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert sorted(found.texts.chosen) == sorted(row["response"] for row in rows if row["rank"] == 1)
+
+
+def test_ids_of_the_answers_are_no_rankings():
+    rows = [{"id": i, "prompt": f"p{i // 3}", "response": f"x {i}", "rank": 1 + i % 3} for i in range(12)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
