@@ -111,7 +111,12 @@ def _message(entry: Any):
     if isinstance(entry, dict) and "parts" in entry and not CONTENT & entry.keys():  # Gemini's
         role = entry.get("role", "user")
         return {"role": roles.get(role, role), "content": entry["parts"]}
-    if not isinstance(entry, dict) or "role" in entry or "from" not in entry:
+    if isinstance(entry, dict) and not {"role", "from"} & entry.keys():  # an answer with its model, its score
+        said = next(
+            (entry[key] for key in ("content", "text", "value") if isinstance(entry.get(key), str)), None
+        )
+        return entry if said is None else {"role": "assistant", "content": said}
+    if not isinstance(entry, dict) or "role" in entry:
         return entry
     said = str(entry["from"])
     more = {k: v for k, v in entry.items() if k not in ("from", "value")}
