@@ -42,6 +42,8 @@ STEP = re.compile(
 )
 # "a>b", "b >> a".
 ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
+# The verdict of a judge, among what it says of it.
+VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
 SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
 
 
@@ -150,6 +152,12 @@ def _word(cell: str) -> str:
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
     return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+
+
+def verdict_in(cell: object) -> object:
+    """The only verdict in brackets of a text such as "I prefer the first. [[A]]"; of anything else the cell itself."""
+    found = {*VERDICT.findall(cell)} if isinstance(cell, str) else set()
+    return found.pop() if len(found) == 1 else cell
 
 
 def _who(token: str, named: tuple[str, str]) -> float | None:

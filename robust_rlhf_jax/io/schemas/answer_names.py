@@ -8,7 +8,7 @@ from ..labels import STRONG, THINGS, WEAK, is_missing, number_in, word
 from ..table import Table
 from .base import records, structured
 from .rankings import ANSWER_KEYS, ANSWER_LISTS
-from .sides import by_plain_name, open_sides
+from .sides import by_plain_name, holds_texts, open_sides
 
 # Keys of what an answer in a list is called.
 NAME_KEYS = ("name", "id", "model", "key", "label", "letter")
@@ -124,8 +124,10 @@ def _entries(cell: Any) -> list:
     if objects and isinstance(found, list | dict):
         key = next((k for k in ANSWER_KEYS if k in objects[0]), None)
         return [] if key is None else [entry.get(key) for entry in objects]
-    texts = isinstance(found, list) and all(isinstance(entry, str) for entry in found)
-    return found if texts else []
+    messages = isinstance(found, list) and all(
+        isinstance(entry, str | list) and holds_texts(entry) for entry in found
+    )
+    return found if messages else []
 
 
 def _texts(answers: list) -> dict[tuple[str, Any], int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import TRUTHS, Rule, is_missing, suffixes, word, word_rule
+from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .numbers import NoSides, is_number
 from .shown_places import check_places
@@ -28,7 +28,7 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     """The rule of a label; its cells that are a row's model, or the text of one of its sides, are made words."""
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
-        cells = resolved(table, cells, sides, asked.tie_is)
+        cells = resolved(table, [verdict_in(cell) for cell in cells], sides, asked.tie_is)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
         return table, Rule(

@@ -15,6 +15,7 @@ from .sides import (
     IDS,
     LABELS,
     NOT_ANSWERS,
+    by_plain_name,
     chosen_sides,
     column_of_numbers,
     holds_texts,
@@ -27,6 +28,8 @@ from .sides import (
 from .words import LONGEST
 
 NAME = "columns"
+# Sides that are as often names of models or options.
+LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
 CHOSEN_TEXT = re.compile(r"^chosen[_-](?P<stem>.+)$")
 
 
@@ -141,8 +144,8 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
 
 
 def _chosen_texts(table: Table) -> tuple[str, str] | None:
-    """`chosen_code` and `rejected_code`: the only columns called so, if they hold texts that are longer than words and
-    stand beside no scores.
+    """`chosen_code` and `rejected_code`, or `best` and `worst` and the like, which may name things elsewhere: the only
+    columns called so, if they hold texts that are longer than words and stand beside no scores.
     """
     if scores_of(table):
         return None
@@ -151,6 +154,8 @@ def _chosen_texts(table: Table) -> tuple[str, str] | None:
         for name in table.names
         if (match := CHOSEN_TEXT.match(name)) and f"rejected{name[len('chosen') :]}" in table.columns
     }
+    lower = by_plain_name(table)
+    pairs |= {f"{a} {b}": (lower[a], lower[b]) for a, b in LONG_SIDES if a in lower and b in lower}
     cells = [cell for pair in pairs.values() for name in pair for cell in table.some(name)]
     long = sum(holds_texts(cell) and (not isinstance(cell, str) or len(cell) > LONGEST) for cell in cells)
     one = len(pairs) == 1 and 2 * long > len(cells) and not NOT_ANSWERS.search(next(iter(pairs)))

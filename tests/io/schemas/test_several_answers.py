@@ -5,7 +5,7 @@ import pytest
 from wild import stores, truths, worlds
 from wild.case import Case
 from wild.chosen import each
-from wild.rows import choices, read
+from wild.rows import choices, chosen_texts, read
 from wild.truths import Vote, every_pair
 
 from robust_rlhf_jax.io import load_pairs
@@ -288,3 +288,10 @@ def test_labels_of_classes_are_no_preferences(tmp_path):
     with pytest.raises(ValueError, match="3 answers a row"):
         read(tmp_path, rows)
     assert read(tmp_path, rows, label="label").n_pairs == 12
+
+
+def test_answers_may_be_messages(tmp_path):
+    rows = choices([0, 1, 2, 1])
+    for row in rows:
+        row["responses"] = [[{"role": "assistant", "content": text}] for text in row["responses"]]
+    assert chosen_texts(read(tmp_path, rows)) == chosen_texts(read(tmp_path, choices([0, 1, 2, 1])))
