@@ -21,6 +21,8 @@ TIE = {
     "a=b", "=", "equal quality", "similar", "indifferent", "undecided", "no difference", "neutral", "both are good",
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
+    "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
+    "it's a tie",
 }  # fmt: skip
 THINGS = (
     "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"

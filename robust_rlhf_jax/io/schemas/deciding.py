@@ -58,8 +58,9 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say by "
-            f"--label none that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label{_perhaps(table, sides)}: name its column by "
+            f"--label, or say by --label none that {sides[0]} always won, with --chosen {sides[0]} --rejected "
+            f"{sides[1]}."
         )
     name, first = next(iter(found.items()))
     check_places(table, name, sides)
@@ -69,6 +70,17 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
                 f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
             )
     return name
+
+
+def _perhaps(table: Table, sides: tuple[str, str]) -> str:
+    """The columns of words that name both sides, in brackets."""
+    rule, found = word_rule(sides), []
+    for name in (name for name in table.names if name not in sides):
+        cells = [cell for cell in table.some(name) if not is_missing(cell)]
+        ways = [rule.value(cell) if isinstance(cell, str) else None for cell in cells]
+        if None not in ways and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+            found.append(name)
+    return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
 
 
 def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[str, str]:

@@ -177,3 +177,18 @@ def test_a_winner_may_be_named_by_its_id(tmp_path, ids, made, label):
     rows[3][label] = made.format(99)
     with pytest.raises(ValueError, match=f"row 4, column {label} holds the unknown label"):
         load_pairs(written(tmp_path, rows), featuriser="format")
+
+
+@pytest.mark.parametrize("tie", ["Both equal", "about the same", "It's a tie", None])
+def test_columns_of_words_that_name_sides_are_proposed(tie):
+    rows = [
+        {"Prompt": f"p{i}", "Response 1": f"x {i}", "Response 2": f"y {i}", "Is it one?": "yes",
+         "Which is it?": ("Response 1", "Response 2", tie)[i % 3]}
+        for i in range(9)
+    ]  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"no label known by its name \(the cells of Which is it\? name sides\):"
+    ):
+        load_pairs(rows, featuriser="format")
+    said = Columns(label="Which is it?")
+    assert load_pairs(rows, columns=said, featuriser="format", skip_bad=3).labels.tolist()[:2] == [1, -1]
