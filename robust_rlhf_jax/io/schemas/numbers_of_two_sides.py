@@ -5,7 +5,7 @@ import re
 from ..columns import Columns
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
-from .choice_features import NEITHER, is_no_feature
+from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
@@ -56,6 +56,12 @@ def map(table: Table, asked: Columns) -> Mapped:
         label = None
     else:
         table, rule = with_rule(table, label, sides, asked)
+    ways = [1.0 if rule is None else rule.value(cell) for cell in table.cells(label)]
+    telling = [pair for pair in numbers.values() if _tell_who_won(table, pair, ways)]
+    numbers = {name: pair for name, pair in numbers.items() if pair not in telling}
+    if not numbers:
+        raise ValueError("the two options differ in no column but those that say which one was chosen")
+    columns = [name for pair in numbers.values() for name in pair]
     kind = "embeddings" if holds_numbers(table.first(columns[0])) else "numeric"
     first, second = (
         ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -66,8 +72,16 @@ def map(table: Table, asked: Columns) -> Mapped:
     roles = Roles(
         None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
+        ignored={name: "says which option was chosen" for pair in telling for name in pair},
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+
+
+def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:
+    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows."""
+    cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
+    decided = [(str(a), str(b)) if way > 0 else (str(b), str(a)) for way, a, b in cells if way]
+    return len(decided) >= MANY_CHOICES and {*decided} <= {*ONE_AND_ZERO}
 
 
 def _check_that_one_was_wanted(
