@@ -28,6 +28,7 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     """The rule of a label; its cells that are a row's model, or the text of one of its sides, are made words."""
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
+        _check_one_reading(table, label, cells, sides)
         cells = resolved(table, [verdict_in(cell) for cell in cells], sides, asked.tie_is)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
@@ -35,6 +36,20 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
             "how much better the chosen side is", lambda cell: float(str(cell)) if is_number(cell) else None
         )
     return table, rule_for(cells, label, sides, asked)
+
+
+def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for a word for a side that is the name of the other side's model."""
+    said = word_rule(sides).value
+    for models in _beside(table, sides, MODELS):
+        for row, (cell, a, b) in enumerate(zip(cells, *(table.cells(name) for name in models), strict=True)):
+            way = 1.0 if cell == a else -1.0
+            if isinstance(cell, str) and a != b and cell in (a, b) and (said(cell) or 0.0) * way < 0:
+                raise ValueError(
+                    f"column {label} holds {cell!r} in row {row + 1}, which names a side and the model of the "
+                    "other side: say by --first-is which word means the first side, or write the models' names in "
+                    "other words"
+                )
 
 
 def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:

@@ -192,3 +192,23 @@ def test_columns_of_words_that_name_sides_are_proposed(tie):
         load_pairs(rows, featuriser="format")
     said = Columns(label="Which is it?")
     assert load_pairs(rows, columns=said, featuriser="format", skip_bad=3).labels.tolist()[:2] == [1, -1]
+
+
+def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "model_a": "AB"[i % 2],
+            "model_b": "BA"[i % 2],
+            "winner": "A",
+        }
+        for i in range(6)
+    ]
+    rows[3]["winner"] = "B"
+    with pytest.raises(
+        ValueError, match="column winner holds 'A' in row 2, which names a side and the model of the"
+    ):
+        load_pairs(rows, featuriser="format")
+    told = Columns(label="winner", first_is="A")
+    assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, 1, 1, -1, 1, 1]
