@@ -134,7 +134,7 @@ def yes_or_no(cell: object) -> bool | None:
 
 def suffixes(sides: tuple[str, str]) -> tuple[str, str]:
     """What the names of two sides end in: ("a", "b"), ("0", "1"), …; ("", "") if nothing that can be told."""
-    found = [match[1].casefold() if (match := SUFFIX.search(name)) else "" for name in sides]
+    found = [match[1].casefold() if (match := SUFFIX.search(name.strip())) else "" for name in sides]
     return (found[0], found[1]) if found[0] and found[1] and found[0] != found[1] else ("", "")
 
 

@@ -159,7 +159,7 @@ def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for name in table.names:
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
-            match = pattern.match(name)
+            match = pattern.match(name.strip())
             if match and not is_no_feature(match["stem"]):
                 found.setdefault((place, match["stem"]), {})[match["token"].casefold()] = name
     return found

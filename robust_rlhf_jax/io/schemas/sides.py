@@ -24,7 +24,8 @@ CHOSEN_SIDES = (
     ("winning_response", "losing_response"), ("response_w", "response_l"), ("selected_response", "rejected_response"),
     ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"), ("accepted", "refused"),
     ("preferred", "rejected"), ("preferred", "non_preferred"), ("good_response", "bad_response"),
-    ("positive_response", "negative_response"),
+    ("positive_response", "negative_response"), ("response", "rejected_response"), ("answer", "rejected_answer"),
+    ("completion", "rejected_completion"), ("output", "rejected_output"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
@@ -166,7 +167,7 @@ def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tup
     found: dict[tuple[str, int], dict[str, str]] = {}
     for name in table.names:
         for place, pattern in enumerate(patterns):
-            match = pattern.match(name)
+            match = pattern.match(name.strip())
             if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()
                 found.setdefault((stem, place), {})[match["token"].casefold()] = name

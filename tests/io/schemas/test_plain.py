@@ -63,7 +63,18 @@ MTURK = called("Input.prompt", "Input.response_a", "Input.response_b", "Answer.p
                "WorkerId", HITId="3X", AssignmentStatus="Approved", WorkTimeInSeconds=31)  # fmt: skip
 TOLOKA = called("INPUT:prompt", "INPUT:answer_a", "INPUT:answer_b", "OUTPUT:result", ("a", "b", "equal"),
                 "ASSIGNMENT:worker_id", **{"GOLDEN:result": "", "ASSIGNMENT:status": "APPROVED"})  # fmt: skip
+
+
+@each
+def rejected_response(i, item):
+    """As ms-swift and others extend single answers."""
+    return {"query": item.prompt, "response": item.chosen, "rejected_response": item.rejected}
+
+
+SPACES = called(" Prompt", "Response A ", " Response B ", "Winner ", ("A", "B", "tie"), " annotator ")
 CASES = (
+    Case("names_with_spaces", SPACES, stores.table(), options=TIES, facts=RATED),
+    Case("response_and_rejected_response", rejected_response),
     Case("best_and_worst_texts", long_texts("Best", "Worst"), stores.table(), loose=True),
     Case("winner_and_loser_texts", long_texts("winner", "loser"), loose=True),
     Case("judged_at_length", judged_at_length, options=TIES),
