@@ -30,6 +30,8 @@ from .words import LONGEST
 NAME = "columns"
 # Sides that are as often names of models or options.
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
+# What answers are called beside those that were rejected: response and rejected_response.
+EXTENDED = ("response", "answer", "completion", "output")
 CHOSEN_TEXT = re.compile(r"^chosen[_-](?P<stem>.+)$")
 
 
@@ -139,13 +141,23 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
         )
     if found:
         return (found[0], found[-1]), "open"
-    named = _chosen_texts(table)
+    named = _beside_rejected(table) or _chosen_texts(table)
     return named, "named" if named else ""
 
 
+def _beside_rejected(table: Table) -> tuple[str, str] | None:
+    """`response` and `rejected_response`, where no other column, such as `accepted_response`, may be what was chosen."""
+    lower = by_plain_name(table)
+    for answer in EXTENDED:
+        sides = answer, f"rejected_{answer}"
+        if {name for name in lower if name.endswith(answer)} == {*sides}:
+            return lower[sides[0]], lower[sides[1]]
+    return None
+
+
 def _chosen_texts(table: Table) -> tuple[str, str] | None:
-    """`chosen_code` and `rejected_code`, or `best` and `worst` and the like, which may name things elsewhere: the only
-    columns called so, if they hold texts that are longer than words and stand beside no scores.
+    """`chosen_code` and `rejected_code`, else `best` and `worst` and the like, which may name things elsewhere: the
+    only columns called so, if they hold texts that are longer than words and stand beside no scores.
     """
     if scores_of(table):
         return None
@@ -155,7 +167,7 @@ def _chosen_texts(table: Table) -> tuple[str, str] | None:
         if (match := CHOSEN_TEXT.match(name)) and f"rejected{name[len('chosen') :]}" in table.columns
     }
     lower = by_plain_name(table)
-    pairs |= {f"{a} {b}": (lower[a], lower[b]) for a, b in LONG_SIDES if a in lower and b in lower}
+    pairs = pairs or {f"{a} {b}": (lower[a], lower[b]) for a, b in LONG_SIDES if a in lower and b in lower}
     cells = [cell for pair in pairs.values() for name in pair for cell in table.some(name)]
     long = sum(holds_texts(cell) and (not isinstance(cell, str) or len(cell) > LONGEST) for cell in cells)
     one = len(pairs) == 1 and 2 * long > len(cells) and not NOT_ANSWERS.search(next(iter(pairs)))

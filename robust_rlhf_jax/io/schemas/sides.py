@@ -24,8 +24,7 @@ CHOSEN_SIDES = (
     ("winning_response", "losing_response"), ("response_w", "response_l"), ("selected_response", "rejected_response"),
     ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"), ("accepted", "refused"),
     ("preferred", "rejected"), ("preferred", "non_preferred"), ("good_response", "bad_response"),
-    ("positive_response", "negative_response"), ("response", "rejected_response"), ("answer", "rejected_answer"),
-    ("completion", "rejected_completion"), ("output", "rejected_output"),
+    ("positive_response", "negative_response"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (

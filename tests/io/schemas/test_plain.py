@@ -204,3 +204,32 @@ def test_several_verdicts_are_none():
 def test_sides_inside_objects_are_named(inner):
     with pytest.raises(ValueError, match="the sides inside the objects of column pairs"):
         load_pairs([{"prompt": "p", "pairs": inner}])
+
+
+@pytest.mark.parametrize("chosen", ["accepted_output", "approved_output", "selected_output"])
+def test_an_answer_beside_a_rejected_one_may_not_be_what_was_chosen(chosen):
+    rows = [
+        {"prompt": f"p{i}", chosen: f"x {i}", "rejected_output": f"y {i}", "output": f"z {i}"}
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="lacks the column chosen_output"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_open_sides_with_a_label_come_before_an_answer_beside_a_rejected_one():
+    more = {"response": "z", "rejected_response": "w"}
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2]} | more for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
+    turns = [{"role": "user", "content": "Is it?"}, {"role": "assistant", "content": "Yes."}]
+    found = load_pairs([{"messages": turns} | more] * 2, featuriser="format")
+    assert found.texts.chosen == ["Yes."] * 2
+
+
+def test_chosen_texts_come_before_good_and_bad_ones():
+    rows = [
+        {"chosen_code": "x" * 80 + str(i), "rejected_code": "y" * 70, "good": "g" * 80, "bad": "b" * 80}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.rejected == ["y" * 70] * 6
