@@ -14,7 +14,16 @@ from .numbers import are_marked, is_number, marked
 from .plain import check_asked, prompt_of
 from .rankings import RANK_KEYS
 from .ranks_and_scores import check_agreement
-from .sides import KEYS_OF_TESTS, LABELS, chosen_sides, named, open_sides, plain_name, with_rater
+from .sides import (
+    KEYS_OF_TESTS,
+    LABELS,
+    chosen_sides,
+    named,
+    open_sides,
+    plain_name,
+    rater_columns,
+    with_rater,
+)
 
 NAME = "two scored sides"
 ORDER = 100
@@ -36,7 +45,8 @@ CLEAR = 0.75
 
 
 def recognise(table: Table) -> bool:
-    return not chosen_sides(table) and named(table, LABELS) is None and _columns(table) is not None
+    found = None if chosen_sides(table) or named(table, LABELS) is not None else _columns(table)
+    return found is not None and not rater_columns(table, found[0])
 
 
 def map(table: Table, asked: Columns) -> Mapped:

@@ -10,7 +10,7 @@ from ..table import Table
 from . import numbers_of_two_sides, plain
 from .base import Mapped
 from .plain import check_asked, tie_column
-from .sides import LABELS, TOKENS, by_plain_name, chosen_sides, named, open_sides
+from .sides import LABELS, TOKENS, by_plain_name, chosen_sides, named, open_sides, rater_columns
 
 NAME = "a flag for each side"
 ORDER = 85
@@ -28,7 +28,10 @@ def recognise(table: Table) -> bool:
     if flags is None or chosen_sides(table) or named(table, (*LABELS, "chosen")) is not None:
         return False
     others = _without(table, flags)
-    return len(open_sides(others, ())) == 2 or numbers_of_two_sides.recognise(others)
+    sides = open_sides(others, ())
+    if len(sides) == 2:
+        return not rater_columns(table, (sides[0], sides[1]))
+    return numbers_of_two_sides.recognise(others)
 
 
 def map(table: Table, asked: Columns) -> Mapped:

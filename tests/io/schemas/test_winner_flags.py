@@ -69,3 +69,23 @@ def test_flags_of_both_sides_in_many_rows_say_something_else():
     rows = of_numbers(lambda i: 1, lambda i: i % 2)
     with pytest.raises(ValueError, match=r"no label|lacks the column"):
         load_pairs(rows)
+
+
+@pytest.mark.parametrize("numbers", [("a_best", "b_best"), ("rank_a", "rank_b")])
+def test_columns_of_raters_come_before_numbers_of_the_sides(numbers):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "annotator_1": "ab"[i % 2], "annotator_2": "ab"[i % 3 > 0]}
+        | dict(zip(numbers, (i % 2, 1 - i % 2), strict=True))
+        for i in range(30)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert set(found.raters) == {"1", "2"}
+    assert found.n_pairs == 60
+
+
+def test_votes_of_two_raters_are_no_flags():
+    rows = [
+        {"response_0": f"x {i}", "response_1": f"y {i}", "vote_1": int(i % 5 == 0), "vote_2": int(i % 5 == 1)}
+        for i in range(30)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
