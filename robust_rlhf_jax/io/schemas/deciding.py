@@ -29,7 +29,7 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
         _check_one_reading(table, label, cells, sides)
-        cells = resolved(table, [verdict_in(cell) for cell in cells], sides, asked.tie_is)
+        cells = resolved(table, [verdict_in(cell) for cell in cells], sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
         return table, Rule(
@@ -39,15 +39,19 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
 
 
 def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, str]) -> None:
-    """**Raises:** ValueError for a word for a side that is the name of the other side's model."""
+    """**Raises:** ValueError for a word for a side that is the name of the other side's model, or its id."""
     said = word_rule(sides).value
-    for models in _beside(table, sides, MODELS):
-        for row, (cell, a, b) in enumerate(zip(cells, *(table.cells(name) for name in models), strict=True)):
-            way = 1.0 if cell == a else -1.0
-            if isinstance(cell, str) and a != b and cell in (a, b) and (said(cell) or 0.0) * way < 0:
+    models = [("model", *map(table.cells, names)) for names in _beside(table, sides, MODELS)]
+    called = plain_name(label) in WINNERS_IDS
+    ids = [] if called else [("id", *names) for names in _ids(table, label, cells, sides)]
+    for what, first, second in (*models, *ids):
+        for row, (cell, a, b) in enumerate(zip(cells, first, second, strict=True)):
+            named = word(cell) if what == "id" else cell
+            way = float(named == a) - float(named == b)
+            if isinstance(named, str) and (said(named) or 0.0) * way < 0:
                 raise ValueError(
-                    f"column {label} holds {cell!r} in row {row + 1}, which names a side and the model of the "
-                    "other side: say by --first-is which word means the first side, or write the models' names in "
+                    f"column {label} holds {cell!r} in row {row + 1}, which names a side and the {what} of the "
+                    f"other side: say by --first-is which word means the first side, or write the {what}s in "
                     "other words"
                 )
 
@@ -157,14 +161,20 @@ def _strengths(cells: list) -> bool:
 
 
 def resolved(
-    table: Table, cells: list, sides: tuple[str, str], tie_is: str | None, by_text: bool = True
+    table: Table,
+    cells: list,
+    sides: tuple[str, str],
+    tie_is: str | None,
+    by_text: bool = True,
+    ids_of: str = "",
 ) -> list:
-    """Labels that name the winner by its id or its model, or repeat its text, as "first" and "second"."""
+    """Labels that name the winner by its id or its model, or repeat its text, as "first" and "second".
+
+    `ids_of`: the name of their column.
+    """
     rule = word_rule(sides, tie_is)
-    for pair in _beside(table, sides, ("id",)):
-        by_id = _by_id(cells, *(table.cells(name) for name in pair))
-        if by_id is not None:
-            return by_id
+    for first, second in _ids(table, ids_of, cells, sides):
+        return [_by_id(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
     unknown = {
         word(cell) for cell in cells if isinstance(cell, str) and cell.strip() and rule.value(cell) is None
     }
@@ -186,15 +196,26 @@ def _which(cell: Any, first, second, rule: Rule):
     return "first" if cell == first else "second" if cell == second else cell
 
 
-def _by_id(cells: list, first: list, second: list) -> list | None:
-    """None unless most labels are the id of one side."""
-    made = []
-    for cell, *ids in zip(cells, first, second, strict=True):
-        a, b = map(word, ids)
-        way = {a: "first", b: "second"}.get(word(cell)) if a != b and not is_missing(cell) else None
-        made.append(way or cell)
-    there = sum(not is_missing(cell) for cell in cells)
-    return made if 2 * sum(a is not b for a, b in zip(made, cells, strict=True)) > there else None
+def _by_id(cell: Any, first: str, second: str, rule: Rule):
+    """A word for a side that is no id says nothing among ids."""
+    if word(cell) in (first, second) and first != second:
+        return "first" if word(cell) == first else "second"
+    return f"id {cell}" if rule.value(cell) else cell
+
+
+def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[tuple[list[str], list[str]]]:
+    """The ids of both sides, as words, where most labels name the winner by them, and, in a column that is not called
+    so, no other label names a side; numbers up to 2 are those of sides."""
+    words, rule, found = [word(cell) for cell in cells], word_rule(sides), []
+    there = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+    for names in _beside(table, sides, ("id",)):
+        first, second = ([word(cell) for cell in table.cells(name)] for name in names)
+        others = [row for row in there if (words[row] == first[row]) == (words[row] == second[row])]
+        called = plain_name(label) in WINNERS_IDS
+        clear = not any(rule.value(cells[row]) for row in others) and not {*first, *second} <= {"0", "1", "2"}
+        if 2 * len(others) < len(there) and (called or clear):
+            found.append((first, second))
+    return found
 
 
 def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -212,3 +212,33 @@ def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
         load_pairs(rows, featuriser="format")
     told = Columns(label="winner", first_is="A")
     assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, 1, 1, -1, 1, 1]
+
+
+def of_numbered_ids(ids, label):
+    return [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "id_1": ids(i), "id_2": ids(i + 1), "winner": label(i)}
+        for i in range(12)
+    ]
+
+
+def test_labels_that_are_ids_by_chance_name_sides():
+    rows = of_numbered_ids(lambda i: 1 + i % 3, lambda i: 1 + (i % 4 == 0))
+    expected = [-1 if i % 4 == 0 else 1 for i in range(12)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == expected
+    rows = of_numbered_ids(lambda i: 1 + i % 2, lambda i: 1 + (i % 4 == 0))
+    assert load_pairs(rows, featuriser="format").labels.tolist() == expected
+
+
+def test_a_word_for_a_side_that_is_the_other_id_is_asked_about():
+    rows = of_numbered_ids(lambda i: "ba"[i % 2], lambda i: "ab"[i % 2])
+    rows = [{n.replace("1", "a").replace("2", "b"): cell for n, cell in row.items()} for row in rows]
+    with pytest.raises(ValueError, match="holds 'a' in row 1, which names a side and the id of the other side"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_number_of_a_side_among_ids_of_winners_is_unknown():
+    rows = of_numbered_ids(lambda i: 10 + i, lambda i: 10 + i)
+    rows = [{n.replace("winner", "winner_id"): cell for n, cell in row.items()} for row in rows]
+    rows[2]["winner_id"] = 1
+    with pytest.raises(ValueError, match="row 3, column winner_id holds the unknown label 'id 1'"):
+        load_pairs(rows, featuriser="format")
