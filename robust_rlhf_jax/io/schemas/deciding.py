@@ -29,7 +29,7 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
         _check_one_reading(table, label, cells, sides)
-        cells = resolved(table, [verdict_in(cell) for cell in cells], sides, asked.tie_is, ids_of=label)
+        cells = resolved(table, _verdicts(table, cells, sides), sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
         return table, Rule(
@@ -54,6 +54,18 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
                     f"other side: say by --first-is which word means the first side, or write the {what}s in "
                     "other words"
                 )
+
+
+def _verdicts(table: Table, cells: list, sides: tuple[str, str]) -> list:
+    """The verdicts in long judgements; a label that repeats the text of a side stays as it is."""
+    found = [verdict_in(cell) for cell in cells]
+    if found == cells:
+        return cells
+    texts = (table.cells(name if name in table.columns else None) for name in sides)
+    return [
+        cell if cell in of_row else verdict
+        for cell, verdict, *of_row in zip(cells, found, *texts, strict=True)
+    ]
 
 
 def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:

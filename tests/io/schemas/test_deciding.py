@@ -242,3 +242,11 @@ def test_a_number_of_a_side_among_ids_of_winners_is_unknown():
     rows[2]["winner_id"] = 1
     with pytest.raises(ValueError, match="row 3, column winner_id holds the unknown label 'id 1'"):
         load_pairs(rows, featuriser="format")
+
+
+def test_a_text_with_brackets_may_be_repeated_as_the_label():
+    rows = [
+        {"response_a": f"x {i} in [[Paris]]", "response_b": f"y {i} in [[Rome]]"} for i in range(6)
+    ]
+    rows = [row | {"best": row[("response_a", "response_b")[i % 2]]} for i, row in enumerate(rows)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
