@@ -30,7 +30,7 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
         raise ValueError("--scale and --first-is both say what labels mean: give one of them")
     words = {word(cell) for cell in cells if not is_missing(cell)}
     if asked.first_is is None:
-        _check_commas(column, words)
+        _check_commas(column, words - {word(asked.tie_is)})
     if asked.scale is not None:
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
@@ -64,7 +64,8 @@ def _check_commas(column: str, words: set[str]) -> None:
     commas = sorted(w for w in words if number_in(w) is None and number_in(w.replace(",", ".")) is not None)
     if commas and all(number_in(w.replace(",", ".")) is not None for w in words - TIE):
         raise ValueError(
-            f"column {column} holds {shown(commas[0])} and the like: write numbers with a decimal point"
+            f"column {column} holds {shown(commas[0])} and the like: write numbers with a decimal point, or say by "
+            "--tie-is if it is a tie"
         )
 
 

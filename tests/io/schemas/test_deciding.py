@@ -250,3 +250,11 @@ def test_a_text_with_brackets_may_be_repeated_as_the_label():
     ]
     rows = [row | {"best": row[("response_a", "response_b")[i % 2]]} for i, row in enumerate(rows)]
     assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+
+
+def test_two_numbers_with_a_comma_may_be_a_tie():
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "label": ("1", "2", "1,2")[i % 3]} for i in range(9)
+    ]
+    told = Columns(tie_is="1,2")
+    assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, -1, 0] * 3
