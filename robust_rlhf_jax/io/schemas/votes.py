@@ -76,13 +76,13 @@ def _votes(cell: Any):
     """(rater, vote) of a cell; nothing if it holds no votes."""
     cell = structured(cell)
     plain = isinstance(cell, dict) and all(isinstance(v, str | int | float) for v in cell.values())
-    if plain and not {*WHAT} & {plain_name(key) for key in cell}:
+    if plain and not {*WHAT} & {plain_name(str(key)) for key in cell}:
         yield from ((str(who), vote) for who, vote in cell.items())
     elif isinstance(cell, list) and all(isinstance(v, str | int | float) for v in cell):
         yield from ((f"annotator {i + 1}", vote) for i, vote in enumerate(cell))
     else:
         for i, entry in enumerate(records(cell)):
-            said = {plain_name(key): value for key, value in entry.items() if value is not None}
+            said = {plain_name(str(key)): value for key, value in entry.items() if value is not None}
             what = next((said[k] for k in WHAT if k in said), None)
             who = next((said[k] for k in WHO if k in said), f"annotator {i + 1}")
             if isinstance(what, str | int | float):
