@@ -51,7 +51,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
     keys = questions(table, usable, prompt, answer)
-    keys = _within_sets(table, usable, keys) if way < 0 else keys
+    keys = _within_sets(table, usable, keys, answers) if way < 0 else keys
     by_prompt = together(usable, keys)
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
@@ -120,12 +120,13 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     return keys
 
 
-def _within_sets(table: Table, rows: list[int], keys: list) -> list:
-    """The keys, with the id of what was ranked together where most rows share both with another: a rank says nothing of
-    the answers of another ranking."""
+def _within_sets(table: Table, rows: list[int], keys: list, answers: list) -> list:
+    """The keys, with the id of what was ranked together where most rows share both with another answer: a rank says
+    nothing of the answers of another ranking."""
     for name in (found for known in SETS if (found := named(table, (known,))) is not None):
         longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
-        if 2 * sum(len(group) for group in together(rows, longer) if len(group) > 1) > len(rows):
+        sets = together(rows, longer)
+        if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(rows):
             return longer
     return keys
 

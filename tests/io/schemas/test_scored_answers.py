@@ -111,3 +111,13 @@ def test_ranks_are_those_of_one_ranking(name):
 def test_ids_of_the_answers_are_no_rankings():
     rows = [{"id": i, "prompt": f"p{i // 3}", "response": f"x {i}", "rank": 1 + i % 3} for i in range(12)]
     assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_an_id_of_each_answer_names_no_ranking():
+    rows = [
+        {"prompt": f"p{k // 4}", "response": f"answer {k}", "item_id": k, "rater": f"r{who}", "rank": 1 + (k + who) % 4}
+        for k in range(16)
+        for who in range(3)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert found.n_pairs == 4 * 6 * 3
