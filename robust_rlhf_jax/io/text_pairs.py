@@ -18,6 +18,7 @@ from .role_cells import ids_of, pair_key, people_of, strengths, texts_of, turned
 from .schemas import map_table
 from .schemas.base import Roles
 from .schemas.inputs import with_inputs
+from .schemas.sides import names_of_users
 from .table import Table
 from .texts import Texts
 
@@ -123,10 +124,12 @@ class _Checked(NamedTuple):
 def _in_batches(
     path: Path, tables: Callable[[], Iterator[Table]], asked: Columns, skip_bad: float
 ) -> TextPairs | None:
-    """None where rows are not pairs, or not all batches say the same of their columns, or ids have to name pairs: all
-    rows are then needed."""
+    """None where rows are not pairs, or not all batches say the same of their columns, or ids have to name pairs, or
+    users that come again may be raters: all rows are then needed."""
     first = None if asked.pair_id is not None else next(tables(), None)
     roles = None if first is None else _roles_of(first, asked)
+    if first is not None and roles is not None and roles.rater is None and names_of_users(first):
+        return None
     checked = None if roles is None else _checked(tables(), roles, asked)
     if roles is None or checked is None:
         return None

@@ -78,7 +78,11 @@ RATERS = (
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
     "judge_hash", "email_address", "visitor_id",
 )  # fmt: skip
-ONE_NAME = re.compile(r"[\w.@+\-]+")
+# A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
+# sentence.
+ONE_NAME = re.compile(
+    r"(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff])[\w.@+\-])+"
+)
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
     "task_id", "uuid",
@@ -115,13 +119,19 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
 
 
 def rater_named(table: Table) -> str | None:
-    """The column of who judged: called so, or `user` if it holds names of one word that come again, no prompts."""
-    found, user = named(table, RATERS), named(table, ("user",))
-    if found is not None or user is None:
+    """The column of who judged: called so, or `user` if it holds names of several people that come again."""
+    found = named(table, RATERS)
+    if found is not None:
         return found
-    cells = [str(cell) for cell in table.cells(user) if not is_missing(cell)]
-    people = 2 * len({*cells}) <= len(cells) > 0 and all(map(ONE_NAME.fullmatch, cells))
-    return user if people else None
+    people = names_of_users(table)
+    return named(table, ("user",)) if 1 < len({*people}) <= len(people) / 2 else None
+
+
+def names_of_users(table: Table) -> list[str]:
+    """The cells of a column `user`, if all of them are names of one word, no prompts."""
+    user = named(table, ("user",))
+    cells = [] if user is None else [str(cell) for cell in table.cells(user) if not is_missing(cell)]
+    return cells if all(map(ONE_NAME.fullmatch, cells)) else []
 
 
 def prompt_named(table: Table, more: tuple[str, ...] = ()) -> str | None:

@@ -1,8 +1,12 @@
 """A column called user holds raters or prompts."""
 
+import json
+
 import pytest
 
 from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import text_pairs as module
+from robust_rlhf_jax.io.text_pairs import text_pairs
 
 PEOPLE = [f"u{i % 5}" for i in range(40)]
 
@@ -22,7 +26,7 @@ def test_names_that_come_again_are_raters(people, sides):
     assert "prompt" not in found.description.roles
 
 
-@pytest.mark.parametrize("prompt", ["What is {}?", "{}是什么？"])
+@pytest.mark.parametrize("prompt", ["What is {}?", "{}是什么？", "{}是什么", "{}คืออะไร"])
 @pytest.mark.parametrize("different", [40, 10])
 def test_prompts_are_prompts(prompt, different):
     said = [prompt.format(i % different) for i in range(40)]
@@ -30,3 +34,16 @@ def test_prompts_are_prompts(prompt, different):
     found = load_pairs(rows, featuriser="format")
     assert found.texts.prompt == said
     assert found.raters is None
+
+
+def test_the_only_user_is_no_rater():
+    rows = [{"user": "web", "chosen": f"Yes {i}.", "rejected": f"No {i}."} for i in range(8)]
+    assert load_pairs(rows, featuriser="format").raters is None
+
+
+def test_users_that_come_again_in_later_batches_are_raters(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 10)
+    rows = [{"user": f"u{i % 20}", "chosen": f"Yes {i}.", "rejected": f"No {i}."} for i in range(40)]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert text_pairs(file).raters.tolist() == load_pairs(file, featuriser="format").raters.tolist()
