@@ -14,13 +14,13 @@ from .sides import by_plain_name, chosen_sides, open_sides
 
 def with_lists(table: Table, asked: Columns) -> Table:
     """The table with its objects of answers as lists of {name, text}, with the score and the rank of each in place of
-    columns that hold those by the same names."""
+    columns that hold those by the same names; that of a column that the caller names is called as it is."""
     lower = by_plain_name(table)
     name = next((lower[n] for n in ANSWER_LISTS if n in lower and _are_named(table.some(lower[n]))), None)
     if name is None or chosen_sides(table) or open_sides(table, ()):
         return table
     beside = {
-        key: lower[n]
+        (lower[n] if lower[n] == asked.label else key): lower[n]
         for key, names in (("score", SCORE_LISTS), ("rank", RANK_LISTS))
         for n in names
         if n in lower and _are_numbers(table.some(lower[n]))

@@ -14,7 +14,6 @@ from .sides import by_plain_name, with_rater
 
 NAME = "ranking"
 ORDER = 120
-ANY_LABEL = True
 ANSWER_LISTS = (
     "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
     "choices", "all_responses", "ranked_responses", "texts",
@@ -49,6 +48,11 @@ class Found(NamedTuple):
 
 def recognise(table: Table) -> bool:
     return find(table, Columns()) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    """Whether a label is one of the columns or keys of ranks and scores."""
+    return find(table, Columns(label=label)) is not None
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -108,10 +112,10 @@ def find(table: Table, asked: Columns) -> Found | None:
                 for k in (*SCORE_KEYS, *RANK_KEYS)
                 if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
             ]
-            if asked.label is not None and asked.label in entries[0]:
-                by = [asked.label]
+            if asked.label is not None:
+                by = [asked.label] if asked.label in entries[0] else []
             if key and by:
-                kind = "ranks" if by[0] in RANK_KEYS else "scores"
+                kind = "ranks" if by[0] in (*RANK_KEYS, *RANK_LISTS) else "scores"
                 return Found(name, by[0], kind, key, next((k for k in by if k in RANK_KEYS), None))
         if not isinstance(cell, list) or len(cell) < 2:
             continue

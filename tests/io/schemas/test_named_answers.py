@@ -7,7 +7,7 @@ from wild import stores, truths, worlds
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import describe, load_pairs
+from robust_rlhf_jax.io import Columns, describe, load_pairs
 
 MODELS = ("gpt", "llama", "mistral", "olmo")
 
@@ -83,3 +83,20 @@ def test_the_right_one_of_several_choices_is_no_preference(label):
         ValueError, match="several answers a row in column options, and no column that is known"
     ):
         load_pairs(rows, featuriser="format")
+
+
+def of_two(i):
+    return {"responses": {"A": f"x {i}", "B": f"y {i}"}, "scores": {"A": 1, "B": 2}, "ranks": {"A": 1, "B": 2}}
+
+
+@pytest.mark.parametrize(
+    ("label", "best"), [("scores", "y"), ("score", "y"), ("ranks", "x"), ("rank", "x"), ("winner", "x")]
+)
+@pytest.mark.parametrize("listed", [False, True])
+def test_the_label_that_is_asked_for_decides(label, best, listed):
+    rows = [of_two(i) | {"winner": "A"} for i in range(6)]
+    if listed:
+        rows = [{n: [*c.values()] if isinstance(c, dict) else c for n, c in row.items()} for row in rows]
+        label = {"score": "scores", "rank": "ranks"}.get(label, label)
+    found = load_pairs(rows, columns=Columns(label=label), featuriser="format")
+    assert found.texts.chosen == [f"{best} {i}" for i in range(6)]
