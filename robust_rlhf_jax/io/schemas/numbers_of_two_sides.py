@@ -56,7 +56,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         label = None
     else:
         table, rule = with_rule(table, label, sides, asked)
-    ways = [1.0 if rule is None else rule.value(cell) for cell in table.cells(label)]
+    ways = [] if rule is None else [rule.value(cell) for cell in table.cells(label)]
     telling = [pair for pair in numbers.values() if _tell_who_won(table, pair, ways)]
     numbers = {name: pair for name, pair in numbers.items() if pair not in telling}
     if not numbers:
@@ -78,10 +78,11 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:
-    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows."""
+    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows with a label."""
+    if sum(bool(way) for way in ways) < MANY_CHOICES:
+        return False
     cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
-    decided = [(str(a), str(b)) if way > 0 else (str(b), str(a)) for way, a, b in cells if way]
-    return len(decided) >= MANY_CHOICES and {*decided} <= {*ONE_AND_ZERO}
+    return all(((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way)
 
 
 def _check_that_one_was_wanted(

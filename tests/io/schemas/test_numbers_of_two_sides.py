@@ -213,3 +213,8 @@ def test_columns_that_say_which_option_was_chosen_are_no_features():
     assert found.unused["won_a"] == "says which option was chosen"
     with pytest.raises(ValueError, match="differ in no column but those that say which one was chosen"):
         load_pairs([{name: row[name] for name in ("won_a", "won_b", "choice")} for row in rows])
+
+
+def test_where_the_first_side_always_won_no_column_says_so():
+    rows = [{"price_a": i, "price_b": 3, "new_a": 1, "new_b": 0} for i in range(30)]
+    assert load_pairs(rows, columns=Columns(label="none")).names == ("price", "new")
