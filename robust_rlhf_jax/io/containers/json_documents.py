@@ -147,7 +147,8 @@ def _found(whole: Any) -> tuple[str, list] | None:
 
 
 def _are_named_rows(whole: dict) -> bool:
-    """Whether the values are pairs under ids: all have a prompt or the two sides, which no key of the document is."""
+    """Whether the values are pairs under ids: all have a prompt, or the two sides under ids of one word, which are no
+    prompts; no key of the document is called so."""
     rows = list(whole.values())
     if not all(
         isinstance(row, dict) and any(not isinstance(cell, list) for cell in row.values()) for row in rows
@@ -155,8 +156,11 @@ def _are_named_rows(whole: dict) -> bool:
         return False
     shared = set.intersection(*({plain_name(name) for name in row} for row in rows))
     named = {plain_name(name) for name in whole}
-    said = [{prompt} for prompt in PROMPTS] + [{*sides} for sides in CHOSEN_SIDES]
-    return any(names <= shared for names in said) and not any(names & named for names in said)
+    prompts, sides = [{prompt} for prompt in PROMPTS], [{*sides} for sides in CHOSEN_SIDES]
+    found = any(names <= shared for names in prompts) or (
+        any(names <= shared for names in sides) and not any(len(name.split()) > 1 for name in whole)
+    )
+    return found and not any(names & named for names in prompts + sides)
 
 
 def _is_split(whole: Any) -> bool:
