@@ -10,7 +10,17 @@ from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
-from .sides import IDS, LABELS, TOKENS, chosen_sides, holds_numbers, named, open_sides, rater_named
+from .sides import (
+    IDS,
+    LABELS,
+    TOKENS,
+    chosen_sides,
+    exact_last,
+    holds_numbers,
+    named,
+    open_sides,
+    rater_named,
+)
 from .words import are_words
 
 NAME = "numbers of two sides"
@@ -158,7 +168,7 @@ def _found(
 def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
     """{(where the token stands, feature): {token: column}}."""
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for name in table.names:
+    for name in exact_last(table):
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
             match = pattern.match(name.strip())
             if match and not is_no_feature(match["stem"]):

@@ -174,7 +174,7 @@ def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...
 
 def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tuple[str, ...]:
     found: dict[tuple[str, int], dict[str, str]] = {}
-    for name in table.names:
+    for name in exact_last(table):
         for place, pattern in enumerate(patterns):
             match = pattern.match(name.strip())
             if match and _mostly_texts(table, name):
@@ -190,6 +190,11 @@ def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tup
     if not sides:
         return ()
     return sides[min(sides, key=lambda stem: _answer(stem) or 0)]
+
+
+def exact_last(table: Table) -> list[str]:
+    """The columns, those with spaces around their names before others that may be called the same."""
+    return sorted(table.names, key=lambda name: name == name.strip())
 
 
 def _answer(stem: str) -> int | None:

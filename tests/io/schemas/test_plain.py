@@ -233,3 +233,11 @@ def test_chosen_texts_come_before_good_and_bad_ones():
         for i in range(6)
     ]
     assert load_pairs(rows, featuriser="format").texts.rejected == ["y" * 70] * 6
+
+
+def test_a_side_with_spaces_around_its_name_comes_after_one_without():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", " response_a ": "z", "winner": "ab"[i % 2]}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
