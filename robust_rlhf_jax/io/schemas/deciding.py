@@ -1,6 +1,7 @@
 """Which column says who won, and by which rule; what could be one and is not used."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -8,7 +9,7 @@ from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
-from .numbers import NoSides, is_number
+from .numbers import FIRST_CELLS, NoSides, is_number
 from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
@@ -48,7 +49,7 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
         for row, (cell, a, b) in enumerate(zip(cells, first, second, strict=True)):
             named = word(cell) if what == "id" else cell
             way = float(named == a) - float(named == b)
-            if isinstance(named, str) and (said(named) or 0.0) * way < 0:
+            if way and isinstance(named, str) and (said(named) or 0.0) * way < 0:
                 raise ValueError(
                     f"column {label} holds {cell!r} in row {row + 1}, which names a side and the {what} of the "
                     f"other side: say by --first-is which word means the first side, or write the {what}s in "
@@ -218,10 +219,14 @@ def _by_id(cell: Any, first: str, second: str, rule: Rule):
 def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[tuple[list[str], list[str]]]:
     """The ids of both sides, as words, where most labels name the winner by them, and, in a column that is not called
     so, no other label names a side; numbers up to 2 are those of sides."""
-    words, rule, found = [word(cell) for cell in cells], word_rule(sides), []
+    rule, found = word_rule(sides), []
     there = [row for row, cell in enumerate(cells) if not is_missing(cell)]
     for names in _beside(table, sides, ("id",)):
-        first, second = ([word(cell) for cell in table.cells(name)] for name in names)
+        columns = [cells, *(table.cells(name) for name in names)]
+        decided = itertools.islice((row for row in there if rule.value(cells[row]) != 0), FIRST_CELLS)
+        if not any(word(cells[row]) in [word(ids[row]) for ids in columns[1:]] for row in decided):
+            continue
+        words, first, second = ([word(cell) for cell in column] for column in columns)
         others = [row for row in there if (words[row] == first[row]) == (words[row] == second[row])]
         called = plain_name(label) in WINNERS_IDS
         clear = not any(rule.value(cells[row]) for row in others) and not {*first, *second} <= {"0", "1", "2"}
