@@ -47,3 +47,17 @@ def test_users_that_come_again_in_later_batches_are_raters(tmp_path, monkeypatch
     file = tmp_path / "pairs.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert text_pairs(file).raters.tolist() == load_pairs(file, featuriser="format").raters.tolist()
+
+
+@pytest.mark.parametrize(("last", "in_batches"), [("u0", True), ("Ann Lee", False)])
+def test_users_of_a_last_short_batch_are_raters_as_in_the_whole_file(tmp_path, monkeypatch, last, in_batches):
+    monkeypatch.setattr(module, "BATCH", 10)
+    rows = [
+        {"prompt": f"p{i}", "user": f"u{i % 5}", "chosen": f"Yes {i}.", "rejected": f"No {i}."} for i in range(43)
+    ]
+    rows[42]["user"] = last
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found, whole = text_pairs(file), load_pairs(file, featuriser="format")
+    assert found.in_batches == in_batches
+    assert (found.raters is None) == (whole.raters is None)
