@@ -67,8 +67,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     else:
         table, rule = with_rule(table, label, sides, asked)
     ways = [] if rule is None else [rule.value(cell) for cell in table.cells(label)]
-    telling = [pair for pair in numbers.values() if _tell_who_won(table, pair, ways)]
-    numbers = {name: pair for name, pair in numbers.items() if pair not in telling}
+    telling = [name for pair in numbers.values() if _tell_who_won(table, pair, ways) for name in pair]
+    numbers = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
     if not numbers:
         raise ValueError("the two options differ in no column but those that say which one was chosen")
     columns = [name for pair in numbers.values() for name in pair]
@@ -82,7 +82,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     roles = Roles(
         None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
-        ignored={name: "says which option was chosen" for pair in telling for name in pair},
+        ignored=dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
@@ -92,7 +92,9 @@ def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None])
     if sum(bool(way) for way in ways) < MANY_CHOICES:
         return False
     cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
-    return all(((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way)
+    return all(
+        ((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way
+    )
 
 
 def _check_that_one_was_wanted(

@@ -146,7 +146,7 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
 
 
 def _beside_rejected(table: Table) -> tuple[str, str] | None:
-    """`response` and `rejected_response`, where no other column, such as `accepted_response`, may be what was chosen."""
+    """`response` and `rejected_response`, where no other column, such as `accepted_response`, may be the chosen one."""
     lower = by_plain_name(table)
     for answer in EXTENDED:
         sides = answer, f"rejected_{answer}"

@@ -66,16 +66,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     of_object = found.key is not None and asked.label == found.by  # a key, and no column
     check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
-    if found.kind == "unclear":
-        raise ValueError(
-            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
-            "say which, by --ranking ranks or --ranking order."
-        )
-    if found.kind == "scores" and found.ranks is not None:
-        names = found.by, found.ranks
-        check_agreement(
-            *names, _sets(table, found, names), f"choose by --label {names[0]} or --label {names[1]}"
-        )
+    _check_kind(table, found)
     prompt = prompt_of(table, asked, (found.answers,))
     prompts = table.cells(prompt)
     values = table.cells(found.by if found.key is None else None)
@@ -98,6 +89,20 @@ def map(table: Table, asked: Columns) -> Mapped:
         found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
     reads = ("ranking", "tie") if found.by in UNCLEAR else ("tie",)
     return of_rows(table, name, rows(), used, said, with_rater(asked, table), reads=reads)
+
+
+def _check_kind(table: Table, found: Found) -> None:
+    """**Raises:** ValueError for ranks that could be an order, and for scores that ranks contradict."""
+    if found.kind == "unclear":
+        raise ValueError(
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
+            "say which, by --ranking ranks or --ranking order."
+        )
+    if found.kind == "scores" and found.ranks is not None:
+        names = found.by, found.ranks
+        check_agreement(
+            *names, _sets(table, found, names), f"choose by --label {names[0]} or --label {names[1]}"
+        )
 
 
 def find(table: Table, asked: Columns) -> Found | None:

@@ -56,32 +56,35 @@ def map(table: Table, asked: Columns) -> Mapped:
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
-    by_row: dict[int, list[Judged]] = defaultdict(list)
-    for members in groups:
-        made = pairs_of(members, [way * float(values[m]) for m in members])
-        for first, second, strength, *_ in made:
-            if answers[first] != answers[second]:
-                by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
+    if way > 0 and asked.label is None:
+        _check_ranks(table, score, groups)
+    by_row = _judged(groups, answers, [way * float(v) if is_number(v) else 0.0 for v in values])
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
-    rank = named(table, RANK_KEYS)
-    if rank is not None and way > 0 and asked.label is None:
-        ranks = table.cells(rank)
-        sets = (([values[m] for m in members], [ranks[m] for m in members]) for members in groups)
-        check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
     firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
-    return of_rows(
-        table,
-        NAME,
-        rows,
-        (answer, prompt, score),
-        said,
-        asked,
-        firsts,
-        _notes(table.n_rows - len(usable), by_person),
-    )
+    notes = _notes(table.n_rows - len(usable), by_person)
+    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
+
+
+def _judged(groups: list[list[int]], answers: list, worth: list[float]) -> dict[int, list[Judged]]:
+    """The pairs of different answers of each group, by the row of the first one."""
+    by_row: dict[int, list[Judged]] = defaultdict(list)
+    for members in groups:
+        for first, second, strength, *_ in pairs_of(members, [worth[m] for m in members]):
+            if answers[first] != answers[second]:
+                by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
+    return by_row
+
+
+def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
+    """**Raises:** ValueError for a column of ranks that contradicts the scores."""
+    rank = named(table, RANK_KEYS)
+    if rank is not None:
+        scores, ranks = table.cells(score), table.cells(rank)
+        sets = (([scores[m] for m in members], [ranks[m] for m in members]) for members in groups)
+        check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
 
 
 def _notes(lost: int, by_person: list[list[int]] | None) -> tuple[str, ...]:
@@ -126,7 +129,9 @@ def _within_sets(table: Table, rows: list[int], keys: list, answers: list) -> li
     for name in (found for known in SETS if (found := named(table, (known,))) is not None):
         longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
         sets = together(rows, longer)
-        if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(rows):
+        if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(
+            rows
+        ):
             return longer
     return keys
 

@@ -216,7 +216,13 @@ def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
 
 def of_numbered_ids(ids, label):
     return [
-        {"response_1": f"x {i}", "response_2": f"y {i}", "id_1": ids(i), "id_2": ids(i + 1), "winner": label(i)}
+        {
+            "response_1": f"x {i}",
+            "response_2": f"y {i}",
+            "id_1": ids(i),
+            "id_2": ids(i + 1),
+            "winner": label(i),
+        }
         for i in range(12)
     ]
 
@@ -232,7 +238,9 @@ def test_labels_that_are_ids_by_chance_name_sides():
 def test_a_word_for_a_side_that_is_the_other_id_is_asked_about():
     rows = of_numbered_ids(lambda i: "ba"[i % 2], lambda i: "ab"[i % 2])
     rows = [{n.replace("1", "a").replace("2", "b"): cell for n, cell in row.items()} for row in rows]
-    with pytest.raises(ValueError, match="holds 'a' in row 1, which names a side and the id of the other side"):
+    with pytest.raises(
+        ValueError, match="holds 'a' in row 1, which names a side and the id of the other side"
+    ):
         load_pairs(rows, featuriser="format")
 
 
@@ -245,9 +253,7 @@ def test_a_number_of_a_side_among_ids_of_winners_is_unknown():
 
 
 def test_a_text_with_brackets_may_be_repeated_as_the_label():
-    rows = [
-        {"response_a": f"x {i} in [[Paris]]", "response_b": f"y {i} in [[Rome]]"} for i in range(6)
-    ]
+    rows = [{"response_a": f"x {i} in [[Paris]]", "response_b": f"y {i} in [[Rome]]"} for i in range(6)]
     rows = [row | {"best": row[("response_a", "response_b")[i % 2]]} for i, row in enumerate(rows)]
     assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
 

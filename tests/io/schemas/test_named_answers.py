@@ -86,7 +86,11 @@ def test_the_right_one_of_several_choices_is_no_preference(label):
 
 
 def of_two(i):
-    return {"responses": {"A": f"x {i}", "B": f"y {i}"}, "scores": {"A": 1, "B": 2}, "ranks": {"A": 1, "B": 2}}
+    return {
+        "responses": {"A": f"x {i}", "B": f"y {i}"},
+        "scores": {"A": 1, "B": 2},
+        "ranks": {"A": 1, "B": 2},
+    }
 
 
 @pytest.mark.parametrize(

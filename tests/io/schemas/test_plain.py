@@ -218,9 +218,7 @@ def test_an_answer_beside_a_rejected_one_may_not_be_what_was_chosen(chosen):
 
 def test_open_sides_with_a_label_come_before_an_answer_beside_a_rejected_one():
     more = {"response": "z", "rejected_response": "w"}
-    rows = [
-        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2]} | more for i in range(6)
-    ]
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2]} | more for i in range(6)]
     assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
     turns = [{"role": "user", "content": "Is it?"}, {"role": "assistant", "content": "Yes."}]
     found = load_pairs([{"messages": turns} | more] * 2, featuriser="format")

@@ -53,7 +53,8 @@ def test_users_that_come_again_in_later_batches_are_raters(tmp_path, monkeypatch
 def test_users_of_a_last_short_batch_are_raters_as_in_the_whole_file(tmp_path, monkeypatch, last, in_batches):
     monkeypatch.setattr(module, "BATCH", 10)
     rows = [
-        {"prompt": f"p{i}", "user": f"u{i % 5}", "chosen": f"Yes {i}.", "rejected": f"No {i}."} for i in range(43)
+        {"prompt": f"p{i}", "user": f"u{i % 5}", "chosen": f"Yes {i}.", "rejected": f"No {i}."}
+        for i in range(43)
     ]
     rows[42]["user"] = last
     file = tmp_path / "pairs.jsonl"

@@ -93,7 +93,9 @@ def test_the_rater_of_an_object_is_found(who, listed):
     assert found.raters.tolist() == ["w0", "w1", "w2"] * 2
 
 
-@pytest.mark.parametrize("votes", [{1: "a", 2: "b"}, [{"rater": 1, "vote": "a", 5: ""}, {"rater": 2, "vote": "b"}]])
+@pytest.mark.parametrize(
+    "votes", [{1: "a", 2: "b"}, [{"rater": 1, "vote": "a", 5: ""}, {"rater": 2, "vote": "b"}]]
+)
 def test_keys_in_memory_may_be_numbers(votes):
     rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "votes": votes} for i in range(4)]
     assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
