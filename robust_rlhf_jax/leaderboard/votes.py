@@ -11,7 +11,7 @@ from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, read_labels, read_ties
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
-from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named
+from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
 
 from .winners import read_names
@@ -22,7 +22,7 @@ SIDES = (
 )  # fmt: skip
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
-FLAGS = ("winner_model_a", "winner_model_b")
+FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 
 
 class Votes(NamedTuple):
@@ -202,12 +202,12 @@ def _outcomes(
     """Who won each vote, and the cells that do not say."""
     plain = by_plain_name(table)
     if winner is None and plain.keys() >= set(FLAGS):
-        names = [plain[name] for name in (*FLAGS, "winner_tie") if name in plain]
+        names = [plain[name] for name in (*FLAGS, TIES) if name in plain]
         flags, wrong = zip(*(_flags(table, name) for name in names), strict=True)
         bad = [cell for of_flag in wrong for cell in of_flag]
         said = np.sum(flags, axis=0)
         unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
-        bad += [BadCell(row, names[0], f"has not one 1 among {', '.join(names)}") for row in unclear]
+        bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
         return flags[0] - flags[1], bad
     name = _column(table, winner, named(table, WINNERS), "winners")
     cells = list(table.cells(name))
@@ -219,11 +219,10 @@ def _outcomes(
 
 
 def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
-    """1 for yes, 0 for no, and the cells that say neither."""
+    """1 for yes, 0 for no, and the cells that say neither; an empty one among ties is no tie."""
     flags, bad = read_ties(table.cells(name), name)
-    missing = [
-        BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
-    ]
+    cells = [] if plain_name(name) == TIES else table.cells(name)
+    missing = [BadCell(row, name, "is missing") for row, cell in enumerate(cells) if is_missing(cell)]
     return flags.astype(int), [*missing, *bad]
 
 
