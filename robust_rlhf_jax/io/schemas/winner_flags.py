@@ -9,15 +9,13 @@ from ..labels import is_missing, yes_or_no
 from ..table import Table
 from . import numbers_of_two_sides, plain
 from .base import Mapped
+from .flagged_answers import FLAGS
 from .plain import check_asked, tie_column
 from .sides import LABELS, TOKENS, by_plain_name, chosen_sides, named, open_sides, rater_columns
 
 NAME = "a flag for each side"
 ORDER = 85
-STEMS = (
-    "winner", "is_winner", "won", "win", "wins", "chosen", "is_chosen", "selected", "is_selected", "preferred",
-    "is_preferred", "picked", "best", "is_best", "better", "choice", "vote",
-)  # fmt: skip
+STEMS = (*FLAGS, "won", "win", "wins", "better", "choice", "vote")
 # The share of rows at most in which both sides won: of more, the columns say something of each side.
 MOST_BOTH = 0.1
 THINGS = ("", "model_", "response_", "answer_", "option_", "side_")
