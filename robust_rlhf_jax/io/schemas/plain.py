@@ -150,7 +150,8 @@ def _beside_rejected(table: Table) -> tuple[str, str] | None:
     lower = by_plain_name(table)
     for answer in EXTENDED:
         sides = answer, f"rejected_{answer}"
-        if {name for name in lower if name.endswith(answer)} == {*sides}:
+        alone = {name for name in lower if name.endswith(answer)} == {*sides}
+        if alone and all(holds_texts(table.first(lower[side])) for side in sides):
             return lower[sides[0]], lower[sides[1]]
     return None
 

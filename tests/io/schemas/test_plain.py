@@ -239,3 +239,9 @@ def test_a_side_with_spaces_around_its_name_comes_after_one_without():
         for i in range(6)
     ]
     assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
+
+
+def test_a_list_of_rejected_answers_is_no_answer():
+    rows = [{"query": f"p{i}", "response": f"x {i}", "rejected_response": ["y", f"z {i}"]} for i in range(6)]
+    with pytest.raises(ValueError, match="lacks the column chosen_response"):
+        load_pairs(rows, featuriser="format")
