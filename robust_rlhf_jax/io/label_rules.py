@@ -24,9 +24,13 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
     """How to read a column: as asked, else as its words say.
 
     **Raises:** ValueError, with the flag that helps, for numbers that could mean anything, and for words that name no
-    side.
+    side; for two flags that both say what labels mean.
     """
+    if asked.scale is not None and asked.first_is is not None:
+        raise ValueError("--scale and --first-is both say what labels mean: give one of them")
     words = {word(cell) for cell in cells if not is_missing(cell)}
+    if asked.first_is is None:
+        _check_commas(column, words - {word(asked.tie_is)})
     if asked.scale is not None:
         return scale_rule(column, words, asked)
     if asked.first_is is not None:
@@ -55,6 +59,16 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
     return rule
 
 
+def _check_commas(column: str, words: set[str]) -> None:
+    """**Raises:** ValueError for numbers with a decimal comma."""
+    commas = sorted(w for w in words if number_in(w) is None and number_in(w.replace(",", ".")) is not None)
+    if commas and all(number_in(w.replace(",", ".")) is not None for w in words - TIE):
+        raise ValueError(
+            f"column {column} holds {shown(commas[0])} and the like: write numbers with a decimal point, or say by "
+            "--tie-is if it is a tie"
+        )
+
+
 def _check_count(column: str, words: set[str], named: tuple[str, str]) -> None:
     """**Raises:** ValueError for "response 1" and "response 2" of sides that are numbered 0 and 1."""
     said = {match["who"] for w in words if (match := SAYS_WHO.match(w)) and match["who"].isdigit()}
@@ -67,7 +81,7 @@ def _check_count(column: str, words: set[str], named: tuple[str, str]) -> None:
 
 
 def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:
-    """Numbers between the two of `--scale`; the middle is a tie.
+    """Numbers between the two of `--scale`; the middle is a tie, and so is what `--tie-is` names.
 
     **Raises:** ValueError for equal ends, and for a column with other numbers or with words.
     """
@@ -78,7 +92,8 @@ def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:
         raise ValueError(
             f"--scale {first:g} {second:g} has no two ends: give the numbers for the first and the second side"
         )
-    outside = [w for w in words if w not in TIE and not _within(number_in(w), middle, half)]
+    ties = TIE if asked.tie_is is None else TIE | {word(asked.tie_is)}
+    outside = [w for w in words if w not in ties and not _within(number_in(w), middle, half)]
     if words and len(outside) == len(words):
         raise ValueError(
             f"column {column} holds {shown(sorted(outside)[0])}, not between {first:g} and {second:g} (--scale)"
@@ -86,7 +101,7 @@ def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:
     unit = 1.0 if half >= 1 else half
 
     def value(cell) -> float | None:
-        if word(cell) in TIE:
+        if word(cell) in ties:
             return 0.0
         number = number_in(word(cell))
         if number is None or not _within(number, middle, half):

@@ -21,6 +21,8 @@ TIE = {
     "a=b", "=", "equal quality", "similar", "indifferent", "undecided", "no difference", "neutral", "both are good",
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
+    "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
+    "it's a tie",
 }  # fmt: skip
 THINGS = (
     "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"
@@ -42,6 +44,8 @@ STEP = re.compile(
 )
 # "a>b", "b >> a".
 ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
+# The verdict of a judge, among what it says of it.
+VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
 SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
 
 
@@ -130,7 +134,7 @@ def yes_or_no(cell: object) -> bool | None:
 
 def suffixes(sides: tuple[str, str]) -> tuple[str, str]:
     """What the names of two sides end in: ("a", "b"), ("0", "1"), …; ("", "") if nothing that can be told."""
-    found = [match[1].casefold() if (match := SUFFIX.search(name)) else "" for name in sides]
+    found = [match[1].casefold() if (match := SUFFIX.search(name.strip())) else "" for name in sides]
     return (found[0], found[1]) if found[0] and found[1] and found[0] != found[1] else ("", "")
 
 
@@ -150,6 +154,12 @@ def _word(cell: str) -> str:
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
     return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+
+
+def verdict_in(cell: object) -> object:
+    """The only verdict in brackets of a text such as "I prefer the first. [[A]]"; of anything else the cell itself."""
+    found = {*VERDICT.findall(cell)} if isinstance(cell, str) else set()
+    return found.pop() if len(found) == 1 else cell
 
 
 def _who(token: str, named: tuple[str, str]) -> float | None:

@@ -1,11 +1,12 @@
 """What to say of a file in which no two sides were found: what its columns could be, and the flag that helps."""
 
-from typing import Any
-
 from .bad_cells import shown
-from .schemas.base import structured
+from .columns import Columns
+from .schemas.answer_names import answers_of
+from .schemas.base import records
+from .schemas.named_answers import with_lists
 from .schemas.numbers import NUMERIC
-from .schemas.sides import CHOSEN_SIDES, by_plain_name
+from .schemas.sides import by_plain_name, chosen_sides, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed
 from .table import Table
 
@@ -19,7 +20,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_words, _options, _zero, _votes, _nested)
+    kinds = (_words, _options, _zero, _votes, _listed, _nested)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -64,14 +65,26 @@ def _votes(table: Table) -> str | None:
 def _nested(table: Table) -> str | None:
     """Objects that hold what should be columns."""
     for name in table.names:
-        cell: Any = structured(table.first(name))
-        inner = {str(key).casefold() for key in cell} if isinstance(cell, dict) else set()
-        if any(chosen in inner and rejected in inner for chosen, rejected in CHOSEN_SIDES):
+        first = next(iter(records(table.first(name))), {})
+        inner = Table(table.source, {key: [cell] for key, cell in first.items()}, 1)
+        if chosen_sides(inner) or open_sides(inner, ()):
             return (
-                f" has the sides inside the objects of column {name} ({', '.join(list(cell)[:6])}): write them as "
-                "columns of their own."
+                f" has the sides inside the objects of column {name} ({', '.join(inner.names[:6])}): write them as "
+                "columns of their own, a pair a row."
             )
     return None
+
+
+def _listed(table: Table) -> str | None:
+    """Several answers in one cell."""
+    answers = answers_of(with_lists(table, Columns()), fewest=2)
+    if answers is None or not answers.listed:
+        return None
+    return (
+        f" has several answers a row in column {answers.columns[0]}, and no column that is known to say which is the "
+        "best: name one by --label that holds its letter, number, name or text, or write lists of scores or ranks, or "
+        "a pair a row as chosen and rejected."
+    )
 
 
 def _general(table: Table) -> str:

@@ -207,8 +207,16 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         return self if self.fitted.all() else self.take(np.flatnonzero(self.fitted))
 
     def take(self, rows: Int[ArrayLike, " M"]) -> "Pairs":
-        """The pairs at `rows`, in that order."""
-        rows = np.asarray(rows)
+        """The pairs at `rows`, in that order, or those where `rows` [N] is true.
+
+        **Raises:** ValueError for other rows than those of the pairs.
+        """
+        rows, n = np.asarray(rows), self.n_pairs
+        if rows.dtype == bool and rows.shape == (n,):
+            rows = np.flatnonzero(rows)
+        rows = rows if rows.size else rows.astype(int)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or ((rows < -n) | (rows >= n)).any():
+            raise ValueError(f"rows must be numbers of pairs, from 0 to {n - 1}, or {n} times true or false.")
         names = ("chosen", "rejected", *_BY_PAIR)
         parts: dict[str, Any] = {
             name: part[rows] for name in names if (part := getattr(self, name)) is not None

@@ -9,6 +9,7 @@ from .labels import read_labels, read_ties
 from .nobody import named_in
 from .numeric import matrix
 from .schemas import Roles
+from .schemas.numbers import with_unit
 from .schemas.words import columns_of, word_of
 from .table import Table
 from .texts import Texts, read_texts
@@ -147,11 +148,18 @@ def unused_columns(
     reasons = dict(roles.ignored)
     for name in columns_of(roles.words):
         if name in file.columns:
-            reasons[name] = (
-                f"holds words, such as {word_of(file.first(name))}: --words makes a feature of each"
-            )
+            reasons[name] = _why_words(file.some(name), word_of(file.first(name)))
     for other, columns in roles.numbers.items():
         for name in (name for pair in columns.values() for name in pair):
             mine |= {name} if other == kind else set()
             reasons[name] = f"holds {other}, and the features are {kind}: choose by --features {other}"
     return {n: reasons.get(n, "no role is known for this name") for n in file.names if n not in mine}
+
+
+def _why_words(cells: list, first: str) -> str:
+    if all(with_unit(cell) for cell in cells if cell not in (None, "")):
+        return (
+            f"holds numbers with units, such as {first}: written without them it is a feature, and --words makes one "
+            "of each"
+        )
+    return f"holds words, such as {first}: --words makes a feature of each"

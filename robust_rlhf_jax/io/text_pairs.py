@@ -17,6 +17,8 @@ from .reading import table_batches
 from .role_cells import ids_of, pair_key, people_of, strengths, texts_of, turned
 from .schemas import map_table
 from .schemas.base import Roles
+from .schemas.inputs import with_inputs
+from .schemas.sides import names_of_users, rater_named
 from .table import Table
 from .texts import Texts
 
@@ -100,7 +102,7 @@ def text_pairs(
     reading = {"split": split, "encoding": encoding}
 
     def tables() -> Iterator[Table]:
-        return table_batches(path, BATCH, **reading)
+        return (with_inputs(table, asked) for table in table_batches(path, BATCH, **reading))
 
     return _in_batches(path, tables, asked, skip_bad) or _whole(path, asked, skip_bad, reading)
 
@@ -122,12 +124,15 @@ class _Checked(NamedTuple):
 def _in_batches(
     path: Path, tables: Callable[[], Iterator[Table]], asked: Columns, skip_bad: float
 ) -> TextPairs | None:
-    """None where rows are not pairs, or not all batches say the same of their columns, or ids have to name pairs: all
-    rows are then needed."""
+    """None where rows are not pairs, or not all batches say the same of their columns, or ids have to name pairs, or
+    users that come again may be raters: all rows are then needed."""
     first = None if asked.pair_id is not None else next(tables(), None)
     roles = None if first is None else _roles_of(first, asked)
-    checked = None if roles is None else _checked(tables(), roles, asked)
-    if roles is None or checked is None:
+    if first is not None and roles is not None and roles.rater is None and names_of_users(first):
+        return None
+    same = asked if roles is None else dataclasses.replace(asked, rater=roles.rater)
+    checked = None if roles is None else _checked(tables(), roles, same)
+    if first is None or roles is None or checked is None or not _names_raters(first, same, asked, checked):
         return None
     usable = usable_rows(path, checked.n_rows, checked.bad, skip_bad)
     decided = checked.strength != 0
@@ -144,6 +149,13 @@ def _in_batches(
 
     digest = _digest(checked.digest, rows)
     return TextPairs(rows, checked.n_rows, raters, ids, groups, make, True, digest)
+
+
+def _names_raters(first: Table, same: Columns, asked: Columns, checked: _Checked) -> bool:
+    """Whether all rows name raters as those of the first batch do."""
+    if same == asked or same.rater is None or checked.raters is None:
+        return True
+    return rater_named(Table(first.source, {same.rater: checked.raters.tolist()}, checked.n_rows)) is not None
 
 
 def _groups(checked: _Checked, roles: Roles) -> Int[np.ndarray, " n"] | None:

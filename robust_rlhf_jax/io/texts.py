@@ -12,6 +12,8 @@ from .schemas.base import structured
 TURN = "\n\nAssistant:"
 # What a message says something by.
 CONTENT = {"content", "tool_calls", "function_call"}
+# Keys of messages, each as another library has them.
+MESSAGES = ({"role", "content"}, {"from", "value"}, {"role", "parts"})
 # Names of files with pictures, sounds or films.
 FILE = re.compile(
     r"[^\n]{1,500}\.(?:png|jpe?g|webp|gif|bmp|tiff?|svg|heic|mp3|wav|flac|ogg|m4a|mp4|webm|mov|avi|mkv)(?:[?#]\S*)?",
@@ -82,7 +84,8 @@ def check_no_files(texts: Texts, path: str) -> None:
 
 
 def messages_of(cell: Any):
-    """A cell as a text or a list of {role, content}, whatever it is written as: one message, `from` and `value`, JSON.
+    """A cell as a text or a list of {role, content}, whatever it is written as: one message, `from` and `value`,
+    `parts`, JSON.
 
     A text that is JSON of anything but messages stays a text.
     """
@@ -99,15 +102,22 @@ def messages_of(cell: Any):
 def _are_messages(found: Any) -> bool:
     found = found if isinstance(found, list) else [found]
     return bool(found) and all(
-        isinstance(m, dict) and ({"role", "content"} <= m.keys() or {"from", "value"} <= m.keys())
-        for m in found
+        isinstance(m, dict) and any(keys <= m.keys() for keys in MESSAGES) for m in found
     )
 
 
 def _message(entry: Any):
-    if not isinstance(entry, dict) or "role" in entry or "from" not in entry:
+    roles = {"human": "user", "gpt": "assistant", "model": "assistant"}
+    if isinstance(entry, dict) and "parts" in entry and not CONTENT & entry.keys():  # Gemini's
+        role = entry.get("role", "user")
+        return {"role": roles.get(role, role), "content": entry["parts"]}
+    if isinstance(entry, dict) and not {"role", "from"} & entry.keys():  # an answer with its model, its score
+        said = next(
+            (entry[key] for key in ("content", "text", "value") if isinstance(entry.get(key), str)), None
+        )
+        return entry if said is None else {"role": "assistant", "content": said}
+    if not isinstance(entry, dict) or "role" in entry:
         return entry
-    roles = {"human": "user", "gpt": "assistant"}
     said = str(entry["from"])
     more = {k: v for k, v in entry.items() if k not in ("from", "value")}
     return {"role": roles.get(said, said), "content": entry.get("value"), **more}

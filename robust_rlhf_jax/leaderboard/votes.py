@@ -11,7 +11,7 @@ from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
-from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named
+from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
 
 from .winners import read_names
@@ -23,7 +23,7 @@ SIDES = (
 )  # fmt: skip
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
-FLAGS = ("winner_model_a", "winner_model_b")
+FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 
 
@@ -52,10 +52,13 @@ class Votes(NamedTuple):
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
         **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, and for
-        another number of raters than votes, here and in `pairs`.
+        another number of raters than votes, here and in `pairs`; for another number of weights.
         """
         votes = self._checked()
-        weights = np.ones(len(votes.outcome), int) if weights is None else weights
+        weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
+        if weights.shape != votes.outcome.shape or weights.dtype.kind not in "biuf":
+            raise ValueError(f"weights must be {len(votes.outcome)} numbers, one for each vote.")
+        weights = weights.astype(int) if weights.dtype == bool else weights
         found = np.zeros((len(votes.names), len(votes.names)), weights.dtype)
         winner, loser = np.where(votes.outcome > 0, (votes.first, votes.second), (votes.second, votes.first))
         decided = votes.outcome != 0
@@ -204,8 +207,13 @@ def _outcomes(
     """Who won each vote, and the cells that do not say."""
     plain = by_plain_name(table)
     if winner is None and plain.keys() >= set(FLAGS):
-        (a, no_a), (b, no_b) = (_flags(table, plain[name]) for name in FLAGS)
-        return a - b, no_a + no_b
+        names = [plain[name] for name in (*FLAGS, TIES) if name in plain]
+        flags, wrong = zip(*(_flags(table, name) for name in names), strict=True)
+        bad = [cell for of_flag in wrong for cell in of_flag]
+        said = np.sum(flags, axis=0)
+        unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
+        bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
+        return flags[0] - flags[1], bad
     name = _column(table, winner, named(table, WINNERS), "winners")
     if name in sides:
         return np.full(table.n_rows, 1 if name == sides[0] else -1), []
@@ -218,11 +226,10 @@ def _outcomes(
 
 
 def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
-    """1 for yes, 0 for no, and the cells that say neither."""
+    """1 for yes, 0 for no, and the cells that say neither; an empty one among ties is no tie."""
     flags, bad = read_ties(table.cells(name), name)
-    missing = [
-        BadCell(row, name, "is missing") for row, cell in enumerate(table.cells(name)) if is_missing(cell)
-    ]
+    cells = [] if plain_name(name) == TIES else table.cells(name)
+    missing = [BadCell(row, name, "is missing") for row, cell in enumerate(cells) if is_missing(cell)]
     return flags.astype(int), [*missing, *bad]
 
 

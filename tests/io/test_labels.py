@@ -140,3 +140,13 @@ def test_a_question_about_the_other_side_is_asked_about(name):
 @pytest.mark.parametrize("name", ["less_harmful", "more helpful", "Which is less toxic?"])
 def test_a_question_about_the_better_side_is_read(name):
     assert rule_for(["A", "B"], name, AB, Columns()).value("A") == 1
+
+
+def test_a_word_that_is_a_tie_may_stand_beside_a_scale():
+    rule = rule_for([1, 0.5, 0, "skip"], "label", AB, Columns(scale=(1, 0), tie_is="skip"))
+    assert [rule.value(v) for v in (1, 0.5, 0, "skip")] == [1, 0, -1, 0]
+
+
+def test_a_scale_beside_a_first_side_is_refused():
+    with pytest.raises(ValueError, match="--scale and --first-is both say"):
+        rule_for([1, 0], "label", AB, Columns(scale=(1, 0), first_is="1"))

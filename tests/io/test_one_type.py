@@ -11,7 +11,7 @@ import scipy.sparse
 
 from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, preferences_from_features, robust_policy
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
-from robust_rlhf_jax.io import check_pairs
+from robust_rlhf_jax.io import check_pairs, load_pairs
 from robust_rlhf_jax.preferences import as_labelled, with_table
 
 N, P = 120, 3
@@ -287,3 +287,22 @@ def test_half_precision_is_taken_and_what_is_no_number_is_refused():
     for wrong in (pd.Series([[1.0, 2.0], [3.0]]), pd.DataFrame({"x": ["1", "2"]})):
         with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers"):
             check_pairs(Pairs(wrong, wrong))
+
+
+def of_texts(n=4):
+    rows = [{"prompt": f"p{i}", "chosen": f"yes {i}", "rejected": f"no {i} {i}"} for i in range(n)]
+    return load_pairs(rows, featuriser="format")
+
+
+def test_pairs_are_taken_by_a_mask_with_their_texts():
+    taken = of_texts().take([False, True, False, True])
+    assert taken.texts.chosen == ["yes 1", "yes 3"]
+    assert taken.rows.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("rows", [[4], [-5], [0.0], [True, False], 1, [[0, 1]]])
+def test_rows_that_are_none_of_the_pairs_are_refused(rows):
+    with pytest.raises(
+        ValueError, match="rows must be numbers of pairs, from 0 to 3, or 4 times true or false"
+    ):
+        of_texts().take(rows)

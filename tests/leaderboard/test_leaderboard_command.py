@@ -22,6 +22,7 @@ WAYS = {
     "letters": "model_a,model_b,winner\nx,y,A\ny,z,both good\nz,x,B\n",
     "names": "model_a,model_b,winner\nx,y,x\ny,z,tie\nz,x,x\n",
     "flags": "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\ny,z,0,0,1\nz,x,0,1,0\n",
+    "flags with few ties": "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,\ny,z,0,0,1\nz,x,0,1,\n",
     "flags in words": "model_a,model_b,winner_model_a,winner_model_b\nx,y,TRUE,FALSE\ny,z,no,no\nz,x,No,Yes\n",
     "letters' size": "Model A,Model B,Winner\nx,y,Model A\ny,z,tie\nz,x,Model B\n",
     "one word": "modelA,modelB,winner\nx,y,modelA\ny,z,tie\nz,x,modelB\n",
@@ -100,6 +101,14 @@ def test_models_that_are_numbers_are_one_model_in_any_column(tmp_path):
         (
             "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,0,maybe\n",
             "row 2, column winner_model_b holds",
+        ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b\nx,y,1,0\nx,y,1,1\n",
+            "row 2, column winner_model_a has not exactly one 1 among winner_model_a, winner_model_b: mend",
+        ),
+        (
+            "model_a,model_b,winner_model_a,winner_model_b,winner_tie\nx,y,1,0,0\nx,y,0,0,0\n",
+            "row 2, column winner_model_a has not exactly one 1 among winner_model_a, winner_model_b, winner_tie: mend",
         ),
     ],
 )

@@ -188,3 +188,16 @@ def test_a_row_counts_as_often_as_it_says(tmp_path, column):
     with pytest.raises(ValueError, match=f"row 2, column {column} is '2.5', not how many votes"):
         read_votes(file)
     assert read_votes(file, skip_bad=2).skipped == 2
+
+
+@pytest.mark.parametrize("weights", [[0.5, 2.0], (1, 3), np.array([True, True])])
+def test_weights_may_be_a_list(weights):
+    votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
+    assert votes.wins(weights)[0, 1] == sum(map(float, weights))
+
+
+@pytest.mark.parametrize("weights", [[1.0], 2.0, [[1.0, 2.0]], ["1", "2"]])
+def test_other_weights_than_one_for_each_vote_are_refused(weights):
+    votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
+    with pytest.raises(ValueError, match="weights must be 2 numbers"):
+        votes.wins(weights)

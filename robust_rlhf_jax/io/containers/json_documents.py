@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..schemas.sides import CHOSEN_SIDES, PROMPTS, plain_name
+
 # Keys of rows, where other keys have lists of objects too.
 ROWS = ("rows", "data", "records", "examples", "items", "instances", "pairs", "results", "comparisons")
 
@@ -31,7 +33,7 @@ class Document:
             "columns": "columns",
             "pandas": "columns by row",
             "split": "a table in parts",
-            "index": "rows by their number",
+            "index": "rows by their number or name",
         }
         return names.get(self.kind) or f"a JSON array under the key {self.kind.removeprefix('key ')}"
 
@@ -132,6 +134,8 @@ def _found(whole: Any) -> tuple[str, list] | None:
             return "pandas", [{n: whole[n][at] for n in whole} for at in labels]
         if all(number.isdigit() for number in whole) and len(values[0]) > 1:
             return "index", values
+    if len(values) > 1 and _are_named_rows(whole):
+        return "index", values
     lists = {n: v for n, v in whole.items() if isinstance(v, list)}
     rows_of = [n for n, v in lists.items() if v and all(isinstance(row, dict) for row in v)]
     if len(lists) == len(whole) > 1 and len({len(v) for v in values}) == 1 and not _is_row(whole):
@@ -140,6 +144,23 @@ def _found(whole: Any) -> tuple[str, list] | None:
         key = next((n for n in ROWS if n in rows_of), rows_of[0] if len(rows_of) == 1 else "")
         return (f"key {key}", lists[key]) if key else None
     return None
+
+
+def _are_named_rows(whole: dict) -> bool:
+    """Whether the values are pairs under ids: all have a prompt, or the two sides under ids of one word, which are no
+    prompts; no key of the document is called so."""
+    rows = list(whole.values())
+    if not all(
+        isinstance(row, dict) and any(not isinstance(cell, list) for cell in row.values()) for row in rows
+    ):
+        return False
+    shared = set.intersection(*({plain_name(name) for name in row} for row in rows))
+    named = {plain_name(name) for name in whole}
+    prompts, sides = [{prompt} for prompt in PROMPTS], [{*sides} for sides in CHOSEN_SIDES]
+    found = any(names <= shared for names in prompts) or (
+        any(names <= shared for names in sides) and not any(len(name.split()) > 1 for name in whole)
+    )
+    return found and not any(names & named for names in prompts + sides)
 
 
 def _is_split(whole: Any) -> bool:

@@ -4,6 +4,7 @@ A new one is a module with `NAME`, `recognise` and `map`, which is discovered, a
 rows is an entry in `known_columns.py`. The first that recognises a table maps it; the last takes every table.
 """
 
+import dataclasses
 from types import ModuleType
 
 from robust_rlhf_jax.collected import modules_with
@@ -12,6 +13,8 @@ from ..columns import Columns
 from ..table import Table
 from . import plain, wide_choices
 from .base import SAYING_WHO_WON, Mapped, Roles
+from .inputs import input_of, with_inputs
+from .named_answers import with_lists
 from .words import with_words
 
 # `plain` takes every table, and comes after all others.
@@ -28,7 +31,13 @@ def map_table(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
     _check_alternatives(asked)
-    mapped = _mapped(table, asked)
+    made = with_lists(with_inputs(table, asked), asked)
+    mapped = _mapped(made, asked)
+    joined = tuple(name for name in table.names if name not in made.columns)
+    mapped = dataclasses.replace(mapped, used=(*mapped.used, *joined))
+    beside = input_of(table, asked)
+    if beside is not None and mapped.roles.text is not None:
+        mapped = _with_input(mapped, *beside)
     if asked.alternatives is not None and mapped.schema != wide_choices.NAME:
         first, *_ = asked.alternatives
         raise ValueError(
@@ -38,6 +47,12 @@ def map_table(table: Table, asked: Columns) -> Mapped:
         )
     _check_that_all_is_read(mapped, asked)
     return with_words(mapped) if asked.words else mapped
+
+
+def _with_input(mapped: Mapped, instruction: str, beside: str) -> Mapped:
+    """What a description says of a prompt that has its input."""
+    said = mapped.roles.said | {"prompt": f"{instruction}, then {beside}"}
+    return dataclasses.replace(mapped, roles=dataclasses.replace(mapped.roles, said=said))
 
 
 def _check_that_all_is_read(mapped: Mapped, asked: Columns) -> None:

@@ -11,7 +11,7 @@ from . import answer_judgements as judgements
 from .answer_names import Answers, answers_of, beside, repeats_text, which
 from .base import records
 from .choice_names import CHOSEN
-from .numbers import is_number, mostly_numbers
+from .numbers import are_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, SCORE_KEYS
 from .sides import KEYS_OF_TESTS, LABELS, NOT_ANSWERS, chosen_sides, holds_texts, named, plain_name
@@ -165,6 +165,9 @@ def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
         return None
     for kind, stems in (("ranks", RANK_KEYS), ("scores", SCORE_KEYS)):
         columns = beside(table, answers, stems)
+        for name in columns:
+            if are_marked(_some(table, name)):
+                raise ValueError(marked(table, name))
         if columns and all(number_in(cell) is not None for name in columns for cell in _some(table, name)):
             return Found(answers, kind, columns)
     return None

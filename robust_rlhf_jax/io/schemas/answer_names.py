@@ -4,16 +4,19 @@ import re
 from collections import Counter
 from typing import Any, NamedTuple
 
-from ..labels import THINGS, is_missing, number_in, word
+from ..labels import STRONG, THINGS, WEAK, is_missing, number_in, word
 from ..table import Table
 from .base import records, structured
 from .rankings import ANSWER_KEYS, ANSWER_LISTS
-from .sides import by_plain_name, open_sides
+from .sides import by_plain_name, holds_texts, open_sides
 
 # Keys of what an answer in a list is called.
 NAME_KEYS = ("name", "id", "model", "key", "label", "letter")
-# A thing before the name of an answer: "response b".
-BEFORE_NAME = re.compile(rf"^(?:the )?(?:{THINGS}|item) ?(?P<name>\w+)$")
+# The name of an answer in words that say no more: "response b", "b is much better".
+IN_WORDS = re.compile(
+    rf"^(?:the )?(?:(?:{THINGS}|item) ?)?(?P<name>\w+?)(?: (?:is|was)(?: (?:the|{STRONG}|{WEAK}))?"
+    r" (?:better|best|preferred)| wins| won)?$"
+)
 LETTERS = "abcdefghij"
 # Keys of what is no name: a text as it is, its words, a place.
 EXACT, ALIKE, PLACE = "exact", "alike", "place"
@@ -88,7 +91,7 @@ def which(cell: Any, called: dict[Any, int]) -> int | None:
     if is_missing(cell):
         return None
     said = word(cell)
-    match = BEFORE_NAME.match(said)
+    match = IN_WORDS.match(said)
     by_name = called[said] if said in called else called.get(match["name"]) if match else None
     by_text = called.get((EXACT, str(cell).strip()))
     if by_name is not None and by_text is not None:
@@ -121,8 +124,10 @@ def _entries(cell: Any) -> list:
     if objects and isinstance(found, list | dict):
         key = next((k for k in ANSWER_KEYS if k in objects[0]), None)
         return [] if key is None else [entry.get(key) for entry in objects]
-    texts = isinstance(found, list) and all(isinstance(entry, str) for entry in found)
-    return found if texts else []
+    messages = isinstance(found, list) and all(
+        isinstance(entry, str | list) and holds_texts(entry) for entry in found
+    )
+    return found if messages else []
 
 
 def _texts(answers: list) -> dict[tuple[str, Any], int]:

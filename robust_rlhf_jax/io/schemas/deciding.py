@@ -1,17 +1,23 @@
 """Which column says who won, and by which rule; what could be one and is not used."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from typing import Any
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import TRUTHS, Rule, is_missing, suffixes, word, word_rule
+from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
-from .numbers import NoSides, is_number
+from .numbers import FIRST_CELLS, NoSides, is_number
 from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
+# Columns that name the winner by its id, where there is an id of each side.
+WINNERS_IDS = (
+    "winner_id", "winning_id", "chosen_id", "selected_id", "preferred_id", "best_id", "winner_response_id",
+    "chosen_response_id", "preferred_response_id",
+)  # fmt: skip
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
@@ -23,7 +29,8 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     """The rule of a label; its cells that are a row's model, or the text of one of its sides, are made words."""
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
-        cells = resolved(table, cells, sides, asked.tie_is)
+        _check_one_reading(table, label, cells, sides)
+        cells = resolved(table, _verdicts(table, cells, sides), sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
         return table, Rule(
@@ -32,13 +39,44 @@ def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) 
     return table, rule_for(cells, label, sides, asked)
 
 
+def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for a word for a side that is the name of the other side's model, or its id."""
+    said = word_rule(sides).value
+    models = [("model", *map(table.cells, names)) for names in _beside(table, sides, MODELS)]
+    called = plain_name(label) in WINNERS_IDS
+    ids = [] if called else [("id", *names) for names in _ids(table, label, cells, sides)]
+    for what, first, second in (*models, *ids):
+        for row, (cell, a, b) in enumerate(zip(cells, first, second, strict=True)):
+            named = word(cell) if what == "id" else cell
+            way = float(named == a) - float(named == b)
+            if way and isinstance(named, str) and (said(named) or 0.0) * way < 0:
+                raise ValueError(
+                    f"column {label} holds {cell!r} in row {row + 1}, which names a side and the {what} of the "
+                    f"other side: say by --first-is which word means the first side, or write the {what}s in "
+                    "other words"
+                )
+
+
+def _verdicts(table: Table, cells: list, sides: tuple[str, str]) -> list:
+    """The verdicts in long judgements; a label that repeats the text of a side stays as it is."""
+    found = [verdict_in(cell) for cell in cells]
+    if found == cells:
+        return cells
+    texts = (table.cells(name if name in table.columns else None) for name in sides)
+    return [
+        cell if cell in of_row else verdict
+        for cell, verdict, *of_row in zip(cells, found, *texts, strict=True)
+    ]
+
+
 def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:
     """The column that says which of two open sides won.
 
     **Raises:** ValueError for none, and for several that disagree.
     """
     found, error = {}, None
-    candidates = [*named_by, *(n for n in table.names if plain_name(n) in LABELS and n not in sides)]
+    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
+    candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
     for name in candidates:
         try:
             made, rule = with_rule(table, name, sides, asked)
@@ -52,8 +90,9 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label: name its column by --label, or say by "
-            f"--label none that {sides[0]} always won, with --chosen {sides[0]} --rejected {sides[1]}."
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label{_perhaps(table, sides)}: name its column by "
+            f"--label, or say by --label none that {sides[0]} always won, with --chosen {sides[0]} --rejected "
+            f"{sides[1]}."
         )
     name, first = next(iter(found.items()))
     check_places(table, name, sides)
@@ -63,6 +102,17 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
                 f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
             )
     return name
+
+
+def _perhaps(table: Table, sides: tuple[str, str]) -> str:
+    """The columns of words that name both sides, in brackets."""
+    rule, found = word_rule(sides), []
+    for name in (name for name in table.names if name not in sides):
+        cells = [cell for cell in table.some(name) if not is_missing(cell)]
+        ways = [rule.value(cell) if isinstance(cell, str) else None for cell in cells]
+        if None not in ways and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+            found.append(name)
+    return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
 
 
 def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[str, str]:
@@ -124,17 +174,27 @@ def _strengths(cells: list) -> bool:
 
 
 def resolved(
-    table: Table, cells: list, sides: tuple[str, str], tie_is: str | None, by_text: bool = True
+    table: Table,
+    cells: list,
+    sides: tuple[str, str],
+    tie_is: str | None,
+    by_text: bool = True,
+    ids_of: str = "",
 ) -> list:
-    """Labels that name the winner by its model, or repeat its text, as "first" and "second"."""
+    """Labels that name the winner by its id or its model, or repeat its text, as "first" and "second".
+
+    `ids_of`: the name of their column.
+    """
     rule = word_rule(sides, tie_is)
+    for first, second in _ids(table, ids_of, cells, sides):
+        return [_by_id(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
     unknown = {
         word(cell) for cell in cells if isinstance(cell, str) and cell.strip() and rule.value(cell) is None
     }
     if not unknown or all(is_number(w) for w in unknown):
         return cells
     texts = by_text and all(name in table.columns for name in sides)
-    for pair in (*_models(table, sides), *((sides,) if texts else ())):
+    for pair in (*_beside(table, sides, MODELS), *((sides,) if texts else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
@@ -149,12 +209,38 @@ def _which(cell: Any, first, second, rule: Rule):
     return "first" if cell == first else "second" if cell == second else cell
 
 
-def _models(table: Table, sides: tuple[str, str]) -> list[tuple[str, str]]:
-    """Columns of who wrote the sides: model_a and model_b beside response_a and response_b."""
+def _by_id(cell: Any, first: str, second: str, rule: Rule):
+    """A word for a side that is no id says nothing among ids."""
+    if word(cell) in (first, second) and first != second:
+        return "first" if word(cell) == first else "second"
+    return f"id {cell}" if rule.value(cell) else cell
+
+
+def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[tuple[list[str], list[str]]]:
+    """The ids of both sides, as words, where most labels name the winner by them, and, in a column that is not called
+    so, no other label names a side; numbers up to 2 are those of sides."""
+    rule, found = word_rule(sides), []
+    there = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+    for names in _beside(table, sides, ("id",)):
+        columns = [cells, *(table.cells(name) for name in names)]
+        decided = itertools.islice((row for row in there if rule.value(cells[row]) != 0), FIRST_CELLS)
+        if not any(word(cells[row]) in [word(ids[row]) for ids in columns[1:]] for row in decided):
+            continue
+        words, first, second = ([word(cell) for cell in column] for column in columns)
+        others = [row for row in there if (words[row] == first[row]) == (words[row] == second[row])]
+        called = plain_name(label) in WINNERS_IDS
+        clear = not any(rule.value(cells[row]) for row in others) and not {*first, *second} <= {"0", "1", "2"}
+        if 2 * len(others) < len(there) and (called or clear):
+            found.append((first, second))
+    return found
+
+
+def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Columns of something of both sides: model_a and model_b, who wrote response_a and response_b."""
     lower = by_plain_name(table)
     a, b = suffixes(sides)
-    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in MODELS for s in ("_", "")]
-    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in MODELS for side in ((a, b), sides)]
+    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
+    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
 
 

@@ -11,14 +11,13 @@ from .answer_columns import FLAGS as OBJECT_FLAGS
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
-from .scored_answers import ANSWER, map_key, questions, together
-from .sides import IDS, PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .scored_answers import ANSWER, SETS, map_key, questions, together
+from .sides import chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 from .words import LONGEST, are_words
 
 NAME = "chosen answers"
 ORDER = 135
 FLAGS = (*OBJECT_FLAGS, "if_chosen", "is_winner", "picked")
-SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id")
 # The share of sets of several answers that must have exactly one chosen.
 CLEAR = 0.5
 
@@ -50,7 +49,7 @@ def reads_label(table: Table, label: str) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """The chosen answer of each set with every other one; the pair is at the row of its first answer.
+    """The chosen answer of each set with every different one; the pair is at the row of its first answer.
 
     **Raises:** ValueError for a column that is asked for and not there.
     """
@@ -63,7 +62,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     pairs = []
     for best, rows in clear:
         for row in rows:
-            if row != best:
+            if answers[row] != answers[best]:
                 first, second = min(row, best), max(row, best)
                 way = 1.0 if first == best else -1.0
                 pairs.append(
@@ -88,7 +87,7 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _names_options(table: Table, asked: Columns) -> bool:
     """Whether answers to no prompt are but names of options that columns of numbers describe."""
-    prompt, answer = asked.prompt or named(table, PROMPTS), named(table, ANSWER)
+    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
     if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
         return False
     cells = [cell for cell in table.some(answer) if cell is not None]
@@ -122,7 +121,7 @@ def _find(table: Table, asked: Columns) -> Found | None:
 
 def _keys(table: Table, asked: Columns, answer: str, rows: list[int]) -> list[tuple[str, list]]:
     """(column, key of each row) of what may name the sets: the prompt, ids within it, and the caller's id."""
-    prompt = asked.prompt or named(table, PROMPTS)
+    prompt = asked.prompt or prompt_named(table)
     asked_for = {} if prompt is None or prompt == answer else {prompt: questions(table, rows, prompt, answer)}
     asks = asked_for.values()
     ids = [found for name in SETS if (found := named(table, (name,))) not in (None, asked.pair_id)]

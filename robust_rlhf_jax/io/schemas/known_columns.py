@@ -12,7 +12,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, has
 from .deciding import with_rule
 from .plain import check_asked, prompt_of
-from .sides import IDS, RATERS, label_columns, named
+from .sides import IDS, label_columns, named, rater_named
 
 NAME = "known columns"
 ORDER = 80
@@ -104,7 +104,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
         _check_scores(table, known, rule)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
-    roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+    roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or rater_named(table), asked.weight,
                   asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
     return Mapped(known.name, table, roles, notes=notes, reads=OF_LABELS)
 

@@ -35,20 +35,21 @@ def map(table: Table, asked: Columns) -> Mapped:
     two = len(names) == 2
     prompt = prompt_of(table, asked, names)
     prompts = table.cells(prompt)
-    more = table.cells("input" if prompt == "instruction" and has(table, "input") else None)
     sides = zip(*(table.cells(name) for name in names), strict=True)
 
     def rows():
         for row, cells in enumerate(sides):
             lists = [[cell] if two and isinstance(cell, str) else _list(cell) for cell in cells]
             good, bad = lists if two else ([lists[0][:1], lists[0][1:2]])
-            said = "\n".join(str(t) for t in (prompts[row], more[row]) if t)
-            yield row, said, [Judged(a, b, 1.0) for a in good for b in bad] or "holds no pair of answers"
+            yield (
+                row,
+                prompts[row],
+                [Judged(a, b, 1.0) for a in good for b in bad] or "holds no pair of answers",
+            )
 
     said = {"chosen": f"{names[0]}, each with every one of {names[1]}" if two else "the first of output"}
-    used = (*names, prompt, "input" if any(more) else None)
     name = NAME if two else "LLaMA-Factory ranking"
-    return of_rows(table, name, rows(), used, said, with_rater(asked, table))
+    return of_rows(table, name, rows(), (*names, prompt), said, with_rater(asked, table))
 
 
 def _sides(table: Table) -> tuple[str, str] | None:

@@ -161,7 +161,7 @@ def is_marked(cell: Any) -> bool:
 
 def marked(table: Table, name: str) -> str:
     """The sentence about a column of such cells."""
-    one = next((cell for cell in table.some(name) if is_marked(cell) or _has_unit(cell)), table.first(name))
+    one = next((cell for cell in table.some(name) if is_marked(cell) or with_unit(cell)), table.first(name))
     return (
         f"column {name} holds {shown(one)} and the like: write numbers with a decimal point and no "
         "other marks, or leave the column out"
@@ -174,11 +174,12 @@ def are_marked(cells: list) -> bool:
     """
     there = list(itertools.islice((cell for cell in cells if cell is not None and cell != ""), FIRST_CELLS))
     marks, plain = sum(map(is_marked, there)), sum(map(is_number, there))
-    marks += 0 if are_words(cells) else sum(map(_has_unit, there))
+    marks += 0 if are_words(cells) else sum(map(with_unit, there))
     return marks > 0 and plain < len(there) / 2 <= marks + plain
 
 
-def _has_unit(cell: Any) -> bool:
+def with_unit(cell: Any) -> bool:
+    """Whether a cell is a number and its unit: "64 GB", "4.0 EUR"."""
     return isinstance(cell, str) and WITH_UNIT.match(cell.strip()) is not None
 
 

@@ -5,12 +5,22 @@ import re
 from ..columns import Columns
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
-from .choice_features import NEITHER, is_no_feature
+from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
 from .choice_names import plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
-from .sides import IDS, LABELS, RATERS, TOKENS, chosen_sides, holds_numbers, named, open_sides
+from .sides import (
+    IDS,
+    LABELS,
+    TOKENS,
+    chosen_sides,
+    exact_last,
+    holds_numbers,
+    named,
+    open_sides,
+    rater_named,
+)
 from .words import are_words
 
 NAME = "numbers of two sides"
@@ -56,6 +66,12 @@ def map(table: Table, asked: Columns) -> Mapped:
         label = None
     else:
         table, rule = with_rule(table, label, sides, asked)
+    ways = [] if rule is None else [rule.value(cell) for cell in table.cells(label)]
+    telling = [name for pair in numbers.values() if _tell_who_won(table, pair, ways) for name in pair]
+    numbers = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
+    if not numbers:
+        raise ValueError("the two options differ in no column but those that say which one was chosen")
+    columns = [name for pair in numbers.values() for name in pair]
     kind = "embeddings" if holds_numbers(table.first(columns[0])) else "numeric"
     first, second = (
         ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -64,10 +80,21 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {"chosen": f"the side with {first}, or the one with {second}"}
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or named(table, RATERS), asked.weight,
+        None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
+        ignored=dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+
+
+def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:
+    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows with a label."""
+    if sum(bool(way) for way in ways) < MANY_CHOICES:
+        return False
+    cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
+    return all(
+        ((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way
+    )
 
 
 def _check_that_one_was_wanted(
@@ -143,9 +170,9 @@ def _found(
 def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:
     """{(where the token stands, feature): {token: column}}."""
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for name in table.names:
+    for name in exact_last(table):
         for place, pattern in (("after", AFTER), ("before", BEFORE)):
-            match = pattern.match(name)
+            match = pattern.match(name.strip())
             if match and not is_no_feature(match["stem"]):
                 found.setdefault((place, match["stem"]), {})[match["token"].casefold()] = name
     return found

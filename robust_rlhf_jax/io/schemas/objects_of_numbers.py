@@ -1,4 +1,5 @@
-"""Sides that are objects of numbers: `{"chosen": {"price": 24, "time": 60}, "rejected": {…}}`."""
+"""Sides that are objects of numbers: `{"chosen": {"price": 24, "time": 60}, "rejected": {…}}`, or called `a` and `b`
+beside a label."""
 
 import dataclasses
 from typing import Any
@@ -6,10 +7,10 @@ from typing import Any
 from ..columns import Columns
 from ..labels import is_missing
 from ..table import Table
-from . import plain
+from . import numbers_of_two_sides, plain
 from .base import Mapped, structured
 from .numbers import is_number
-from .sides import PROMPTS, chosen_sides, named
+from .sides import PROMPTS, TOKENS, by_plain_name, chosen_sides, named
 
 NAME = "objects of numbers"
 ORDER = 95
@@ -17,12 +18,57 @@ ANY_LABEL = True
 
 
 def recognise(table: Table) -> bool:
-    sides = chosen_sides(table)
-    if sides is None:
+    found = _sides(table)
+    if found is None:
         return False
+    sides, _ = found
     cells = [cell for side in sides for cell in table.some(side) if not is_missing(cell)]
     objects = [_features(cell) for cell in cells]
-    return not _are_answers(table, cells, objects) and sum(bool(one) for one in objects) > 0.9 * len(cells)
+    if _are_answers(table, cells, objects) or sum(bool(one) for one in objects) <= 0.9 * len(cells):
+        return False
+    return chosen_sides(table) is not None or numbers_of_two_sides.recognise(_with_columns(table, *found))
+
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """Each number is read as a column chosen_<name> or rejected_<name>, or <name>_a or <name>_b beside a label; one
+    that a row lacks is missing.
+
+    **Raises:** as the schemas of such columns.
+    """
+    found = _sides(table)
+    assert found is not None
+    sides, _ = found
+    schema = plain if chosen_sides(table) else numbers_of_two_sides
+    mapped = schema.map(_with_columns(table, *found), asked)
+    said = mapped.roles.said | {"chosen": f"{sides[0]}, by name", "rejected": f"{sides[1]}, by name"}
+    if schema is numbers_of_two_sides:
+        said |= {"chosen": f"{sides[0]} or {sides[1]}, by name", "rejected": "the other one"}
+    return dataclasses.replace(
+        mapped, schema=NAME, used=sides, roles=dataclasses.replace(mapped.roles, said=said)
+    )
+
+
+def _with_columns(table: Table, sides: tuple[str, str], forms: tuple[str, str]) -> Table:
+    cells = [[_features(cell) for cell in table.cells(side)] for side in sides]
+    names = dict.fromkeys(name for side in cells for row in side for name in row)
+    columns = {name: column for name, column in table.columns.items() if name not in sides}
+    for form, rows in zip(forms, cells, strict=True):
+        columns |= {form.format(name): [row.get(name) for row in rows] for name in names}
+    return dataclasses.replace(table, columns=columns)
+
+
+def _sides(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    """The columns of both sides, and what those of a number are called: chosen and rejected, or `a` and `b`,
+    `option_1` and `option_2` and the like."""
+    named_sides = chosen_sides(table)
+    if named_sides is not None:
+        return named_sides, ("chosen_{}", "rejected_{}")
+    lower = by_plain_name(table)
+    for a, b in TOKENS:
+        for what in ("", "option_", "option"):
+            if f"{what}{a}" in lower and f"{what}{b}" in lower:
+                return (lower[f"{what}{a}"], lower[f"{what}{b}"]), (f"{{}}_{a}", f"{{}}_{b}")
+    return None
 
 
 def _are_answers(table: Table, cells: list, objects: list[dict]) -> bool:
@@ -38,22 +84,6 @@ def _are_answers(table: Table, cells: list, objects: list[dict]) -> bool:
 
 def _some_of(table: Table, name: str | None) -> list:
     return [] if name is None else [cell for cell in table.some(name) if not is_missing(cell)]
-
-
-def map(table: Table, asked: Columns) -> Mapped:
-    """Each number is read as a column chosen_<name> or rejected_<name>; one that a row lacks is missing."""
-    sides = chosen_sides(table)
-    assert sides is not None
-    cells = [[_features(cell) for cell in table.cells(side)] for side in sides]
-    names = dict.fromkeys(name for side in cells for row in side for name in row)
-    columns = {name: column for name, column in table.columns.items() if name not in sides}
-    for side, rows in zip(("chosen", "rejected"), cells, strict=True):
-        columns |= {f"{side}_{name}": [row.get(name) for row in rows] for name in names}
-    found = plain.map(dataclasses.replace(table, columns=columns), asked)
-    said = found.roles.said | {"chosen": f"{sides[0]}, by name", "rejected": f"{sides[1]}, by name"}
-    return dataclasses.replace(
-        found, schema=NAME, used=sides, roles=dataclasses.replace(found.roles, said=said)
-    )
 
 
 def _features(cell: Any) -> dict[str, Any]:

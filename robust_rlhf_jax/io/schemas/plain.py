@@ -15,18 +15,23 @@ from .sides import (
     IDS,
     LABELS,
     NOT_ANSWERS,
-    PROMPTS,
-    RATERS,
+    by_plain_name,
     chosen_sides,
     column_of_numbers,
     holds_texts,
     named,
     open_sides,
+    prompt_named,
     rater_columns,
+    rater_named,
 )
 from .words import LONGEST
 
 NAME = "columns"
+# Sides that are as often names of models or options.
+LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
+# What answers are called beside those that were rejected: response and rejected_response.
+EXTENDED = ("response", "answer", "completion", "output")
 CHOSEN_TEXT = re.compile(r"^chosen[_-](?P<stem>.+)$")
 
 
@@ -73,7 +78,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         table, rule = with_rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or named(table, RATERS), asked.weight, tie_column(table, asked, label),
+        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
         words=words,
     )  # fmt: skip
@@ -105,7 +110,7 @@ def prompt_of(table: Table, asked: Columns, sides: tuple[str, ...]) -> str | Non
     if asked.prompt is not None:
         return asked.prompt
     # x, y_w and y_l are how papers write a prompt and its answers.
-    found = named(table, (*PROMPTS, "x") if "y_w" in sides else PROMPTS)
+    found = prompt_named(table, ("x",) if "y_w" in sides else ())
     return None if found in sides else found
 
 
@@ -136,13 +141,24 @@ def _sides(table: Table, asked: Columns) -> tuple[tuple[str, str] | None, str]:
         )
     if found:
         return (found[0], found[-1]), "open"
-    named = _chosen_texts(table)
+    named = _beside_rejected(table) or _chosen_texts(table)
     return named, "named" if named else ""
 
 
+def _beside_rejected(table: Table) -> tuple[str, str] | None:
+    """`response` and `rejected_response`, where no other column, such as `accepted_response`, may be the chosen one."""
+    lower = by_plain_name(table)
+    for answer in EXTENDED:
+        sides = answer, f"rejected_{answer}"
+        alone = {name for name in lower if name.endswith(answer)} == {*sides}
+        if alone and all(holds_texts(table.first(lower[side])) for side in sides):
+            return lower[sides[0]], lower[sides[1]]
+    return None
+
+
 def _chosen_texts(table: Table) -> tuple[str, str] | None:
-    """`chosen_code` and `rejected_code`: the only columns called so, if they hold texts that are longer than words and
-    stand beside no scores.
+    """`chosen_code` and `rejected_code`, else `best` and `worst` and the like, which may name things elsewhere: the
+    only columns called so, if they hold texts that are longer than words and stand beside no scores.
     """
     if scores_of(table):
         return None
@@ -151,6 +167,8 @@ def _chosen_texts(table: Table) -> tuple[str, str] | None:
         for name in table.names
         if (match := CHOSEN_TEXT.match(name)) and f"rejected{name[len('chosen') :]}" in table.columns
     }
+    lower = by_plain_name(table)
+    pairs = pairs or {f"{a} {b}": (lower[a], lower[b]) for a, b in LONG_SIDES if a in lower and b in lower}
     cells = [cell for pair in pairs.values() for name in pair for cell in table.some(name)]
     long = sum(holds_texts(cell) and (not isinstance(cell, str) or len(cell) > LONGEST) for cell in cells)
     one = len(pairs) == 1 and 2 * long > len(cells) and not NOT_ANSWERS.search(next(iter(pairs)))

@@ -1,5 +1,6 @@
 """Rankings of several answers, and answers with scores, in one row: UltraFeedback, Nectar, best of n, RewardBench 2."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -8,11 +9,11 @@ from ..labels import number_in
 from ..table import Table
 from .base import Judged, Mapped, of_rows, records, structured
 from .plain import check_asked, prompt_of
+from .ranks_and_scores import check_agreement
 from .sides import by_plain_name, with_rater
 
 NAME = "ranking"
 ORDER = 120
-ANY_LABEL = True
 ANSWER_LISTS = (
     "completions", "answers", "responses", "generations", "candidates", "outputs", "replies", "options", "samples",
     "choices", "all_responses", "ranked_responses", "texts",
@@ -34,32 +35,38 @@ ALL_PAIRS = 10
 
 class Found(NamedTuple):
     """`answers`: the column of lists; `by`: the column of ranks or scores, or the key beside each answer; `kind`:
-    "scores", "ranks" or "order"; `key`: of the text, where answers are objects.
+    "scores", "ranks" or "order"; `key`: of the text, where answers are objects; `ranks`: the column or the key of
+    ranks beside scores, which must agree.
     """
 
     answers: str
     by: str
     kind: str
     key: str | None
+    ranks: str | None = None
 
 
 def recognise(table: Table) -> bool:
     return find(table, Columns()) is not None
 
 
-def map(table: Table, asked: Columns) -> Mapped:
-    """All pairs of a row, the better one by rank (1 is the best) or by score; equal ones are ties.
+def reads_label(table: Table, label: str) -> bool:
+    """Whether a label is one of the columns or keys of ranks and scores."""
+    return find(table, Columns(label=label)) is not None
 
-    **Raises:** ValueError for a list of which it cannot be told whether it holds ranks or the order.
+
+def map(table: Table, asked: Columns) -> Mapped:
+    """All pairs of different answers of a row, the better one by rank (1 is the best) or by score; those of equal rank
+    are ties.
+
+    **Raises:** ValueError for a list of which it cannot be told whether it holds ranks or the order, and for scores
+        that ranks contradict.
     """
-    check_asked(table, asked)
     found = find(table, asked)
     assert found is not None
-    if found.kind == "unclear":
-        raise ValueError(
-            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
-            "say which, by --ranking ranks or --ranking order."
-        )
+    of_object = found.key is not None and asked.label == found.by  # a key, and no column
+    check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
+    _check_kind(table, found)
     prompt = prompt_of(table, asked, (found.answers,))
     prompts = table.cells(prompt)
     values = table.cells(found.by if found.key is None else None)
@@ -67,7 +74,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     def rows():
         for row, (cell, by) in enumerate(zip(table.cells(found.answers), values, strict=True)):
             ranked = _ranked(found, cell, by)
-            yield row, prompts[row], ranked if isinstance(ranked, str) else list(pairs_of(*ranked))
+            pairs = [] if isinstance(ranked, str) else pairs_of(*ranked)
+            differ = [pair for pair in pairs if pair.first != pair.second]
+            yield row, prompts[row], ranked if isinstance(ranked, str) else differ
 
     best = {
         "scores": "the highest is the best",
@@ -82,6 +91,20 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, name, rows(), used, said, with_rater(asked, table), reads=reads)
 
 
+def _check_kind(table: Table, found: Found) -> None:
+    """**Raises:** ValueError for ranks that could be an order, and for scores that ranks contradict."""
+    if found.kind == "unclear":
+        raise ValueError(
+            f"{table.path}: column {found.by} could hold the rank of each answer or the answers in their order: "
+            "say which, by --ranking ranks or --ranking order."
+        )
+    if found.kind == "scores" and found.ranks is not None:
+        names = found.by, found.ranks
+        check_agreement(
+            *names, _sets(table, found, names), f"choose by --label {names[0]} or --label {names[1]}"
+        )
+
+
 def find(table: Table, asked: Columns) -> Found | None:
     """The columns of a ranking."""
     for name in _named(table, ANSWER_LISTS):
@@ -94,10 +117,11 @@ def find(table: Table, asked: Columns) -> Found | None:
                 for k in (*SCORE_KEYS, *RANK_KEYS)
                 if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
             ]
-            if asked.label is not None and asked.label in entries[0]:
-                by = [asked.label]
+            if asked.label is not None:
+                by = [asked.label] if asked.label in entries[0] else []
             if key and by:
-                return Found(name, by[0], "ranks" if by[0] in RANK_KEYS else "scores", key)
+                kind = "ranks" if by[0] in (*RANK_KEYS, *RANK_LISTS) else "scores"
+                return Found(name, by[0], kind, key, next((k for k in by if k in RANK_KEYS), None))
         if not isinstance(cell, list) or len(cell) < 2:
             continue
         unclear = asked.ranking or "unclear"
@@ -106,8 +130,21 @@ def find(table: Table, asked: Columns) -> Found | None:
         if asked.label is not None:
             beside = [(n, kind) for n, kind in beside if n == asked.label]
         if beside:
-            return Found(name, *beside[0], None)
+            return Found(name, *beside[0], None, next((n for n, kind in beside if kind == "ranks"), None))
     return None
+
+
+def _sets(table: Table, found: Found, names: tuple[str, str]) -> Iterator[tuple[list, list]]:
+    """The scores and the ranks of each row."""
+    if found.key is not None:
+        for cell in table.cells(found.answers):
+            entries = records(cell)
+            yield [entry.get(names[0]) for entry in entries], [entry.get(names[1]) for entry in entries]
+        return
+    for cells in zip(*(table.cells(name) for name in names), strict=True):
+        scores, ranks = structured(cells[0]), structured(cells[1])
+        if isinstance(scores, list) and isinstance(ranks, list) and len(scores) == len(ranks):
+            yield scores, ranks
 
 
 def pairs_of(answers: list, worth: list[float]) -> Iterator[Judged]:

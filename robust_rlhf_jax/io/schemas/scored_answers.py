@@ -6,10 +6,11 @@ from typing import Any
 from ..columns import Columns
 from ..table import Table
 from .base import Judged, Mapped, of_rows
-from .numbers import is_number
+from .numbers import is_marked, is_number, marked
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
-from .sides import PROMPTS, chosen_sides, holds_texts, named, open_sides, with_rater
+from .ranks_and_scores import check_agreement
+from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
 
 NAME = "scored answers"
 ORDER = 130
@@ -23,6 +24,8 @@ BESIDE_PROMPT = (
     "context", "input", "system", "system_prompt", "image", "image_id", "image_path", "image_url", "document",
     "article", "passage", "history", "post",
 )  # fmt: skip
+# Columns that name what was shown together.
+SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id", "pair", "set_id", "ranking_id")
 SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
 
 
@@ -34,39 +37,54 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """Every two answers to a prompt, the better one by score; the pair is at the row of its first answer."""
+    """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer.
+
+    **Raises:** ValueError for scores with marks, and for those that ranks contradict.
+    """
     found = _columns(table, asked.label)
     assert found is not None
     prompt, answer, score = found
+    if any(is_marked(cell) for cell in table.cells(score)):
+        raise ValueError(marked(table, score))
     prompt = prompt_of(table, asked, (answer,)) or prompt
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
     keys = questions(table, usable, prompt, answer)
+    keys = _within_sets(table, usable, keys, answers) if way < 0 else keys
     by_prompt = together(usable, keys)
     first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
-    by_row: dict[int, list[Judged]] = defaultdict(list)
-    for members in groups:
-        made = pairs_of(members, [way * float(values[m]) for m in members])
-        for first, second, strength, *_ in made:
-            by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
+    if way > 0 and asked.label is None:
+        _check_ranks(table, score, groups)
+    by_row = _judged(groups, answers, [way * float(v) if is_number(v) else 0.0 for v in values])
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
-    return of_rows(
-        table,
-        NAME,
-        rows,
-        (answer, prompt, score),
-        said,
-        asked,
-        firsts,
-        _notes(table.n_rows - len(usable), by_person),
-    )
+    notes = _notes(table.n_rows - len(usable), by_person)
+    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
+
+
+def _judged(groups: list[list[int]], answers: list, worth: list[float]) -> dict[int, list[Judged]]:
+    """The pairs of different answers of each group, by the row of the first one."""
+    by_row: dict[int, list[Judged]] = defaultdict(list)
+    for members in groups:
+        for first, second, strength, *_ in pairs_of(members, [worth[m] for m in members]):
+            if answers[first] != answers[second]:
+                by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
+    return by_row
+
+
+def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
+    """**Raises:** ValueError for a column of ranks that contradicts the scores."""
+    rank = named(table, RANK_KEYS)
+    if rank is not None:
+        scores, ranks = table.cells(score), table.cells(rank)
+        sets = (([scores[m] for m in members], [ranks[m] for m in members]) for members in groups)
+        check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
 
 
 def _notes(lost: int, by_person: list[list[int]] | None) -> tuple[str, ...]:
@@ -105,6 +123,19 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     return keys
 
 
+def _within_sets(table: Table, rows: list[int], keys: list, answers: list) -> list:
+    """The keys, with the id of what was ranked together where most rows share both with another answer: a rank says
+    nothing of the answers of another ranking."""
+    for name in (found for known in SETS if (found := named(table, (known,))) is not None):
+        longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
+        sets = together(rows, longer)
+        if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(
+            rows
+        ):
+            return longer
+    return keys
+
+
 def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:
     """The rows of each prompt and rater, whose scores are on one scale; None where most raters saw one answer alone."""
     if rater is None:
@@ -119,7 +150,7 @@ def map_key(cell: Any) -> str:
 
 
 def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
-    prompt, answer = named(table, PROMPTS), named(table, ANSWER)
+    prompt, answer = prompt_named(table), named(table, ANSWER)
     score = asked or named(table, SCORES)
     if (
         prompt is None
@@ -129,4 +160,6 @@ def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
         or not holds_texts(table.first(answer))
     ):
         return None
-    return (prompt, answer, score) if score in table.columns and is_number(table.first(score)) else None
+    if score not in table.columns or not (is_number(table.first(score)) or is_marked(table.first(score))):
+        return None
+    return prompt, answer, score

@@ -6,16 +6,29 @@ from typing import Any
 from ..columns import Columns
 from ..labels import is_missing, number_in, suffixes, word, word_rule
 from ..table import Table
+from .answer_names import Answers, beside
 from .base import Judged, Mapped, of_rows
 from .choice_features import HUMP
 from .deciding import resolved
-from .numbers import is_number
+from .numbers import are_marked, is_number, marked
 from .plain import check_asked, prompt_of
-from .sides import KEYS_OF_TESTS, LABELS, chosen_sides, named, open_sides, plain_name, with_rater
+from .rankings import RANK_KEYS
+from .ranks_and_scores import check_agreement
+from .sides import (
+    KEYS_OF_TESTS,
+    LABELS,
+    chosen_sides,
+    named,
+    open_sides,
+    plain_name,
+    rater_columns,
+    with_rater,
+)
 
 NAME = "two scored sides"
 ORDER = 100
-SCORE = re.compile(r"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$", re.I)
+RANK = re.compile(rf"^(?:{'|'.join(RANK_KEYS)})$", re.I)
+SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$|{RANK.pattern}", re.I)
 # Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
 FAULT = (
     r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
@@ -32,20 +45,28 @@ CLEAR = 0.75
 
 
 def recognise(table: Table) -> bool:
-    return not chosen_sides(table) and named(table, LABELS) is None and _columns(table) is not None
+    found = None if chosen_sides(table) or named(table, LABELS) is not None else _columns(table)
+    return found is not None and not rater_columns(table, found[0])
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """The side with the higher score wins.
+    """The side with the higher score, or the lower rank, wins.
 
-    **Raises:** ValueError for another column that says who won.
+    **Raises:** ValueError for another column that says who won, and for scores with marks.
     """
     check_asked(table, asked)
     found = _columns(table)
     assert found is not None
-    sides, scores = found
+    sides, scores, way = found
+    for name in scores:
+        if are_marked(table.cells(name)):
+            raise ValueError(marked(table, name))
     prompt = prompt_of(table, asked, sides)
-    _check_that_nothing_else_says_who_won(table, sides, (*sides, *scores, prompt))
+    ranks = beside(table, Answers(sides, False, suffixes(sides)), RANK_KEYS) if way > 0 else ()
+    if ranks:
+        by_row = [zip(*(table.cells(name) for name in names), strict=True) for names in (scores, ranks)]
+        check_agreement(scores[0], ranks[0], zip(*by_row, strict=True), "leave one of the two out")
+    _check_that_nothing_else_says_who_won(table, sides, (*sides, *scores, *ranks, prompt))
     prompts = [_question(cell) for cell in table.cells(prompt)]
     cells = [table.cells(name) for name in (*sides, *scores)]
 
@@ -54,14 +75,16 @@ def map(table: Table, asked: Columns) -> Mapped:
             if not is_number(x) or not is_number(y):
                 yield row, prompts[row], "has no number as the score of a side"
             else:
-                gap = float(x) - float(y)
+                gap = way * (float(x) - float(y))
                 yield row, prompts[row], [Judged(a, b, 0.0 if gap == 0 else 1.0 if gap > 0 else -1.0)]
 
-    said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the higher of {scores[0]} and {scores[1]}"}
+    best = "higher" if way > 0 else "lower"
+    said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the {best} of {scores[0]} and {scores[1]}"}
     return of_rows(table, NAME, rows(), (*sides, *scores, prompt), said, with_rater(asked, table))
 
 
-def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
+def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str], float] | None:
+    """The sides, their scores or ranks, and 1, or -1 where less is better."""
     sides = open_sides(table)
     if len(sides) != 2:
         return None
@@ -71,15 +94,22 @@ def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str]] | None:
         for side, token in zip(sides, (a, b), strict=True):
             around = rf"[_\-. ]?{token}$|^{token}[_\-. ]|^{re.escape(side)}[_\-. ]"
             stem = re.sub(around, "", name, flags=re.I) if token else name
-            if stem != name and SCORE.match(stem) and is_number(table.first(name)):
+            if (
+                stem != name
+                and SCORE.match(stem)
+                and (is_number(table.first(name)) or are_marked(table.some(name)))
+            ):
                 found.setdefault(stem.casefold(), {}).setdefault(token, []).append(name)
     both = {
         stem: (*of_side[a], *of_side[b]) for stem, of_side in found.items() if a in of_side and b in of_side
     }
+    ranks = {stem: columns for stem, columns in both.items() if RANK.match(stem)}
+    both = {stem: columns for stem, columns in both.items() if stem not in ranks} or ranks
     if len(both) != 1 or NO_MERIT.search(NO_FAULT.sub("", next(iter(both)))):
         return None
-    (scores,) = both.values()  # more than two where the same is called in several ways
-    return ((sides[0], sides[1]), (scores[0], scores[1])) if len(scores) == 2 else None
+    ((stem, scores),) = both.items()  # more than two where the same is called in several ways
+    way = -1.0 if RANK.match(stem) else 1.0
+    return ((sides[0], sides[1]), (scores[0], scores[1]), way) if len(scores) == 2 else None
 
 
 def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], taken: tuple) -> None:
@@ -109,7 +139,7 @@ def _check_that_nothing_else_says_who_won(table: Table, sides: tuple[str, str], 
         if called or (agree and most >= CLEAR * len(agree)):
             raise ValueError(
                 f"column {name} says which side won, and so may {taken[2]} and {taken[3]}: give --label {name}, or "
-                "leave that column out if the higher number won"
+                "leave that column out if the numbers say it"
             )
 
 

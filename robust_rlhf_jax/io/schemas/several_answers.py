@@ -15,10 +15,12 @@ from ..table import Table
 from . import answer_judgements as judgements
 from . import plain
 from .answer_columns import Found, find
-from .answer_names import repeats_text
+from .answer_names import beside, repeats_text
 from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
 from .plain import check_asked, prompt_of
+from .rankings import SCORE_KEYS
+from .ranks_and_scores import check_agreement
 from .sides import with_rater
 
 NAME = "several answers a row"
@@ -37,7 +39,8 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """The best answer with each other one, each other one with the worst, and of a ranking every two.
 
-    **Raises:** ValueError for numbers that could count from 0 or from 1, or be ranks or answers in order.
+    **Raises:** ValueError for numbers that could count from 0 or from 1, or be ranks or answers in order, and for
+        scores that ranks contradict.
     """
     check_asked(table, asked)
     found = find(table, asked)
@@ -48,6 +51,11 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_sense(table, found, asked)
     if found.kind == "order" and _of_two_sides(table, found):
         return plain.map(table, dataclasses.replace(asked, label=found.by[0]))
+    scores = beside(table, found.answers, SCORE_KEYS) if found.kind == "ranks" else ()
+    if scores:
+        by_row = [zip(*(table.cells(name) for name in names), strict=True) for names in (scores, found.by)]
+        sets = zip(*by_row, strict=True)
+        check_agreement(scores[0], found.by[0], sets, "leave one of the two out")
     judge = _judge(table, found, asked, answers)
 
     def rows():
@@ -132,14 +140,14 @@ def _check_sense(table: Table, found: Found, asked: Columns) -> None:
 
 
 def _pairs(texts: list, judged: judgements.Pairs) -> list[Judged] | str:
-    """The pairs whose answers are there, each in the order of the answers."""
+    """The pairs whose answers are there and differ, each in the order of the answers."""
     pairs = []
     for better, other, strength in judged:
         first, second = min(better, other), max(better, other)
-        there = texts[first] is not None and texts[second] is not None
-        if there and texts[first] != texts[second]:
+        if texts[first] is not None and texts[second] is not None:
             pairs.append(Judged(texts[first], texts[second], strength if first == better else -strength))
-    return pairs or "holds no two answers that are judged"
+    differ = [pair for pair in pairs if pair.first != pair.second]
+    return differ if pairs else "holds no two answers that are judged"
 
 
 def _says(found: Found, asked: Columns) -> str:

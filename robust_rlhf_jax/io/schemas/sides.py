@@ -56,7 +56,7 @@ NOT_ANSWERS = re.compile(
 PROMPTS = (
     "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
     "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
-    "inputs", "conversations", "messages", "anchor",
+    "inputs", "conversations", "messages", "contents", "anchor",
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
@@ -78,6 +78,11 @@ RATERS = (
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
     "judge_hash", "email_address", "visitor_id",
 )  # fmt: skip
+# A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
+# sentence.
+ONE_NAME = re.compile(
+    r"(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff])[\w.@+\-])+"
+)
 IDS = (
     "pair_id", "comparison_id", "id", "question_id", "prompt_id", "uid", "example_id", "sample_id", "item_id",
     "task_id", "uuid",
@@ -113,9 +118,33 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
+def rater_named(table: Table) -> str | None:
+    """The column of who judged: called so, or `user` if it holds names of several people that come again."""
+    found = named(table, RATERS)
+    if found is not None:
+        return found
+    people = names_of_users(table)
+    return named(table, ("user",)) if 1 < len({*people}) <= len(people) / 2 else None
+
+
+def names_of_users(table: Table) -> list[str]:
+    """The cells of a column `user`, if all of them are names of one word, no prompts."""
+    user = named(table, ("user",))
+    cells = [] if user is None else [str(cell) for cell in table.cells(user) if not is_missing(cell)]
+    return cells if all(map(ONE_NAME.fullmatch, cells)) else []
+
+
+def prompt_named(table: Table, more: tuple[str, ...] = ()) -> str | None:
+    """The column that is called as prompts are, or by one of `more`, and names no raters."""
+    rater = rater_named(table)
+    return named(
+        table, tuple(name for name in (*PROMPTS, *more) if rater is None or name != plain_name(rater))
+    )
+
+
 def with_rater(asked: Columns, table: Table) -> Columns:
     """What is asked for, and of raters the column that is called so, if the caller names none."""
-    return dataclasses.replace(asked, rater=asked.rater or named(table, RATERS))
+    return dataclasses.replace(asked, rater=asked.rater or rater_named(table))
 
 
 def by_plain_name(table: Table) -> dict[str, str]:
@@ -145,9 +174,9 @@ def open_sides(table: Table, labels: tuple[str, ...] = LABELS) -> tuple[str, ...
 
 def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tuple[str, ...]:
     found: dict[tuple[str, int], dict[str, str]] = {}
-    for name in table.names:
+    for name in exact_last(table):
         for place, pattern in enumerate(patterns):
-            match = pattern.match(name)
+            match = pattern.match(name.strip())
             if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()
                 found.setdefault((stem, place), {})[match["token"].casefold()] = name
@@ -161,6 +190,11 @@ def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tup
     if not sides:
         return ()
     return sides[min(sides, key=lambda stem: _answer(stem) or 0)]
+
+
+def exact_last(table: Table) -> list[str]:
+    """The columns, those with spaces around their names before others that may be called the same."""
+    return sorted(table.names, key=lambda name: name == name.strip())
 
 
 def _answer(stem: str) -> int | None:

@@ -9,7 +9,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .numbers import is_number
 from .plain import prompt_of
-from .sides import IDS, chosen_sides, named, open_sides
+from .sides import IDS, RATERS, chosen_sides, named, open_sides, plain_name
 
 NAME = "votes in one column"
 ORDER = 110
@@ -17,10 +17,7 @@ COLUMNS = (
     "votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
     "individual_preferences", "all_labels", "raw_labels", "responses_by_rater",
 )  # fmt: skip
-WHO = (
-    "rater", "annotator", "user", "user_id", "worker", "worker_id", "evaluator", "annotator_id", "rater_id", "judge",
-    "name",
-)  # fmt: skip
+WHO = (*RATERS, "user", "name", "created_by", "author", "email")
 WHAT = (
     "label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected",
 )  # fmt: skip
@@ -78,13 +75,15 @@ def _column(table: Table) -> str | None:
 def _votes(cell: Any):
     """(rater, vote) of a cell; nothing if it holds no votes."""
     cell = structured(cell)
-    if isinstance(cell, dict) and all(isinstance(v, str | int | float) for v in cell.values()):
+    plain = isinstance(cell, dict) and all(isinstance(v, str | int | float) for v in cell.values())
+    if plain and not {*WHAT} & {plain_name(str(key)) for key in cell}:
         yield from ((str(who), vote) for who, vote in cell.items())
     elif isinstance(cell, list) and all(isinstance(v, str | int | float) for v in cell):
         yield from ((f"annotator {i + 1}", vote) for i, vote in enumerate(cell))
     else:
         for i, entry in enumerate(records(cell)):
-            what = next((entry[k] for k in WHAT if entry.get(k) is not None), None)
-            who = next((entry[k] for k in WHO if entry.get(k) is not None), f"annotator {i + 1}")
+            said = {plain_name(str(key)): value for key, value in entry.items() if value is not None}
+            what = next((said[k] for k in WHAT if k in said), None)
+            who = next((said[k] for k in WHO if k in said), f"annotator {i + 1}")
             if isinstance(what, str | int | float):
                 yield str(who), what

@@ -145,3 +145,122 @@ def test_a_column_of_ties_stands_beside_any_label(tmp_path, label, tie):
         for i in range(4)
     ]
     assert load_pairs(written(tmp_path, rows), featuriser="format").strength.tolist() == [1.0, 0.0] * 2
+
+
+@pytest.mark.parametrize("ids", [("id_a", "id_b"), ("a_id", "b_id"), ("response_a_id", "response_b_id")])
+@pytest.mark.parametrize("made", ["{}", "x-{}"])
+@pytest.mark.parametrize("label", ["winner_id", "winner", "chosen_response_id"])
+def test_a_winner_may_be_named_by_its_id(tmp_path, ids, made, label):
+    rows = [
+        {"prompt": f"p{i}", "response_a": f"x {i}", "response_b": f"y {i}", ids[0]: made.format(2 * i),
+         ids[1]: made.format(2 * i + 1), label: made.format(2 * i + i % 2)}
+        for i in range(8)
+    ]  # fmt: skip
+    rows[2][label] = "tie"
+    assert load_pairs(written(tmp_path, rows), featuriser="format").labels.tolist() == [
+        1,
+        -1,
+        0,
+        *[-1, 1] * 2,
+        -1,
+    ]
+    numbers = [
+        {n: int(c) if n in (*ids, label) and c.isdigit() else c for n, c in row.items()} for row in rows
+    ]
+    assert load_pairs(written(tmp_path, numbers), featuriser="format").labels.tolist()[3:] == [
+        -1,
+        1,
+        -1,
+        1,
+        -1,
+    ]
+    rows[3][label] = made.format(99)
+    with pytest.raises(ValueError, match=f"row 4, column {label} holds the unknown label"):
+        load_pairs(written(tmp_path, rows), featuriser="format")
+
+
+@pytest.mark.parametrize("tie", ["Both equal", "about the same", "It's a tie", None])
+def test_columns_of_words_that_name_sides_are_proposed(tie):
+    rows = [
+        {"Prompt": f"p{i}", "Response 1": f"x {i}", "Response 2": f"y {i}", "Is it one?": "yes",
+         "Which is it?": ("Response 1", "Response 2", tie)[i % 3]}
+        for i in range(9)
+    ]  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"no label known by its name \(the cells of Which is it\? name sides\):"
+    ):
+        load_pairs(rows, featuriser="format")
+    said = Columns(label="Which is it?")
+    assert load_pairs(rows, columns=said, featuriser="format", skip_bad=3).labels.tolist()[:2] == [1, -1]
+
+
+def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "model_a": "AB"[i % 2],
+            "model_b": "BA"[i % 2],
+            "winner": "A",
+        }
+        for i in range(6)
+    ]
+    rows[3]["winner"] = "B"
+    with pytest.raises(
+        ValueError, match="column winner holds 'A' in row 2, which names a side and the model of the"
+    ):
+        load_pairs(rows, featuriser="format")
+    told = Columns(label="winner", first_is="A")
+    assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, 1, 1, -1, 1, 1]
+
+
+def of_numbered_ids(ids, label):
+    return [
+        {
+            "response_1": f"x {i}",
+            "response_2": f"y {i}",
+            "id_1": ids(i),
+            "id_2": ids(i + 1),
+            "winner": label(i),
+        }
+        for i in range(12)
+    ]
+
+
+def test_labels_that_are_ids_by_chance_name_sides():
+    rows = of_numbered_ids(lambda i: 1 + i % 3, lambda i: 1 + (i % 4 == 0))
+    expected = [-1 if i % 4 == 0 else 1 for i in range(12)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == expected
+    rows = of_numbered_ids(lambda i: 1 + i % 2, lambda i: 1 + (i % 4 == 0))
+    assert load_pairs(rows, featuriser="format").labels.tolist() == expected
+
+
+def test_a_word_for_a_side_that_is_the_other_id_is_asked_about():
+    rows = of_numbered_ids(lambda i: "ba"[i % 2], lambda i: "ab"[i % 2])
+    rows = [{n.replace("1", "a").replace("2", "b"): cell for n, cell in row.items()} for row in rows]
+    with pytest.raises(
+        ValueError, match="holds 'a' in row 1, which names a side and the id of the other side"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_number_of_a_side_among_ids_of_winners_is_unknown():
+    rows = of_numbered_ids(lambda i: 10 + i, lambda i: 10 + i)
+    rows = [{n.replace("winner", "winner_id"): cell for n, cell in row.items()} for row in rows]
+    rows[2]["winner_id"] = 1
+    with pytest.raises(ValueError, match="row 3, column winner_id holds the unknown label 'id 1'"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_text_with_brackets_may_be_repeated_as_the_label():
+    rows = [{"response_a": f"x {i} in [[Paris]]", "response_b": f"y {i} in [[Rome]]"} for i in range(6)]
+    rows = [row | {"best": row[("response_a", "response_b")[i % 2]]} for i, row in enumerate(rows)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+
+
+def test_two_numbers_with_a_comma_may_be_a_tie():
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "label": ("1", "2", "1,2")[i % 3]} for i in range(9)
+    ]
+    told = Columns(tie_is="1,2")
+    assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, -1, 0] * 3

@@ -196,5 +196,25 @@ def test_a_few_words_with_units_are_words():
         {"price_a": i, "price_b": 3, "size_a": "64 GB", "size_b": "128 GB", "choice": "ab"[i % 2]}
         for i in range(30)
     ]
-    assert load_pairs(rows).names == ("price",)
+    found = load_pairs(rows)
+    assert found.names == ("price",)
+    assert "numbers with units, such as 64 GB: written without them it is a feature" in found.unused["size_a"]
     assert len(load_pairs(rows, columns=Columns(words=True)).names) == 2
+
+
+def test_columns_that_say_which_option_was_chosen_are_no_features():
+    rows = [
+        {"price_a": i, "price_b": 3, "won_a": 1 - i % 2, "won_b": i % 2, "eco_a": i % 3 % 2, "eco_b": i % 2,
+         "choice": "ab"[i % 2]}
+        for i in range(30)
+    ]  # fmt: skip
+    found = load_pairs(rows)
+    assert found.names == ("price", "eco")
+    assert found.unused["won_a"] == "says which option was chosen"
+    with pytest.raises(ValueError, match="differ in no column but those that say which one was chosen"):
+        load_pairs([{name: row[name] for name in ("won_a", "won_b", "choice")} for row in rows])
+
+
+def test_where_the_first_side_always_won_no_column_says_so():
+    rows = [{"price_a": i, "price_b": 3, "new_a": 1, "new_b": 0} for i in range(30)]
+    assert load_pairs(rows, columns=Columns(label="none")).names == ("price", "new")

@@ -22,7 +22,22 @@ def labelled(i, item):
     return {"chosen": first, "rejected": second, "label": int(item.vote > 0)}
 
 
+def open_sides(first, second):
+    @each
+    def encode(i, item):
+        sides = {
+            first: dict(zip(FEATURES, item.a, strict=True)),
+            second: dict(zip(FEATURES, item.b, strict=True)),
+        }
+        return {"user": f"u{i % 5}", **sides, "winner": first if item.vote > 0 else second}
+
+    return encode
+
+
 CASES = (
+    Case("objects_of_open_sides", open_sides("a", "b"), world=worlds.voted_vectors, facts=("row",)),
+    Case("objects_of_numbered_sides", open_sides("Option 1", "Option 2"), stores.parquet(),
+         world=worlds.voted_vectors, facts=("row",)),
     Case("objects_of_numbers", objects, world=worlds.vectors, facts=("row",)),
     Case("objects_of_numbers_parquet", objects, stores.parquet(), world=worlds.vectors, facts=("row",)),
     Case("objects_of_numbers_labelled", labelled, world=worlds.voted_vectors, facts=("row",),
@@ -55,3 +70,9 @@ def test_single_numbers_are_no_texts_unless_they_answer_a_prompt(prompt):
     else:
         with pytest.raises(ValueError, match="columns chosen and rejected hold single numbers"):
             load_pairs(rows)
+
+
+def test_one_feature_of_numbered_sides_is_refused():
+    rows = [{"1": {"price": i}, "2": {"price": 3}, "choice": 1 + i % 2} for i in range(9)]
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        load_pairs(rows)

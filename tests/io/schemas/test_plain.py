@@ -40,11 +40,44 @@ def triplets(i, item):
     return {"anchor": item.prompt, "positive": item.chosen, "negative": item.rejected}
 
 
+def long_texts(best, worst):
+    """Sides of other names, which hold texts rather than names."""
+
+    @each
+    def encode(i, item):
+        texts = (f"{'=' * 60}\n{side}" for side in (item.chosen, item.rejected))
+        return {"prompt": item.prompt} | dict(zip((best, worst), texts, strict=True))
+
+    return encode
+
+
+@each
+def judged_at_length(i, item):
+    """A judge's verdict after what it says of the answers."""
+    verdict = word(item.vote, "[[A]]", "[[B]]", "[[C]]")
+    sides = {"question": item.prompt, "answer_a": item.a, "answer_b": item.b}
+    return sides | {"judgment": f"Assistant B is brief, and A is not.\n\nMy verdict: {verdict}"}
+
+
 MTURK = called("Input.prompt", "Input.response_a", "Input.response_b", "Answer.preference", ("A", "B", "tie"),
                "WorkerId", HITId="3X", AssignmentStatus="Approved", WorkTimeInSeconds=31)  # fmt: skip
 TOLOKA = called("INPUT:prompt", "INPUT:answer_a", "INPUT:answer_b", "OUTPUT:result", ("a", "b", "equal"),
                 "ASSIGNMENT:worker_id", **{"GOLDEN:result": "", "ASSIGNMENT:status": "APPROVED"})  # fmt: skip
+
+
+@each
+def rejected_response(i, item):
+    """As ms-swift and others extend single answers."""
+    return {"query": item.prompt, "response": item.chosen, "rejected_response": item.rejected}
+
+
+SPACES = called(" Prompt", "Response A ", " Response B ", "Winner ", ("A", "B", "tie"), " annotator ")
 CASES = (
+    Case("names_with_spaces", SPACES, stores.table(), options=TIES, facts=RATED),
+    Case("response_and_rejected_response", rejected_response),
+    Case("best_and_worst_texts", long_texts("Best", "Worst"), stores.table(), loose=True),
+    Case("winner_and_loser_texts", long_texts("winner", "loser"), loose=True),
+    Case("judged_at_length", judged_at_length, options=TIES),
     Case("mturk", MTURK, stores.table(), options=TIES, facts=RATED),
     Case("toloka", TOLOKA, stores.table("pairs.tsv", "\t"), options=TIES, facts=RATED),
     Case("google_forms", called("prompt", "Response A", "Response B", "Preference", ("Response A", "Response B", "Tie"),
@@ -146,3 +179,69 @@ def test_answers_that_a_letter_ends_come_before_those_of_a_letter_inside(first):
     names = (first, first[:-1] + "b", "assistant_a_response", "assistant_b_response")
     rows = [{name: f"{name} {i}" for name in names} | {"winner": "ab"[i % 2]} for i in range(4)]
     assert load_pairs(rows, featuriser="format").texts.chosen[:2] == [f"{names[0]} 0", f"{names[1]} 1"]
+
+
+@pytest.mark.parametrize("sides", [("winner", "loser"), ("best", "worst"), ("good", "bad")])
+def test_names_of_winners_and_losers_are_no_answers(sides):
+    rows = [dict(zip(sides, (f"model {i % 3}", f"model {(i + 1) % 3}"), strict=True)) for i in range(9)]
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        load_pairs(rows)
+
+
+def test_several_verdicts_are_none():
+    rows = [
+        {"answer_a": f"x {i}", "answer_b": f"y {i}", "judgment": f"It is [[{'AB'[i % 2]}]]."}
+        for i in range(6)
+    ]
+    rows[3]["judgment"] = "[[A]] or [[B]]?"
+    with pytest.raises(ValueError, match="row 4, column judgment holds the unknown label"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "inner", [[{"chosen": "x", "rejected": "y"}], {"response_a": "x", "response_b": "y"}]
+)
+def test_sides_inside_objects_are_named(inner):
+    with pytest.raises(ValueError, match="the sides inside the objects of column pairs"):
+        load_pairs([{"prompt": "p", "pairs": inner}])
+
+
+@pytest.mark.parametrize("chosen", ["accepted_output", "approved_output", "selected_output"])
+def test_an_answer_beside_a_rejected_one_may_not_be_what_was_chosen(chosen):
+    rows = [
+        {"prompt": f"p{i}", chosen: f"x {i}", "rejected_output": f"y {i}", "output": f"z {i}"}
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="lacks the column chosen_output"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_open_sides_with_a_label_come_before_an_answer_beside_a_rejected_one():
+    more = {"response": "z", "rejected_response": "w"}
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2]} | more for i in range(6)]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
+    turns = [{"role": "user", "content": "Is it?"}, {"role": "assistant", "content": "Yes."}]
+    found = load_pairs([{"messages": turns} | more] * 2, featuriser="format")
+    assert found.texts.chosen == ["Yes."] * 2
+
+
+def test_chosen_texts_come_before_good_and_bad_ones():
+    rows = [
+        {"chosen_code": "x" * 80 + str(i), "rejected_code": "y" * 70, "good": "g" * 80, "bad": "b" * 80}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.rejected == ["y" * 70] * 6
+
+
+def test_a_side_with_spaces_around_its_name_comes_after_one_without():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", " response_a ": "z", "winner": "ab"[i % 2]}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[:2] == ["x 0", "y 1"]
+
+
+def test_a_list_of_rejected_answers_is_no_answer():
+    rows = [{"query": f"p{i}", "response": f"x {i}", "rejected_response": ["y", f"z {i}"]} for i in range(6)]
+    with pytest.raises(ValueError, match="lacks the column chosen_response"):
+        load_pairs(rows, featuriser="format")

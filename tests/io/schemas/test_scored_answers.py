@@ -96,3 +96,28 @@ def test_answers_of_people_who_scored_no_other_one_are_counted():
     assert "6 answers make no pair: whoever scored them scored no other answer" in str(found.description)
     several = [row for row in rows if row["annotator"] == "v"]
     assert "whoever" not in str(load_pairs(several, featuriser="format").description)
+
+
+@pytest.mark.parametrize("name", ["pair_id", "task id", "pair"])
+def test_ranks_are_those_of_one_ranking(name):
+    rows = [
+        {name: i, "prompt": f"p{i // 2}", "response": f"x {i} {j}", "rank": 1 + (i + j) % 2}
+        for i in range(8) for j in range(2)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert sorted(found.texts.chosen) == sorted(row["response"] for row in rows if row["rank"] == 1)
+
+
+def test_ids_of_the_answers_are_no_rankings():
+    rows = [{"id": i, "prompt": f"p{i // 3}", "response": f"x {i}", "rank": 1 + i % 3} for i in range(12)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_an_id_of_each_answer_names_no_ranking():
+    rows = [
+        {"prompt": f"p{k // 4}", "response": f"answer {k}", "item_id": k, "rater": f"r{who}", "rank": 1 + (k + who) % 4}
+        for k in range(16)
+        for who in range(3)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert found.n_pairs == 4 * 6 * 3

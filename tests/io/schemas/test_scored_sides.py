@@ -124,3 +124,17 @@ def test_a_column_that_goes_with_the_scores_or_against_them_is_asked_about(name,
 def test_a_column_called_as_labels_are_is_asked_about(name):
     with pytest.raises(ValueError, match=f"--label {name}"):
         load_pairs(beside(name, ARM[1], HALF), featuriser="format")
+
+
+def test_the_lower_rank_wins():
+    found = load_pairs(rows(rank_a=(1, 2), rank_b=(2, 1)), featuriser="format")
+    assert found.labels.tolist() == [1, -1] * 4
+    assert found.description.roles["label"] == "the lower of rank_a and rank_b"
+
+
+def test_ranks_beside_scores_must_agree():
+    scores = {"score_a": (9, 3), "score_b": (4, 8)}
+    agreeing = rows(**scores, rank_a=(1, 2), rank_b=(2, 1))
+    assert load_pairs(agreeing, featuriser="format").labels.tolist() == [1, -1] * 4
+    with pytest.raises(ValueError, match="score_a and rank_a contradict each other"):
+        load_pairs(rows(**scores, rank_a=(2, 1), rank_b=(1, 2)), featuriser="format")

@@ -5,7 +5,7 @@ import pytest
 from wild import stores, truths, worlds
 from wild.case import Case
 from wild.chosen import each
-from wild.rows import choices, read
+from wild.rows import choices, chosen_texts, read
 from wild.truths import Vote, every_pair
 
 from robust_rlhf_jax.io import load_pairs
@@ -241,7 +241,9 @@ def test_tables_of_numbers_and_keys_of_tests_are_no_answers(tmp_path):
     with pytest.raises(ValueError):  # noqa: PT011
         load_pairs(tmp_path / "n.csv", featuriser="format")
     test = [{"question": f"q{i}", "choices": [f"x{i}", f"y{i}", f"z{i}"], "label": i % 3} for i in range(6)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(
+        ValueError, match="no column that is known to say which is the best: name one by --label"
+    ):
         read(tmp_path, test)
     assert read(tmp_path, test, label="label").n_pairs == 12
 
@@ -273,7 +275,9 @@ def test_chosen_and_rejected_may_name_answers(tmp_path, names, cells):
 @pytest.mark.parametrize("name", ["preference_strength", "strength", "overall_preference"])
 def test_a_strength_is_no_number_of_an_answer(tmp_path, name):
     rows = [{"prompt": f"p{i}", "responses": [f"a{i}", f"b{i}"], name: 1 + i % 2} for i in range(6)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(
+        ValueError, match="no column that is known to say which is the best: name one by --label"
+    ):
         read(tmp_path, rows)
 
 
@@ -284,3 +288,10 @@ def test_labels_of_classes_are_no_preferences(tmp_path):
     with pytest.raises(ValueError, match="3 answers a row"):
         read(tmp_path, rows)
     assert read(tmp_path, rows, label="label").n_pairs == 12
+
+
+def test_answers_may_be_messages(tmp_path):
+    rows = choices([0, 1, 2, 1])
+    for row in rows:
+        row["responses"] = [[{"role": "assistant", "content": text}] for text in row["responses"]]
+    assert chosen_texts(read(tmp_path, rows)) == chosen_texts(read(tmp_path, choices([0, 1, 2, 1])))

@@ -78,3 +78,24 @@ def test_numbers_of_votes_may_look_like_sides(votes):
     rows = [{"response_1": f"x {i}", "response_2": f"y {i}", "votes": votes} for i in range(4)]
     with pytest.raises(ValueError, match="counts the votes of each side"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("who", ["created_by", "Annotator ID", "worker_id"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_rater_of_an_object_is_found(who, listed):
+    votes = [{who: f"w{i % 3}", "Preference": "ab"[i % 2]} for i in range(6)]
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "annotations": [vote] if listed else vote}
+        for i, vote in enumerate(votes)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert found.labels.tolist() == [1, -1] * 3
+    assert found.raters.tolist() == ["w0", "w1", "w2"] * 2
+
+
+@pytest.mark.parametrize(
+    "votes", [{1: "a", 2: "b"}, [{"rater": 1, "vote": "a", 5: ""}, {"rater": 2, "vote": "b"}]]
+)
+def test_keys_in_memory_may_be_numbers(votes):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "votes": votes} for i in range(4)]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}

@@ -35,6 +35,8 @@ FILES = (
     Case("json_server_rows", chosen.explicit, stores.server_rows),
     Case("json_columns", chosen.explicit, stores.json_columns),
     Case("json_by_number", chosen.explicit, stores.json_by_number),
+    Case("json_by_name", chosen.explicit, stores.json_by_name),
+    Case("json_by_name_labels", AB, stores.json_by_name, options=TIES),
     Case("jsonl_array", chosen.explicit, stores.json_array("pairs.jsonl")),
     Case("jsonl_no_last_line_end", chosen.explicit, stores.jsonl(end="")),
     Case("ndjson", chosen.explicit, stores.jsonl("pairs.ndjson")),

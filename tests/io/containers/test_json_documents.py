@@ -1,0 +1,24 @@
+"""JSON documents that hold rows in other ways than as a list; `test_wild.py` reads more of them."""
+
+import json
+
+import pytest
+
+from robust_rlhf_jax.io import load_pairs
+
+
+def written(folder, rows):
+    file = folder / "pairs.json"
+    file.write_text(json.dumps(rows))
+    return file
+
+
+def test_pairs_under_ids_need_no_prompt(tmp_path):
+    rows = {f"id-{i}": {"chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)}
+    assert load_pairs(written(tmp_path, rows), featuriser="format").texts.chosen[0] == "x 0"
+
+
+def test_prompts_are_no_ids_of_pairs(tmp_path):
+    rows = {f"What is {i}?": {"chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)}
+    with pytest.raises(ValueError, match="the sides inside the objects of column What is 0"):
+        load_pairs(written(tmp_path, rows), featuriser="format")

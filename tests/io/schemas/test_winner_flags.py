@@ -1,0 +1,91 @@
+"""A flag for each side; `test_wild.py` and its neighbours read these files, too."""
+
+import numpy as np
+import pytest
+from wild import stores, worlds
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+
+@each
+def chosen_after_the_side(i, item):
+    sides = {"prompt": item.prompt, "response_a": item.a, "response_b": item.b}
+    return sides | {"a_chosen": int(item.vote > 0), "b_chosen": int(item.vote < 0)}
+
+
+@each
+def won_in_words(i, item):
+    sides = {"question": item.prompt, "answer_1": item.a, "answer_2": item.b}
+    return sides | {
+        "won_answer_1": "yes" if item.vote > 0 else "",
+        "won_answer_2": "yes" if item.vote < 0 else "",
+    }
+
+
+@each
+def with_ties(i, item):
+    flags = {"winner_a": item.vote > 0, "winner_b": item.vote < 0, "tie": item.vote == 0}
+    return {"prompt": item.prompt, "response_a": item.a, "response_b": item.b} | flags
+
+
+CASES = (
+    Case("flag_of_each_side", chosen_after_the_side),
+    Case("flag_of_each_side_in_words", won_in_words, stores.table()),
+    Case("flag_of_each_side_and_of_ties", with_ties, options={"ties": True}),
+)
+
+
+def of_numbers(a, b, n=12):
+    return [
+        {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i % 5, "chosen_a": a(i), "chosen_b": b(i)}
+        for i in range(n)
+    ]
+
+
+def test_options_of_numbers_have_flags_too():
+    found = load_pairs(of_numbers(lambda i: i % 2, lambda i: 1 - i % 2))
+    assert found.names == ("price", "time")
+    assert found.labels.tolist() == [-1, 1] * 6
+
+
+def test_neither_is_a_tie_and_both_are_a_bad_row():
+    rows = of_numbers(lambda i: int(i > 0), lambda i: 0)
+    assert load_pairs(rows).labels.tolist() == [0] + [1] * 11
+    rows[4]["chosen_b"] = 1
+    with pytest.raises(ValueError, match=r"row 5, column chosen_a holds the unknown label '1 and 1'"):
+        load_pairs(rows)
+
+
+def test_beside_a_column_of_ties_one_of_three_must_be_set():
+    rows = with_ties(worlds.pairs(np.random.default_rng(1)))
+    rows[2] |= {"winner_a": False, "winner_b": False, "tie": False}
+    with pytest.raises(ValueError, match=r"row 3, column winner_a holds the unknown label 'False and False'"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_flags_of_both_sides_in_many_rows_say_something_else():
+    rows = of_numbers(lambda i: 1, lambda i: i % 2)
+    with pytest.raises(ValueError, match=r"no label|lacks the column"):
+        load_pairs(rows)
+
+
+@pytest.mark.parametrize("numbers", [("a_best", "b_best"), ("rank_a", "rank_b")])
+def test_columns_of_raters_come_before_numbers_of_the_sides(numbers):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "annotator_1": "ab"[i % 2], "annotator_2": "ab"[i % 3 > 0]}
+        | dict(zip(numbers, (i % 2, 1 - i % 2), strict=True))
+        for i in range(30)
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert set(found.raters) == {"1", "2"}
+    assert found.n_pairs == 60
+
+
+def test_votes_of_two_raters_are_no_flags():
+    rows = [
+        {"response_0": f"x {i}", "response_1": f"y {i}", "vote_1": int(i % 5 == 0), "vote_2": int(i % 5 == 1)}
+        for i in range(30)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
