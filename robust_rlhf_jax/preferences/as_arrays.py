@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_rlhf_jax.checks import is_traced
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.nobody import each_named
 
@@ -79,7 +80,7 @@ def as_labelled(
 
 def comparison_numbers(x: Float[np.ndarray, "N k"]) -> Int[Array, " N"] | None:
     """Which two options each pair compares, by its differences and as numbers from 0, which fits take; None where
-    hardly any comparison recurs. Not under jit.
+    hardly any comparison recurs, and under jit.
 
     **Example:**
 
@@ -89,7 +90,7 @@ def comparison_numbers(x: Float[np.ndarray, "N k"]) -> Int[Array, " N"] | None:
     >>> bool(first == again), bool(first == second)
     (True, False)
     """
-    found = comparisons_of(x)
+    found = None if is_traced(x) else comparisons_of(x)
     return None if found is None else jnp.asarray(found)
 
 
