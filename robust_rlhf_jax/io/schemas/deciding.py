@@ -109,8 +109,8 @@ def _perhaps(table: Table, sides: tuple[str, str]) -> str:
     rule, found = word_rule(sides), []
     for name in (name for name in table.names if name not in sides):
         cells = [cell for cell in table.some(name) if not is_missing(cell)]
-        ways = [rule.value(cell) if isinstance(cell, str) else None for cell in cells]
-        if None not in ways and min(ways, default=0.0) < 0 < max(ways, default=0.0):
+        ways = [way for cell in cells if isinstance(cell, str) and (way := rule.value(cell)) is not None]
+        if len(ways) == len(cells) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
             found.append(name)
     return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
 
