@@ -184,26 +184,19 @@ def _share(found: RewardFit) -> Float[Array, ""]:
     return jnp.maximum(found.epsilon, found.interval[0])
 
 
+@eqx.filter_jit
 def _scores(
     seen: Labelled, epsilon: Float[Array, ""], radius: Float[Array, ""], entry: Entry, compare: bool
 ) -> _Examined:
-    off, alternative = seen.off, None
+    off = seen.off
     if entry.evidence is not None:
-        # Not under a jit of its own: what `fit_reward` finds, by the program that is compiled for it.
         found, alternative = entry.evidence(
             seen.believed_x, seen.labels, epsilon, seen.groups, compare, seen.comparisons
         )
         scores, share = found.suspicion, _share(found)
     else:
-        scores = _estimated(seen, epsilon, radius, entry)
-        share = jnp.zeros((), scores.dtype)
+        rows = stand_ins(off)
+        scores = entry.estimate(seen.x[rows], seen.labels[rows], epsilon, radius=radius).suspicion
+        share, alternative = jnp.zeros((), scores.dtype), None
     scores = jnp.where(off, jnp.max(scores) + 1, scores)
     return _Examined(scores, share + jnp.mean(off, dtype=scores.dtype), off, alternative)
-
-
-@eqx.filter_jit
-def _estimated(
-    seen: Labelled, epsilon: Float[Array, ""], radius: Float[Array, ""], entry: Entry
-) -> Float[Array, " N"]:
-    rows = stand_ins(seen.off)
-    return entry.estimate(seen.x[rows], seen.labels[rows], epsilon, radius=radius).suspicion
