@@ -12,7 +12,7 @@ from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.memory import check_room
-from robust_rlhf_jax.preferences import PreferenceData, as_labelled, group_numbers
+from robust_rlhf_jax.preferences import PreferenceData, as_labelled
 from robust_rlhf_jax.rewards import CEILING, Streaming
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
@@ -23,7 +23,7 @@ from robust_rlhf_jax.sources import PairSource
 
 from .contention import strongest
 from .cross_validation import cross_validate
-from .fits import fit_plain, fit_robust
+from .fits import fit_plain, fit_robust, numbers_at
 from .folds import group_folds
 from .result import AuditResult, score_fits, summarise
 
@@ -104,8 +104,7 @@ def audit(
         plain = fit_plain(
             *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
         )
-        of = None if together is None else group_numbers(together[rows], len(rows))
-        same = None if comparisons is None else group_numbers(comparisons[rows], len(rows))
+        of, same = numbers_at(together, rows), numbers_at(comparisons, rows)
         return plain, fit_robust(entry, x, labels, level, radius, of, same)
 
     run = cross_validate(rng, fit, z, groups, folds, repeats, most, progress)

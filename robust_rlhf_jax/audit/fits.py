@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import Explanations, plain_fit
 from robust_rlhf_jax.rewards.registry import Entry
 
@@ -45,6 +46,11 @@ def fit_plain(
 ) -> PlainFit:
     """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
     return PlainFit(*plain_fit(z, labels, weights))
+
+
+def numbers_at(groups: np.ndarray | None, rows: Int[np.ndarray, " n"]) -> Int[Array, " n"] | None:
+    """Groups, or comparisons, of these rows as numbers from 0; None where there are none."""
+    return None if groups is None else group_numbers(groups[rows], len(rows))
 
 
 def fit_robust(

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import stdtrit
 
-from robust_rlhf_jax.preferences import as_labelled, group_numbers
+from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import CEILING
 from robust_rlhf_jax.rewards.registry import named
 
@@ -18,7 +18,7 @@ from ._clustered_mean import clustered_mean
 from .config import FEWEST_FOLDS, GAIN_CONFIDENCE, AuditConfig
 from .cross_fit import RADIUS, whiten
 from .findings import Findings
-from .fits import fit_plain, fit_robust
+from .fits import fit_plain, fit_robust, numbers_at
 from .folds import group_folds
 from .held_out import MOST_ROWS, held_out_pairs
 from .issues import Batch, find_issues
@@ -183,9 +183,8 @@ def _robust(
     turn = rng.choice([-1.0, 1.0], len(rows)).astype(work.z.dtype)
     entry = named(config.estimator, config.epsilon)
     level = jnp.asarray(CEILING if config.epsilon is None else config.epsilon, work.z.dtype)
-    of = None if work.together is None else group_numbers(work.together[rows], len(rows))
+    of, same = numbers_at(work.together, rows), numbers_at(work.comparisons, rows)
     x, radius = jnp.asarray(work.z[rows] * turn[:, None]), jnp.asarray(RADIUS, work.z.dtype)
-    same = None if work.comparisons is None else group_numbers(work.comparisons[rows], len(rows))
     found = fit_robust(entry, x, jnp.asarray(turn), level, radius, of, same)
     return np.asarray(found.theta), float(found.share) if entry.evidence is not None else 0.0
 

@@ -39,9 +39,7 @@ def comparisons_of(x: Float[np.ndarray, "N k"], least: float = LEAST) -> Int[np.
 def _keys(x: Float[np.ndarray, "N k"]) -> np.ndarray:
     """Of each row a number of 64 bits: the same for rows that are equal up to their sign, bit by bit."""
     leading = np.take_along_axis(x, np.argmax(x != 0, axis=1)[:, None], axis=1)
-    odd = np.random.default_rng(0).integers(1 << 62, size=x.shape[1], dtype=np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
+    odd = np.random.default_rng(0).integers(1 << 64, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
     keys = np.zeros(len(x), np.uint64)
     for begin in range(0, x.shape[1], BLOCK):
         part = x[:, begin : begin + BLOCK]
