@@ -32,13 +32,13 @@ class Comparisons(NamedTuple):
 def lack_of_fit(
     judged: Judged, plain: Float[Array, " N"], comparisons: Comparisons, left_out: float
 ) -> Float[Array, " E"]:
-    """How much more alike labels of the same comparison are than the plain fit says, as far as each explanation [E]
-    accuses pairs that recur, and leaves it unexplained itself; at least 1.
+    """How much more alike labels of the same comparison are than the plain fit says: for each explanation [E] in
+    proportion to the accused pairs that recur, and no more than it leaves unexplained itself; at least 1.
 
-    A reward whose features miss a quality of the options is contradicted by whole comparisons, as if they were corrupt.
-    It is so in all of them, corrupt pairs are in some: what the plain fit misses does not count the worst comparisons,
-    of up to the share `left_out` of the pairs. A crowd of corrupt pairs turns the plain fit, which then misses all
-    others, but the explanation that finds the crowd does not.
+    If features miss a quality of the options, whole comparisons contradict the reward, as if they were corrupt. A
+    missed quality shows in all comparisons, corrupt pairs show in some. Therefore the worst comparisons, of up to the
+    share `left_out` of the pairs, are not counted. A crowd of corrupt pairs turns the plain fit, which then misses all
+    other pairs; the explanation that finds the crowd fits them.
 
     **Arguments:** `plain` [N]: the margins of the plain fit times the labels.
 
