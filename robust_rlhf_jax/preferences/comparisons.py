@@ -1,7 +1,7 @@
 """Which pairs compare the same two options: by their differences, whichever option stands first."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, UInt64
 
 # The share of the pairs that has to recur: a fifth may be corrupt copies of one pair (`rewards.CEILING`).
 LEAST = 0.2
@@ -28,15 +28,25 @@ def comparisons_of(x: Float[np.ndarray, "N k"], least: float = LEAST) -> Int[np.
     x = np.asarray(x)
     if not len(x) or np.isnan(x).any():
         return None
-    unequal = x.any(axis=1)
-    for columns in (x[:, :FEW], x):
-        _, number, count = np.unique(_keys(columns), return_inverse=True, return_counts=True)
-        if np.sum((count[number] > 1) & unequal) <= least * max(np.sum(unequal), 1):
-            return None
+    unequal = np.asarray(x.any(axis=1))
+    if numbers_of(_keys(x[:, :FEW]), unequal, least) is None:
+        return None
+    return numbers_of(_keys(x), unequal, least)
+
+
+def numbers_of(
+    keys: UInt64[np.ndarray, " N"], unequal: Bool[np.ndarray, " N"], least: float
+) -> Int[np.ndarray, " N"] | None:
+    """Numbers from 0 of equal keys; None where no more than the share `least` of the `unequal` pairs has one of them
+    in common with another.
+    """
+    _, number, count = np.unique(keys, return_inverse=True, return_counts=True)
+    if np.sum((count[number] > 1) & unequal) <= least * max(np.sum(unequal), 1):
+        return None
     return number.astype(np.int32)
 
 
-def _keys(x: Float[np.ndarray, "N k"]) -> np.ndarray:
+def _keys(x: Float[np.ndarray, "N k"]) -> UInt64[np.ndarray, " N"]:
     """Of each row a number of 64 bits: the same for rows that are equal up to their sign, bit by bit."""
     leading = np.take_along_axis(x, np.argmax(x != 0, axis=1)[:, None], axis=1)
     odd = np.random.default_rng(0).integers(1 << 64, size=x.shape[1], dtype=np.uint64) | np.uint64(1)

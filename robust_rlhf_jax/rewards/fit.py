@@ -18,7 +18,7 @@ from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import dispersed, judge
 from .doubt import doubted_directions, span_basis
-from .lack_of_fit import Comparisons, lack_of_fit
+from .lack_of_fit import Comparisons, dispersions
 from .overdispersion import overdispersion
 from .posterior_fit import settled_fit
 from .prior_strength import at_bound
@@ -174,11 +174,8 @@ def _fit_differences(
     dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
     if groups is not None or comparisons is not None:
-        of_each = jnp.full(len(judged.t), dispersion)
-        if comparisons is not None:
-            same = Comparisons(comparisons, pairs.informative)
-            missed = lack_of_fit(judged, pairs.margins(plain.t), same, config.ceiling)
-            of_each = jnp.maximum(of_each, missed)
+        same = None if comparisons is None else Comparisons(comparisons, pairs.informative)
+        of_each = dispersions(judged, pairs.margins(plain.t), dispersion, same, config.ceiling)
         judged = dispersed(judged, found.explanations, cells, of_each)
     # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
     none = (epsilon == 0) | judged.predicted

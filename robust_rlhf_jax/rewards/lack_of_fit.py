@@ -29,6 +29,22 @@ class Comparisons(NamedTuple):
         return (self.sums(jnp.ones_like(self.informative)) > 1).astype(self.informative.dtype)
 
 
+def dispersions(
+    judged: Judged,
+    plain: Float[Array, " N"],
+    overdispersion: Float[Array, ""],
+    comparisons: Comparisons | None,
+    left_out: float,
+) -> Float[Array, " E"]:
+    """How much more alike labels are than independent ones, as each explanation sees them: those of one group, by
+    `overdispersion`, or those of one comparison, by `lack_of_fit`, whichever is more.
+    """
+    of_each = jnp.full(len(judged.t), overdispersion)
+    if comparisons is None:
+        return of_each
+    return jnp.maximum(of_each, lack_of_fit(judged, plain, comparisons, left_out))
+
+
 def lack_of_fit(
     judged: Judged, plain: Float[Array, " N"], comparisons: Comparisons, left_out: float
 ) -> Float[Array, " E"]:

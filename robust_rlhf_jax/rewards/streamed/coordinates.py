@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance, weighted_gram
 from robust_rlhf_jax.kernels.units import (
@@ -17,6 +17,7 @@ from robust_rlhf_jax.kernels.units import (
 )
 
 from ..coordinates import UnitFreePairs, informative_rows, penalty_along, weights_in_scales
+from .comparisons import KEYS, row_keys
 from .one_pass import Kind, Pass
 from .passes import Passes
 
@@ -150,14 +151,25 @@ def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> Stream
 @jax.jit
 def _lengths(block: Array, coordinates: StreamedCoordinates, theta: Float[Array, "k E"]):
     x = straight(block, coordinates.columns)
-    return jnp.linalg.norm(matmul(x, coordinates.to_theta), axis=1), matmul(x, theta).T
+    return (
+        jnp.linalg.norm(matmul(x, coordinates.to_theta), axis=1),
+        matmul(x, theta).T,
+        row_keys(block),
+    )
 
 
 def lengths_and_margins(
     passes: Passes, coordinates: StreamedCoordinates, theta: Float[Array, "E k"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """One pass: (Mahalanobis length [padded], margin [E, padded] under each θ) of every pair."""
-    return passes.run(Pass("lengths", _lengths, (Kind.PAIR, Kind.PAIR), (coordinates, theta.T)))
+) -> tuple[np.ndarray, np.ndarray, UInt32[np.ndarray, "padded KEYS"]]:
+    """One pass: (Mahalanobis length [padded], margin [E, padded] under each θ, `row_keys`) of every pair."""
+    keys = np.zeros((passes.padded, KEYS), np.uint32)
+
+    def collect(place: slice, rows: np.ndarray) -> None:
+        keys[place] = rows
+
+    gives = (Kind.PAIR, Kind.PAIR, Kind.ROWS)
+    lengths, margins, _ = passes.run(Pass("lengths", _lengths, gives, (coordinates, theta.T)), collect)
+    return lengths, margins, keys
 
 
 def not_all_alike(moment: np.ndarray) -> None:

@@ -26,9 +26,11 @@ from ..contamination import cells_of_lengths
 from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
+from ..lack_of_fit import Comparisons, dispersions
 from ..prior_strength import at_bound
 from ..reward_fit import RewardFit
 from .checkpoint import Checkpoint
+from .comparisons import numbers_of_keys
 from .config import Streaming
 from .coordinates import (
     StreamedCoordinates,
@@ -42,7 +44,7 @@ from .coordinates import (
 )
 from .curvature import sample_curvature
 from .engine import T
-from .judging import Measured, judged_by_all, measure, sketch_of
+from .judging import Measured, dispersed_by_all, judged_by_all, measure, sketch_of
 from .passes import Passes
 from .sample import Found, explanations_of, read_sample, sampled_places
 from .settling import Lanes, Sample, Settling
@@ -128,7 +130,7 @@ class _Task(NamedTuple):
         check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)))
         seen = as_labelled(Pairs.of_differences(x, np.ones(self.source.n_pairs)))
         numbers = _groups_of(self.source, self.groups)
-        return fit_differences(seen.x, seen.labels, self._level(), numbers, self.config)
+        return fit_differences(seen.x, seen.labels, self._level(), numbers, self.config, seen.comparisons)
 
     def by_passes(self, compare: bool) -> tuple[RewardFit, Alternative | None]:
         numbers, level = _groups_of(self.source, self.groups), self._level()
@@ -221,7 +223,7 @@ class _Streamed:
         coordinates = self._coordinates(sample)
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
-        lengths, margins = self._lengths(coordinates, found)
+        lengths, margins, comparisons = self._lengths(coordinates, found)
         if self.resumed:
             self._check_same(coordinates, found, margins)
         informative = informative_rows(lengths)
@@ -238,8 +240,12 @@ class _Streamed:
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
-        grouped = None if self.groups is None else cells._replace(overdispersion=dispersion)
-        judged = judged_by_all(measured, lanes, cells, grouped)
+        judged = judged_by_all(measured, lanes, cells)
+        if self.groups is not None or comparisons is not None:
+            same = None if comparisons is None else Comparisons(comparisons, informative)
+            plain = jnp.asarray(measured.margins[0][: self.passes.n])
+            of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
+            judged = dispersed_by_all(judged, measured, cells, of_each)
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),
@@ -273,13 +279,23 @@ class _Streamed:
 
     def _lengths(
         self, coordinates: StreamedCoordinates, found: Found
-    ) -> tuple[Float[Array, " N"], Float[np.ndarray, "E padded"]]:
+    ) -> tuple[Float[Array, " N"], Float[np.ndarray, "E padded"], Int[Array, " N"] | None]:
+        """(Lengths, margins, comparisons), the last None where hardly any pair recurs."""
+
         def measured():
-            lengths, margins = lengths_and_margins(self.passes, coordinates, found.theta)
-            return {"lengths": lengths[: self.passes.n], "margins": margins}
+            lengths, margins, keys = lengths_and_margins(self.passes, coordinates, found.theta)
+            lengths = lengths[: self.passes.n]
+            numbers = numbers_of_keys(keys[: self.passes.n], lengths)
+            none = np.zeros(0, np.int32)
+            return {
+                "lengths": lengths,
+                "margins": margins,
+                "comparisons": none if numbers is None else numbers,
+            }
 
         state = self._state(LENGTHS, measured)
-        return jnp.asarray(state["lengths"]), state["margins"]
+        numbers = state["comparisons"]
+        return jnp.asarray(state["lengths"]), state["margins"], jnp.asarray(numbers) if len(numbers) else None
 
     def _check_same(self, coordinates: StreamedCoordinates, found: Found, margins: np.ndarray) -> None:
         """One pass more after an interruption: whether the pairs have the margins that the checkpoint has.
@@ -287,7 +303,7 @@ class _Streamed:
         The source's fingerprint sees some of them alone, and results of others must not be taken for theirs.
         """
         made = self.passes.made
-        _, now = lengths_and_margins(self.passes, coordinates, found.theta)
+        _, now, _ = lengths_and_margins(self.passes, coordinates, found.theta)
         self.passes.made = made
         n, size = self.passes.n, np.sqrt(np.mean(margins**2)) + 1e-30
         if not np.allclose(now[:, :n], margins[:, :n], rtol=1e-3, atol=1e-4 * size):
@@ -346,6 +362,7 @@ class _Streamed:
 
 
 _doubted = eqx.filter_jit(doubted)
+_dispersions = eqx.filter_jit(dispersions)
 
 
 @eqx.filter_jit

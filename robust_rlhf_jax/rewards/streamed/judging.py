@@ -100,7 +100,6 @@ def measure(
 @eqx.filter_jit
 def _judged_one(
     cells: Cells,
-    grouped: Cells | None,
     t: Float[Array, " r"],
     margins: Float[Array, " N"],
     leverage: Float[Array, " N"],
@@ -108,7 +107,6 @@ def _judged_one(
     bin_of: Int[Array, " N"],
 ) -> Judged:
     at = contaminated_in_bins(margins, bin_of, cells)
-    value = at.value if grouped is None else contaminated_in_bins(margins, bin_of, grouped).value
     best, informative = at.found, cells.informative
     weights = jnp.where(plain, informative, informative - best.lies)
     seen = optimism_of(margins, weights, weights * leverage)
@@ -117,8 +115,8 @@ def _judged_one(
         at.scale * margins,
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
-        value - seen,
-        jnp.ones_like(value) * (cells if grouped is None else grouped).overdispersion,
+        at.value - seen,
+        jnp.ones_like(seen),
         best.rates,
         best.lies,
         best.needed,
@@ -129,7 +127,7 @@ def _judged_one(
     )
 
 
-def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells, grouped: Cells | None = None) -> Judged:
+def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
     """`decision.judge` of settled explanations."""
     n = len(cells.of_length)
     ended = np.where(lanes.done, Status.CONVERGED.value, Status.MAX_STEPS.value)
@@ -143,9 +141,28 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells, grouped: Cells
             lane == 0,
             bins_by_size(margins, cells),
         )
-        one = _judged_one(cells, grouped, *map(jnp.asarray, arrays))
+        one = _judged_one(cells, *map(jnp.asarray, arrays))
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
     judged = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
     return judged._replace(informative=cells.informative)
+
+
+@eqx.filter_jit
+def _dearer(
+    cells: Cells, times: Float[Array, ""], margins: Float[Array, " N"], bin_of: Int[Array, " N"]
+) -> Float[Array, ""]:
+    """How many nats an explanation loses where rates cost so many times as much."""
+    dear = contaminated_in_bins(margins, bin_of, cells._replace(overdispersion=times))
+    return contaminated_in_bins(margins, bin_of, cells).value - dear.value
+
+
+def dispersed_by_all(
+    judged: Judged, measured: Measured, cells: Cells, dispersion: Float[Array, " E"]
+) -> Judged:
+    """`decision.dispersed` of settled explanations."""
+    n = len(cells.of_length)
+    rows = [(times, row[:n]) for times, row in zip(dispersion, measured.margins, strict=True)]
+    dearer = [_dearer(cells, times, jnp.asarray(row), bins_by_size(row, cells)) for times, row in rows]
+    return judged._replace(dispersed=judged.dispersed - jnp.stack(dearer), dispersion=dispersion)

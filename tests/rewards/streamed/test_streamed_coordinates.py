@@ -35,7 +35,7 @@ def streamed(x):
 def beside_memory(x):
     """(coordinates by passes, lengths in them, coordinates in memory)."""
     passes, _, _, found = streamed(x)
-    lengths, _ = lengths_and_margins(passes, found, jnp.zeros((1, x.shape[1])))
+    lengths, _, _ = lengths_and_margins(passes, found, jnp.zeros((1, x.shape[1])))
     return found, lengths[: len(x)], unit_free(jnp.asarray(x), jnp.ones(len(x)))
 
 
@@ -64,7 +64,7 @@ def test_null_directions_are_none():
 def test_margins_are_products():
     x, theta = rows(), np.random.default_rng(3).normal(size=(3, 7)).astype(np.float32)
     passes, _, _, found = streamed(x)
-    _, margins = lengths_and_margins(passes, found, jnp.asarray(theta))
+    _, margins, _ = lengths_and_margins(passes, found, jnp.asarray(theta))
     assert margins.shape == (3, passes.padded)
     np.testing.assert_allclose(margins[:, : len(x)], theta @ x.T, rtol=1e-4, atol=1e-3)
     assert not margins[:, len(x) :].any()
