@@ -50,7 +50,7 @@ from robust_rlhf_jax.lab.worlds import partial_coverage_mdp
 from robust_rlhf_jax.mdp import LinearMDP
 
 # Compiled programs live on, and tracing makes objects by the million: looking for garbage among them takes seconds.
-gc.set_threshold(50_000, 20, 1000)
+gc.set_threshold(50_000, 20, 5000)
 
 # One profile for every property test: the same examples on every machine, and no time limit for compilation.
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
