@@ -109,7 +109,7 @@ def main() -> None:
     except BrokenPipeError:
         _end(2, "nobody reads the output any more: the rest is not printed, and what was written stays.")
     except (ValueError, OSError) as error:
-        _end(2, str(error))
+        _end(2, _sentence(error))
     except ImportError as error:
         _end(2, f"{error}. {EXTRAS}")
     except ThresholdCrossed as error:
@@ -160,6 +160,13 @@ def _check_shell(words: list[str]) -> None:
     """tyro takes the name of a shell for granted."""
     if len(words) > 1 and words[0].replace("_", "-") in COMPLETIONS and words[1] not in SHELLS:
         raise ValueError(f"{words[0]} {words[1]}: there are {', '.join(SHELLS)}.")
+
+
+def _sentence(error: ValueError | OSError) -> str:
+    """What is said of an error; of one that the system raised about a file, the file first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be opened ({error.strerror}): check the path and its permissions."
+    return str(error)
 
 
 def _end(status: int, sentence: str) -> NoReturn:

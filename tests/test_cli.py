@@ -137,6 +137,14 @@ def test_errors_of_the_system_are_one_sentence_too(command, tmp_path):
     assert names(tmp_path / "out") == ["results.parquet"]
 
 
+def test_a_file_that_the_system_refuses_is_named_first(command):
+    name = "a" * 300 + ".csv"
+    assert command(f"audit {name}")[::2] == (
+        2,
+        f"robust-rlhf: {name} cannot be opened (File name too long): check the path and its permissions.\n",
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     ["", "train", "sweep --epsilons x", "sweep --colour red", "audit", "audit rail --injection flip_all"],
