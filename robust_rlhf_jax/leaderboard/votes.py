@@ -166,7 +166,8 @@ def read_votes(
     usable = usable_rows(table.path, table.n_rows, [*nameless, *bad, *uncounted], skip_bad)
     skipped, usable = table.n_rows - len(usable), np.repeat(usable, counts[usable])
     rater = rater or named(table, JUDGES)
-    raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
+    # A vote without a name is nobody else's.
+    raters = None if rater is None else named_in(table.cells(_column(table, rater, None, "raters")))
     outcome, raters = outcome[usable], None if raters is None else raters[usable]
     names, numbers = np.unique(
         np.array([[cells[row] for row in usable] for cells in models]), return_inverse=True
@@ -246,8 +247,3 @@ def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
         else:
             counts[row] = int(number)
     return counts, bad
-
-
-def _people(table: Table, name: str) -> np.ndarray:
-    """Who voted; of a vote without a name, nobody else."""
-    return named_in(table.cells(name))
