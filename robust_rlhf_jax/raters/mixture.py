@@ -34,9 +34,11 @@ Search = Callable[[RowsByRater, Crowd, Float[Array, "K r"]], Tastes]
 
 
 class Mixture(NamedTuple):
-    """`log_chance` [K, J]: of each of J kinds given a rater's labels; `shares` [J] of the kinds; `evidence` [K, J];
-    `crowd`; `taste`, leanings to habits last: of each rater as one of the crowd or of the likeliest other taste;
-    `ends` [S]: log-likelihood of all labels plus log-priors where EM ended from each start. All else is of the largest.
+    """Where EM ended from its best start.
+
+    `log_chance` [K, J] of each of J kinds given a rater's labels; `shares` [J] of the kinds; log `evidence` [K, J] of a
+    rater's labels under each; `crowd`; `taste` of each rater as one of the crowd or of the likeliest other taste,
+    leanings to habits last; `ends` [S]: the log-likelihood of all labels plus log-priors at the end of each start.
 
     Kinds, in order: the crowd, o other tastes, contrary, random, then the habits.
     """

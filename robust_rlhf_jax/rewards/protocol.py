@@ -1,4 +1,4 @@
-"""What a reward estimate is: how every estimator is called, what it returns, and what is known of it by its name."""
+"""Reward estimators: how each is called, what it returns, and what its entry in the registry says."""
 
 from typing import NamedTuple, Protocol
 
