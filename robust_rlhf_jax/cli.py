@@ -1,4 +1,4 @@
-"""The command `robust-rlhf`: sweep, audit, describe, clean, embed, fit, best-of-n, leaderboard, benchmark, reproduce,
+"""The command `robust-rlhf`: describe, audit, clean, embed, fit, best-of-n, leaderboard, benchmark, sweep, reproduce,
 report.
 """
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from robust_rlhf_jax import __version__
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.ray_connection import check_address
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
@@ -17,6 +18,11 @@ except ImportError:  # the library works without the command's packages
     tyro = None
 
 EXTRAS = "The command line needs extra packages: pip install 'robust-rlhf-jax[cli]'."
+
+DESCRIPTION = (
+    "Rewards from human preferences, some of which may be corrupt. For a file of your own: robust-rlhf describe FILE, "
+    "then robust-rlhf audit FILE --out audit."
+)
 
 COMPLETIONS = ("--tyro-print-completion", "--tyro-write-completion")
 SHELLS = ("bash", "zsh", "tcsh", "fish")
@@ -72,8 +78,7 @@ def reproduce(
     """Measure what the paper claims. Stopped, the same command resumes where it stopped.
 
     Args:
-        what: table1, the gap's exponent in epsilon under each coverage assumption beside the paper's; or robustness,
-            the worst return of every algorithm and rival over all attacks.
+        what: table1, how the gap grows with epsilon beside the paper; or robustness, the worst return over attacks.
         quick: small worlds and few seeds, to see that it runs; no figures to quote.
         out: folder for the table (.md), the figure (.png), all cells (.parquet), settings and versions (.json).
         quiet: a plain line every half minute instead of a bar.
@@ -109,7 +114,7 @@ def main() -> None:
     except BrokenPipeError:
         _end(2, "nobody reads the output any more: the rest is not printed, and what was written stays.")
     except (ValueError, OSError) as error:
-        _end(2, str(error))
+        _end(2, _sentence(error))
     except ImportError as error:
         _end(2, f"{error}. {EXTRAS}")
     except ThresholdCrossed as error:
@@ -131,25 +136,27 @@ def _run(tyro: Any) -> None:
     from robust_rlhf_jax.leaderboard.arguments import LeaderboardArguments
     from robust_rlhf_jax.reranking.arguments import BestOfNArguments
 
+    if sys.argv[1:] == ["--version"]:
+        print(f"robust-rlhf {__version__}")
+        return
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
-    # The sweep's arguments are data first: its file is read before its flags are. Those of audit and describe share how
-    # a file is read.
     commands = {
-        "sweep": SweepArguments,
-        "audit": AuditArguments,
         "describe": DescribeArguments,
+        "audit": AuditArguments,
         "clean": CleanArguments,
         "embed": EmbedArguments,
         "fit": FitArguments,
         "best-of-n": BestOfNArguments,
         "leaderboard": LeaderboardArguments,
         "benchmark": BenchmarkArguments,
+        "sweep": SweepArguments,
         "reproduce": reproduce,
         "report": report,
     }
     with harmless_errors(sys.argv):
-        chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf")
+        chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf", description=DESCRIPTION)
+    # The sweep's arguments are data first: its file is read before its flags are.
     if isinstance(chosen, SweepArguments):
         _sweep(chosen)
     elif chosen is not None:
@@ -160,6 +167,13 @@ def _check_shell(words: list[str]) -> None:
     """tyro takes the name of a shell for granted."""
     if len(words) > 1 and words[0].replace("_", "-") in COMPLETIONS and words[1] not in SHELLS:
         raise ValueError(f"{words[0]} {words[1]}: there are {', '.join(SHELLS)}.")
+
+
+def _sentence(error: ValueError | OSError) -> str:
+    """What is said of an error; of one that the system raised about a file, the file first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be opened ({error.strerror}): check the path and its permissions."
+    return str(error)
 
 
 def _end(status: int, sentence: str) -> NoReturn:

@@ -4,6 +4,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+import robust_rlhf_jax
 from robust_rlhf_jax import cli
 from robust_rlhf_jax.lab.sweeps import SweepConfig, read_config
 
@@ -137,6 +138,14 @@ def test_errors_of_the_system_are_one_sentence_too(command, tmp_path):
     assert names(tmp_path / "out") == ["results.parquet"]
 
 
+def test_a_file_that_the_system_refuses_is_named_first(command):
+    name = "a" * 300 + ".csv"
+    assert command(f"audit {name}")[::2] == (
+        2,
+        f"robust-rlhf: {name} cannot be opened (File name too long): check the path and its permissions.\n",
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     ["", "train", "sweep --epsilons x", "sweep --colour red", "audit", "audit rail --injection flip_all"],
@@ -173,6 +182,17 @@ def test_help(command, tmp_path, arguments, words):
     for word in words:
         assert word in printed
     assert names(tmp_path) == []
+
+
+def test_the_help_says_where_to_begin(command):
+    printed = " ".join(command("--help")[1].replace("│", "").split())
+    assert "robust-rlhf describe FILE, then robust-rlhf audit FILE" in printed
+    assert printed.index("• describe") < printed.index("• audit") < printed.index("• sweep")
+    assert "[CLEAN OPTIONS] FILE DECISIONS" in command("clean --help")[1]
+
+
+def test_the_version_is_that_of_the_package(command):
+    assert command("--version") == (0, f"robust-rlhf {robust_rlhf_jax.__version__}\n", "")
 
 
 def test_help_names_every_choice(command):

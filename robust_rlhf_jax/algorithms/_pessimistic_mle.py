@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.kernels.linalg import weighted_second_moment
+from robust_rlhf_jax.kernels.linalg import matmul, weighted_second_moment
 from robust_rlhf_jax.likelihood.confidence import calibrated_zeta, confidence_set, ellipsoid
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
@@ -91,7 +91,7 @@ def _run(
 ) -> Solution:
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     x, nothing = data.differences(), jnp.zeros((), data.features.dtype)
-    fit = trimmed_mle(x, data.labels, nothing, radius=radius, robust_start=False)
+    fit = plain_mle(x, data.labels, radius=radius)
     zeta = calibrated_zeta(nothing, fit.rank, data.n_pairs)
     if config.penalty == "likelihood":
         allowed = confidence_set(x, data.labels, fit.theta, zeta, radius=radius)
@@ -110,6 +110,6 @@ def _linear_set(
 ):
     """The ellipsoid with the curvature of the log-likelihood on average over the rows, instead of row by row."""
     ones = jnp.ones(len(x), x.dtype)
-    chances = jax.nn.sigmoid(jnp.matmul(x, centre, precision="highest"))
+    chances = jax.nn.sigmoid(matmul(x, centre))
     curvature = jnp.mean(chances * (1.0 - chances))
     return ellipsoid(weighted_second_moment(x, ones), centre, jnp.sqrt(2 * zeta / curvature), radius)

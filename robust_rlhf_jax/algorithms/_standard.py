@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
@@ -67,7 +67,7 @@ def standard(
 def _run(key: PRNGKeyArray, data: PreferenceData, oracle: Oracle, config) -> Solution:
     radius = data.theta_dim**0.5 if config.radius is None else config.radius
     nothing = jnp.zeros((), data.features.dtype)
-    fit = trimmed_mle(data.differences(), data.labels, nothing, radius=radius, robust_start=False)
+    fit = plain_mle(data.differences(), data.labels, radius=radius)
     theta = data.per_step(fit.theta)
     answer = oracle.solve(oracle.prepare(data, nothing, key=key), theta)
     diagnostics = {

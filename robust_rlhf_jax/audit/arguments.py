@@ -16,8 +16,8 @@ class AuditArguments:
     """Fit plain and robust reward models to a preference file, and list the faulty pairs with their faults.
 
     Args:
-        source: a file (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), a folder, a pattern such as
-            "data/*.parquet", or a bundled set: "rail" (choices of journeys), "arguments" (votes on texts).
+        source: a file (CSV, JSON, Parquet, Arrow, arrays; texts also compressed), a folder, a pattern
+            such as "data/*.parquet", or a bundled set: "rail" (choices of journeys), "arguments" (votes on texts).
         config: what is fitted.
         reading: how the file is read.
         writing: where results go.
@@ -26,7 +26,7 @@ class AuditArguments:
         memory: audit embeddings, as fit takes them, by passes that use no more than this, such as 2GB.
     """
 
-    source: tyro.conf.Positional[str]
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     config: Annotated[AuditConfig, Flat] = dataclasses.field(default_factory=AuditConfig)
     reading: Annotated[Reading, Flat] = dataclasses.field(default_factory=Reading)
     writing: Annotated[Writing, Flat] = dataclasses.field(default_factory=Writing)
@@ -56,7 +56,7 @@ class DescribeArguments:
         reading: how the file is read.
     """
 
-    source: tyro.conf.Positional[str]
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     reading: Annotated[Reading, Flat] = dataclasses.field(default_factory=Reading)
 
     def run(self) -> None:
@@ -77,8 +77,8 @@ class CleanArguments:
         reading: how the file is read, as the audit had it.
     """
 
-    source: tyro.conf.Positional[str]
-    decisions: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
+    decisions: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DECISIONS")]
     out: Path
     reading: Annotated[Reading, Flat] = dataclasses.field(default_factory=Reading)
 

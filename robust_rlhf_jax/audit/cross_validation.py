@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from .contention import Contention, contention_of
-from .fits import PlainFit, RobustFit
+from .fits import PlainFoldFit, RobustFoldFit
 from .folds import group_folds, training_rows
 
 
@@ -51,7 +51,7 @@ class CrossValidation(NamedTuple):
 
 def cross_validate(
     rng: np.random.Generator,
-    fit: Callable[[Bool[np.ndarray, " N"], Int[np.ndarray, " n"]], tuple[PlainFit, RobustFit]],
+    fit: Callable[[Bool[np.ndarray, " N"], Int[np.ndarray, " n"]], tuple[PlainFoldFit, RobustFoldFit]],
     z: Float[np.ndarray, "N k"],
     groups: np.ndarray,
     folds: int,

@@ -15,14 +15,14 @@ from robust_rlhf_jax.rewards import Explanations, plain_fit
 from robust_rlhf_jax.rewards.registry import Entry
 
 
-class PlainFit(NamedTuple):
+class PlainFoldFit(NamedTuple):
     """A plain fit to one training fold."""
 
     theta: Float[Array, " k"]
     status: Int[Array, ""]
 
 
-class RobustFit(NamedTuple):
+class RobustFoldFit(NamedTuple):
     """A robust fit to one training fold.
 
     `theta` [k]; `status`; `share`: of the pairs that there is evidence against, or ε where the fit cannot say;
@@ -43,9 +43,9 @@ def fit_plain(
     labels: Float[Array | np.ndarray, " n"],
     weights: Float[Array | np.ndarray, " n"],
     radius: Float[Array, ""],
-) -> PlainFit:
+) -> PlainFoldFit:
     """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
-    return PlainFit(*plain_fit(z, labels, weights))
+    return PlainFoldFit(*plain_fit(z, labels, weights))
 
 
 def numbers_at(groups: np.ndarray | None, rows: Int[np.ndarray, " n"]) -> Int[Array, " n"] | None:
@@ -61,7 +61,7 @@ def fit_robust(
     radius: Float[Array, ""],
     groups: Int[Array, " n"] | None = None,
     comparisons: Int[Array, " n"] | None = None,
-) -> RobustFit:
+) -> RobustFoldFit:
     """The fit of any entry of the table of estimators, with its evidence if it has any.
 
     `groups`, `comparisons`: of each pair as numbers from 0, which only an entry with evidence uses.
@@ -69,7 +69,9 @@ def fit_robust(
     if entry.evidence is not None:
         found, _ = entry.evidence(z, labels, epsilon, groups, comparisons=comparisons)
         share = jnp.maximum(found.epsilon, found.interval[0])
-        return RobustFit(found.theta, found.status, share, found.interval, found.weights, found.explanations)
+        return RobustFoldFit(
+            found.theta, found.status, share, found.interval, found.weights, found.explanations
+        )
     return _estimated(entry, z, labels, epsilon, radius)
 
 
@@ -80,7 +82,7 @@ def _estimated(
     labels: Float[Array, " n"],
     epsilon: Float[Array, ""],
     radius: Float[Array, ""],
-) -> RobustFit:
+) -> RobustFoldFit:
     fit = entry.estimate(z, labels, epsilon, radius=radius)
     interval = jnp.stack([jnp.zeros_like(epsilon), epsilon])
-    return RobustFit(fit.theta, fit.status, epsilon, interval, jnp.ones_like(labels), None)
+    return RobustFoldFit(fit.theta, fit.status, epsilon, interval, jnp.ones_like(labels), None)

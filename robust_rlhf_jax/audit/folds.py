@@ -23,7 +23,8 @@ def group_folds(rng: np.random.Generator, groups: Int[np.ndarray, " N"], folds: 
     _, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if not 2 <= folds <= len(sizes):
         raise ValueError(
-            f"folds={folds} must lie between 2 and the number of independent groups, {len(sizes)}."
+            f"folds={folds} must lie between 2 and {len(sizes)}, the number of independent groups of pairs, such as "
+            "those of one rater: give another number of folds, or more pairs."
         )
     fold_of_group, rows = np.zeros(len(sizes), int), np.zeros(folds, int)
     for group in rng.permutation(len(sizes)):

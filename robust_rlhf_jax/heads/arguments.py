@@ -34,7 +34,7 @@ class FitArguments:
         ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
     """
 
-    source: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     epsilon: float | None = None
     memory: str | None = None
     checkpoint: Path | None = None
@@ -76,9 +76,7 @@ class FitArguments:
 
 @dataclasses.dataclass(frozen=True)
 class EmbedArguments:
-    """Embed the texts of a preference file and write them as shards, which fit takes.
-
-    Interrupted, the same command goes on with the first shard that is missing.
+    """Embed the texts of a preference file in shards, which fit takes. Stopped, the same command resumes.
 
     Args:
         source: a file of texts as audit takes it; CSV, JSON lines and Parquet with a pair a row are read in batches.
@@ -93,7 +91,7 @@ class EmbedArguments:
         quiet: no bar.
     """
 
-    source: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     out: Path
     columns: Annotated[Columns, tyro.conf.arg(name="")] = dataclasses.field(default_factory=Columns)
     featuriser: str = "hashed"

@@ -9,12 +9,13 @@ from robust_rlhf_jax.io import Featuriser
 from robust_rlhf_jax.io.reward_head import RewardHead
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
+from robust_rlhf_jax.rewards.model import kept
 from robust_rlhf_jax.rewards.streamed.engine import Engine
 from robust_rlhf_jax.sources import PairSource, open_pairs
 from robust_rlhf_jax.sources.embedding import FEATURES
 from robust_rlhf_jax.terminal import counted, marked
 
-from .copies import Copies, kept
+from .copies import Copies
 from .progress import shown_passes
 
 FILES = (

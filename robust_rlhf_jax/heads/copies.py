@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool
 
 from robust_rlhf_jax.rewards import RewardModel
+from robust_rlhf_jax.rewards.model import kept
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, ShardSource
 from robust_rlhf_jax.sources.copies import check_copy, copy_to, whole_copy
-
-# A pair is kept where it is likelier honest than not.
-KEPT_FROM = 0.5
 
 
 class Copies(NamedTuple):
@@ -57,8 +54,3 @@ class Copies(NamedTuple):
                 if path is not None:
                     place = whole.enter_context(whole_copy(source, path))
                     copy_to(source, place, added | more, rows, lambda *at, of=doing: tell(of, *at))
-
-
-def kept(model: RewardModel) -> Bool[np.ndarray, " N"]:
-    """The pairs that the fit did not leave out."""
-    return np.asarray(model.weights) >= KEPT_FROM

@@ -22,7 +22,7 @@ class RobustHead:
     Σ w·softplus(−margin) / Σ w.
 
     A weight never rises: what one refit has left out stays out. A network learns to set apart whatever it is trained
-    on, so that later embeddings tell no longer what contradicted the rest before (`docs/heads.md`).
+    on, so that later embeddings no longer tell what contradicted the rest before (`docs/heads.md`).
 
     **Arguments:** as `refit_head`; `warm_up`: epochs after which nothing is refitted yet, all weights being 1;
     `forgive`: the weights are those of the last refit alone, and may rise.

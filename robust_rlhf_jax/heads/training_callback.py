@@ -66,7 +66,7 @@ def trl_callback(
 
 
 def check_length(rows: Any) -> Any:
-    """`rows`.
+    """The rows, which have a length.
 
     **Raises:** ValueError for a data set that is streamed.
     """
@@ -78,7 +78,7 @@ def check_length(rows: Any) -> Any:
 
 
 def check_tokens(rows: Any) -> Any:
-    """`rows`.
+    """The rows, which have the token numbers of both sides.
 
     **Raises:** ValueError for a data set without the token numbers of both sides.
     """

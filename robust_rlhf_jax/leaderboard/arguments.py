@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -13,9 +14,9 @@ class LeaderboardArguments:
 
     Args:
         source: a file (CSV, JSON, Parquet, …) with a row for each vote, a folder, or a pattern.
-        model_a: the column of the model on one side; model_a if not given.
-        model_b: of the other side; model_b if not given.
-        winner: of who won (model_a, B, tie, a model's name); winner if not given.
+        model_a: the column of the model on one side; model_a, model_1, left, winner and the like if not given.
+        model_b: of the other side; model_b, model_2, right, loser and the like if not given.
+        winner: of who won (model_a, B, tie, a model's name); winner, label, vote and the like if not given.
         rater: of who voted; judge, rater and the like if not given.
         first_is: the label that means the first side, where labels are numbers or could be names of models.
         tie_is: the label that means a tie, where it is no usual word.
@@ -24,7 +25,7 @@ class LeaderboardArguments:
         out: folder for leaderboard.csv and leaderboard.json.
     """
 
-    source: tyro.conf.Positional[str]
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     model_a: str | None = None
     model_b: str | None = None
     winner: str | None = None

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float
 
-from .ratings import _derivatives, _with_light, bradley_terry, checked_wins
+from .ratings import bradley_terry, checked_wins, covariance, win_chances
 
 How = Literal["dropped", "flipped"]
 # Rivals of the first model that are tried, the nearest first; and the share of what is still to go that a step takes.
@@ -93,11 +93,9 @@ def _after(wins: np.ndarray, taken: np.ndarray, how: How) -> np.ndarray:
 
 def _moves(wins: np.ndarray, theta: np.ndarray, leader: int, rival: int, how: How) -> np.ndarray:
     """By how much the gap of leader and rival falls when one more win of i over j is taken, to first order."""
-    inverse = np.linalg.pinv(_derivatives(_with_light(wins), theta)[1], hermitian=True)
+    inverse = covariance(wins, theta)
     along = inverse[leader] - inverse[rival]
-    size = 1.0
-    if how == "dropped":
-        size = 1 - 1 / (1 + np.exp(-np.clip(theta[:, None] - theta[None], -500, 500)))
+    size = 1 - win_chances(theta) if how == "dropped" else 1.0
     return (along[:, None] - along[None]) * size
 
 

@@ -96,6 +96,11 @@ def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -
     return np.linalg.pinv(_derivatives(_with_light(wins), theta)[1], hermitian=True)
 
 
+def win_chances(theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:
+    """P(model i wins over model j) = σ(θ_i − θ_j)."""
+    return 1 / (1 + np.exp(-np.clip(theta[:, None] - theta[None], -500, 500)))
+
+
 def believed(votes: Votes) -> RewardModel:
     """`fit_reward` without ε of the votes, those of one rater being dependent, whose `weights` say which count.
 
@@ -226,7 +231,7 @@ def _with_light(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
 def _derivatives(counts: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]):
     """(gradient [M], information [M, M]) of the log-likelihood."""
-    chance = 1 / (1 + np.exp(-np.clip(theta[:, None] - theta[None], -500, 500)))
+    chance = win_chances(theta)
     missed = counts * (1 - chance)
     weight = counts * chance * (1 - chance)
     weight = weight + weight.T

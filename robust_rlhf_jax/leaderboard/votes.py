@@ -148,25 +148,15 @@ def read_votes(
     (('x', 'y', 'z'), [1, 0, -1])
     """
     table = read_table(path)
-    plain = by_plain_name(table)
-    usual = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
-    sides = tuple(
-        _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
-    )
-    models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
-    nameless = [
-        BadCell(row, name, "is missing")
-        for name, cells in zip(sides, models, strict=True)
-        for row, cell in enumerate(cells)
-        if cell is None
-    ]
-    outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is, scale)
+    sides, models, nameless = _models(table, model_a, model_b)
+    outcome, bad = _outcomes(table, sides, models, winner, first_is, tie_is, scale)
     counts, uncounted = _counts(table)
     check_skip_bad(skip_bad)
     usable = usable_rows(table.path, table.n_rows, [*nameless, *bad, *uncounted], skip_bad)
     skipped, usable = table.n_rows - len(usable), np.repeat(usable, counts[usable])
     rater = rater or named(table, JUDGES)
-    raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
+    # A vote without a name is nobody else's.
+    raters = None if rater is None else named_in(table.cells(_column(table, rater, None, "raters")))
     outcome, raters = outcome[usable], None if raters is None else raters[usable]
     names, numbers = np.unique(
         np.array([[cells[row] for row in usable] for cells in models]), return_inverse=True
@@ -185,6 +175,23 @@ def read_votes(
         None if raters is None else raters[kept],
         skipped,
     )
+
+
+def _models(
+    table: Table, model_a: str | None, model_b: str | None
+) -> tuple[tuple[str, str], list[list[str | None]], list[BadCell]]:
+    """The columns of both models, the names in each, and the cells without one."""
+    plain = by_plain_name(table)
+    usual = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
+    sides = _column(table, model_a, usual[0], "models"), _column(table, model_b, usual[1], "models")
+    models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
+    nameless = [
+        BadCell(row, name, "is missing")
+        for name, cells in zip(sides, models, strict=True)
+        for row, cell in enumerate(cells)
+        if cell is None
+    ]
+    return sides, models, nameless
 
 
 def _column(table: Table, asked: str | None, found: str | None, what: str) -> str:
@@ -246,8 +253,3 @@ def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
         else:
             counts[row] = int(number)
     return counts, bad
-
-
-def _people(table: Table, name: str) -> np.ndarray:
-    """Who voted; of a vote without a name, nobody else."""
-    return named_in(table.cells(name))

@@ -19,8 +19,8 @@ def read_names(
 
     `first_is` says of labels that they name sides, not models, unless it is the column of the first side.
 
-    **Raises:** ValueError, with the flag that helps, for a word that as one for a side or for a tie says another thing
-    than as a model's name, where no other winner can be a name alone.
+    **Raises:** ValueError, which names the flag that helps, for a word that says one thing as a side or a tie and
+    another as the name of a model, unless another winner can only be a name.
 
     **Example:**
 

@@ -32,6 +32,10 @@ class WeighingLoss(MarginLoss):
     @abc.abstractmethod
     def weight(self, margins: Float[Array, " n"]) -> Float[Array, " n"]: ...
 
+    def _logs(self, margins: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """log p, log q: powers of p itself would lose all digits where it underflows."""
+        return jax.nn.log_sigmoid(margins), jax.nn.log_sigmoid(-margins)
+
 
 class TiltedLogistic(MarginLoss):
     """ℓ(m) + `tilt`·m: a likelihood of flipped labels, since ℓ(−m) = ℓ(m) + m. Convex."""
@@ -86,10 +90,6 @@ class DensityPower(WeighingLoss):
     """
 
     gamma: Float[Array, ""]
-
-    def _logs(self, margins: Float[Array, " n"]):
-        """log p, log q: powers of p itself would lose all digits where it underflows."""
-        return jax.nn.log_sigmoid(margins), jax.nn.log_sigmoid(-margins)
 
     def value(self, margins: Float[Array, " n"]):
         log_p, log_q = self._logs(margins)

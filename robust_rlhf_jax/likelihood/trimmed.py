@@ -323,6 +323,17 @@ def trimmed_mle(
     )
 
 
+def plain_mle(
+    x: Float[Array, "n k"],
+    labels: Float[Array, " n"],
+    weights: Float[Array, " n"] | None = None,
+    *,
+    radius: float | Float[Array, ""],
+) -> TrimmedFit:
+    """Maximum likelihood of weighted pairs on the ball: `trimmed_mle` at ε = 0, from one start."""
+    return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+
+
 def _check_arguments(
     x: Float[Array, "n k"],
     labels: Float[Array, " n"],

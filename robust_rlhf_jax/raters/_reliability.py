@@ -76,30 +76,16 @@ def reliability(margins: Float[Array, " N"], raters: Int[Array, " N"], n_raters:
     margins = margins * unit_of(margins)
     grid = jnp.asarray(GRID, margins.dtype)
     likelihood = jax.ops.segment_sum(jax.nn.log_sigmoid(margins[:, None] * grid), raters, n_raters)
-
-    def posterior(crowd):
-        return likelihood - 0.5 * ((grid - crowd[0]) / crowd[1]) ** 2
-
-    def step(_, crowd):
-        chance = jax.nn.softmax(posterior(crowd), axis=1)
-        mean = chance @ grid
-        middle = jnp.mean(mean)
-        square = jnp.sum(chance * (grid - middle) ** 2)
-        variance = (square + SEEN * FIRST_SPREAD**2) / (n_raters + SEEN)
-        return jnp.stack([middle, jnp.maximum(jnp.sqrt(variance), LEAST_SPREAD)])
-
-    crowd = jax.lax.fori_loop(0, ROUNDS, step, jnp.asarray([1.0, FIRST_SPREAD], margins.dtype))
+    crowd = _crowd_of(likelihood, grid)
 
     def own(points: Float[Array, "K F"]) -> Float[Array, "K F"]:
         """The posterior at points of each rater's own, less that at the middle one: sums of small terms stay exact."""
         of_middle = jax.nn.log_sigmoid(margins * points[raters, points.shape[1] // 2])
-
         terms = jax.nn.log_sigmoid(margins[:, None] * points[raters]) - of_middle[:, None]
-        prior = -0.5 * ((points - crowd[0]) / crowd[1]) ** 2
-        return jax.ops.segment_sum(terms, raters, n_raters) + prior
+        return jax.ops.segment_sum(terms, raters, n_raters) + _log_prior(points, crowd)
 
     points = jnp.broadcast_to(grid, likelihood.shape)
-    points, logs = around_peaks(own, points, posterior(crowd), FINER)
+    points, logs = around_peaks(own, points, likelihood + _log_prior(grid, crowd), FINER)
     chance = jax.nn.softmax(logs, axis=1)
     mean = jnp.sum(chance * points, axis=1)
     error = jnp.sqrt(jnp.sum(chance * (points - mean[:, None]) ** 2, axis=1))
@@ -108,6 +94,25 @@ def reliability(margins: Float[Array, " N"], raters: Int[Array, " N"], n_raters:
     # Where most raters contradict the margins, no scale makes their mean 1.
     scale = jnp.maximum(matmul(pairs, mean) / jnp.sum(pairs), 0.1)
     return Reliability(mean / scale, error / scale, low / scale, high / scale, crowd / scale)
+
+
+def _crowd_of(likelihood: Float[Array, "K G"], grid: Float[Array, " G"]) -> Float[Array, "2"]:
+    """(μ, ω) by EM."""
+    n_raters = len(likelihood)
+
+    def step(_: int, crowd: Float[Array, "2"]) -> Float[Array, "2"]:
+        chance = jax.nn.softmax(likelihood + _log_prior(grid, crowd), axis=1)
+        middle = jnp.mean(chance @ grid)
+        square = jnp.sum(chance * (grid - middle) ** 2)
+        variance = (square + SEEN * FIRST_SPREAD**2) / (n_raters + SEEN)
+        return jnp.stack([middle, jnp.maximum(jnp.sqrt(variance), LEAST_SPREAD)])
+
+    return jax.lax.fori_loop(0, ROUNDS, step, jnp.asarray([1.0, FIRST_SPREAD], grid.dtype))
+
+
+def _log_prior(points: Float[Array, "*K G"], crowd: Float[Array, "2"]) -> Float[Array, "*K G"]:
+    """log p(w) at points w, up to a constant."""
+    return -0.5 * ((points - crowd[0]) / crowd[1]) ** 2
 
 
 def _quantile(points: Float[Array, "K F"], chance: Float[Array, "K F"], q: float) -> Float[Array, " K"]:

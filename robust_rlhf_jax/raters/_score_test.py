@@ -16,7 +16,7 @@ from robust_rlhf_jax.rewards.coordinates import UnitFreePairs, unit_free
 
 from ._by_rater import RowsByRater
 
-# Directions of which a rater's pairs know less than this share of what they know of the best one: none.
+# A rater's pairs do not know a direction if they know less of it than this share of what they know of the best one.
 UNKNOWN = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""What a reward estimate is that knows who labelled each pair: how it is called, what it returns, its entry by name."""
+"""Reward estimators that know who labelled each pair: how each is called, what it returns, and its entry by name."""
 
 from typing import NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ BAD_BELOW = 0.5
 
 class RaterEstimate(RewardEstimate):
     """A `RewardEstimate` with the `reliability` [K] of each rater: 1 as the crowd, 0 a coin, below 0 the opposite; None
-    from who does not judge raters.
+    of an estimator that does not judge raters.
     """
 
     reliability: Float[Array, " K"] | None

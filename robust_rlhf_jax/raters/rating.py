@@ -26,7 +26,7 @@ from .table import Rater, RaterTable
 
 # Features whose reversal is looked for: those that move margins most.
 REVERSED = 6
-# Beyond so many axes a taste of each rater would need r² numbers for every one.
+# The most axes r: the taste of each rater takes r² numbers.
 MOST_AXES = 64
 # Standard errors by which a weight has the other sign than the crowd's, to be called reversed.
 REVERSED_BY = 1.645

@@ -1,5 +1,5 @@
-"""The table of other people's reward estimates that know who labelled each pair: what the modules in `rivals/` list in
-their `ENTRIES`.
+"""The table of other people's reward estimators that know who labelled each pair: the `ENTRIES` of the modules in
+`rivals/`.
 """
 
 from robust_rlhf_jax.collected import by_name, modules_with

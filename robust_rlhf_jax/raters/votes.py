@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.special import softmax
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import in_order
 from robust_rlhf_jax.io.nobody import each_named
-from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RewardModel, fit_reward
 
@@ -51,7 +52,9 @@ class RaterVotes(NamedTuple):
         """a_k over its mean over raters: 1 for one as sure as the crowd, 0 for a coin, below 0 for the opposite."""
         return self.mean[:-1, 0] / max(float(self.mean[-1, 0]), 0.1)
 
-    def chances(self, differences: Float[np.ndarray, "M p"], raters: np.ndarray | None = None):
+    def chances(
+        self, differences: Float[np.ndarray, "M p"], raters: np.ndarray | None = None
+    ) -> Float[np.ndarray, "M 3"]:
         """P(first), P(tie), P(second) [M, 3] as each rater votes; of a rater who is not known or has no name, or where
         None is given, as anybody of the crowd does. A number is found however it is written: 4, 4.0 or "4". The
         columns of a data frame are taken by the names of the features.
@@ -117,14 +120,12 @@ def averaged_chances(
     for i, u in enumerate(nodes):
         for j, v in enumerate(nodes):
             a, b = (mean + root @ np.array([u, v])).T
-            total += weights[i] * weights[j] * _chances(a * margins, b)
+            total += (
+                weights[i]
+                * weights[j]
+                * softmax(np.stack([0.5 * a * margins, b, -0.5 * a * margins], axis=1), axis=1)
+            )
     return total / np.sum(weights) ** 2
-
-
-def _chances(margins: np.ndarray, log_tie: np.ndarray) -> np.ndarray:
-    logs = np.stack([0.5 * margins, log_tie, -0.5 * margins], axis=1)
-    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return chances / chances.sum(axis=1, keepdims=True)
 
 
 class _Crowd(NamedTuple):
@@ -132,6 +133,14 @@ class _Crowd(NamedTuple):
 
     mean: Float[Array, " 2"]
     spread: Float[Array, " 2"]
+
+    def posterior(
+        self, likelihood: Float[Array, "K A B"], a: Float[Array, "*K A"], b: Float[Array, "*K B"]
+    ) -> Float[Array, "K A B"]:
+        """The chance of each point of a grid of (a, b), the same grid for all raters or one of its own for each."""
+        from_a, from_b = ((x - self.mean[i]) / self.spread[i] for i, x in enumerate((a, b)))
+        logs = likelihood - 0.5 * (from_a[..., :, None] ** 2 + from_b[..., None, :] ** 2)
+        return jax.nn.softmax(logs.reshape(len(logs), -1), axis=1).reshape(logs.shape)
 
 
 @partial(jax.jit, static_argnames="n_raters")
@@ -142,37 +151,9 @@ def _posterior(
     a, b = (jnp.asarray(values, margins.dtype) for values in (RELIABILITIES, TIES))
     likelihood = jax.lax.map(lambda one: _likelihood(one * margins, b, tied, raters, n_raters), a)
     likelihood = jnp.moveaxis(likelihood, 0, 1)  # [K, A, B]
-
-    def posterior(crowd: _Crowd):
-        log_prior = -0.5 * (
-            ((a - crowd.mean[0]) / crowd.spread[0])[:, None] ** 2
-            + ((b - crowd.mean[1]) / crowd.spread[1]) ** 2
-        )
-        logs = likelihood + log_prior
-        return jax.nn.softmax(logs.reshape(n_raters, -1), axis=1).reshape(logs.shape)
-
-    def moments(chance):
-        """Means [K, 2] and second moments [K, 2, 2]."""
-        of_a, of_b = jnp.sum(chance, axis=2), jnp.sum(chance, axis=1)
-        mean = jnp.stack([matmul(of_a, a), matmul(of_b, b)], axis=1)
-        across = jnp.einsum("kab,a,b->k", chance, a, b, precision="highest")
-        rows = [jnp.stack([matmul(of_a, a**2), across], 1), jnp.stack([across, matmul(of_b, b**2)], 1)]
-        return mean, jnp.stack(rows, axis=1)
-
-    def round_of(_, crowd: _Crowd) -> _Crowd:
-        mean, square = moments(posterior(crowd))
-        middle = jnp.mean(mean, axis=0)
-        spread = jnp.sum(jnp.diagonal(square, axis1=1, axis2=2), axis=0) - n_raters * middle**2
-        variance = (spread + SEEN * FIRST_SPREAD**2) / (n_raters + SEEN)
-        return _Crowd(middle, jnp.maximum(jnp.sqrt(jnp.maximum(variance, 0.0)), LEAST_SPREAD))
-
-    share = jnp.clip(jnp.mean(tied, dtype=margins.dtype), 1e-4, 1.0 - 1e-4)
-    # Of even pairs ν/(2 + ν) tie.
-    start = jnp.clip(jnp.log(2.0 * share / (1.0 - share)), b[0], b[-1])
-    first = _Crowd(jnp.stack([jnp.ones_like(start), start]), jnp.full(2, FIRST_SPREAD, margins.dtype))
-    crowd = jax.lax.fori_loop(0, ROUNDS, round_of, first)
-    chance = posterior(crowd)
-    mean, square = moments(chance)
+    crowd = _crowd_of(likelihood, a, b, jnp.mean(tied, dtype=margins.dtype))
+    chance = crowd.posterior(likelihood, a, b)
+    mean, square = _moments(chance, a, b)
     covariance = square - mean[:, :, None] * mean[:, None, :]
     best = jnp.argmax(chance.reshape(n_raters, -1), axis=1)
     peak = jnp.stack([a[best // len(b)], b[best % len(b)]], axis=1)
@@ -181,19 +162,47 @@ def _posterior(
     # Where one axis is narrower than a coarse step, the coarse sum misses the shape of the peak.
     narrow = jnp.any(jnp.diagonal(covariance, axis1=1, axis2=2) < (0.5 * steps) ** 2, axis=1)
     mean = jnp.where(narrow[:, None], fine_mean, mean)
+    covariance = jnp.where(narrow[:, None, None], fine_covariance, covariance)
     # Not quite nothing, so that a factor of it exists.
-    covariance = jnp.where(narrow[:, None, None], fine_covariance, covariance) + 1e-6 * jnp.eye(
-        2, dtype=mean.dtype
-    )
-    return (
-        jnp.concatenate([mean, crowd.mean[None]]),
-        jnp.concatenate([covariance, jnp.diag(crowd.spread**2)[None]]),
-    )
+    covariance = covariance + 1e-6 * jnp.eye(2, dtype=mean.dtype)
+    of_crowd = crowd.mean[None], jnp.diag(crowd.spread**2)[None]
+    return jnp.concatenate([mean, of_crowd[0]]), jnp.concatenate([covariance, of_crowd[1]])
+
+
+def _crowd_of(
+    likelihood: Float[Array, "K A B"], a: Float[Array, " A"], b: Float[Array, " B"], tied: Float[Array, ""]
+) -> _Crowd:
+    """The crowd by EM, from the share of votes that are `tied`."""
+    n_raters = len(likelihood)
+
+    def round_of(_: int, crowd: _Crowd) -> _Crowd:
+        mean, square = _moments(crowd.posterior(likelihood, a, b), a, b)
+        middle = jnp.mean(mean, axis=0)
+        spread = jnp.sum(jnp.diagonal(square, axis1=1, axis2=2), axis=0) - n_raters * middle**2
+        variance = (spread + SEEN * FIRST_SPREAD**2) / (n_raters + SEEN)
+        return _Crowd(middle, jnp.maximum(jnp.sqrt(jnp.maximum(variance, 0.0)), LEAST_SPREAD))
+
+    share = jnp.clip(tied, 1e-4, 1.0 - 1e-4)
+    # Of even pairs ν/(2 + ν) tie.
+    start = jnp.clip(jnp.log(2.0 * share / (1.0 - share)), b[0], b[-1])
+    first = _Crowd(jnp.stack([jnp.ones_like(start), start]), jnp.full(2, FIRST_SPREAD, a.dtype))
+    return jax.lax.fori_loop(0, ROUNDS, round_of, first)
+
+
+def _moments(
+    chance: Float[Array, "K A B"], a: Float[Array, " A"], b: Float[Array, " B"]
+) -> tuple[Float[Array, "K 2"], Float[Array, "K 2 2"]]:
+    """Means and second moments of (a, b) of every rater."""
+    of_a, of_b = jnp.sum(chance, axis=2), jnp.sum(chance, axis=1)
+    mean = jnp.stack([matmul(of_a, a), matmul(of_b, b)], axis=1)
+    across = einsum("kab,a,b->k", chance, a, b)
+    rows = [jnp.stack([matmul(of_a, a**2), across], 1), jnp.stack([across, matmul(of_b, b**2)], 1)]
+    return mean, jnp.stack(rows, axis=1)
 
 
 def _likelihood(
     margins: Float[Array, " N"],
-    log_ties: Float[Array, " B"],
+    log_ties: Float[Array, "*N B"],
     tied: Bool[Array, " N"],
     raters: Int[Array, " N"],
     n_raters: int,
@@ -213,26 +222,13 @@ def _near_peak(
     crowd: _Crowd,
 ) -> tuple[Float[Array, "K 2"], Float[Array, "K 2 2"]]:
     """Mean and covariance of (a, b) on a fine grid of its own for each rater, `steps` each way around its `peak`."""
-    n_raters = len(peak)
     ladder = jnp.linspace(-1.0, 1.0, FINE, dtype=margins.dtype)
     a, b = peak[:, :1] + steps[0] * ladder, peak[:, 1:] + steps[1] * ladder  # [K, FINE]
-
-    def at(column):
-        half = 0.5 * (column[raters] * margins)[:, None]
-        log_ties = b[raters]
-        total = jnp.logaddexp(jnp.logaddexp(half, -half), log_ties)
-        return jax.ops.segment_sum(jnp.where(tied[:, None], log_ties, half) - total, raters, n_raters)
-
-    likelihood = jnp.moveaxis(jax.lax.map(at, a.T), 0, 1)
-    log_prior = -0.5 * (
-        ((a - crowd.mean[0]) / crowd.spread[0])[:, :, None] ** 2
-        + ((b - crowd.mean[1]) / crowd.spread[1])[:, None, :] ** 2
-    )
-    logs = likelihood + log_prior
-    chance = jax.nn.softmax(logs.reshape(n_raters, -1), axis=1).reshape(logs.shape)
+    each = lambda column: _likelihood(column[raters] * margins, b[raters], tied, raters, len(peak))  # noqa: E731
+    chance = crowd.posterior(jnp.moveaxis(jax.lax.map(each, a.T), 0, 1), a, b)
     points = jnp.stack(
-        [jnp.broadcast_to(a[:, :, None], logs.shape), jnp.broadcast_to(b[:, None, :], logs.shape)], -1
+        [jnp.broadcast_to(a[:, :, None], chance.shape), jnp.broadcast_to(b[:, None, :], chance.shape)], -1
     )
-    mean = jnp.einsum("kab,kabi->ki", chance, points, precision="highest")
+    mean = einsum("kab,kabi->ki", chance, points)
     away = points - mean[:, None, None]
-    return mean, jnp.einsum("kab,kabi,kabj->kij", chance, away, away, precision="highest")
+    return mean, einsum("kab,kabi,kabj->kij", chance, away, away)

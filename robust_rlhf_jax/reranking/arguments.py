@@ -24,7 +24,7 @@ class BestOfNArguments:
         seed: of the draws.
     """
 
-    candidates: tyro.conf.Positional[Path]
+    candidates: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     pairs: Path
     out: Path
     columns: Annotated[Columns, tyro.conf.arg(name="")] = dataclasses.field(default_factory=Columns)

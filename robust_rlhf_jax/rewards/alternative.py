@@ -1,4 +1,4 @@
-"""An alternative explanation: what those say that contradict what is believed and fit the data, too."""
+"""An alternative explanation: it contradicts the believed one, and fits the data, too."""
 
 from typing import NamedTuple
 

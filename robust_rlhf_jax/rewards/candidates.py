@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .config import RobustFit
 from .contamination import AtBestLength, Cells, contaminated_at_best_length, unjudged
@@ -64,7 +64,7 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
         given = given._replace(
             weights=jnp.where(given.contrary < 0, given.weights, everyone - honest[given.contrary])
         )
-        return _settled(pairs, cells, given, start, rounds, config)
+        return _Settling(pairs, cells, given, rounds, config).from_fit(start)
 
     def in_turn(known, given):
         plain, short, honest, index = known
@@ -104,39 +104,45 @@ def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
     return plain, proposed, settled
 
 
-def _settled(
-    pairs: UnitFreePairs, cells: Cells, given: Proposal, start: Fit, rounds: int, config: RobustFit
-) -> tuple[Explanation, Explanation]:
-    """As proposed, and once settled: one loop, so that a refit is compiled once."""
-    # Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by.
-    wanders = (given.kind == UNSURE) & (given.of_plain > 0)
-    patience = rounds if pairs.wide else PATIENCE
-    later = LATER * pairs.rank if pairs.wide else 0.0
+class _Settling(NamedTuple):
+    """A proposal, `given`, with at most so many `rounds` of refits as proposed, and as many until it settles."""
 
-    def _reweighted(margins):
-        return best_share(pairs, jnp.where(given.kind == UNSURE, -jnp.abs(margins), margins), given.keep)
+    pairs: UnitFreePairs
+    cells: Cells
+    given: Proposal
+    rounds: int
+    config: RobustFit
 
-    def _judged(margins, of_length):
-        return contaminated_at_best_length(margins, cells._replace(of_length=of_length))
+    @property
+    def wanders(self) -> Bool[Array, ""]:
+        """Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by."""
+        return (self.given.kind == UNSURE) & (self.given.of_plain > 0)
 
-    def turn(state: _State) -> _State:
-        last = state.now
+    def from_fit(self, start: Fit) -> tuple[Explanation, Explanation]:
+        """As proposed, and once settled: one loop, so that a refit is compiled once."""
+        weights, no = self.given.weights, jnp.asarray(False)
+        nobody = Explanation(start, self.pairs.margins(start.t), weights, unjudged(self.cells, weights.dtype))
+        first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
+        end = jax.lax.while_loop(lambda s: ~s.done, self.turn, first)
+        return end.proposed, end.best
+
+    def turn(self, state: _State) -> _State:
+        """A refit, and where the loop then stands."""
+        last, pairs, wanders = state.now, self.pairs, self.wanders
         # A fit from zero comes before anyone is doubted for its margins.
         blank = (state.round == 0) & jnp.all(last.fit.t == 0)
-        hold = blank | state.settling | (given.kind == HOLD)
-        weights = jax.lax.cond(hold, lambda _: last.weights, _reweighted, last.margins)
-        honest = pairs.informative - last.judged.found.lies
-        weights = jnp.where(state.settling & ~blank, honest, weights)
-        fit = refit(pairs, weights, last.fit, config)
+        weights = self._weights(state, blank)
+        fit = refit(pairs, weights, last.fit, self.config)
         margins = pairs.margins(fit.t)
         still = jnp.sum(jnp.abs(weights - last.weights)) < SETTLED_WEIGHTS * pairs.n_informative
         still &= has_settled(last.fit, fit)
-        most = jnp.where(wanders & ~state.settling, patience, rounds)
+        patience = self.rounds if pairs.wide else PATIENCE
+        most = jnp.where(wanders & ~state.settling, patience, self.rounds)
         over = (still & ~blank) | (state.round >= most - 1)
         seen = state.settling | wanders
-        judged = jax.lax.cond(seen | over, _judged, lambda *_: last.judged, margins, cells.of_length)
+        judged = jax.lax.cond(seen | over, self._judged, lambda _: last.judged, margins)
         now = Explanation(fit, margins, weights, judged)
-        slack = jnp.where(state.settling, later, 0.0)
+        slack = jnp.where(state.settling, LATER * pairs.rank if pairs.wide else 0.0, 0.0)
         best = _where(seen & (judged.value > state.best.judged.value - slack), now, state.best)
         proposed = _where(state.settling, state.proposed, now)
         begins = over & ~state.settling
@@ -147,11 +153,20 @@ def _settled(
         again = jnp.where(over, 0, state.round + 1)
         return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
-    nobody = Explanation(start, pairs.margins(start.t), given.weights, unjudged(cells, given.weights.dtype))
-    no = jnp.asarray(False)
-    first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
-    end = jax.lax.while_loop(lambda s: ~s.done, turn, first)
-    return end.proposed, end.best
+    def _weights(self, state: _State, blank: Bool[Array, ""]) -> Float[Array, " N"]:
+        """Of the next refit: as the proposal chooses them, or what the last explanation leaves honest."""
+        last = state.now
+        hold = blank | state.settling | (self.given.kind == HOLD)
+        weights = jax.lax.cond(hold, lambda _: last.weights, self._reweighted, last.margins)
+        honest = self.pairs.informative - last.judged.found.lies
+        return jnp.where(state.settling & ~blank, honest, weights)
+
+    def _reweighted(self, margins: Float[Array, " N"]) -> Float[Array, " N"]:
+        merit = jnp.where(self.given.kind == UNSURE, -jnp.abs(margins), margins)
+        return best_share(self.pairs, merit, self.given.keep)
+
+    def _judged(self, margins: Float[Array, " N"]) -> AtBestLength:
+        return contaminated_at_best_length(margins, self.cells)
 
 
 def _where(condition, new, old):

@@ -13,7 +13,7 @@ from robust_rlhf_jax.kernels.sorting import median_of_positive
 
 from .alternative import Alternative, alternative_to
 from .config import RobustFit, among_informative
-from .decision import Decision, Judged, decide, standing
+from .decision import Decision, Judged, Standing, decide, standing
 from .explanations import Explanations, noisy_chances
 from .interval import interval_of
 from .reward_fit import RewardFit
@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
     """What a conclusion needs of the pairs: the explanations as `judged`; `plain` [r], the fit to all pairs, and
     whether it `separates` their labels; `lengths` [N] of the rows; orthonormal directions that are `doubted` [m, r],
     and rows of 0; `overdispersion` of the labels of one rater; `to_theta` [k, r] and `rank` of the coordinates;
-    `given`: how many pairs there are, informative or not, of which shares are told.
+    `given`: how many pairs there are, informative or not; shares are of these.
     """
 
     judged: Judged
@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
 def conclude(
     seen: Evidence, epsilon: Float[Array, ""], config: RobustFit, compare: bool
 ) -> tuple[RewardFit, Alternative | None]:
-    """What is believed, and which weights follow; the alternative where somebody wants to `compare`."""
+    """The fit that follows from what is believed; the alternative, or None unless asked to `compare`."""
     judged = seen.judged
     epsilon = among_informative(epsilon, seen.given, judged.n_informative)
     decision = decide(judged, epsilon, seen.overdispersion, config)
@@ -65,23 +65,31 @@ def conclude(
         rank=seen.rank,
         doubted=_in_columns(seen.doubted, seen.to_theta),
         label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
-        explanations=Explanations(
-            matmul(judged.t.at[0].set(jnp.where(decision.corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
-            beliefs.probability,
-            1.0 - judged.lies,
-            of_given * judged.needed,
-            decision.evidence,
-            decision.apart[stands.likeliest],
-            stands.belief,
-            stands.likeliest,
-            judged.noise._replace(rates=jnp.where(decision.corrupt, judged.noise.rates, 0.0)),
-        ),
+        explanations=_explanations(seen, decision, beliefs, stands, of_given),
         status=_status(judged.status, beliefs, predicted | seen.separates, config),
     )
     if not compare:
         return fitted, None
     other = alternative_to(judged, stands.likeliest, decision, epsilon, config)
     return fitted, other._replace(exists=other.exists & ~none)
+
+
+def _explanations(
+    seen: Evidence, decision: Decision, beliefs: "_Beliefs", stands: Standing, of_given: Float[Array, ""]
+) -> Explanations:
+    """What a user sees of the judged explanations; `of_given`: the share of the pairs that is informative."""
+    judged, corrupt = seen.judged, decision.corrupt
+    return Explanations(
+        matmul(judged.t.at[0].set(jnp.where(corrupt, judged.t[0], beliefs.t)), seen.to_theta.T),
+        beliefs.probability,
+        1.0 - judged.lies,
+        of_given * judged.needed,
+        decision.evidence,
+        decision.apart[stands.likeliest],
+        stands.belief,
+        stands.likeliest,
+        judged.noise._replace(rates=jnp.where(corrupt, judged.noise.rates, 0.0)),
+    )
 
 
 class _Beliefs(NamedTuple):

@@ -38,7 +38,7 @@ class Contaminated(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """UnitFreePairs by length: `of_length` [N] the bin of each, from 0 to `most`; margins are cut into bins, too.
+    """Bins of pairs by length: `of_length` [N] is the bin of each, from 0 to `most`; margins are cut into bins, too.
 
     `informative` [N] as in `UnitFreePairs`: other pairs are in no bin. `bins`: how many there are, of `most` at most.
     `overdispersion`: how much more labels of one group vary than independent ones; 1 where nobody is grouped.
@@ -63,7 +63,7 @@ def cells_of(pairs: UnitFreePairs) -> Cells:
 
 
 def cells_of_lengths(lengths: Float[Array, " N"], informative: Float[Array, " N"]) -> Cells:
-    """`cells_of` pairs of which the Mahalanobis lengths are known."""
+    """`cells_of` pairs whose Mahalanobis lengths are known."""
     most = most_bins(len(lengths))
     # Where there are b bins and another begins: as ⌊·⌉ does it, and in integers, so that nothing is rounded.
     begins = jnp.asarray([math.ceil((b + 0.5) ** 4) for b in range(2, most)], jnp.int32)
@@ -208,7 +208,7 @@ def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> At
 
 
 def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells) -> AtBestLength:
-    """`contaminated_at_best_length` of margins of which the bins by length are known."""
+    """`contaminated_at_best_length` of margins whose bins by size, `bin_of`, are known."""
     cell = bin_of * (cells.most + 1) + cells.of_length
 
     def shortened(best: AtBestLength, scale):

@@ -70,7 +70,7 @@ def estimate_epsilon(
 
     The interval held the truth in more than nine of ten cases on three sets of real choices, clean and attacked at ε of
     .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is
-    corrupt: corrupt pairs who follow another reward consistently, or decide the fit, are in no interval.
+    corrupt: no interval holds corrupt pairs that follow another reward consistently, or decide the fit.
 
     **Arguments:** `groups` [N]: who labelled each pair, or None; `streaming`: how a `PairSource` is read, as of
     `fit_reward`.

@@ -26,10 +26,10 @@ def interval_of(
     - lower: where there is evidence of corruption, what the explanation that is plausible whatever ε and needs least
       needs, less what honest people's choices seem to need.
     - upper: without evidence the largest of what a plausible explanation needs and `most_flips`, up to the ceiling ε;
-      with evidence the ceiling: those who were found do not exclude others.
+      with evidence the ceiling: pairs that were found do not exclude others.
 
-    The interval presumes that the truth is at most ε, and Bradley–Terry with a linear reward: the corruption of another
-    reward's honest followers leaves no trace and is in no interval.
+    The interval presumes that the share is at most ε, and Bradley–Terry with a linear reward: corrupt pairs that follow
+    another reward as honest people would leave no trace, and no interval holds them.
     """
     ahead = jnp.max(jnp.where(decision.free > 0, decision.evidence, -jnp.inf))
     evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * judged.n_informative)

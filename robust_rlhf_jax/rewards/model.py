@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
@@ -297,6 +297,11 @@ decided ones; 0: plain maximum likelihood |
             raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
         noise = NoiseByMargin(each.pop("noise_margins"), each.pop("noise_rates"))
         return RewardModel(explanations=Explanations(**each, noise=noise), **arrays, names=names)
+
+
+def kept(model: RewardModel) -> Bool[np.ndarray, " N"]:
+    """The pairs that the fit did not leave out: those that are likelier honest than not."""
+    return np.asarray(model.weights) >= 0.5
 
 
 class _OtherVersion(Exception):

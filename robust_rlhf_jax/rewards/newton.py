@@ -40,11 +40,49 @@ class _State(NamedTuple):
     step: Int[Array, ""]
 
 
-def _curvature_factor(rows, weights, t, precision):
-    """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t."""
-    curvature = weighted_gram(rows, weights * label_variance(matmul(rows, t)))
-    ridge = 16 * jnp.finfo(rows.dtype).eps * (1.0 + jnp.trace(curvature))
-    return cholesky(curvature + jnp.diag(precision + ridge))
+class _Objective(NamedTuple):
+    """What is maximised, per unit of weight."""
+
+    rows: Float[Array, "n r"]
+    weights: Float[Array, " n"]
+    precision: Float[Array, " r"]
+
+    def look(self, t: Float[Array, " r"]) -> tuple[Float[Array, ""], Float[Array, " r"]]:
+        """(value, gradient) at t."""
+        margins = matmul(self.rows, t)
+        value = matmul(self.weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(self.precision, t**2)
+        return value, weighted_sum(self.weights * jax.nn.sigmoid(-margins), self.rows) - self.precision * t
+
+    def curvature_factor(self, t: Float[Array, " r"]) -> Float[Array, "r r"]:
+        """The lower Cholesky factor of Σ_n w_n P(1 − P) y_n y_nᵀ + diag(λ) at t."""
+        curvature = weighted_gram(self.rows, self.weights * label_variance(matmul(self.rows, t)))
+        ridge = 16 * jnp.finfo(self.rows.dtype).eps * (1.0 + jnp.trace(curvature))
+        return cholesky(curvature + jnp.diag(self.precision + ridge))
+
+    def step(self, s: _State) -> _State:
+        dtype = self.rows.dtype
+        factor = jax.lax.cond(s.stale, self.curvature_factor, lambda _: s.factor, s.t)
+        # The first step stays where it is, and looks: one program for it and the others.
+        begun = s.step > 0
+        move = jnp.where(begun, cholesky_solve(factor, s.gradient[:, None])[:, 0], 0.0)
+        t = s.t + s.scale * move
+        value, gradient = self.look(t)
+        rounding = 4 * jnp.finfo(dtype).eps * (1.0 + jnp.abs(s.value))
+        better = ~begun | (value >= s.value - rounding)
+        fast = jnp.linalg.norm(gradient) <= REUSE_BELOW * jnp.linalg.norm(s.gradient)
+        resolved = jnp.abs(matmul(s.gradient, move)) <= 0.1 * rounding
+        stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0)
+        lost = ~better & (s.scale < 1e-3)
+        return _State(
+            jnp.where(better, t, s.t),
+            jnp.where(better, value, s.value),
+            jnp.where(better, gradient, s.gradient),
+            factor,
+            begun & better & ~fast,
+            jnp.where(better, 1.0, 0.5 * s.scale).astype(dtype),
+            begun & (resolved | stalled | lost),
+            s.step + 1,
+        )
 
 
 def maximise(
@@ -58,51 +96,14 @@ def maximise(
     A step that does not raise the value is halved; the curvature is kept while the gradient falls fast (Shamanskii
     1967). It ends where Newton's decrement, or the gain of a slow step, is what rounding hides.
     """
-    dtype = rows.dtype
+    dtype, r = rows.dtype, len(start)
     total = jnp.maximum(jnp.sum(weights), 1.0)
-    weights, precision = weights / total, precision / total
-    hidden = 4 * jnp.finfo(dtype).eps
-
-    def look(t):
-        margins = matmul(rows, t)
-        value = matmul(weights, jax.nn.log_sigmoid(margins)) - 0.5 * matmul(precision, t**2)
-        return value, weighted_sum(weights * jax.nn.sigmoid(-margins), rows) - precision * t
-
-    def unfinished(s: _State):
-        return ~s.done & (s.step < MAX_STEPS)
-
-    def step(s: _State) -> _State:
-        current = jax.lax.cond(
-            s.stale, lambda t: _curvature_factor(rows, weights, t, precision), lambda _: s.factor, s.t
-        )
-        # The first step stays where it is, and looks: one program for it and the others.
-        begun = s.step > 0
-        move = jnp.where(begun, cholesky_solve(current, s.gradient[:, None])[:, 0], 0.0)
-        t = s.t + s.scale * move
-        value, gradient = look(t)
-        rounding = hidden * (1.0 + jnp.abs(s.value))
-        better = ~begun | (value >= s.value - rounding)
-        fast = jnp.linalg.norm(gradient) <= REUSE_BELOW * jnp.linalg.norm(s.gradient)
-        resolved = jnp.abs(matmul(s.gradient, move)) <= 0.1 * rounding
-        stalled = better & (value - s.value <= rounding) & ~fast & (s.scale == 1.0)
-        lost = ~better & (s.scale < 1e-3)
-        return _State(
-            jnp.where(better, t, s.t),
-            jnp.where(better, value, s.value),
-            jnp.where(better, gradient, s.gradient),
-            current,
-            begun & better & ~fast,
-            jnp.where(better, 1.0, 0.5 * s.scale).astype(dtype),
-            begun & (resolved | stalled | lost),
-            s.step + 1,
-        )
-
-    r = len(start)
+    objective = _Objective(rows, weights / total, precision / total)
     first = _State(
         start, jnp.zeros((), dtype), jnp.zeros_like(start), jnp.zeros((r, r), dtype), jnp.asarray(True),
         jnp.ones((), dtype), jnp.asarray(False), jnp.zeros((), jnp.int32),
     )  # fmt: skip
-    end = jax.lax.while_loop(unfinished, step, first)
+    end = jax.lax.while_loop(lambda s: ~s.done & (s.step < MAX_STEPS), objective.step, first)
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
     status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
     return Optimum(end.t, end.value, end.factor, jnp.where(finite, status, Status.NONFINITE.array()))

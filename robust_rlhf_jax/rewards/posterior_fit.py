@@ -27,7 +27,7 @@ SETTLED_STRENGTH = 0.05
 ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
-# Of a label, by which its pair's share is divided: beyond, whatever is left of the share is rounding.
+# The least variance of a label by which the share of its pair is divided: below, the share is rounding.
 LEAST_VARIANCE = 1e-6
 
 

@@ -10,7 +10,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .config import RobustFit
 
-# The prior's standard deviation of a margin, at least: nothing.
+# The least standard deviation that the prior gives a margin: next to nothing.
 LEAST_MARGIN = 1e-3
 # Newton's step for log λ is this much longer or shorter at most than what λ's own fixed point asks for.
 LEAP = 0.5

@@ -1,4 +1,4 @@
-"""What a reward estimate is: how every estimator is called, what it returns, and what is known of it by its name."""
+"""Reward estimators: how each is called, what it returns, and what its entry in the registry says."""
 
 from typing import NamedTuple, Protocol
 
@@ -41,8 +41,8 @@ def surprise(theta: Float[Array, " k"], x: Float[Array, "n k"], labels: Float[Ar
     return -jax.nn.log_sigmoid(labels * matmul(x, theta))
 
 
-class Evidence(Protocol):
-    """What an estimator says that finds the share of corrupt pairs itself."""
+class EvidenceEstimator(Protocol):
+    """The fit of an estimator that finds the share of corrupt pairs itself; to `compare`, another explanation, too."""
 
     def __call__(
         self,
@@ -74,7 +74,7 @@ class Entry(NamedTuple):
     ours: bool = False
     robust: bool = True
     uses_epsilon: bool = True
-    evidence: Evidence | None = None
+    evidence: EvidenceEstimator | None = None
     plain_at_zero: bool = True
     by_surprise: bool = False
     period: int = 1

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.collected import by_name, in_order, modules_of
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle, trimmed_mle
 from robust_rlhf_jax.rewards import rivals
 
 from .alternative import Alternative
@@ -48,7 +48,7 @@ def maximum_likelihood(
     radius: float | Float[Array, ""],
 ) -> RewardEstimate:
     """Plain maximum likelihood on the ball; ε is not used."""
-    fit = trimmed_mle(x, labels, jnp.zeros((), x.dtype), radius=radius, robust_start=False)
+    fit = plain_mle(x, labels, radius=radius)
     return RewardEstimate(fit.theta, fit.weights, surprise(fit.theta, x, labels), fit.status)
 
 

@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle, trimmed_mle
 
 from .filter_and_trim import robust_reward
 from .protocol import RewardEstimate, surprise
@@ -20,7 +21,7 @@ def filtered_then_trimmed(
     """`robust_reward`, then one fit to the (1−ε)-fraction of all pairs that is most likely under it."""
     start = robust_reward(x, x, labels, epsilon, radius=radius).fit.theta
     ones = jnp.ones_like(labels)
-    kept = keep_top(labels * jnp.matmul(x, start, precision="highest"), ones, (1.0 - epsilon) * ones.sum())
+    kept = keep_top(labels * matmul(x, start), ones, (1.0 - epsilon) * ones.sum())
     return _weighted(x, labels, kept, radius)
 
 
@@ -69,6 +70,6 @@ def _weighted(
     weights: Float[Array, " n"],
     radius: float | Float[Array, ""],
 ) -> RewardEstimate:
-    """Maximum likelihood with these weights in [0, 1]: nothing is trimmed at ε = 0."""
-    fit = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+    """Maximum likelihood with these weights in [0, 1]."""
+    fit = plain_mle(x, labels, weights, radius=radius)
     return RewardEstimate(fit.theta, weights, surprise(fit.theta, x, labels), fit.status)

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from robust_rlhf_jax.kernels.linalg import matmul
+
 from .decision import Judged
 
 # The least rate of corruption, so that labels are ranked even where nothing is amiss.
@@ -31,5 +33,5 @@ def suspicion_of(
     contradiction = jnp.minimum(-margins, SUREST) + 1e-3 * jnp.clip(-margins - SUREST, 0.0, 1e3)
     rate = jnp.maximum(jnp.where(margins < 0, explanations.rates, 0.0), least)
     odds = jnp.log(rate) - jnp.log1p(-rate) - jax.nn.log_sigmoid(-contradiction)
-    lie = jnp.matmul(probability, jax.nn.sigmoid(odds), precision="highest")
+    lie = matmul(probability, jax.nn.sigmoid(odds))
     return jnp.clip(lie * (0.5 + 0.5 * weights) + 0.5 * (1.0 - weights), 0.0, 1.0)

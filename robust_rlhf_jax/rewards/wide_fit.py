@@ -1,5 +1,6 @@
 """Weighted logistic regression with a Gaussian prior for many columns: looks at the rows, never their Gram matrix."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -73,6 +74,30 @@ class _Objective(NamedTuple):
         by_prior = gradient**2 / positive_or_one(self.precision)
         return jnp.sum(jnp.where((self.precision > 0) | (gradient == 0), by_prior, jnp.inf))
 
+    def step(self, diagonal: Float[Array, " r"], s: _State) -> _State:
+        """By L-BFGS, from the `diagonal` of a curvature."""
+        dtype, eps = self.rows.dtype, jnp.finfo(self.rows.dtype).eps
+        move = _direction(s.memory, diagonal, s.gradient)
+        t = s.t + s.scale * move
+        margins, value, gradient = self.look(t)
+        rounding = 4 * eps * (1.0 + jnp.abs(s.value))
+        better = value >= s.value - rounding
+        rise = matmul(s.gradient, move)
+        falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
+        stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
+        quiet = jnp.where((jnp.abs(rise) <= _hidden(s.t, diagonal)) | stalled, s.quiet + 1, 0)
+        done = (self.most_left(gradient) <= _hidden(t, diagonal)) | (quiet >= QUIET)
+        kept = _State(
+            t, margins, value, gradient, _remember(s.memory, t - s.t, s.gradient - gradient),
+            jnp.ones((), dtype), quiet, done, s.look + 1,
+        )  # fmt: skip
+        # Where the parabola through both values and the slope has its top.
+        top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
+        shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
+        lost = ~better & (s.scale < 1e-3)
+        again = s._replace(scale=shorter.astype(dtype), done=lost, look=s.look + 1)
+        return jax.tree.map(lambda new, old: jnp.where(better, new, old), kept, again)
+
 
 def maximise_by_looks(
     rows: Float[Array, "n r"],
@@ -90,48 +115,30 @@ def maximise_by_looks(
 
     **Source:** Liu & Nocedal 1989.
     """
-    dtype, eps = rows.dtype, jnp.finfo(rows.dtype).eps
+    dtype = rows.dtype
     total = jnp.maximum(jnp.sum(weights), 1.0)
     objective = _Objective(rows, weights / total, precision / total)
-
-    def hidden(t):
-        return 0.1 * eps * (LEAST + matmul(t, t * diagonal))
-
-    def step(s: _State) -> _State:
-        move = _direction(s.memory, diagonal, s.gradient)
-        t = s.t + s.scale * move
-        margins, value, gradient = objective.look(t)
-        rounding = 4 * eps * (1.0 + jnp.abs(s.value))
-        better = value >= s.value - rounding
-        rise = matmul(s.gradient, move)
-        falls = matmul(gradient, gradient / diagonal) < matmul(s.gradient, s.gradient / diagonal)
-        stalled = better & (value - s.value <= rounding) & ~falls & (s.scale == 1.0)
-        quiet = jnp.where((jnp.abs(rise) <= hidden(s.t)) | stalled, s.quiet + 1, 0)
-        done = (objective.most_left(gradient) <= hidden(t)) | (quiet >= QUIET)
-        kept = _State(
-            t, margins, value, gradient, _remember(s.memory, t - s.t, s.gradient - gradient),
-            jnp.ones((), dtype), quiet, done, s.look + 1,
-        )  # fmt: skip
-        # Where the parabola through both values and the slope has its top.
-        top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
-        shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
-        lost = ~better & (s.scale < 1e-3)
-        again = s._replace(scale=shorter.astype(dtype), done=lost, look=s.look + 1)
-        return jax.tree.map(lambda new, old: jnp.where(better, new, old), kept, again)
 
     margins, value, gradient = objective.look(start)
     diagonal = diagonal_of(rows, objective.weights * label_variance(margins), objective.precision)
     nothing = jnp.zeros((MEMORY, len(start)), dtype)
     first = _State(
         start, margins, value, gradient, _Memory(nothing, nothing, jnp.zeros(MEMORY, dtype)), jnp.ones((), dtype),
-        jnp.zeros((), jnp.int32), objective.most_left(gradient) <= hidden(start), jnp.ones((), jnp.int32),
+        jnp.zeros((), jnp.int32), objective.most_left(gradient) <= _hidden(start, diagonal), jnp.ones((), jnp.int32),
     )  # fmt: skip
-    end = jax.lax.while_loop(lambda s: ~s.done & (s.look < MAX_LOOKS), step, first)
+    end = jax.lax.while_loop(
+        lambda s: ~s.done & (s.look < MAX_LOOKS), partial(objective.step, diagonal), first
+    )
     finite = jnp.isfinite(end.value) & jnp.all(jnp.isfinite(end.t))
     status = jnp.where(end.done, Status.CONVERGED.array(), Status.MAX_STEPS.array())
     return WideOptimum(
         end.t, end.margins, end.value, end.look, jnp.where(finite, status, Status.NONFINITE.array())
     )
+
+
+def _hidden(t: Float[Array, " r"], diagonal: Float[Array, " r"]) -> Float[Array, ""]:
+    """The rise below which no step moves t by a third of √eps of it."""
+    return 0.1 * jnp.finfo(t.dtype).eps * (LEAST + matmul(t, t * diagonal))
 
 
 def _remember(memory: _Memory, step: Float[Array, " r"], fall: Float[Array, " r"]) -> _Memory:

@@ -103,6 +103,12 @@ def pair_attacks():
     return len(pair_attacks.PAIR_ATTACKS)
 
 
+def files_led():
+    """Those of the benchmark's table on which no other estimator is more than .002 ahead."""
+    _, _, *rows = marked_table("benchmark.md", "benchmark")  # below the header and its line
+    return sum(float(row[5].split()[0]) - float(row[2]) < 0.0025 for row in rows)
+
+
 QUANTITIES = {
     "votes on arguments": Quantity(r"([\d,]+) (?:real )?votes (?:of|on) ", lambda: votes().n_pairs, 4),
     "raters of the votes": Quantity(
@@ -128,6 +134,9 @@ QUANTITIES = {
     ),
     "attacks on the pairs of a file": Quantity(
         r"(?:your file under|Attacks\.\*\*) (\d+) (?:attacks|of them)", pair_attacks
+    ),
+    "files of the benchmark that fit_reward leads": Quantity(
+        r"within \.002 of the leader,? on (\w+) of", files_led
     ),
     "worlds of the default sweep": Quantity(r"Sweep (\w+) worlds ×", lambda: len(sweep().families), 1),
     "attacks of the default sweep": Quantity(r"worlds × (\w+) attacks ×", lambda: len(sweep().attacks), 1),

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.raters.kinds import NOISY
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
+from robust_rlhf_jax.rewards.model import kept
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource
 
@@ -18,8 +19,6 @@ from .source_raters import SourceRater, source_raters
 SHOWN = 5
 # A rater of whose pairs a larger share is left out is named.
 MOST_LEFT_OUT = 0.5
-# A pair is kept where it is likelier honest than not.
-KEPT_FROM = 0.5
 OF_TEXTS = (
     "Issues of texts, such as length, near-duplicates and refusals: the source holds features alone, and robust-rlhf "
     "audit finds them in the file of texts."
@@ -52,7 +51,7 @@ class SourceAudit(NamedTuple):
     @property
     def keep(self) -> Bool[np.ndarray, " N"]:
         """The pairs that the fit did not leave out."""
-        return np.asarray(self.model.weights) >= KEPT_FROM
+        return kept(self.model)
 
     def worst(self) -> Int[np.ndarray, " N"]:
         """All pairs, the most suspicious first; ties in their order."""
@@ -132,9 +131,8 @@ def audit_source(
     model = fit_reward(source, epsilon, streaming=streaming or Streaming())
     thetas = np.stack([np.asarray(model.theta), np.asarray(model.explanations.theta[0])])
     margins, plain = _margins(source, thetas, tell)
-    keep = np.asarray(model.weights) >= KEPT_FROM
     who = getattr(source, "raters", None)
-    raters = () if who is None else source_raters(who, margins, keep)
+    raters = () if who is None else source_raters(who, margins, kept(model))
     return SourceAudit(model, margins, plain, seen, raters, source.n_pairs / source.n_features)
 
 

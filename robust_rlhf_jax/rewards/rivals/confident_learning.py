@@ -9,7 +9,7 @@ from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
 
 FOLDS = 5
@@ -73,7 +73,7 @@ def out_of_fold_confidence(
 
     def fit(fold):
         weights = (fold_of != fold).astype(x.dtype)
-        found = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+        found = plain_mle(x, labels, weights, radius=radius)
         return found.theta, found.status
 
     theta, status = jax.lax.map(fit, jnp.arange(folds))
@@ -88,7 +88,7 @@ def _confident_learning(
     confidence, status = out_of_fold_confidence(x, labels, radius, folds)
     given = (jnp.arange(len(x)) // folds) % 2 == 1
     weights = 1.0 - prune_by_noise_rate(confidence, given)
-    fit = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+    fit = plain_mle(x, labels, weights, radius=radius)
     return RewardEstimate(fit.theta, weights, 1.0 - confidence, worst_status(status, fit.status))
 
 

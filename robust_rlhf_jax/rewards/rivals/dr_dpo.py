@@ -1,6 +1,5 @@
 """Distributionally robustified DPO, for a linear reward: pairs count by how well they are explained."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -17,9 +16,6 @@ class SoftMinimum(WeighingLoss):
     """−βp^{1/β}, p = σ(m): its sum orders θ as −β log mean exp(−ℓ/β) does. Not convex; `curvature` is |ρ″|."""
 
     beta: Float[Array, ""]
-
-    def _logs(self, margins: Float[Array, " n"]):
-        return jax.nn.log_sigmoid(margins), jax.nn.log_sigmoid(-margins)
 
     def value(self, margins: Float[Array, " n"]):
         return -self.beta * jnp.exp(self._logs(margins)[0] / self.beta)

@@ -19,9 +19,6 @@ class OwnDensityPower(WeighingLoss):
 
     gamma: Float[Array, ""]
 
-    def _logs(self, margins: Float[Array, " n"]):
-        return jax.nn.log_sigmoid(margins), jax.nn.log_sigmoid(-margins)
-
     def value(self, margins: Float[Array, " n"]):
         log_p, g = jax.nn.log_sigmoid(margins), self.gamma
         return 1.0 - (1.0 + g) * jnp.exp(g * log_p) + g * jnp.exp((1.0 + g) * log_p)

@@ -1,5 +1,7 @@
 """Pruning by influence functions, for a linear reward: pairs that make validation pairs less likely are left out."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.kernels.logistic import curvature, value_gradient
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 
@@ -70,8 +72,7 @@ def _influence_pruning(
     radius: Float[Array, ""],
     validation: tuple[Float[Array, "m k"], Float[Array, " m"]] | None,
 ) -> RewardEstimate:
-    def fit(weights):
-        return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+    fit = partial(plain_mle, x, labels, radius=radius)
 
     def of_half(weights):
         found = fit(weights)

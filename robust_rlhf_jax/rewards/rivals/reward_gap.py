@@ -1,5 +1,7 @@
 """Cleaning by the reward gap, for a linear reward: the labels that a plain fit contradicts most are left out."""
 
+from functools import partial
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,7 +10,7 @@ from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.logistic import margins_of
 from robust_rlhf_jax.kernels.quantile import keep_top
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 
@@ -35,9 +37,7 @@ def reward_gap(
 def _reward_gap(
     x: Float[Array, "n k"], labels: Float[Array, " n"], epsilon: Float[Array, ""], radius: Float[Array, ""]
 ) -> RewardEstimate:
-    def fit(weights):
-        return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
-
+    fit = partial(plain_mle, x, labels, radius=radius)
     every = jnp.ones_like(labels)
     first = fit(every)
     weights = keep_top(margins_of(first.theta, x, labels), every, (1.0 - epsilon) * len(x))

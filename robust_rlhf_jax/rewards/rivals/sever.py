@@ -1,5 +1,7 @@
 """Filtering by gradients: Sever of Diakonikolas, Kamath, Kane, Li, Steinhardt & Stewart 2019."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.spectral import linear_scores
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate, surprise
 
 ROUNDS = 4
@@ -44,8 +46,7 @@ def _sever(
     radius: Float[Array, ""],
     rounds: int,
 ) -> RewardEstimate:
-    def fit(weights):
-        return trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+    fit = partial(plain_mle, x, labels, radius=radius)
 
     def remove(weights, _):
         found = fit(weights)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.kernels.linalg import matmul
-from robust_rlhf_jax.likelihood.trimmed import trimmed_mle
+from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
 
 # As many heads as the benchmark has reward models.
@@ -57,7 +57,7 @@ def _voting(
     x: Float[Array, "n k"], labels: Float[Array, " n"], radius: Float[Array, ""], rule: str, heads: int
 ) -> RewardEstimate:
     def fit(weights):
-        found = trimmed_mle(x, labels, 0.0, radius=radius, weights=weights, robust_start=False)
+        found = plain_mle(x, labels, weights, radius=radius)
         return found.theta, found.status
 
     drawn = jnp.asarray(drawn_groups(heads), x.dtype)[:, jnp.arange(len(x)) % GROUPS]
