@@ -13,6 +13,7 @@ from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_t
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
+from robust_rlhf_jax.memory import check_room
 
 from .winners import read_names
 
@@ -25,6 +26,8 @@ WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
+# What rating a vote takes, most of it in `fit_reward`.
+BYTES = 3_000
 
 
 class Votes(NamedTuple):
@@ -234,18 +237,24 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
 
 
 def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
-    """How many votes each row stands for, and the cells that do not say."""
+    """How many votes each row stands for, and the cells that do not say.
+
+    **Raises:** ValueError for more than there is memory for.
+    """
     name = named(table, COUNTS)
-    counts, bad = np.ones(table.n_rows, int), []
-    if name is None:
-        return counts, bad
-    for row, cell in enumerate(table.cells(name)):
+    counts, bad = [1] * table.n_rows, []
+    for row, cell in enumerate(table.cells(name) if name is not None else ()):
         number = number_in(cell)
         if number is None or number < 0 or number % 1:
-            bad.append(BadCell(row, name, f"is {cell!r}, not how many votes the row stands for"))
+            bad.append(BadCell(row, name or "", f"is {cell!r}, not how many votes the row stands for"))
         else:
             counts[row] = int(number)
-    return counts, bad
+    votes = sum(counts)
+    if name is not None:
+        check_room(
+            f"rating the {votes:,} votes of column {name}", BYTES * votes, "give a random sample of them"
+        )
+    return np.array(counts, int), bad
 
 
 def _people(table: Table, name: str) -> np.ndarray:
