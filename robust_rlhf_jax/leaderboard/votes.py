@@ -1,6 +1,7 @@
 """Votes between two models, from a file: who stood on either side, who won, who voted."""
 
 import os
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,10 @@ from jaxtyping import Float, Int
 from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties
+from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
+from robust_rlhf_jax.io.schemas.answer_names import Answers, beside
+from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
 from robust_rlhf_jax.memory import check_room
@@ -22,6 +25,7 @@ SIDES = (
     ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
     ("winner", "loser"),
 )  # fmt: skip
+THIRD = ("model_c", "model_3", "model3", "modelc")
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
@@ -131,14 +135,16 @@ def read_votes(
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
-    winner_model_a and winner_model_b; or the two columns are `winner` and `loser`. `first_is`: the label that means the
-    first side; a model of that name does not matter then. `scale`: the numbers of the label that mean the first and the
-    second side for sure; the middle is a tie. Votes of a model against itself are left out. `skip_bad`: how many rows
-    may lack a model or a winner (below 1: which share of them) before the file is refused; they are left out. A column
-    called count, n_votes or frequency says how many votes each row stands for.
+    winner_model_a and winner_model_b; or the higher of score_a and score_b; or the two columns are `winner` and
+    `loser`. `first_is`: the label that means the first side; a model of that name does not matter then. `scale`: the
+    numbers of the label that mean the first and the second side for sure; the middle is a tie. Votes of a model against
+    itself are left out. `skip_bad`: how many rows may lack a model or a winner (below 1: which share of them) before
+    the file is refused; they are left out. A column called count, n_votes or frequency says how many votes each row
+    stands for.
 
-    **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
-    nothing, or that are both a side's and the other model's name, or fewer than two models.
+    **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, three models a row,
+    labels that say nothing, or that are both a side's and the other model's name, scores that are the models' own, or
+    fewer than two models.
 
     **Example:**
 
@@ -156,6 +162,12 @@ def read_votes(
     sides = tuple(
         _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
     )
+    third = named(table, THIRD)
+    if third is not None and model_a is None and model_b is None:
+        raise ValueError(
+            f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
+            "row for each two of them, or name two by --model-a and --model-b."
+        )
     models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
     nameless = [
         BadCell(row, name, "is missing")
@@ -217,7 +229,13 @@ def _outcomes(
         unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
         bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
         return flags[0] - flags[1], bad
-    name = _column(table, winner, named(table, WINNERS), "winners")
+    found = named(table, WINNERS)
+    if winner is None and found is None:
+        called = (Answers(sides, False, names) for names in (suffixes(sides), sides))
+        scores = next((names for answers in called if (names := beside(table, answers, SCORE_KEYS))), None)
+        if scores is not None:
+            return _by_scores(table, scores, models)
+    name = _column(table, winner, found, "winners")
     if name in sides:
         return np.full(table.n_rows, 1 if name == sides[0] else -1), []
     cells = list(table.cells(name))
@@ -234,6 +252,30 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
     cells = [] if plain_name(name) == TIES else table.cells(name)
     missing = [BadCell(row, name, "is missing") for row, cell in enumerate(cells) if is_missing(cell)]
     return flags.astype(int), [*missing, *bad]
+
+
+def _by_scores(
+    table: Table, names: tuple[str, ...], models: list[list[str | None]]
+) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """1 where the first side has the higher score, −1 the second, 0 a tie, and the cells that are no number.
+
+    **Raises:** ValueError where models that come again have the same score in every row.
+    """
+    scores = [[number_in(cell) for cell in table.cells(name)] for name in names]
+    bad = [
+        BadCell(row, name, f"is {cell!r}, no score")
+        for name, numbers in zip(names, scores, strict=True)
+        for row, (cell, number) in enumerate(zip(table.cells(name), numbers, strict=True))
+        if number is None
+    ]
+    seen = Counter(pair for sides in zip(models, scores, strict=True) for pair in zip(*sides, strict=True))
+    if len({model for model, _ in seen}) == len(seen) < seen.total():
+        raise ValueError(
+            f"{' and '.join(names)} are the same for a model in every row, and say nothing of single votes: name the "
+            "column of the winner by --winner"
+        )
+    first, second = np.array([[number or 0.0 for number in numbers] for numbers in scores])
+    return np.sign(first - second).astype(int), bad
 
 
 def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
