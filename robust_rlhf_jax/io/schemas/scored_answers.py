@@ -1,5 +1,6 @@
 """One answer a row with a score or a rank, several rows a prompt: HelpSteer2's ratings, best of n in long form."""
 
+import dataclasses
 from collections import defaultdict
 from typing import Any
 
@@ -39,7 +40,8 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer.
 
-    **Raises:** ValueError for scores with marks, and for those that ranks contradict.
+    **Raises:** ValueError for scores with marks, for those that ranks contradict, and for ranks of several rankings
+        that cannot be told apart.
     """
     found = _columns(table, asked.label)
     assert found is not None
@@ -50,25 +52,68 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
+    worth = {row: way * float(values[row]) for row in usable}
     keys = questions(table, usable, prompt, answer)
-    keys = _within_sets(table, usable, keys, answers) if way < 0 else keys
+    keys = _within_sets(table, usable, keys, answers, asked.pair_id) if way < 0 else keys
     by_prompt = together(usable, keys)
-    first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
-    if way > 0 and asked.label is None:
+    if way < 0:
+        groups = _rankings_apart(groups, worth, answers, score)
+        asked = dataclasses.replace(
+            asked, pair_id=None
+        )  # one of these has as many pairs as every two answers
+    elif asked.label is None:
         _check_ranks(table, score, groups)
-    by_row = _judged(groups, answers, [way * float(v) if is_number(v) else 0.0 for v in values])
-    rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
+    rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
-    firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
     notes = _notes(table.n_rows - len(usable), by_person)
+    firsts = _firsts(table.n_rows, by_prompt)
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
 
 
-def _judged(groups: list[list[int]], answers: list, worth: list[float]) -> dict[int, list[Judged]]:
+def _firsts(n_rows: int, groups: list[list[int]]) -> list[int]:
+    """The first row of each row's group; the row itself where it has none."""
+    first = {row: members[0] for members in groups for row in members}
+    return [first.get(row, row) for row in range(n_rows)]
+
+
+def _rankings_apart(
+    groups: list[list[int]], worth: dict[int, float], answers: list, name: str
+) -> list[list[int]]:
+    """Each ranking by itself where most of the groups in which a rank comes again are complete rankings, one after
+    another.
+
+    **Raises:** ValueError where they are not, and most of them have one answer in several places.
+    """
+    again = [rows for rows in groups if len({worth[row] for row in rows}) < len(rows)]
+    apart = {rows[0]: found for rows in again if (found := _rankings(rows, worth))}
+    if 2 * len(apart) > len(again):
+        return [ranking for rows in groups for ranking in apart.get(rows[0], [rows])]
+    places = [{(map_key(answers[row]), worth[row]) for row in rows} for rows in again]
+    torn = [rows for rows in places if len({answer for answer, _ in rows}) < len(rows)]
+    if 2 * len(torn) > sum(len(rows) > 1 for rows in groups):
+        raise ValueError(
+            f"column {name} gives one answer to a prompt several places, as several people do: name the column of who "
+            "ranked by --rater, or of the ranking by --pair-id"
+        )
+    return groups
+
+
+def _rankings(rows: list[int], worth: dict[int, float]) -> list[list[int]]:
+    """The rankings that rows hold one after another, each from 1 on without a gap; [] if they hold others."""
+    found: list[list[int]] = [[]]
+    for row in rows:
+        if any(worth[row] == worth[other] for other in found[-1]):
+            found.append([])
+        found[-1].append(row)
+    whole = all(sorted(-worth[row] for row in ranking) == [*range(1, len(ranking) + 1)] for ranking in found)
+    return found if whole and all(len(ranking) > 1 for ranking in found) else []
+
+
+def _judged(groups: list[list[int]], answers: list, worth: dict[int, float]) -> dict[int, list[Judged]]:
     """The pairs of different answers of each group, by the row of the first one."""
     by_row: dict[int, list[Judged]] = defaultdict(list)
     for members in groups:
@@ -123,10 +168,11 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     return keys
 
 
-def _within_sets(table: Table, rows: list[int], keys: list, answers: list) -> list:
-    """The keys, with the id of what was ranked together where most rows share both with another answer: a rank says
-    nothing of the answers of another ranking."""
-    for name in (found for known in SETS if (found := named(table, (known,))) is not None):
+def _within_sets(table: Table, rows: list[int], keys: list, answers: list, asked: str | None) -> list:
+    """The keys, with the id of what was ranked together, the caller's before others, where most rows share both with
+    another answer: a rank says nothing of the answers of another ranking."""
+    ids = (asked, *(named(table, (known,)) for known in SETS))
+    for name in (name for name in ids if name is not None):
         longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
         sets = together(rows, longer)
         if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(
