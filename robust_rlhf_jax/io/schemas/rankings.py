@@ -112,13 +112,10 @@ def find(table: Table, asked: Columns) -> Found | None:
         entries = records(cell)
         if entries:
             key = next((k for k in ANSWER_KEYS if k in entries[0]), None)
+            keys = (*SCORE_KEYS, *RANK_KEYS) if asked.label is None else (asked.label,)
             by = [
-                k
-                for k in (*SCORE_KEYS, *RANK_KEYS)
-                if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
+                k for k in keys if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
             ]
-            if asked.label is not None:
-                by = [asked.label] if asked.label in entries[0] else []
             if key and by:
                 kind = "ranks" if by[0] in (*RANK_KEYS, *RANK_LISTS) else "scores"
                 return Found(name, by[0], kind, key, next((k for k in by if k in RANK_KEYS), None))
