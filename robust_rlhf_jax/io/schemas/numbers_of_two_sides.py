@@ -1,12 +1,13 @@
 """Numbers of two open sides and a label, as tables of choices have them: `price_1`, `price_2`, `time_1`, `choice`."""
 
+import itertools
 import re
 
 from ..columns import Columns
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
-from .choice_names import plain_cell
+from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
@@ -14,6 +15,7 @@ from .sides import (
     IDS,
     LABELS,
     TOKENS,
+    by_plain_name,
     chosen_sides,
     exact_last,
     holds_numbers,
@@ -80,11 +82,23 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {"chosen": f"the side with {first}, or the one with {second}"}
     said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
     roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
+        None, {kind: numbers}, label, rule, asked.rater or _person(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
         ignored=dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+
+
+def _person(table: Table) -> str | None:
+    """The column of raters, or one called as people who choose are, if the rows of each of several stand together."""
+    lower = by_plain_name(table)
+    people = (lower[name] for name in PEOPLE if name in lower and name not in IDS)
+    return rater_named(table) or next((name for name in people if _stand_together(table.cells(name))), None)
+
+
+def _stand_together(cells: list) -> bool:
+    different = len({*cells})
+    return 1 < different <= len(cells) / 2 and len([*itertools.groupby(cells)]) == different
 
 
 def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:
