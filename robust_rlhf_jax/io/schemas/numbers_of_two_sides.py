@@ -97,6 +97,7 @@ def _person(table: Table) -> str | None:
 
 
 def _stand_together(cells: list) -> bool:
+    cells = [repr(cell) for cell in cells]
     different = len({*cells})
     return 1 < different <= len(cells) / 2 and len([*itertools.groupby(cells)]) == different
 
