@@ -6,6 +6,7 @@ from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
 from .schemas.numbers import NUMERIC
+from .schemas.scored_answers import unscored
 from .schemas.sides import by_plain_name, chosen_sides, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed
 from .table import Table
@@ -20,7 +21,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_words, _options, _zero, _votes, _listed, _nested)
+    kinds = (_words, _options, _zero, _votes, _listed, _nested, _scores)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -84,6 +85,21 @@ def _listed(table: Table) -> str | None:
         f" has several answers a row in column {answers.columns[0]}, and no column that is known to say which is the "
         "best: name one by --label that holds its letter, number, name or text, or write lists of scores or ranks, or "
         "a pair a row as chosen and rejected."
+    )
+
+
+def _scores(table: Table) -> str | None:
+    """An answer a row, and no numbers that score them."""
+    found = unscored(table)
+    if found is None:
+        return None
+    prompt, answer, score = found
+    lacks = "no column that is known to score them"
+    if score is not None:
+        lacks = f"column {score} holds {shown(table.first(score))} and the like"
+    return (
+        f" has several rows of {answer} to one {prompt}, and {lacks}: name by --label a column of numbers, the highest "
+        "for the best answer, or write a pair a row as chosen and rejected."
     )
 
 

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 from ..columns import Columns
 from ..labels import is_missing, word, yes_or_no
 from ..table import Table
-from . import choice_sets
 from .answer_columns import FLAGS as OBJECT_FLAGS
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
-from .scored_answers import ANSWER, SETS, map_key, questions, together
+from .scored_answers import ANSWER, SETS, map_key, names_options, questions, together
 from .sides import (
     CHOSEN_SIDES,
     LABELS,
@@ -24,7 +23,7 @@ from .sides import (
     prompt_named,
     with_rater,
 )
-from .words import LONGEST, are_words
+from .words import are_words
 
 NAME = "chosen answers"
 ORDER = 135
@@ -54,11 +53,11 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
     named_by_caller = {asked.prompt, asked.pair_id, asked.rater}
     if chosen_sides(table) or open_sides(table) or not named_by_caller <= {None, *table.names}:
         return False
-    return _find(table, asked) is not None and not _names_options(table, asked)
+    return _find(table, asked) is not None and not names_options(table, asked)
 
 
 def reads_label(table: Table, label: str) -> bool:
-    return label == _flag(table) and not _names_options(table, Columns(label=label))
+    return label == _flag(table) and not names_options(table, Columns(label=label))
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -96,16 +95,6 @@ def map(table: Table, asked: Columns) -> Mapped:
     if asked.pair_id == found.ours:  # one of these has as many pairs as other answers
         asked = dataclasses.replace(asked, pair_id=None)
     return of_rows(table, NAME, sorted(pairs, key=lambda pair: pair[0]), used, said, asked, groups, notes)
-
-
-def _names_options(table: Table, asked: Columns) -> bool:
-    """Whether answers to no prompt are but names of options that columns of numbers describe."""
-    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
-    if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
-        return False
-    cells = [cell for cell in table.some(answer) if cell is not None]
-    short = all(isinstance(cell, str) and len(cell) <= LONGEST for cell in cells)
-    return short and choice_sets.of_numbers(table, asked)
 
 
 def _find(table: Table, asked: Columns) -> Found | None:

@@ -6,12 +6,14 @@ from typing import Any
 
 from ..columns import Columns
 from ..table import Table
+from . import choice_sets
 from .base import Judged, Mapped, of_rows
-from .numbers import is_marked, is_number, marked
+from .numbers import is_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement
 from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
+from .words import LONGEST
 
 NAME = "scored answers"
 ORDER = 130
@@ -31,10 +33,28 @@ SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness"
 
 
 def recognise(table: Table) -> bool:
-    if chosen_sides(table) or open_sides(table):
+    return _scored(table, None) is not None
+
+
+def recognise_asked(table: Table, asked: Columns) -> bool:
+    """`recognise`, with the column of scores as the caller names it."""
+    return _scored(table, asked.label) is not None and not (asked.label and names_options(table, asked))
+
+
+def unscored(table: Table) -> tuple[str, str, str | None] | None:
+    """(prompt, answer, the column called as scores are, if any) of several answers to a prompt that nothing scores."""
+    found = None if names_options(table, Columns()) else _answers_a_row(table)
+    return None if found is None else (*found, named(table, SCORES))
+
+
+def names_options(table: Table, asked: Columns) -> bool:
+    """Whether answers to no prompt are but names of options that columns of numbers describe."""
+    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
+    if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
         return False
-    found = _columns(table, None)
-    return found is not None and len({map_key(c) for c in table.cells(found[0])}) < table.n_rows
+    cells = [cell for cell in table.some(answer) if cell is not None]
+    short = all(isinstance(cell, str) and len(cell) <= LONGEST for cell in cells)
+    return short and choice_sets.of_numbers(table, asked)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -43,7 +63,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for scores with marks, for those that ranks contradict, and for ranks of several rankings
         that cannot be told apart.
     """
-    found = _columns(table, asked.label)
+    found = _scored(table, asked.label)
     assert found is not None
     prompt, answer, score = found
     if any(is_marked(cell) for cell in table.cells(score)):
@@ -195,17 +215,18 @@ def map_key(cell: Any) -> str:
     return cell if isinstance(cell, str) else repr(cell)
 
 
-def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
+def _scored(table: Table, asked: str | None) -> tuple[str, str, str] | None:
+    """(prompt, answer, score) of a file with several answers to a prompt."""
+    found, score = _answers_a_row(table), asked or named(table, SCORES)
+    if found is None or score not in table.columns or score in found:
+        return None
+    return (*found, score) if is_number(table.first(score)) or is_marked(table.first(score)) else None
+
+
+def _answers_a_row(table: Table) -> tuple[str, str] | None:
+    """(prompt, answer), if prompts come again and no row has two answers."""
     prompt, answer = prompt_named(table), named(table, ANSWER)
-    score = asked or named(table, SCORES)
-    if (
-        prompt is None
-        or answer is None
-        or score is None
-        or prompt == answer
-        or not holds_texts(table.first(answer))
-    ):
+    if prompt is None or answer in (None, prompt) or chosen_sides(table) or open_sides(table):
         return None
-    if score not in table.columns or not (is_number(table.first(score)) or is_marked(table.first(score))):
-        return None
-    return prompt, answer, score
+    again = len({map_key(cell) for cell in table.cells(prompt)}) < table.n_rows
+    return (prompt, answer) if again and holds_texts(table.first(answer)) else None

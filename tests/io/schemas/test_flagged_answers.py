@@ -176,5 +176,5 @@ def test_kinds_of_texts_are_no_choice():
         {"prompt": f"p{i // 2}", "text": f"x {i}", "label": ("positive", "negative")[i % 2]}
         for i in range(12)
     ]
-    with pytest.raises(ValueError, match="has no column chosen"):
+    with pytest.raises(ValueError, match="no column that is known to score them"):
         load_pairs(rows, featuriser="format")

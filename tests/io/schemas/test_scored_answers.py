@@ -163,3 +163,35 @@ def test_equal_ranks_in_one_ranking_are_ties():
 def test_one_text_may_come_twice_in_a_ranking():
     rows = [{"prompt": f"p{i // 3}", "response": f"x {i % 3 // 2}", "rank": 1 + i % 3} for i in range(12)]
     assert load_pairs(rows, featuriser="format").n_pairs == 8
+
+
+@pytest.mark.parametrize("name", ["stars", "Bewertung", "how_good"])
+def test_scores_of_any_name_are_read_where_they_are_named(name):
+    rows = [{"prompt": f"p{i // 2}", "response": f"x {i}", name: 1 + i % 2} for i in range(8)]
+    with pytest.raises(
+        ValueError, match=r"several rows of response to one prompt, and no column .* by --label"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(label=name), featuriser="format")
+    assert found.texts.chosen == ["x 1", "x 3", "x 5", "x 7"]
+
+
+@pytest.mark.parametrize("scores", [("Good", "Bad"), ("4/5", "2/5"), ("very good", "okay")])
+def test_scores_in_words_are_asked_about(scores):
+    rows = [{"prompt": f"p{i // 2}", "response": f"x {i}", "rating": scores[i % 2]} for i in range(8)]
+    with pytest.raises(ValueError, match=f"rating holds '{scores[0]}' and the like: name by --label"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_label_of_options_is_no_score():
+    rows = [
+        {
+            "task": i // 2,
+            "text": "ab"[i % 2],
+            "price": i * 7 % 5,
+            "time": i * 3 % 4,
+            "y": int(i % 4 in (0, 3)),
+        }
+        for i in range(80)
+    ]
+    assert load_pairs(rows, columns=Columns(label="y")).names == ("price", "time")
