@@ -1,5 +1,7 @@
 """What to say of a file in which no two sides were found: what its columns could be, and the flag that helps."""
 
+import re
+
 from .bad_cells import shown
 from .columns import Columns
 from .schemas.answer_names import answers_of
@@ -16,13 +18,26 @@ GENERAL = (
     "--rejected; of choices, --label names the column that says which option was chosen; with one option a row, "
     "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
 )
+# What readers call columns without a name.
+UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_words, _options, _zero, _votes, _listed, _nested, _scores)
+    kinds = (_title, _words, _options, _zero, _votes, _listed, _nested, _scores)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
+
+
+def _title(table: Table) -> str | None:
+    """A line above the header, in which a spreadsheet has the title."""
+    called = [name for name in table.names if name and not UNNAMED.fullmatch(name)]
+    if len(called) != 1 or (len(table.names) == 1 and 2 * len(table.bad) < table.n_rows):
+        return None
+    return (
+        f" has one column with a name, {shown(called[0])}: if that is a title, leave out the lines above the names of "
+        "the columns."
+    )
 
 
 def _words(table: Table) -> str | None:
