@@ -83,8 +83,12 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
 
 
 def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
-    """Words that name a side (`SAYS_WHO`), or the column's own name, or a tie."""
-    names = {word(sides[0]): 1.0, word(sides[1]): -1.0}
+    """Words that name a side (`SAYS_WHO`), or a tie; the name of the column, or what sets it apart from the other's."""
+    names = {
+        word(name): way
+        for pair in (_apart(sides), sides)
+        for name, way in zip(pair, (1.0, -1.0), strict=True)
+    }
     named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
 
     # A column repeats few words over many rows.
@@ -112,6 +116,17 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
         return None if way is None else way * (-strength if match["worse"] else strength)
 
     return Rule(f"words that name {sides[0]} or {sides[1]}", lambda cell: meaning(word(cell)))
+
+
+def _apart(sides: tuple[str, str]) -> tuple[str, str]:
+    """The words of two names that are not the same at both ends: ("human", "ai") of human_response and ai_response; the
+    names themselves where nothing is left of one, or a number."""
+    first, second = (word(name).split() for name in sides)
+    for end in (0, -1):
+        while first and second and first[end] == second[end]:
+            del first[end], second[end]
+    parts = " ".join(first), " ".join(second)
+    return parts if all(part and number_in(part) is None and part not in TIE for part in parts) else sides
 
 
 def read_ties(cells: list, column: str) -> tuple[np.ndarray, list[BadCell]]:

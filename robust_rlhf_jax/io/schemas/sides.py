@@ -90,7 +90,7 @@ RATERS = (
     "respondent_id", "user_email", "annotator_email", "rater_email", "coder", "coder_id", "expert",
     "expert_id", "person", "person_id", "individual", "individual_id", "subject_id", "voter", "voter_id", "resp_id",
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
-    "judge_hash", "email_address", "visitor_id", "respnum", "sys_respnum", "respondentid",
+    "judge_hash", "email_address", "visitor_id", "respnum", "sys_respnum", "respondentid", "prolific_id",
 )  # fmt: skip
 # A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
 # sentence.

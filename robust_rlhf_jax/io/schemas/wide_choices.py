@@ -49,7 +49,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     of_numbers = (all(mostly_numbers(table.cells(c)) for c in of.values()) for of in found.features.values())
     if not asked.words and not any(of_numbers):
         raise ValueError(
-            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns"
+            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns; if they are "
+            f"answers, name two columns by --chosen and --rejected, with --label {found.label}"
         )
     offers = offered(table, found, asked)
     ours = Columns(
