@@ -157,17 +157,7 @@ def read_votes(
     (('x', 'y', 'z'), [1, 0, -1])
     """
     table = read_table(path)
-    plain = by_plain_name(table)
-    usual = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
-    sides = tuple(
-        _column(table, asked, found, "models") for asked, found in zip((model_a, model_b), usual, strict=True)
-    )
-    third = named(table, THIRD)
-    if third is not None and model_a is None and model_b is None:
-        raise ValueError(
-            f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
-            "row for each two of them, or name two by --model-a and --model-b."
-        )
+    sides = _sides(table, model_a, model_b)
     models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
     nameless = [
         BadCell(row, name, "is missing")
@@ -175,31 +165,46 @@ def read_votes(
         for row, cell in enumerate(cells)
         if cell is None
     ]
-    outcome, bad = _outcomes(table, (sides[0], sides[1]), models, winner, first_is, tie_is, scale)
+    outcome, bad = _outcomes(table, sides, models, winner, first_is, tie_is, scale)
     counts, uncounted = _counts(table)
     check_skip_bad(skip_bad)
     usable = usable_rows(table.path, table.n_rows, [*nameless, *bad, *uncounted], skip_bad)
-    skipped, usable = table.n_rows - len(usable), np.repeat(usable, counts[usable])
     rater = rater or named(table, JUDGES)
     raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
-    outcome, raters = outcome[usable], None if raters is None else raters[usable]
+    rows = np.repeat(usable, counts[usable])
     names, numbers = np.unique(
-        np.array([[cells[row] for row in usable] for cells in models]), return_inverse=True
+        np.array([[cells[row] for row in rows] for cells in models]), return_inverse=True
     )
     first, second = numbers.reshape(2, -1)
     kept = first != second
-    if len(names) < 2 or not kept.any():
-        raise ValueError(f"{path} has no vote between two different models: a leaderboard needs some.")
-    if not outcome[kept].any():
-        raise ValueError(f"{path} has ties alone: no vote says which model is better.")
-    return Votes(
-        first[kept],
-        second[kept],
-        outcome[kept],
-        tuple(map(str, names)),
-        None if raters is None else raters[kept],
-        skipped,
-    )
+    _check_votes(table, len(names), outcome[rows][kept])
+    raters, skipped = None if raters is None else raters[rows][kept], table.n_rows - len(usable)
+    return Votes(first[kept], second[kept], outcome[rows][kept], tuple(map(str, names)), raters, skipped)
+
+
+def _check_votes(table: Table, models: int, outcome: Int[np.ndarray, " N"]) -> None:
+    """**Raises:** ValueError for no vote between two models, and for ties alone."""
+    if models < 2 or not len(outcome):
+        raise ValueError(f"{table.path} has no vote between two different models: a leaderboard needs some.")
+    if not outcome.any():
+        raise ValueError(f"{table.path} has ties alone: no vote says which model is better.")
+
+
+def _sides(table: Table, model_a: str | None, model_b: str | None) -> tuple[str, str]:
+    """The columns of the two models.
+
+    **Raises:** ValueError for none, and for three.
+    """
+    plain = by_plain_name(table)
+    first, second = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
+    sides = _column(table, model_a, first, "models"), _column(table, model_b, second, "models")
+    third = named(table, THIRD)
+    if third is not None and model_a is None and model_b is None:
+        raise ValueError(
+            f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
+            "row for each two of them, or name two by --model-a and --model-b."
+        )
+    return sides
 
 
 def _column(table: Table, asked: str | None, found: str | None, what: str) -> str:

@@ -89,8 +89,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     asked = asked if by_person is None else with_rater(asked, table)
-    notes = _notes(table.n_rows - len(usable), by_person)
-    firsts = _firsts(table.n_rows, by_prompt)
+    notes, firsts = _notes(table.n_rows - len(usable), by_person), _firsts(table.n_rows, by_prompt)
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
 
 
