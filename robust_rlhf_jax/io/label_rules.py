@@ -146,7 +146,7 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
 def _what_numbers(column: str, words: set[str], named: tuple[str, str], ties: bool) -> str:
     """The sentence about numbers that nobody explained; sides may be `named` by two, and `ties` said in words."""
     alone = "beside ties" if ties else "alone"
-    values = sorted(words, key=lambda w: number_in(w) or 0.0)
+    values = sorted(words, key=lambda w: (number_in(w) or 0.0, w))
     few = (
         " and ".join((", ".join(values[:-1]), values[-1]))
         if 1 < len(values) <= 4

@@ -360,3 +360,13 @@ def test_answers_called_after_models_are_named_by_flags():
         load_pairs(rows, featuriser="format")
     named = Columns(chosen="gpt_response", rejected="llama_response", label="winner")
     assert load_pairs(rows, columns=named, featuriser="format").swapped.tolist() == [False, True] * 4
+
+
+def test_numbers_with_marks_are_named_by_their_column():
+    rows = [
+        {"fare_car": f"{i},5", "fare_bus": f"{9 - i},5", "choice": ("car", "bus")[i % 2]} for i in range(8)
+    ]
+    with pytest.raises(
+        ValueError, match="column fare_car holds '0,5' and the like: write numbers with a decimal point"
+    ):
+        load_pairs(rows)
