@@ -82,11 +82,11 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
     return values, bad
 
 
-def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
-    """Words that name a side (`SAYS_WHO`), or a tie; the name of the column, or what sets it apart from the other's."""
+def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = True) -> Rule:
+    """Words that name a side (`SAYS_WHO`), or a tie; the column's name, or what sets it `apart` from the other's."""
     names = {
         word(name): way
-        for pair in (_apart(sides), sides)
+        for pair in (_apart(sides) if apart else sides, sides)
         for name, way in zip(pair, (1.0, -1.0), strict=True)
     }
     named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
