@@ -27,7 +27,7 @@ CHOSEN_SIDES = (
     ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"), ("accepted", "refused"),
     ("preferred", "rejected"), ("preferred", "non_preferred"), ("good_response", "bad_response"),
     ("positive_response", "negative_response"), ("answer_preferred", "answer_rejected"),
-    ("answer_chosen", "answer_rejected"),
+    ("answer_chosen", "answer_rejected"), ("preferred_answer", "rejected_answer"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
@@ -54,13 +54,14 @@ PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|ass
 # German, French, Spanish and Italian words in names of columns, without accents.
 IN_ENGLISH = {
     "frage": "question", "antwort": "answer", "wahl": "choice", "praferenz": "preference", "gewinner": "winner",
-    "bewerter": "rater", "teilnehmer": "participant", "urteil": "verdict",
+    "bevorzugte": "preferred", "abgelehnte": "rejected", "bewerter": "rater", "teilnehmer": "participant",
+    "urteil": "verdict",
     "reponse": "answer", "choix": "choice", "preferee": "preferred", "prefere": "preferred", "gagnant": "winner",
     "evaluateur": "rater", "annotateur": "annotator", "rejetee": "rejected", "choisie": "chosen",
     "pregunta": "question", "respuesta": "answer", "eleccion": "choice", "preferencia": "preference",
     "preferida": "preferred", "ganador": "winner", "evaluador": "rater", "rechazada": "rejected", "elegida": "chosen",
     "domanda": "question", "risposta": "answer", "scelta": "choice", "preferenza": "preference",
-    "preferita": "preferred", "vincitore": "winner", "valutatore": "rater",
+    "preferita": "preferred", "rifiutata": "rejected", "vincitore": "winner", "valutatore": "rater",
 }  # fmt: skip
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"

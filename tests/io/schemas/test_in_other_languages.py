@@ -48,6 +48,16 @@ def test_names_are_read_with_accents_in_any_form(names, form):
     assert set(found.raters) == {"w0", "w1", "w2"}
 
 
+@pytest.mark.parametrize(
+    "names",
+    [("Bevorzugte Antwort", "Abgelehnte Antwort"), ("respuesta_elegida", "respuesta_rechazada"),
+     ("Risposta preferita", "Risposta rifiutata")],
+)  # fmt: skip
+def test_names_say_which_answer_was_preferred(names):
+    rows = [dict(zip(names, (f"x {i}", f"y {i}"), strict=True)) for i in range(4)]
+    assert load_pairs(rows, featuriser="format").texts.chosen == [f"x {i}" for i in range(4)]
+
+
 def test_tables_of_numbers_need_but_the_label():
     rows = [
         {"Preis_A": i, "Preis_B": 9 - i, "Zeit_A": i % 5, "Zeit_B": 2, "Wahl": "AB"[i % 2]} for i in range(8)
