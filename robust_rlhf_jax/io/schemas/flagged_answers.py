@@ -26,7 +26,7 @@ from .sides import (
 from .words import are_words
 
 NAME = "chosen answers"
-ORDER = 135
+ORDER = 128
 FLAGS = (*OBJECT_FLAGS, "if_chosen", "is_winner", "picked")
 # Words for the chosen answer and for others; positive and negative are kinds of texts, too.
 WON, LOST = ({word(side[k]) for side in CHOSEN_SIDES} - {"positive", "negative"} for k in (0, 1))

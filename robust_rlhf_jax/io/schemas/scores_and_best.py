@@ -18,22 +18,25 @@ def recognise(table: Table) -> bool:
 
 def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError where another answer of a row has better numbers than the best one."""
-    made, numbers, best = (
-        rankings.map(table, asked), rankings.find(table, asked), answer_columns.find(table, asked)
-    )  # fmt: skip
-    assert numbers is not None
-    assert best is not None
+    made = rankings.map(table, asked)
     try:
-        said = _ways(several_answers.map(table, asked))
+        best = several_answers.map(table, asked)
     except ValueError:  # which answer a number counts is not known
         return made
-    torn = next((pair for pair, way in _ways(made).items() if way * said.get(pair, 0.0) < 0), None)
-    if torn is not None:
-        raise ValueError(
-            f"{best.by[0]} and {numbers.by} both say which answer is the better one, and disagree in row "
-            f"{torn[0] + 1}: choose by --label {best.by[0]} or --label {numbers.by}"
-        )
+    check_best(made, best)
     return made
+
+
+def check_best(numbers: Mapped, best: Mapped) -> None:
+    """**Raises:** ValueError where numbers are for one of two answers, and what is said of the best for the other."""
+    said = _ways(best)
+    torn = next((pair for pair, way in _ways(numbers).items() if way * said.get(pair, 0.0) < 0), None)
+    if torn is not None:
+        names = [mapped.roles.said["label"].rpartition(": ")[0] for mapped in (best, numbers)]
+        raise ValueError(
+            f"{' and '.join(names)} both say which answer is the better one, and disagree in row {torn[0] + 1}: "
+            f"choose by --label {' or --label '.join(names)}"
+        )
 
 
 def _ways(mapped: Mapped) -> dict[tuple[int, str, str], float]:
