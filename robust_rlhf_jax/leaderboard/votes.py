@@ -29,6 +29,8 @@ THIRD = ("model_c", "model_3", "model3", "modelc")
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
+# Of each side; a rating may be Elo's, of the model.
+SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 # What rating a vote takes, most of it in `fit_reward`.
 BYTES = 3_000
@@ -237,7 +239,7 @@ def _outcomes(
     found = named(table, WINNERS)
     if winner is None and found is None:
         called = (Answers(sides, False, names) for names in (suffixes(sides), sides))
-        scores = next((names for answers in called if (names := beside(table, answers, SCORE_KEYS))), None)
+        scores = next((names for answers in called if (names := beside(table, answers, SCORES))), None)
         if scores is not None:
             return _by_scores(table, scores, models)
     name = _column(table, winner, found, "winners")

@@ -26,7 +26,7 @@ def test_three_models_a_row_are_no_vote(said, tmp_path):
         reading(tmp_path, text)
 
 
-@pytest.mark.parametrize("names", ["score_a,score_b", "model_a_score,model_b_score", "rating_a,rating_b"])
+@pytest.mark.parametrize("names", ["score_a,score_b", "model_a_score,model_b_score", "reward_a,reward_b"])
 def test_the_higher_score_wins(names, tmp_path):
     text = f"model_a,model_b,{names}\nx,y,3,1\ny,x,2,2\nz,x,1.5,2\ny,z,,1\n"
     with pytest.raises(ValueError, match=r"row 4, column \w+ is '', no score"):
@@ -40,7 +40,9 @@ def test_a_winner_comes_before_scores(tmp_path):
     assert votes.outcome.tolist() == [-1, -1]
 
 
-def test_ratings_of_models_are_no_votes(tmp_path):
-    text = "model_a,model_b,rating_a,rating_b\nx,y,1100,1000\ny,x,1000,1100\nx,z,1100,900\n"
-    with pytest.raises(ValueError, match="rating_a and rating_b are the same for a model in every row"):
+def test_scores_of_models_are_no_votes(tmp_path):
+    text = "model_a,model_b,score_a,score_b\nx,y,1100,1000\ny,x,1000,1100\nx,z,1100,900\n"
+    with pytest.raises(ValueError, match="score_a and score_b are the same for a model in every row"):
         reading(tmp_path, text)
+    with pytest.raises(ValueError, match="no columns of winners"):
+        reading(tmp_path, text.replace("score", "rating"))
