@@ -33,7 +33,8 @@ WEAK = "slightly|somewhat|marginally|a bit|a little|barely|mildly"
 WHO = "a|b|0|1|2|left|right|first|second|one|two|1st|2nd"
 # "model a", "response 1 is slightly better than response 2", "a wins", "strongly prefer b", "b is worse".
 SAYS_WHO = re.compile(
-    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner ){{0,2}}(?:(?:{THINGS}) ?)?(?P<who>{WHO})"
+    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner:? |verdict: ){{0,2}}"
+    rf"(?:(?:{THINGS}):? ?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
     rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
     rf"(?: than (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
@@ -42,8 +43,10 @@ SAYS_WHO = re.compile(
 STEP = re.compile(
     rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"
 )
-# "a>b", "b >> a".
-ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
+# "a>b", "b >> a", "response a > response b".
+ORDER = re.compile(
+    rf"^(?:(?:{THINGS}) )?(?P<a>a|b|0|1|2) ?(?P<how>>{{1,3}}|<{{1,3}}|≻) ?(?:(?:{THINGS}) )?(?P<b>a|b|0|1|2)$"
+)
 # The verdict of a judge, among what it says of it.
 VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
 SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
@@ -106,7 +109,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
             return -1.0 if "rejected" in sides[1] else None
         order = ORDER.match(said)
         if order:
-            way = _who(order["a"], named) if ">" in order["how"] else _who(order["b"], named)
+            way = _who(order["b"] if "<" in order["how"] else order["a"], named)
             return None if way is None or order["a"] == order["b"] else way * len(order["how"])
         match = SAYS_WHO.match(STEP.sub("", said))
         if not match or match["who"] == match["other"]:
@@ -168,7 +171,7 @@ def _word(cell: str) -> str:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
-    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(' .!*"')
 
 
 def verdict_in(cell: object) -> object:
