@@ -80,16 +80,15 @@ def map(table: Table, asked: Columns) -> Mapped:
     groups = by_prompt if by_person is None else by_person
     if way < 0:
         groups = _rankings_apart(groups, worth, answers, score)
-        asked = dataclasses.replace(
-            asked, pair_id=None
-        )  # one of these has as many pairs as every two answers
+        asked = dataclasses.replace(asked, pair_id=None)  # the id of a ranking is that of several pairs
     elif asked.label is None:
         _check_ranks(table, score, groups)
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     asked = asked if by_person is None else with_rater(asked, table)
-    notes, firsts = _notes(table.n_rows - len(usable), by_person), _firsts(table.n_rows, by_prompt)
+    notes = _notes(table.n_rows - len(usable), by_person, len(groups) > len(by_person or by_prompt))
+    firsts = _firsts(table.n_rows, by_prompt)
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
 
 
@@ -122,13 +121,16 @@ def _rankings_apart(
 
 
 def _rankings(rows: list[int], worth: dict[int, float]) -> list[list[int]]:
-    """The rankings that rows hold one after another, each from 1 on without a gap; [] if they hold others."""
+    """The rankings that rows hold one after another, each from 1 on, or each from 0, without a gap; [] if others."""
     found: list[list[int]] = [[]]
     for row in rows:
         if any(worth[row] == worth[other] for other in found[-1]):
             found.append([])
         found[-1].append(row)
-    whole = all(sorted(-worth[row] for row in ranking) == [*range(1, len(ranking) + 1)] for ranking in found)
+    first = 0 if any(worth[row] == 0 for row in rows) else 1
+    whole = all(
+        sorted(-worth[row] for row in ranking) == [*range(first, first + len(ranking))] for ranking in found
+    )
     return found if whole and all(len(ranking) > 1 for ranking in found) else []
 
 
@@ -151,14 +153,16 @@ def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
         check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
 
 
-def _notes(lost: int, by_person: list[list[int]] | None) -> tuple[str, ...]:
-    """What is said of answers that make no pair: without a score, and of raters who scored one alone."""
+def _notes(lost: int, by_person: list[list[int]] | None, apart: bool) -> tuple[str, ...]:
+    """What is said of answers that make no pair: without a score, and of raters who scored one alone; and of rankings
+    that are `apart`."""
     alone = sum(len(members) == 1 for members in by_person or ())
     notes = (
         f"{lost} answers have no score, and make no pair." if lost else "",
         f"{alone} answers make no pair: whoever scored them scored no other answer to the same prompt."
         if alone
         else "",
+        "Ranks that begin again under one prompt are those of another ranking." if apart else "",
     )
     return tuple(note for note in notes if note)
 

@@ -133,9 +133,12 @@ def ranked_twice(other_answers, by="", in_order=True):
     return rows if in_order else sorted(rows, key=lambda row: (row["prompt"], row["rank"]))
 
 
+@pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("other_answers", [False, True])
-def test_complete_rankings_that_follow_each_other_are_not_mixed(other_answers):
-    found = load_pairs(ranked_twice(other_answers), featuriser="format")
+def test_complete_rankings_that_follow_each_other_are_not_mixed(other_answers, start):
+    rows = [row | {"rank": row["rank"] - 1 + start} for row in ranked_twice(other_answers)]
+    found = load_pairs(rows, featuriser="format")
+    assert "Ranks that begin again under one prompt are those of another ranking" in str(found.description)
     assert found.n_pairs == 6 * 2 * 3
     assert found.decided().n_pairs == found.n_pairs
     assert len(set(found.groups.tolist())) == 6
