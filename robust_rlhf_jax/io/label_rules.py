@@ -41,16 +41,28 @@ def rule_for(cells: list, column: str, sides: tuple[str, str], asked: Columns) -
             "--first-is, or name the column of the winner by --label"
         )
     numbers = {w for w in words if number_in(w) is not None or w in TRUTHS}
-    named = suffixes(sides)
     if numbers and numbers == words - TIE - {asked.tie_is and word(asked.tie_is)}:
-        if numbers <= set(named) and len(numbers) > 1 and not GRADED.search(column):
-            return Rule(
-                f"{named[0]} is {sides[0]}, {named[1]} is {sides[1]}", word_rule(sides, asked.tie_is).value
-            )
-        raise ValueError(_what_numbers(column, numbers, named, ties=numbers != words))
+        return _rule_of_numbers(column, words, numbers, sides, asked)
+    return _rule_of_words(column, words, sides, asked)
+
+
+def _rule_of_numbers(
+    column: str, words: set[str], numbers: set[str], sides: tuple[str, str], asked: Columns
+) -> Rule:
+    """**Raises:** ValueError for numbers that are not those of the sides' names."""
+    named = suffixes(sides)
+    if numbers <= set(named) and len(numbers) > 1 and not GRADED.search(column):
+        return Rule(
+            f"{named[0]} is {sides[0]}, {named[1]} is {sides[1]}", word_rule(sides, asked.tie_is).value
+        )
+    raise ValueError(_what_numbers(column, numbers, named, ties=numbers != words))
+
+
+def _rule_of_words(column: str, words: set[str], sides: tuple[str, str], asked: Columns) -> Rule:
+    """**Raises:** ValueError for words of which none names a side, and for those that count the sides otherwise."""
     rule = word_rule(sides, asked.tie_is)
     known = [w for w in words if rule.value(w) is not None]
-    _check_count(column, words, named)
+    _check_count(column, words, suffixes(sides))
     if not known and words:
         some = ", ".join(sorted(map(shown, words))[:3])
         raise ValueError(
@@ -134,7 +146,7 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
 def _what_numbers(column: str, words: set[str], named: tuple[str, str], ties: bool) -> str:
     """The sentence about numbers that nobody explained; sides may be `named` by two, and `ties` said in words."""
     alone = "beside ties" if ties else "alone"
-    values = sorted(words, key=lambda w: number_in(w) or 0.0)
+    values = sorted(words, key=lambda w: (number_in(w) or 0.0, w))
     few = (
         " and ".join((", ".join(values[:-1]), values[-1]))
         if 1 < len(values) <= 4

@@ -33,7 +33,8 @@ WEAK = "slightly|somewhat|marginally|a bit|a little|barely|mildly"
 WHO = "a|b|0|1|2|left|right|first|second|one|two|1st|2nd"
 # "model a", "response 1 is slightly better than response 2", "a wins", "strongly prefer b", "b is worse".
 SAYS_WHO = re.compile(
-    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner ){{0,2}}(?:(?:{THINGS}) ?)?(?P<who>{WHO})"
+    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner:? |verdict: ){{0,2}}"
+    rf"(?:(?:{THINGS}):? ?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
     rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
     rf"(?: than (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
@@ -42,8 +43,10 @@ SAYS_WHO = re.compile(
 STEP = re.compile(
     rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"
 )
-# "a>b", "b >> a".
-ORDER = re.compile(r"^(?P<a>a|b|0|1|2) ?(?P<how>>{1,3}|<{1,3}) ?(?P<b>a|b|0|1|2)$")
+# "a>b", "b >> a", "response a > response b".
+ORDER = re.compile(
+    rf"^(?:(?:{THINGS}) )?(?P<a>a|b|0|1|2) ?(?P<how>>{{1,3}}|<{{1,3}}|≻) ?(?:(?:{THINGS}) )?(?P<b>a|b|0|1|2)$"
+)
 # The verdict of a judge, among what it says of it.
 VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
 SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
@@ -82,9 +85,13 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
     return values, bad
 
 
-def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
-    """Words that name a side (`SAYS_WHO`), or the column's own name, or a tie."""
-    names = {word(sides[0]): 1.0, word(sides[1]): -1.0}
+def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = True) -> Rule:
+    """Words that name a side (`SAYS_WHO`), or a tie; the column's name, or what sets it `apart` from the other's."""
+    names = {
+        word(name): way
+        for pair in (_apart(sides) if apart else sides, sides)
+        for name, way in zip(pair, (1.0, -1.0), strict=True)
+    }
     named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
 
     # A column repeats few words over many rows.
@@ -102,7 +109,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
             return -1.0 if "rejected" in sides[1] else None
         order = ORDER.match(said)
         if order:
-            way = _who(order["a"], named) if ">" in order["how"] else _who(order["b"], named)
+            way = _who(order["b"] if "<" in order["how"] else order["a"], named)
             return None if way is None or order["a"] == order["b"] else way * len(order["how"])
         match = SAYS_WHO.match(STEP.sub("", said))
         if not match or match["who"] == match["other"]:
@@ -112,6 +119,17 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None) -> Rule:
         return None if way is None else way * (-strength if match["worse"] else strength)
 
     return Rule(f"words that name {sides[0]} or {sides[1]}", lambda cell: meaning(word(cell)))
+
+
+def _apart(sides: tuple[str, str]) -> tuple[str, str]:
+    """The words of two names that are not the same at both ends: ("human", "ai") of human_response and ai_response; the
+    names themselves where nothing is left of one, or a number."""
+    first, second = (word(name).split() for name in sides)
+    for end in (0, -1):
+        while first and second and first[end] == second[end]:
+            del first[end], second[end]
+    parts = " ".join(first), " ".join(second)
+    return parts if all(part and number_in(part) is None and part not in TIE for part in parts) else sides
 
 
 def read_ties(cells: list, column: str) -> tuple[np.ndarray, list[BadCell]]:
@@ -153,7 +171,7 @@ def _word(cell: str) -> str:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
-    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(' .!*"')
 
 
 def verdict_in(cell: object) -> object:

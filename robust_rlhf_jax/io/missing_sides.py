@@ -1,11 +1,14 @@
 """What to say of a file in which no two sides were found: what its columns could be, and the flag that helps."""
 
+import re
+
 from .bad_cells import shown
 from .columns import Columns
 from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
 from .schemas.numbers import NUMERIC
+from .schemas.scored_answers import unscored
 from .schemas.sides import by_plain_name, chosen_sides, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed
 from .table import Table
@@ -15,13 +18,26 @@ GENERAL = (
     "--rejected; of choices, --label names the column that says which option was chosen; with one option a row, "
     "--pair-id that of the choice; with one choice a row, --alternatives the options that columns are called after"
 )
+# What readers call columns without a name.
+UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_words, _options, _zero, _votes, _listed, _nested)
+    kinds = (_title, _words, _options, _zero, _votes, _listed, _nested, _scores)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
+
+
+def _title(table: Table) -> str | None:
+    """A line above the header, in which a spreadsheet has the title."""
+    called = [name for name in table.names if name and not UNNAMED.fullmatch(name)]
+    if len(called) != 1 or (len(table.names) == 1 and 2 * len(table.bad) < table.n_rows):
+        return None
+    return (
+        f" has one column with a name, {shown(called[0])}: if that is a title, leave out the lines above the names of "
+        "the columns."
+    )
 
 
 def _words(table: Table) -> str | None:
@@ -84,6 +100,21 @@ def _listed(table: Table) -> str | None:
         f" has several answers a row in column {answers.columns[0]}, and no column that is known to say which is the "
         "best: name one by --label that holds its letter, number, name or text, or write lists of scores or ranks, or "
         "a pair a row as chosen and rejected."
+    )
+
+
+def _scores(table: Table) -> str | None:
+    """An answer a row, and no numbers that score them."""
+    found = unscored(table)
+    if found is None:
+        return None
+    prompt, answer, score = found
+    lacks = "no column that is known to score them"
+    if score is not None:
+        lacks = f"column {score} holds {shown(table.first(score))} and the like"
+    return (
+        f" has several rows of {answer} to one {prompt}, and {lacks}: name by --label a column of numbers, the highest "
+        "for the best answer, or write a pair a row as chosen and rejected."
     )
 
 

@@ -1,6 +1,7 @@
 """Votes between two models, from a file: who stood on either side, who won, who voted."""
 
 import os
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,13 @@ from jaxtyping import Float, Int
 from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties
+from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
+from robust_rlhf_jax.io.schemas.answer_names import Answers, beside
+from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
+from robust_rlhf_jax.memory import check_room
 
 from .winners import read_names
 
@@ -21,10 +25,15 @@ SIDES = (
     ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
     ("winner", "loser"),
 )  # fmt: skip
+THIRD = ("model_c", "model_3", "model3", "modelc")
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
+# Of each side; a rating may be Elo's, of the model.
+SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
+# What rating a vote takes, most of it in `fit_reward`.
+BYTES = 3_000
 
 
 class Votes(NamedTuple):
@@ -128,14 +137,16 @@ def read_votes(
     """The votes of a file in any container: two columns of models and one of the winner, named if they are not usual.
 
     The winner is a word for a side ("model_a", "B"), for a tie, or the name of the model; or 1 in one of the columns
-    winner_model_a and winner_model_b; or the two columns are `winner` and `loser`. `first_is`: the label that means the
-    first side; a model of that name does not matter then. `scale`: the numbers of the label that mean the first and the
-    second side for sure; the middle is a tie. Votes of a model against itself are left out. `skip_bad`: how many rows
-    may lack a model or a winner (below 1: which share of them) before the file is refused; they are left out. A column
-    called count, n_votes or frequency says how many votes each row stands for.
+    winner_model_a and winner_model_b; or the higher of score_a and score_b; or the two columns are `winner` and
+    `loser`. `first_is`: the label that means the first side; a model of that name does not matter then. `scale`: the
+    numbers of the label that mean the first and the second side for sure; the middle is a tie. Votes of a model against
+    itself are left out. `skip_bad`: how many rows may lack a model or a winner (below 1: which share of them) before
+    the file is refused; they are left out. A column called count, n_votes or frequency says how many votes each row
+    stands for.
 
-    **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, labels that say
-    nothing, or that are both a side's and the other model's name, or fewer than two models.
+    **Raises:** as `io.read_table` and `io.load_pairs`; ValueError for columns that are missing, three models a row,
+    labels that say nothing, or that are both a side's and the other model's name, scores that are the models' own, or
+    fewer than two models.
 
     **Example:**
 
@@ -153,37 +164,49 @@ def read_votes(
     counts, uncounted = _counts(table)
     check_skip_bad(skip_bad)
     usable = usable_rows(table.path, table.n_rows, [*nameless, *bad, *uncounted], skip_bad)
-    skipped, usable = table.n_rows - len(usable), np.repeat(usable, counts[usable])
     rater = rater or named(table, JUDGES)
-    # A vote without a name is nobody else's.
-    raters = None if rater is None else named_in(table.cells(_column(table, rater, None, "raters")))
-    outcome, raters = outcome[usable], None if raters is None else raters[usable]
+    raters = None if rater is None else _people(table, _column(table, rater, None, "raters"))
+    rows = np.repeat(usable, counts[usable])
     names, numbers = np.unique(
-        np.array([[cells[row] for row in usable] for cells in models]), return_inverse=True
+        np.array([[cells[row] for row in rows] for cells in models]), return_inverse=True
     )
     first, second = numbers.reshape(2, -1)
     kept = first != second
-    if len(names) < 2 or not kept.any():
-        raise ValueError(f"{path} has no vote between two different models: a leaderboard needs some.")
-    if not outcome[kept].any():
-        raise ValueError(f"{path} has ties alone: no vote says which model is better.")
-    return Votes(
-        first[kept],
-        second[kept],
-        outcome[kept],
-        tuple(map(str, names)),
-        None if raters is None else raters[kept],
-        skipped,
-    )
+    _check_votes(table, len(names), outcome[rows][kept])
+    raters, skipped = None if raters is None else raters[rows][kept], table.n_rows - len(usable)
+    return Votes(first[kept], second[kept], outcome[rows][kept], tuple(map(str, names)), raters, skipped)
+
+
+def _check_votes(table: Table, models: int, outcome: Int[np.ndarray, " N"]) -> None:
+    """**Raises:** ValueError for no vote between two models, and for ties alone."""
+    if models < 2 or not len(outcome):
+        raise ValueError(f"{table.path} has no vote between two different models: a leaderboard needs some.")
+    if not outcome.any():
+        raise ValueError(f"{table.path} has ties alone: no vote says which model is better.")
+
+
+def _sides(table: Table, model_a: str | None, model_b: str | None) -> tuple[str, str]:
+    """The columns of the two models.
+
+    **Raises:** ValueError for none, and for three.
+    """
+    plain = by_plain_name(table)
+    first, second = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
+    sides = _column(table, model_a, first, "models"), _column(table, model_b, second, "models")
+    third = named(table, THIRD)
+    if third is not None and model_a is None and model_b is None:
+        raise ValueError(
+            f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
+            "row for each two of them, or name two by --model-a and --model-b."
+        )
+    return sides
 
 
 def _models(
     table: Table, model_a: str | None, model_b: str | None
 ) -> tuple[tuple[str, str], list[list[str | None]], list[BadCell]]:
     """The columns of both models, the names in each, and the cells without one."""
-    plain = by_plain_name(table)
-    usual = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
-    sides = _column(table, model_a, usual[0], "models"), _column(table, model_b, usual[1], "models")
+    sides = _sides(table, model_a, model_b)
     models = [[None if is_missing(cell) else name_of(cell) for cell in table.cells(name)] for name in sides]
     nameless = [
         BadCell(row, name, "is missing")
@@ -221,7 +244,13 @@ def _outcomes(
         unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
         bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
         return flags[0] - flags[1], bad
-    name = _column(table, winner, named(table, WINNERS), "winners")
+    found = named(table, WINNERS)
+    if winner is None and found is None:
+        called = (Answers(sides, False, names) for names in (suffixes(sides), sides))
+        scores = next((names for answers in called if (names := beside(table, answers, SCORES))), None)
+        if scores is not None:
+            return _by_scores(table, scores, models)
+    name = _column(table, winner, found, "winners")
     if name in sides:
         return np.full(table.n_rows, 1 if name == sides[0] else -1), []
     cells = list(table.cells(name))
@@ -240,16 +269,51 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
     return flags.astype(int), [*missing, *bad]
 
 
+def _by_scores(
+    table: Table, names: tuple[str, ...], models: list[list[str | None]]
+) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """1 where the first side has the higher score, −1 the second, 0 a tie, and the cells that are no number.
+
+    **Raises:** ValueError where models that come again have the same score in every row.
+    """
+    scores = [[number_in(cell) for cell in table.cells(name)] for name in names]
+    bad = [
+        BadCell(row, name, f"is {cell!r}, no score")
+        for name, numbers in zip(names, scores, strict=True)
+        for row, (cell, number) in enumerate(zip(table.cells(name), numbers, strict=True))
+        if number is None
+    ]
+    seen = Counter(pair for sides in zip(models, scores, strict=True) for pair in zip(*sides, strict=True))
+    if len({model for model, _ in seen}) == len(seen) < seen.total():
+        raise ValueError(
+            f"{' and '.join(names)} are the same for a model in every row, and say nothing of single votes: name the "
+            "column of the winner by --winner"
+        )
+    first, second = np.array([[number or 0.0 for number in numbers] for numbers in scores])
+    return np.sign(first - second).astype(int), bad
+
+
 def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
-    """How many votes each row stands for, and the cells that do not say."""
+    """How many votes each row stands for, and the cells that do not say.
+
+    **Raises:** ValueError for more than there is memory for.
+    """
     name = named(table, COUNTS)
-    counts, bad = np.ones(table.n_rows, int), []
-    if name is None:
-        return counts, bad
-    for row, cell in enumerate(table.cells(name)):
+    counts, bad = [1] * table.n_rows, []
+    for row, cell in enumerate(table.cells(name) if name is not None else ()):
         number = number_in(cell)
         if number is None or number < 0 or number % 1:
-            bad.append(BadCell(row, name, f"is {cell!r}, not how many votes the row stands for"))
+            bad.append(BadCell(row, name or "", f"is {cell!r}, not how many votes the row stands for"))
         else:
             counts[row] = int(number)
-    return counts, bad
+    votes = sum(counts)
+    if name is not None:
+        check_room(
+            f"rating the {votes:,} votes of column {name}", BYTES * votes, "give a random sample of them"
+        )
+    return np.array(counts, int), bad
+
+
+def _people(table: Table, name: str) -> np.ndarray:
+    """Who voted; of a vote without a name, nobody else."""
+    return named_in(table.cells(name))

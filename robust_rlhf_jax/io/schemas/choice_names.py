@@ -17,7 +17,7 @@ SETS = (
     "case_id", "pair_id", "pair", "id", "qid", "group", "group_id", "trip_id",
 )  # fmt: skip
 PEOPLE = (
-    *RATERS, "resp", "respnum", "sys_respnum", "response_id", "responseid", "subject", "case_id", "caseid", "household",
+    *RATERS, "resp", "response_id", "responseid", "subject", "case_id", "caseid", "household",
     "household_id", "user", "id",
 )  # fmt: skip
 # Columns whose value `chosen` repeats first of all to name the chosen option; those beyond `PLACES` remain features.

@@ -120,7 +120,7 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
 
     **Raises:** ValueError for one that says, or could say, that the second side won somewhere.
     """
-    rule, reasons, lower = word_rule(sides), {}, by_plain_name(table)
+    rule, reasons, lower = word_rule(sides, apart=False), {}, by_plain_name(table)
     doubted = label_columns(table, sides)
     for name in (lower[known] for known in LABELS if known in lower and lower[known] not in sides):
         cells = Counter(

@@ -1,23 +1,35 @@
-"""One answer a row, several rows a prompt or an id, and a column that is true for the one that was chosen."""
+"""One answer a row, several rows a prompt or an id, and a column that is true, or says `chosen`, for the one that was
+chosen."""
 
 import dataclasses
 from typing import Any, NamedTuple
 
 from ..columns import Columns
-from ..labels import is_missing, yes_or_no
+from ..labels import is_missing, word, yes_or_no
 from ..table import Table
-from . import choice_sets
 from .answer_columns import FLAGS as OBJECT_FLAGS
 from .base import Judged, Mapped, of_rows
 from .numbers import mostly_numbers
 from .plain import check_asked, prompt_of
-from .scored_answers import ANSWER, SETS, map_key, questions, together
-from .sides import chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
-from .words import LONGEST, are_words
+from .scored_answers import ANSWER, SETS, map_key, names_options, questions, together
+from .sides import (
+    CHOSEN_SIDES,
+    LABELS,
+    by_plain_name,
+    chosen_sides,
+    holds_texts,
+    named,
+    open_sides,
+    prompt_named,
+    with_rater,
+)
+from .words import are_words
 
 NAME = "chosen answers"
-ORDER = 135
+ORDER = 128
 FLAGS = (*OBJECT_FLAGS, "if_chosen", "is_winner", "picked")
+# Words for the chosen answer and for others; positive and negative are kinds of texts, too.
+WON, LOST = ({word(side[k]) for side in CHOSEN_SIDES} - {"positive", "negative"} for k in (0, 1))
 # The share of sets of several answers that must have exactly one chosen.
 CLEAR = 0.5
 
@@ -41,11 +53,11 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
     named_by_caller = {asked.prompt, asked.pair_id, asked.rater}
     if chosen_sides(table) or open_sides(table) or not named_by_caller <= {None, *table.names}:
         return False
-    return _find(table, asked) is not None and not _names_options(table, asked)
+    return _find(table, asked) is not None and not names_options(table, asked)
 
 
 def reads_label(table: Table, label: str) -> bool:
-    return label == named(table, FLAGS) and not _names_options(table, Columns(label=label))
+    return label == _flag(table) and not names_options(table, Columns(label=label))
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -85,19 +97,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, sorted(pairs, key=lambda pair: pair[0]), used, said, asked, groups, notes)
 
 
-def _names_options(table: Table, asked: Columns) -> bool:
-    """Whether answers to no prompt are but names of options that columns of numbers describe."""
-    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
-    if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
-        return False
-    cells = [cell for cell in table.some(answer) if cell is not None]
-    short = all(isinstance(cell, str) and len(cell) <= LONGEST for cell in cells)
-    return short and choice_sets.of_numbers(table, asked)
-
-
 def _find(table: Table, asked: Columns) -> Found | None:
     """The columns by which most sets of several answers have exactly one that is chosen, the caller's before others."""
-    answer, flag = named(table, ANSWER), named(table, FLAGS)
+    answer, flag = named(table, ANSWER), _flag(table)
     if answer is None or flag is None or not _are_texts(table.cells(answer)):
         return None
     flags = table.cells(flag)
@@ -117,6 +119,14 @@ def _find(table: Table, asked: Columns) -> Found | None:
         return None
     alone = people is not None and all(len({people[row] for row in rows}) == 1 for rows in best.sets)
     return best._replace(person=best.person or alone)
+
+
+def _flag(table: Table) -> str | None:
+    """The column called as flags are, or one called as labels are that holds words for both."""
+    lower = by_plain_name(table)
+    labels = (lower[name] for name in LABELS if name in lower)
+    said = ((name, {word(cell) for cell in table.some(name) if not is_missing(cell)}) for name in labels)
+    return named(table, FLAGS) or next((n for n, words in said if words & WON and words & LOST), None)
 
 
 def _keys(table: Table, asked: Columns, answer: str, rows: list[int]) -> list[tuple[str, list]]:
@@ -155,4 +165,6 @@ def _chosen(rows: list[int], flags: list) -> int | None:
 
 
 def _is_chosen(cell: Any) -> bool | None:
-    return False if is_missing(cell) else yes_or_no(cell)
+    said = word(cell)
+    told = True if said in WON else False if said in LOST else yes_or_no(cell)
+    return False if is_missing(cell) else told

@@ -1,4 +1,4 @@
-"""What an instruction is about, in a column of its own (Alpaca): part of the prompt."""
+"""What an instruction or a question is about, in a column of its own (Alpaca, Dolly, SQuAD): part of the prompt."""
 
 import dataclasses
 from typing import Any
@@ -6,16 +6,26 @@ from typing import Any
 from ..columns import Columns
 from ..labels import is_missing
 from ..table import Table
-from .sides import named, plain_name, prompt_named
+from .rankings import ANSWER_LISTS
+from .sides import chosen_sides, named, open_sides, plain_name, prompt_named
+
+# What stands beside prompts that are called so. A context beside one answer a row may be that of the answer.
+ABOUT = {"instruction": ("input", "context"), "question": ("context",)}
 
 
 def input_of(table: Table, asked: Columns) -> tuple[str, str] | None:
-    """(the column of instructions, that of their inputs), if the instructions are the prompts and the caller names no
-    other."""
-    prompt, beside = prompt_named(table), named(table, ("input",))
-    if prompt is None or beside is None or plain_name(prompt) != "instruction" or asked.prompt is not None:
+    """(the column of instructions or questions, that of what they are about), if those are the prompts and the caller
+    names no other."""
+    prompt = prompt_named(table)
+    beside = None if prompt is None else named(table, ABOUT.get(plain_name(prompt), ()))
+    if prompt is None or beside is None or asked.prompt is not None or beside in asked.names().values():
         return None
-    return None if beside in asked.names().values() else (prompt, beside)
+    return (prompt, beside) if plain_name(beside) == "input" or _several_answers(table) else None
+
+
+def _several_answers(table: Table) -> bool:
+    """Whether a row has more than one answer."""
+    return bool(chosen_sides(table) or open_sides(table, ()) or named(table, ANSWER_LISTS))
 
 
 def with_inputs(table: Table, asked: Columns) -> Table:

@@ -1,12 +1,14 @@
 """Numbers of two open sides and a label, as tables of choices have them: `price_1`, `price_2`, `time_1`, `choice`."""
 
+import itertools
 import re
 
 from ..columns import Columns
+from ..labels import Rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
-from .choice_names import plain_cell
+from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
@@ -14,6 +16,7 @@ from .sides import (
     IDS,
     LABELS,
     TOKENS,
+    by_plain_name,
     chosen_sides,
     exact_last,
     holds_numbers,
@@ -66,25 +69,57 @@ def map(table: Table, asked: Columns) -> Mapped:
         label = None
     else:
         table, rule = with_rule(table, label, sides, asked)
+    numbers, telling = _without_answers(table, numbers, label, rule)
+    roles = Roles(
+        None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
+        tie_column(table, asked, label), asked.pair_id or named(table, IDS), words=words,
+        said=_said(sides, numbers, label, rule), ignored=dict.fromkeys(telling, "says which option was chosen"),
+    )  # fmt: skip
+    return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+
+
+def _without_answers(
+    table: Table, numbers: dict[str, tuple[str, str]], label: str | None, rule: Rule | None
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """The features without columns that say who won, and those columns.
+
+    **Raises:** ValueError where no feature is left.
+    """
     ways = [] if rule is None else [rule.value(cell) for cell in table.cells(label)]
     telling = [name for pair in numbers.values() if _tell_who_won(table, pair, ways) for name in pair]
-    numbers = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
-    if not numbers:
+    left = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
+    if not left:
         raise ValueError("the two options differ in no column but those that say which one was chosen")
-    columns = [name for pair in numbers.values() for name in pair]
-    kind = "embeddings" if holds_numbers(table.first(columns[0])) else "numeric"
+    return left, telling
+
+
+def _kind(table: Table, numbers: dict[str, tuple[str, str]]) -> str:
+    (first, _), *_ = numbers.values()
+    return "embeddings" if holds_numbers(table.first(first)) else "numeric"
+
+
+def _said(
+    sides: tuple[str, str], numbers: dict[str, tuple[str, str]], label: str | None, rule: Rule | None
+) -> dict[str, str]:
     first, second = (
         ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         for names in zip(*numbers.values(), strict=True)
     )
-    said = {"chosen": f"the side with {first}, or the one with {second}"}
-    said |= {"label": f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"}
-    roles = Roles(
-        None, {kind: numbers}, label, rule, asked.rater or rater_named(table), asked.weight,
-        tie_column(table, asked, label), asked.pair_id or named(table, IDS), said=said, words=words,
-        ignored=dict.fromkeys(telling, "says which option was chosen"),
-    )  # fmt: skip
-    return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+    won = f"none: {sides[0]} won in every row" if rule is None else f"{label}: {rule.says}"
+    return {"chosen": f"the side with {first}, or the one with {second}", "label": won}
+
+
+def _person(table: Table) -> str | None:
+    """The column of raters, or one called as people who choose are, if the rows of each of several stand together."""
+    lower = by_plain_name(table)
+    people = (lower[name] for name in PEOPLE if name in lower and name not in IDS)
+    return rater_named(table) or next((name for name in people if _stand_together(table.cells(name))), None)
+
+
+def _stand_together(cells: list) -> bool:
+    cells = [repr(cell) for cell in cells]
+    different = len({*cells})
+    return 1 < different <= len(cells) / 2 and len([*itertools.groupby(cells)]) == different
 
 
 def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import read_ties, word, word_rule
+from ..labels import Rule, read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
@@ -42,14 +42,8 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError for a column that is asked for and not there, and for what cannot be decided; NoSides."""
     check_asked(table, asked)
-    sides, how = _sides(table, asked)
-    named_by: tuple[str, ...] = ()
-    if how == "named" and asked.chosen is None and asked.label is None:
-        sides, how, named_by = _named_by_chosen(table, sides)
-    elif how == "open" and asked.chosen is None and "chosen" in table.columns:
-        named_by = ("chosen",)
+    sides, how, named_by = _decided_by(table, asked, *_sides(table, asked))
     label = asked.label if asked.label in table.columns else None
-    rule, notes, ignored = None, (), {}
     if sides is not None and how != "named" and label is None and asked.label is None:
         raters = rater_columns(table, sides)
         if raters:
@@ -59,30 +53,54 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompt = None if texts is None else prompt_of(table, asked, texts)
     if texts is not None and prompt is None:
         _check_texts(table, texts)
-    numbers, words, more = find_numbers(table, texts)
+    numbers, words, ignored = find_numbers(table, texts)
     if sides is not None and texts is None:
         numbers["embeddings"] = {_vector_name(table, sides): sides}
     # Columns chosen_price and rejected_price have the sides in their names.
     features = any(numbers.values()) or (asked.words and words)
     between = sides or (("chosen", "rejected") if features else None)
     if between is not None and how in ("named", "") and label is None and asked.label is None:
-        ignored = harmless_labels(table, between, asked.chosen is not None)
-    if label is not None and between is None:
+        ignored |= harmless_labels(table, between, asked.chosen is not None)
+    table, rule = _rule(table, label, between, asked)
+    roles = Roles(
+        None if texts is None else (prompt, *texts), numbers, label, rule,
+        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
+        asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=ignored,
+        words=words,
+    )  # fmt: skip
+    return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
+
+
+def _decided_by(
+    table: Table, asked: Columns, sides: tuple[str, str] | None, how: str
+) -> tuple[tuple[str, str] | None, str, tuple[str, ...]]:
+    """The sides and how they are known, and the column `chosen` where it is the label of open ones."""
+    if how == "named" and asked.chosen is None and asked.label is None:
+        return _named_by_chosen(table, sides)
+    return (
+        sides,
+        how,
+        ("chosen",) if how == "open" and asked.chosen is None and "chosen" in table.columns else (),
+    )
+
+
+def _rule(
+    table: Table, label: str | None, sides: tuple[str, str] | None, asked: Columns
+) -> tuple[Table, Rule | None]:
+    """`with_rule` of the label, if there is one.
+
+    **Raises:** ValueError for a label that decides between no sides.
+    """
+    if label is None:
+        return table, None
+    if sides is None:
         raise ValueError(
             f"--label {label} needs the two sides that it decides between: give --chosen and --rejected; in choices of "
             "one option a row it is 1 in one row of each choice and 0 in the others, --pair-id names the choice, and "
             "--rater who chose, if choices are numbered anew for each; in choices of one row it names an option that "
             "columns are called after"
         )
-    if label is not None and between is not None:
-        table, rule = with_rule(table, label, between, asked)
-    roles = Roles(
-        None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
-        asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=more | ignored,
-        words=words,
-    )  # fmt: skip
-    return Mapped(NAME, table, roles, notes=notes, reads=("tie",) if label is None else OF_LABELS)
+    return with_rule(table, label, sides, asked)
 
 
 def _check_texts(table: Table, sides: tuple[str, str]) -> None:

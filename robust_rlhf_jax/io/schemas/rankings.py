@@ -29,6 +29,11 @@ SCORE_LISTS = (
     "scores", "rewards", "ratings", "score", "rating", "reward_scores", "rm_scores", "overall_scores",
 )  # fmt: skip
 RANK_LISTS, UNCLEAR = ("ranks", "rank"), ("ranking", "rankings", "order")
+BEST = {
+    "scores": "the highest is the best",
+    "ranks": "the lowest is the best",
+    "order": "the best come first",
+}
 # Answers up to which all pairs are made; of more, the best with every other.
 ALL_PAIRS = 10
 
@@ -68,27 +73,28 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
     _check_kind(table, found)
     prompt = prompt_of(table, asked, (found.answers,))
-    prompts = table.cells(prompt)
-    values = table.cells(found.by if found.key is None else None)
-
-    def rows():
-        for row, (cell, by) in enumerate(zip(table.cells(found.answers), values, strict=True)):
-            ranked = _ranked(found, cell, by)
-            pairs = [] if isinstance(ranked, str) else pairs_of(*ranked)
-            differ = [pair for pair in pairs if pair.first != pair.second]
-            yield row, prompts[row], ranked if isinstance(ranked, str) else differ
-
-    best = {
-        "scores": "the highest is the best",
-        "ranks": "the lowest is the best",
-        "order": "the best come first",
-    }[found.kind]
-    said = {"chosen": f"answers in {found.answers}, pair by pair", "label": f"{found.by}: {best}"}
+    said = {"chosen": f"answers in {found.answers}, pair by pair", "label": f"{found.by}: {BEST[found.kind]}"}
     used = dict.fromkeys((found.answers, found.by if found.key is None else None, prompt))
-    name = "UltraFeedback" if found.answers == "completions" and found.by == "overall_score" else "Nectar" if (
-        found.answers == "answers" and found.by == "rank") else f"ranking by {found.kind}"  # fmt: skip
     reads = ("ranking", "tie") if found.by in UNCLEAR else ("tie",)
-    return of_rows(table, name, rows(), used, said, with_rater(asked, table), reads=reads)
+    rows = _judged_rows(table, found, prompt)
+    return of_rows(table, _called(found), rows, used, said, with_rater(asked, table), reads=reads)
+
+
+def _judged_rows(
+    table: Table, found: Found, prompt: str | None
+) -> Iterator[tuple[int, Any, list[Judged] | str]]:
+    """(row, its prompt, the pairs of different answers or why there are none)."""
+    columns = (prompt, found.answers, found.by if found.key is None else None)
+    for row, (asks, cell, by) in enumerate(zip(*(table.cells(name) for name in columns), strict=True)):
+        ranked = _ranked(found, cell, by)
+        pairs = [] if isinstance(ranked, str) else pairs_of(*ranked)
+        differ = [pair for pair in pairs if pair.first != pair.second]
+        yield row, asks, ranked if isinstance(ranked, str) else differ
+
+
+def _called(found: Found) -> str:
+    known = {("completions", "overall_score"): "UltraFeedback", ("answers", "rank"): "Nectar"}
+    return known.get((found.answers, found.by), f"ranking by {found.kind}")
 
 
 def _check_kind(table: Table, found: Found) -> None:
@@ -112,13 +118,10 @@ def find(table: Table, asked: Columns) -> Found | None:
         entries = records(cell)
         if entries:
             key = next((k for k in ANSWER_KEYS if k in entries[0]), None)
+            keys = (*SCORE_KEYS, *RANK_KEYS) if asked.label is None else (asked.label,)
             by = [
-                k
-                for k in (*SCORE_KEYS, *RANK_KEYS)
-                if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
+                k for k in keys if k in entries[0] and any(number_in(e.get(k)) is not None for e in entries)
             ]
-            if asked.label is not None:
-                by = [asked.label] if asked.label in entries[0] else []
             if key and by:
                 kind = "ranks" if by[0] in (*RANK_KEYS, *RANK_LISTS) else "scores"
                 return Found(name, by[0], kind, key, next((k for k in by if k in RANK_KEYS), None))

@@ -1,16 +1,19 @@
 """One answer a row with a score or a rank, several rows a prompt: HelpSteer2's ratings, best of n in long form."""
 
+import dataclasses
 from collections import defaultdict
 from typing import Any
 
 from ..columns import Columns
 from ..table import Table
+from . import choice_sets
 from .base import Judged, Mapped, of_rows
-from .numbers import is_marked, is_number, marked
+from .numbers import is_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement
 from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
+from .words import LONGEST
 
 NAME = "scored answers"
 ORDER = 130
@@ -30,18 +33,37 @@ SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness"
 
 
 def recognise(table: Table) -> bool:
-    if chosen_sides(table) or open_sides(table):
+    return _scored(table, None) is not None
+
+
+def recognise_asked(table: Table, asked: Columns) -> bool:
+    """`recognise`, with the column of scores as the caller names it."""
+    return _scored(table, asked.label) is not None and not (asked.label and names_options(table, asked))
+
+
+def unscored(table: Table) -> tuple[str, str, str | None] | None:
+    """(prompt, answer, the column called as scores are, if any) of several answers to a prompt that nothing scores."""
+    found = None if names_options(table, Columns()) else _answers_a_row(table)
+    return None if found is None else (*found, named(table, SCORES))
+
+
+def names_options(table: Table, asked: Columns) -> bool:
+    """Whether answers to no prompt are but names of options that columns of numbers describe."""
+    prompt, answer = asked.prompt or prompt_named(table), named(table, ANSWER)
+    if answer is None or (prompt not in (None, answer) and not mostly_numbers(table.cells(prompt))):
         return False
-    found = _columns(table, None)
-    return found is not None and len({map_key(c) for c in table.cells(found[0])}) < table.n_rows
+    cells = [cell for cell in table.some(answer) if cell is not None]
+    short = all(isinstance(cell, str) and len(cell) <= LONGEST for cell in cells)
+    return short and choice_sets.of_numbers(table, asked)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
     """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer.
 
-    **Raises:** ValueError for scores with marks, and for those that ranks contradict.
+    **Raises:** ValueError for scores with marks, for those that ranks contradict, and for ranks of several rankings
+        that cannot be told apart.
     """
-    found = _columns(table, asked.label)
+    found = _scored(table, asked.label)
     assert found is not None
     prompt, answer, score = found
     if any(is_marked(cell) for cell in table.cells(score)):
@@ -50,25 +72,69 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
     way = -1.0 if score.casefold() in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
+    worth = {row: way * float(values[row]) for row in usable}
     keys = questions(table, usable, prompt, answer)
-    keys = _within_sets(table, usable, keys, answers) if way < 0 else keys
+    keys = _within_sets(table, usable, keys, answers, asked.pair_id) if way < 0 else keys
     by_prompt = together(usable, keys)
-    first_row = {row: members[0] for members in by_prompt for row in members}
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
-    if way > 0 and asked.label is None:
+    if way < 0:
+        groups = _rankings_apart(groups, worth, answers, score)
+        asked = dataclasses.replace(asked, pair_id=None)  # the id of a ranking is that of several pairs
+    elif asked.label is None:
         _check_ranks(table, score, groups)
-    by_row = _judged(groups, answers, [way * float(v) if is_number(v) else 0.0 for v in values])
-    rows = ((row, prompts[row], pairs) for row, pairs in sorted(by_row.items()))
+    rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
-    firsts = [first_row.get(row, row) for row in range(table.n_rows)]
     asked = asked if by_person is None else with_rater(asked, table)
-    notes = _notes(table.n_rows - len(usable), by_person)
+    notes = _notes(table.n_rows - len(usable), by_person, len(groups) > len(by_person or by_prompt))
+    firsts = _firsts(table.n_rows, by_prompt)
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
 
 
-def _judged(groups: list[list[int]], answers: list, worth: list[float]) -> dict[int, list[Judged]]:
+def _firsts(n_rows: int, groups: list[list[int]]) -> list[int]:
+    """The first row of each row's group; the row itself where it has none."""
+    first = {row: members[0] for members in groups for row in members}
+    return [first.get(row, row) for row in range(n_rows)]
+
+
+def _rankings_apart(
+    groups: list[list[int]], worth: dict[int, float], answers: list, name: str
+) -> list[list[int]]:
+    """Each ranking by itself where most of the groups in which a rank comes again are complete rankings, one after
+    another.
+
+    **Raises:** ValueError where they are not, and most of them have one answer in several places.
+    """
+    again = [rows for rows in groups if len({worth[row] for row in rows}) < len(rows)]
+    apart = {rows[0]: found for rows in again if (found := _rankings(rows, worth))}
+    if 2 * len(apart) > len(again):
+        return [ranking for rows in groups for ranking in apart.get(rows[0], [rows])]
+    places = [{(map_key(answers[row]), worth[row]) for row in rows} for rows in again]
+    torn = [rows for rows in places if len({answer for answer, _ in rows}) < len(rows)]
+    if 2 * len(torn) > sum(len(rows) > 1 for rows in groups):
+        raise ValueError(
+            f"column {name} gives one answer to a prompt several places, as several people do: name the column of who "
+            "ranked by --rater, or of the ranking by --pair-id"
+        )
+    return groups
+
+
+def _rankings(rows: list[int], worth: dict[int, float]) -> list[list[int]]:
+    """The rankings that rows hold one after another, each from 1 on, or each from 0, without a gap; [] if others."""
+    found: list[list[int]] = [[]]
+    for row in rows:
+        if any(worth[row] == worth[other] for other in found[-1]):
+            found.append([])
+        found[-1].append(row)
+    first = 0 if any(worth[row] == 0 for row in rows) else 1
+    whole = all(
+        sorted(-worth[row] for row in ranking) == [*range(first, first + len(ranking))] for ranking in found
+    )
+    return found if whole and all(len(ranking) > 1 for ranking in found) else []
+
+
+def _judged(groups: list[list[int]], answers: list, worth: dict[int, float]) -> dict[int, list[Judged]]:
     """The pairs of different answers of each group, by the row of the first one."""
     by_row: dict[int, list[Judged]] = defaultdict(list)
     for members in groups:
@@ -87,14 +153,16 @@ def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
         check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
 
 
-def _notes(lost: int, by_person: list[list[int]] | None) -> tuple[str, ...]:
-    """What is said of answers that make no pair: without a score, and of raters who scored one alone."""
+def _notes(lost: int, by_person: list[list[int]] | None, apart: bool) -> tuple[str, ...]:
+    """What is said of answers that make no pair: without a score, and of raters who scored one alone; and of rankings
+    that are `apart`."""
     alone = sum(len(members) == 1 for members in by_person or ())
     notes = (
         f"{lost} answers have no score, and make no pair." if lost else "",
         f"{alone} answers make no pair: whoever scored them scored no other answer to the same prompt."
         if alone
         else "",
+        "Ranks that begin again under one prompt are those of another ranking." if apart else "",
     )
     return tuple(note for note in notes if note)
 
@@ -123,10 +191,11 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     return keys
 
 
-def _within_sets(table: Table, rows: list[int], keys: list, answers: list) -> list:
-    """The keys, with the id of what was ranked together where most rows share both with another answer: a rank says
-    nothing of the answers of another ranking."""
-    for name in (found for known in SETS if (found := named(table, (known,))) is not None):
+def _within_sets(table: Table, rows: list[int], keys: list, answers: list, asked: str | None) -> list:
+    """The keys, with the id of what was ranked together, the caller's before others, where most rows share both with
+    another answer: a rank says nothing of the answers of another ranking."""
+    ids = (asked, *(named(table, (known,)) for known in SETS))
+    for name in (name for name in ids if name is not None):
         longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
         sets = together(rows, longer)
         if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(
@@ -149,17 +218,18 @@ def map_key(cell: Any) -> str:
     return cell if isinstance(cell, str) else repr(cell)
 
 
-def _columns(table: Table, asked: str | None) -> tuple[str, str, str] | None:
+def _scored(table: Table, asked: str | None) -> tuple[str, str, str] | None:
+    """(prompt, answer, score) of a file with several answers to a prompt."""
+    found, score = _answers_a_row(table), asked or named(table, SCORES)
+    if found is None or score not in table.columns or score in found:
+        return None
+    return (*found, score) if is_number(table.first(score)) or is_marked(table.first(score)) else None
+
+
+def _answers_a_row(table: Table) -> tuple[str, str] | None:
+    """(prompt, answer), if prompts come again and no row has two answers."""
     prompt, answer = prompt_named(table), named(table, ANSWER)
-    score = asked or named(table, SCORES)
-    if (
-        prompt is None
-        or answer is None
-        or score is None
-        or prompt == answer
-        or not holds_texts(table.first(answer))
-    ):
+    if prompt is None or answer in (None, prompt) or chosen_sides(table) or open_sides(table):
         return None
-    if score not in table.columns or not (is_number(table.first(score)) or is_marked(table.first(score))):
-        return None
-    return prompt, answer, score
+    again = len({map_key(cell) for cell in table.cells(prompt)}) < table.n_rows
+    return (prompt, answer) if again and holds_texts(table.first(answer)) else None

@@ -32,9 +32,11 @@ SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$|{RAN
 # Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
 FAULT = (
     r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
-    r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*)"
+    r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*|"
+    r"sever(?:e|ity)|bad(?:ness)?(?![a-z])|negativ[a-z]*|spam[a-z]*|latenc[a-z]*|difficult[a-z]*|uncertain[a-z]*)"
 )
-NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z]){FAULT}", re.I)
+NEITHER = r"(?:similar[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)(?![a-z])"
+NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z])(?:{FAULT}|{NEITHER})", re.I)
 NO_FAULT = re.compile(rf"(?<![a-z])(?:non|not|un|no)[\W_]?{FAULT}|(?<![a-z]){FAULT}[\W_]?free(?![a-z])", re.I)
 
 # Parts of names of labels.

@@ -42,9 +42,10 @@ def map(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for numbers that could count from 0 or from 1, or be ranks or answers in order, and for
         scores that ranks contradict.
     """
-    check_asked(table, asked)
     found = find(table, asked)
     assert found is not None
+    of_object = found.kind == "flags" and asked.label is not None  # a key, and no column
+    check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
     prompt = prompt_of(table, asked, (*found.answers.columns, *found.columns))
     prompts, answers = table.cells(prompt), found.answers.of(table)
     if found.kind == "order":

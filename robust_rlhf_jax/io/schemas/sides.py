@@ -1,7 +1,9 @@
 """Columns whose names say that they are the two sides of a pair, a prompt, a label, a rater."""
 
 import dataclasses
+import functools
 import re
+import unicodedata
 from typing import Any
 
 from ..columns import Columns
@@ -24,7 +26,8 @@ CHOSEN_SIDES = (
     ("winning_response", "losing_response"), ("response_w", "response_l"), ("selected_response", "rejected_response"),
     ("accepted", "rejected"), ("better", "worse"), ("better_response", "worse_response"), ("accepted", "refused"),
     ("preferred", "rejected"), ("preferred", "non_preferred"), ("good_response", "bad_response"),
-    ("positive_response", "negative_response"),
+    ("positive_response", "negative_response"), ("answer_preferred", "answer_rejected"),
+    ("answer_chosen", "answer_rejected"), ("preferred_answer", "rejected_answer"),
 )  # fmt: skip
 # What two open sides are called, before or after a letter or a number: the first of these that a file has.
 ANSWERS = (
@@ -48,6 +51,18 @@ WHOSE = re.compile(
 )
 # What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
 PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|assignment):)(?=\w)")
+# German, French, Spanish and Italian words in names of columns, without accents.
+IN_ENGLISH = {
+    "frage": "question", "antwort": "answer", "wahl": "choice", "praferenz": "preference", "gewinner": "winner",
+    "bevorzugte": "preferred", "abgelehnte": "rejected", "bewerter": "rater", "teilnehmer": "participant",
+    "urteil": "verdict",
+    "reponse": "answer", "choix": "choice", "preferee": "preferred", "prefere": "preferred", "gagnant": "winner",
+    "evaluateur": "rater", "annotateur": "annotator", "rejetee": "rejected", "choisie": "chosen",
+    "pregunta": "question", "respuesta": "answer", "eleccion": "choice", "preferencia": "preference",
+    "preferida": "preferred", "ganador": "winner", "evaluador": "rater", "rechazada": "rejected", "elegida": "chosen",
+    "domanda": "question", "risposta": "answer", "scelta": "choice", "preferenza": "preference",
+    "preferita": "preferred", "rifiutata": "rejected", "vincitore": "winner", "valutatore": "rater",
+}  # fmt: skip
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
     r"winner|pref|preference|judge|annotator|rater|worker|generator|url|type|elo|conf|confidence|logps?|reward|vote|created)s?$",
@@ -76,7 +91,7 @@ RATERS = (
     "respondent_id", "user_email", "annotator_email", "rater_email", "coder", "coder_id", "expert",
     "expert_id", "person", "person_id", "individual", "individual_id", "subject_id", "voter", "voter_id", "resp_id",
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
-    "judge_hash", "email_address", "visitor_id",
+    "judge_hash", "email_address", "visitor_id", "respnum", "sys_respnum", "respondentid", "prolific_id",
 )  # fmt: skip
 # A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
 # sentence.
@@ -154,12 +169,18 @@ def by_plain_name(table: Table) -> dict[str, str]:
 
 
 def plain_name(name: str) -> str:
-    """Small letters, with underscores for spaces and dashes, without a platform's prefix."""
+    """Small letters, with underscores for spaces and dashes, in English, without a platform's prefix."""
     return PLATFORM.sub("", _plain(name))
 
 
+@functools.lru_cache(4096)
 def _plain(name: str) -> str:
-    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+    plain = name.strip().casefold().replace(" ", "_").replace("-", "_")
+    return "_".join(IN_ENGLISH.get(_without_accents(part), part) for part in plain.split("_"))
+
+
+def _without_accents(part: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFKD", part) if not unicodedata.combining(sign))
 
 
 def chosen_sides(table: Table) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from . import choice_sets
 from .base import Mapped
 from .choice_features import notes_of
 from .choice_names import plain_cell
-from .numbers import NUMERIC, mostly_numbers
+from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked
 from .sides import chosen_sides, open_sides
 from .wide_names import WideColumns, find, from_one, named_options, numbering
@@ -48,8 +48,10 @@ def map(table: Table, asked: Columns) -> Mapped:
     choice_sets.check_winners(found.label)
     of_numbers = (all(mostly_numbers(table.cells(c)) for c in of.values()) for of in found.features.values())
     if not asked.words and not any(of_numbers):
+        _check_marks(table, found)
         raise ValueError(
-            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns"
+            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns; if they are "
+            f"answers, name two columns by --chosen and --rejected, with --label {found.label}"
         )
     offers = offered(table, found, asked)
     ours = Columns(
@@ -78,6 +80,13 @@ def map(table: Table, asked: Columns) -> Mapped:
         ),
         cells_of=_cells_of(mapped, found, offers),
     )
+
+
+def _check_marks(table: Table, found: WideColumns) -> None:
+    """**Raises:** ValueError for numbers with marks."""
+    for name in (name for of in found.features.values() for name in of.values()):
+        if are_marked(table.cells(name)):
+            raise ValueError(marked(table, name))
 
 
 def _counted(table: Table, found: WideColumns, asked: Columns) -> str:

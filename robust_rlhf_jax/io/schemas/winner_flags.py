@@ -15,7 +15,7 @@ from .sides import LABELS, TOKENS, by_plain_name, chosen_sides, named, open_side
 
 NAME = "a flag for each side"
 ORDER = 85
-STEMS = (*FLAGS, "won", "win", "wins", "better", "choice", "vote")
+STEMS = (*FLAGS, "won", "win", "wins", "better", "choice", "vote", "preference")
 # The share of rows at most in which both sides won: of more, the columns say something of each side.
 MOST_BOTH = 0.1
 THINGS = ("", "model_", "response_", "answer_", "option_", "side_")
@@ -58,7 +58,7 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _flags(table: Table) -> tuple[str, str] | None:
     """The columns of the first and of the second side, if they say yes or no, and both yes in few rows."""
-    lower = by_plain_name(table)
+    lower = {name.replace(".", "_"): column for name, column in by_plain_name(table).items()}
     for first, second in TOKENS:
         for stem in STEMS:
             forms = [(f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in THINGS]

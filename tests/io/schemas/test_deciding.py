@@ -264,3 +264,17 @@ def test_two_numbers_with_a_comma_may_be_a_tie():
     ]
     told = Columns(tie_is="1,2")
     assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, -1, 0] * 3
+
+
+@pytest.mark.parametrize("words", [("good", "bad"), ("positive", "negative")])
+def test_kinds_of_texts_beside_sides_called_so_are_no_label(words):
+    rows = [
+        {
+            "prompt": f"p{i}",
+            f"{words[0]}_response": f"x {i}",
+            f"{words[1]}_response": f"y {i}",
+            "label": words[i % 2],
+        }
+        for i in range(8)
+    ]
+    assert not load_pairs(rows, featuriser="format").swapped.any()

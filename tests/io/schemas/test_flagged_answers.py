@@ -39,10 +39,18 @@ def best_with_each(items):
     ]
 
 
+def in_words(items):
+    return [
+        {"prompt": item.prompt, "completion": text, "label": "chosen" if text == item.chosen else "rejected"}
+        for item in items for text in (item.a, item.b)
+    ]  # fmt: skip
+
+
 PROMPT = ("prompt",)
 CASES = (
     Case("flagged_by_pair", by_pair, stores.table(), facts=PROMPT),
     Case("flagged_by_prompt", by_prompt, facts=PROMPT),
+    Case("flagged_in_words", in_words, facts=PROMPT),
     Case("flagged_of_several", of_several, stores.table(), world=worlds.rankings, truth=best_with_each,
          facts=("prompt", "rater")),
 )  # fmt: skip
@@ -154,3 +162,19 @@ def test_a_column_that_is_not_there_is_named(part):
     rows = [{"prompt": f"p{i // 2}", "text": f"x {i}", "chosen": i % 2} for i in range(8)]
     with pytest.raises(ValueError, match="nowhere"):
         load_pairs(rows, columns=Columns(**{part: "nowhere"}), featuriser="format")
+
+
+@pytest.mark.parametrize("words", [("Preferred", "Rejected"), ("accepted", "rejected"), ("win", "lose")])
+def test_words_say_which_answer_was_chosen(words):
+    rows = [{"id": i // 2, "response": f"x {i}", "preference": words[i % 4 in (1, 2)]} for i in range(12)]
+    found = load_pairs(rows, featuriser="format")
+    assert found.texts.chosen == [f"x {i}" for i in range(12) if i % 4 in (0, 3)]
+
+
+def test_kinds_of_texts_are_no_choice():
+    rows = [
+        {"prompt": f"p{i // 2}", "text": f"x {i}", "label": ("positive", "negative")[i % 2]}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match="no column that is known to score them"):
+        load_pairs(rows, featuriser="format")

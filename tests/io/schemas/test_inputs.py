@@ -2,7 +2,9 @@
 
 import dataclasses
 
+import pytest
 from wild import stores, truths
+from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
@@ -31,6 +33,15 @@ def alpaca_farm(i, item):
     }  # fmt: skip
 
 
+@each
+def with_context(i, item):
+    question, about = _parts(item)
+    return {
+        "context": about, "question": question, "answer_a": item.a, "answer_b": item.b,
+        "winner": word(item.vote, "A", "B", "tie"),
+    }  # fmt: skip
+
+
 def in_two_lines(items):
     prompts = ["\n".join(filter(None, _parts(item))) for item in items]
     votes = zip(truths.by_item(items), prompts, strict=True)
@@ -40,6 +51,7 @@ def in_two_lines(items):
 CASES = (
     Case("alpaca_with_inputs", alpaca, truth=in_two_lines),
     Case("alpaca_farm_with_inputs", alpaca_farm, stores.table(), truth=in_two_lines),
+    Case("question_with_context", with_context, stores.table(), truth=in_two_lines),
 )
 
 
@@ -83,3 +95,26 @@ def test_batches_have_the_inputs(tmp_path, monkeypatch):
     assert found.in_batches
     (texts,) = found.batches(10)
     assert texts == load_pairs(path, featuriser="format").texts
+
+
+@pytest.mark.parametrize("prompt", ["instruction", "question", "Question"])
+def test_a_context_is_part_of_the_prompt_of_several_answers(prompt):
+    rows = [
+        {prompt: "Who?", "context": f"c {i}", "responses": ["x", "y"], "scores": [i % 2, 0.5]}
+        for i in range(4)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert found.texts.prompt == [f"Who?\nc {i}" for i in range(4)]
+    assert found.description.roles["prompt"] == f"{prompt}, then context"
+
+
+def test_a_context_of_each_answer_is_no_part_of_the_prompt():
+    rows = [
+        {"question": f"q{i // 2}", "context": f"c {i}", "answer": f"x {i}", "score": i % 2} for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.prompt == [f"q{i}" for i in range(4)]
+
+
+def test_a_context_that_is_the_prompt_stays_so():
+    rows = [{"context": f"c {i}", "chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)]
+    assert load_pairs(rows, featuriser="format").texts.prompt == [f"c {i}" for i in range(4)]

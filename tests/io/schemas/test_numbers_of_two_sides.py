@@ -218,3 +218,27 @@ def test_columns_that_say_which_option_was_chosen_are_no_features():
 def test_where_the_first_side_always_won_no_column_says_so():
     rows = [{"price_a": i, "price_b": 3, "new_a": 1, "new_b": 0} for i in range(30)]
     assert load_pairs(rows, columns=Columns(label="none")).names == ("price", "new")
+
+
+@pytest.mark.parametrize("name", ["resp", "Subject", "household_id", "respnum", "RespondentID"])
+def test_people_whose_rows_stand_together_are_raters(name):
+    rows = [
+        {
+            name: 100 + i // 4,
+            "price_a": i,
+            "price_b": 9 - i,
+            "time_a": i % 5,
+            "time_b": 2,
+            "choice": "ab"[i % 2],
+        }
+        for i in range(12)
+    ]
+    assert load_pairs(rows).raters.tolist() == [str(100 + i // 4) for i in range(12)]
+
+
+def test_answers_called_resp_are_no_raters():
+    rows = [
+        {"resp": i % 5, "price_a": i, "price_b": 9 - i, "time_a": i % 5, "time_b": 2, "choice": "ab"[i % 2]}
+        for i in range(12)
+    ]
+    assert load_pairs(rows).raters is None

@@ -7,7 +7,7 @@ from wild import stores, worlds
 from wild.case import Case
 from wild.truths import every_pair_of_rows
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 PEOPLE = ("w-amber", "w-birch")
 
@@ -121,3 +121,80 @@ def test_an_id_of_each_answer_names_no_ranking():
     ]  # fmt: skip
     found = load_pairs(rows, featuriser="format")
     assert found.n_pairs == 4 * 6 * 3
+
+
+def ranked_twice(other_answers, by="", in_order=True):
+    """Two people rank three answers to each prompt, the second one the other way round."""
+    rows = [
+        {"prompt": f"p{i}", "response": f"x {i} {j}{' again' * (who and other_answers)}",
+         "rank": 3 - j if who else 1 + j} | ({by: f"{i} {who}"} if by else {})
+        for i in range(6) for who in range(2) for j in range(3)
+    ]  # fmt: skip
+    return rows if in_order else sorted(rows, key=lambda row: (row["prompt"], row["rank"]))
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("other_answers", [False, True])
+def test_complete_rankings_that_follow_each_other_are_not_mixed(other_answers, start):
+    rows = [row | {"rank": row["rank"] - 1 + start} for row in ranked_twice(other_answers)]
+    found = load_pairs(rows, featuriser="format")
+    assert "Ranks that begin again under one prompt are those of another ranking" in str(found.description)
+    assert found.n_pairs == 6 * 2 * 3
+    assert found.decided().n_pairs == found.n_pairs
+    assert len(set(found.groups.tolist())) == 6
+
+
+def test_rankings_of_the_same_answers_in_another_order_are_asked_about():
+    rows = ranked_twice(False, "ranking", in_order=False)
+    with pytest.raises(
+        ValueError, match=r"several places, as several people do: name .* --rater.* --pair-id"
+    ):
+        load_pairs(rows, featuriser="format")
+    for asked in (Columns(pair_id="ranking"), Columns(rater="ranking")):
+        assert load_pairs(rows, columns=asked, featuriser="format").n_pairs == 6 * 2 * 3
+
+
+def test_equal_ranks_in_one_ranking_are_ties():
+    rows = [
+        {"prompt": f"p{i}", "response": f"x {i} {j}", "rank": rank}
+        for i in range(4) for j, rank in enumerate((1, 2, 2, 3))
+    ]  # fmt: skip
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (24, 20)
+
+
+def test_one_text_may_come_twice_in_a_ranking():
+    rows = [{"prompt": f"p{i // 3}", "response": f"x {i % 3 // 2}", "rank": 1 + i % 3} for i in range(12)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 8
+
+
+@pytest.mark.parametrize("name", ["stars", "Bewertung", "how_good"])
+def test_scores_of_any_name_are_read_where_they_are_named(name):
+    rows = [{"prompt": f"p{i // 2}", "response": f"x {i}", name: 1 + i % 2} for i in range(8)]
+    with pytest.raises(
+        ValueError, match=r"several rows of response to one prompt, and no column .* by --label"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(label=name), featuriser="format")
+    assert found.texts.chosen == ["x 1", "x 3", "x 5", "x 7"]
+
+
+@pytest.mark.parametrize("scores", [("Good", "Bad"), ("4/5", "2/5"), ("very good", "okay")])
+def test_scores_in_words_are_asked_about(scores):
+    rows = [{"prompt": f"p{i // 2}", "response": f"x {i}", "rating": scores[i % 2]} for i in range(8)]
+    with pytest.raises(ValueError, match=f"rating holds '{scores[0]}' and the like: name by --label"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_label_of_options_is_no_score():
+    rows = [
+        {
+            "task": i // 2,
+            "text": "ab"[i % 2],
+            "price": i * 7 % 5,
+            "time": i * 3 % 4,
+            "y": int(i % 4 in (0, 3)),
+        }
+        for i in range(80)
+    ]
+    assert load_pairs(rows, columns=Columns(label="y")).names == ("price", "time")

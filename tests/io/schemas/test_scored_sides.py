@@ -41,7 +41,9 @@ def rows(n=8, **more):
 
 @pytest.mark.parametrize(
     "name",
-    ["toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
+    ["severity_rating", "badness_score", "negative_score", "spam_score", "latency_score", "difficulty_rating",
+     "similarity_score", "length_score", "word_score",
+     "toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
      "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
@@ -52,7 +54,7 @@ def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
 @pytest.mark.parametrize(
     "name",
     ["harmless", "harmlessness", "eloquence", "harmony", "glossiness", "costume", "brisk", "unbiased", "un_biased",
-     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free"],
+     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free", "non_spam"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_better_says_who_won(name):
     found = load_pairs(rows(**{f"{name}_score_a": (1, 3), f"{name}_score_b": (2, 2)}), featuriser="format")

@@ -342,3 +342,31 @@ def test_two_options_may_be_counted_from_0():
     with pytest.raises(ValueError, match="--first-is 0"):
         load_pairs(rows)
     assert load_pairs(rows, columns=Columns(first_is="0")).chosen[:3].tolist() == [[0, 2], [1, 1], [2, 2]]
+
+
+def test_answers_called_after_models_are_named_by_flags():
+    rows = [
+        {
+            "prompt": f"p{i}",
+            "gpt_response": f"x {i}",
+            "llama_response": f"y {i}",
+            "winner": ("gpt", "llama")[i % 2],
+        }
+        for i in range(8)
+    ]
+    with pytest.raises(
+        ValueError, match="if they are answers, name two columns by --chosen and --rejected, with --l"
+    ):
+        load_pairs(rows, featuriser="format")
+    named = Columns(chosen="gpt_response", rejected="llama_response", label="winner")
+    assert load_pairs(rows, columns=named, featuriser="format").swapped.tolist() == [False, True] * 4
+
+
+def test_numbers_with_marks_are_named_by_their_column():
+    rows = [
+        {"fare_car": f"{i},5", "fare_bus": f"{9 - i},5", "choice": ("car", "bus")[i % 2]} for i in range(8)
+    ]
+    with pytest.raises(
+        ValueError, match="column fare_car holds '0,5' and the like: write numbers with a decimal point"
+    ):
+        load_pairs(rows)

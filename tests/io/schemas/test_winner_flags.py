@@ -30,7 +30,16 @@ def with_ties(i, item):
     return {"prompt": item.prompt, "response_a": item.a, "response_b": item.b} | flags
 
 
+@each
+def of_a_platform(i, item):
+    """A radio button of MTurk is a column for each of its answers."""
+    sides = {"Input.prompt": item.prompt, "Input.response_a": item.a, "Input.response_b": item.b}
+    flags = (("response_a", item.vote > 0), ("response_b", item.vote < 0))
+    return sides | {f"Answer.preference.{side}": str(won).upper() for side, won in flags}
+
+
 CASES = (
+    Case("flag_of_each_side_on_a_platform", of_a_platform, stores.table()),
     Case("flag_of_each_side", chosen_after_the_side),
     Case("flag_of_each_side_in_words", won_in_words, stores.table()),
     Case("flag_of_each_side_and_of_ties", with_ties, options={"ties": True}),

@@ -1,0 +1,76 @@
+"""Columns with German, French, Spanish and Italian names; `test_wild.py` and its neighbours read these files, too."""
+
+import unicodedata
+
+import pytest
+from wild import stores
+from wild.arenas import word
+from wild.case import Case
+from wild.chosen import each
+
+from robust_rlhf_jax.io import load_pairs
+
+
+@each
+def german(i, item):
+    return {
+        "Frage": item.prompt, "Antwort A": item.a, "Antwort B": item.b, "Präferenz": word(item.vote, "A", "B", "tie"),
+    }  # fmt: skip
+
+
+@each
+def french(i, item):
+    return {"Question": item.prompt, "réponse_préférée": item.chosen, "réponse_rejetée": item.rejected}
+
+
+CASES = (
+    Case("german", german, stores.table(), options={"ties": True}),
+    Case("french", french, stores.table()),
+)
+NAMES = (
+    ("Frage", "Antwort_1", "Antwort_2", "Wahl", "Bewerter"),
+    ("question", "réponse_1", "réponse_2", "préférée", "Évaluateur"),
+    ("pregunta", "respuesta_1", "respuesta_2", "elección", "evaluador"),
+    ("Domanda", "Risposta 1", "Risposta 2", "preferenza", "valutatore"),
+)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("names", NAMES)
+def test_names_are_read_with_accents_in_any_form(names, form):
+    names = [unicodedata.normalize(form, name) for name in names]
+    rows = [
+        dict(zip(names, (f"p{i}", f"x {i}", f"y {i}", 1 + i % 2, f"w{i % 3}"), strict=True)) for i in range(9)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert found.texts.prompt == [f"p{i}" for i in range(9)]
+    assert found.swapped.tolist() == [bool(i % 2) for i in range(9)]
+    assert set(found.raters) == {"w0", "w1", "w2"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("Bevorzugte Antwort", "Abgelehnte Antwort"), ("respuesta_elegida", "respuesta_rechazada"),
+     ("Risposta preferita", "Risposta rifiutata")],
+)  # fmt: skip
+def test_names_say_which_answer_was_preferred(names):
+    rows = [dict(zip(names, (f"x {i}", f"y {i}"), strict=True)) for i in range(4)]
+    assert load_pairs(rows, featuriser="format").texts.chosen == [f"x {i}" for i in range(4)]
+
+
+def test_tables_of_numbers_need_but_the_label():
+    rows = [
+        {"Preis_A": i, "Preis_B": 9 - i, "Zeit_A": i % 5, "Zeit_B": 2, "Wahl": "AB"[i % 2]} for i in range(8)
+    ]
+    assert load_pairs(rows).names == ("Preis", "Zeit")
+
+
+def test_a_rating_that_may_be_a_grade_is_asked_about():
+    rows = [
+        {"Frage": f"p{i}", "Antwort A": f"x {i}", "Antwort B": f"y {i}", "Bewertung": "AB"[i % 2]}
+        for i in range(8)
+    ]
+    with pytest.raises(
+        ValueError, match=r"\(the cells of Bewertung name sides\): name its column by --label"
+    ):
+        load_pairs(rows, featuriser="format")

@@ -1,0 +1,67 @@
+"""Scores of listed answers beside the best one; `test_wild.py` and its neighbours read these files, too."""
+
+import pytest
+from wild import stores, worlds
+from wild.case import Case
+from wild.truths import every_pair
+
+from robust_rlhf_jax.io import Columns, load_pairs
+
+
+def scored_with_best(items):
+    return [
+        {"prompt": item.prompt, "responses": list(item.answers), "scores": list(item.scores),
+         "best_idx": max(range(len(item.answers)), key=lambda i: item.scores[i])}
+        for item in items
+    ]  # fmt: skip
+
+
+CASES = (
+    Case("scores_and_best", scored_with_best, stores.jsonl(), world=worlds.rankings, truth=every_pair),
+    Case(
+        "scores_and_best_parquet", scored_with_best, stores.parquet(), world=worlds.rankings, truth=every_pair
+    ),
+)
+
+
+def lists(best, i):
+    return {"responses": [f"x {i}", f"y {i}", f"z {i}"], "scores": [3, 2, 1], "winner": "ABC"[best]}
+
+
+def objects(best, i):
+    entries = [{"text": f"{w} {i}", "score": 3 - k, "chosen": k == best} for k, w in enumerate("xyz")]
+    return {"responses": entries}
+
+
+def by_name(best, i):
+    answers, scores = {w: f"{w} {i}" for w in "xyz"}, {"x": 3, "y": 2, "z": 1}
+    return {"responses": answers, "scores": scores, "winner": "xyz"[best]}
+
+
+WAYS = {lists: ("winner", "scores"), objects: ("chosen", "score"), by_name: ("winner", "score")}
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_the_best_answer_and_scores_that_contradict_it_are_asked_about(write):
+    rows = [{"prompt": f"p{i}"} | write(int(i == 4), i) for i in range(8)]
+    best, scores = WAYS[write]
+    with pytest.raises(
+        ValueError, match=f"{best} and {scores} both say .* row 5: choose by --label {best} or"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = {
+        name: load_pairs(rows, columns=Columns(label=name), featuriser="format") for name in (best, scores)
+    }
+    assert found[scores].texts.chosen.count("x 4") == 2
+    assert found[best].texts.chosen == [f"{'y' if i == 4 else 'x'} {i}" for i in range(8) for _ in range(2)]
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_where_both_agree_scores_say_more(write):
+    rows = [{"prompt": f"p{i}"} | write(0, i) for i in range(8)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 8 * 3
+
+
+def test_a_number_that_may_count_from_0_or_1_says_nothing_against_scores():
+    rows = [{"prompt": f"p{i}"} | lists(0, i) | {"winner": 1 + i % 2} for i in range(8)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 8 * 3

@@ -1,0 +1,21 @@
+"""What is said of files in which no two sides are found."""
+
+import pytest
+
+from robust_rlhf_jax.io import load_pairs
+
+
+@pytest.mark.parametrize("title", ["Study of kettles", "Study of kettles,,,", "Study of kettles,,,\n,,,"])
+def test_a_title_above_the_header_is_named(title, tmp_path):
+    file = tmp_path / "pairs.csv"
+    rows = [f"p{i},x {i},y {i},{'AB'[i % 2]}" for i in range(8)]
+    file.write_text("\n".join([title, "prompt,response_a,response_b,preference", *rows]) + "\n")
+    with pytest.raises(ValueError, match="one column with a name, 'Study of kettles': if that is a title"):
+        load_pairs(file)
+
+
+def test_a_file_of_one_column_has_no_title(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("prompt\np\nq\n")
+    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+        load_pairs(file)
