@@ -2,9 +2,11 @@
 
 import zlib
 from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.texts import Texts
@@ -21,6 +23,8 @@ BITS = 12
 # Buckets that hold more are no duplicates but a habit.
 CROWD = 64
 PRIME = (1 << 31) - 1
+# Pairs of texts whose words are compared at once: some ten million words in memory.
+AT_ONCE = 1 << 16
 
 
 def near_duplicates(batch: Batch) -> Issue | None:
@@ -57,21 +61,22 @@ def near_duplicates(batch: Batch) -> Issue | None:
 
 def _near_texts(texts: Texts):
     # Once for each text: in files of votes many rows have the same ones.
-    hashes = {text: _hashes(text) for text in {*texts.prompt, *texts.chosen, *texts.rejected}}
-    sides = list({*texts.chosen, *texts.rejected})
-    signatures = dict(zip(sides, _signatures([hashes[text] for text in sides]), strict=True))
-    first, second = (np.array([signatures[t] for t in side]) for side in (texts.chosen, texts.rejected))
-    prompts, chosen, rejected = ([hashes[t] for t in c] for c in (texts.prompt, texts.chosen, texts.rejected))
-    for i, j in _reversed_candidates(first, second):
-        near = _overlap(chosen[i], rejected[j]) >= OVERLAP and _overlap(rejected[i], chosen[j]) >= OVERLAP
-        same_side = _overlap(chosen[i], rejected[i]) >= OVERLAP  # then either order is near
-        if (
-            near
-            and not same_side
-            and _overlap(prompts[i], prompts[j]) >= OVERLAP
-            and not _are_reversed(texts, i, j)
-        ):
-            yield i, j
+    distinct = list({*texts.prompt, *texts.chosen, *texts.rejected})
+    number = {text: place for place, text in enumerate(distinct)}
+    hashes = [_hashes(text) for text in distinct]
+    prompts, chosen, rejected = (
+        np.array([number[text] for text in column], int)
+        for column in (texts.prompt, texts.chosen, texts.rejected)
+    )
+    signatures, words = _signatures(hashes), _Words.of(hashes)
+    candidates = _reversed_candidates(signatures[chosen], signatures[rejected])
+    rows = np.array(candidates, int).reshape(-1, 2)
+    # Each filter leaves far fewer rows to the next.
+    for one, other in ((chosen, rejected), (rejected, chosen), (prompts, prompts)):
+        rows = rows[words.overlap(one[rows[:, 0]], other[rows[:, 1]]) >= OVERLAP]
+    # Else either order is near.
+    rows = rows[words.overlap(chosen[rows[:, 0]], rejected[rows[:, 0]]) < OVERLAP]
+    return [(i, j) for i, j in rows.tolist() if not _are_reversed(texts, i, j)]
 
 
 def _are_reversed(texts: Texts, i: int, j: int) -> bool:
@@ -131,8 +136,25 @@ def _signatures(sets: list[np.ndarray]) -> np.ndarray:
     return folded[..., 0] * PRIME + folded[..., 1]
 
 
-def _overlap(first: np.ndarray, second: np.ndarray) -> float:
-    if not len(first) and not len(second):
-        return 1.0
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / max(len(first) + len(second) - shared, 1)
+class _Words(NamedTuple):
+    """Which words each text has [texts, words], and how many."""
+
+    has: csr_array
+    count: Int[np.ndarray, " texts"]
+
+    @classmethod
+    def of(cls, hashes: list[np.ndarray]) -> "_Words":
+        count = np.array([len(each) for each in hashes], int)
+        together = np.concatenate([np.zeros(0, np.int64), *hashes])
+        _, word = np.unique(together, return_inverse=True)
+        begins = np.concatenate([[0], np.cumsum(count)])
+        shape = (len(hashes), int(word.max(initial=0)) + 1)
+        return cls(csr_array((np.ones(len(word), np.int32), word, begins), shape=shape), count)
+
+    def overlap(self, first: Int[np.ndarray, " M"], second: Int[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
+        """Jaccard's of the words of texts by number; 1 of two without words."""
+        blocks = (slice(begin, begin + AT_ONCE) for begin in range(0, len(first), AT_ONCE))
+        shared = [np.asarray(self.has[first[b]].multiply(self.has[second[b]]).sum(axis=1)) for b in blocks]
+        common = np.concatenate([np.zeros(0, int), *shared])
+        either = self.count[first] + self.count[second] - common
+        return np.where(either > 0, common / np.maximum(either, 1), 1.0)
