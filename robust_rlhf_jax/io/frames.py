@@ -6,8 +6,11 @@ from os.path import commonprefix
 from typing import Any
 
 
-def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
-    """The second frame with its columns in the order of the first, and the names of the features.
+def aligned_frames(
+    chosen: Any, rejected: Any, called: tuple[str, str] = ("chosen", "rejected")
+) -> tuple[Any, tuple[str, ...]]:
+    """The second frame with its columns in the order of the first, and the names of the features; what messages call
+    the two.
 
     Columns have the same names in both frames, or one prefix or suffix in each (`chosen_price`, `rejected_price`).
     Names are () where the two are no data frames, nobody named the columns, or the frames share no name: columns count
@@ -18,7 +21,7 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
     sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
-    for side, names in zip(("chosen", "rejected"), sides, strict=True):
+    for side, names in zip(called, sides, strict=True):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{side} has the column {twice[0]!r} twice: give each feature one column.")
@@ -29,7 +32,7 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
             return rejected[[rejected.columns[place[name]] for name in first]], tuple(first)
     if set(sides[0]) & set(sides[1]):
         raise ValueError(
-            f"The frames have other columns: {_only('chosen', *sides)}; {_only('rejected', *reversed(sides))}. "
+            f"The frames have other columns: {_only(called[0], *sides)}; {_only(called[1], *reversed(sides))}. "
             "Give both options the same features."
         )
     return rejected, ()
