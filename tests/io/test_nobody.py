@@ -1,5 +1,6 @@
 """Raters that nobody names: each pair its own."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ CASES = [
     ([7, 8, 7], [7, 8, 7]),
     ([1.5, 2.0, 1.5], [1.5, 2.0, 1.5]),
     (np.array([1, "1", 2], object), ["1", "1", "2"]),
+    (jnp.array([1.0, np.nan, np.nan]), ["1", "nobody, row 1", "nobody, row 2"]),
 ]
 
 
