@@ -58,7 +58,7 @@ class Votes(NamedTuple):
         weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
         if weights.shape != votes.outcome.shape or weights.dtype.kind not in "biuf":
             raise ValueError(f"weights must be {len(votes.outcome)} numbers, one for each vote.")
-        weights = weights.astype(int) if weights.dtype == bool else weights
+        weights = weights.astype(float if weights.dtype.kind == "f" else int)  # sums outgrow narrow types
         found = np.zeros((len(votes.names), len(votes.names)), weights.dtype)
         winner, loser = np.where(votes.outcome > 0, (votes.first, votes.second), (votes.second, votes.first))
         decided = votes.outcome != 0

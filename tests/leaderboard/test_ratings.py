@@ -197,6 +197,12 @@ def test_weights_may_be_a_list(weights):
     assert votes.wins(weights)[0, 1] == sum(map(float, weights))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.float16])
+def test_wins_outgrow_the_type_of_weights(dtype):
+    votes = Votes(np.zeros(3000, int), np.ones(3000, int), np.ones(3000, int), ("a", "b"))
+    assert votes.wins(np.ones(3000, dtype))[0, 1] == 3000
+
+
 @pytest.mark.parametrize("weights", [[1.0], 2.0, [[1.0, 2.0]], ["1", "2"]])
 def test_other_weights_than_one_for_each_vote_are_refused(weights):
     votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
