@@ -74,12 +74,15 @@ def usual_names(p: int) -> tuple[str, ...]:
 
 def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     """The columns of a data frame, or the entries of one row of it, that are called as the `names` of the k features,
-    in that order, with one prefix or suffix if need be; what is neither, or has columns that nobody named, as it is.
+    in that order, with one prefix or suffix if need be; a list of those one by one; what is neither, or has columns
+    that nobody named, as it is.
 
     Where `names` is (), columns count by their place, unless they are f0, f1, … or numbers from 0 in another order.
 
     **Raises:** ValueError for a frame that lacks one of the features.
     """
+    if isinstance(features, list | tuple) and any(is_frame(one) or _has_index(one) for one in features):
+        return [in_order(one, names, k) for one in features]
     given = column_names(features)
     if not given:
         return _row_in_order(features, names)

@@ -153,3 +153,13 @@ def test_a_row_of_a_frame_is_taken_by_its_names():
     )
     unnamed = pd.Series(FEATURES[0, 0])
     np.testing.assert_array_equal(pays.reward(unnamed), pays.reward(FEATURES[0, 0]))
+
+
+def test_lists_of_frames_and_of_rows_are_taken_by_their_names():
+    pays, turned = model(names=NAMES), [side[["size", "price", "time"]] for side in (FIRST, SECOND)]
+    np.testing.assert_array_equal(pays.reward(turned), pays.reward(FEATURES))
+    np.testing.assert_array_equal(
+        pays.probability(turned, turned[::-1]), pays.probability(FEATURES, FEATURES[::-1])
+    )
+    rows = [row for _, row in turned[0].iterrows()]
+    np.testing.assert_array_equal(pays.reward(rows), pays.reward(FEATURES[0]))
