@@ -163,3 +163,13 @@ def test_lists_of_frames_and_of_rows_are_taken_by_their_names():
     )
     rows = [row for _, row in turned[0].iterrows()]
     np.testing.assert_array_equal(pays.reward(rows), pays.reward(FEATURES[0]))
+
+
+def test_frames_whose_rows_stand_in_another_order_are_refused():
+    """They count by their place, which would compare other options."""
+    pays = model(names=NAMES)
+    for call in (pays.probability, pays.outcome_probabilities):
+        with pytest.raises(ValueError, match="first and second have the same index in another order"):
+            call(FIRST, SECOND[::-1])
+        turned = call(FIRST, SECOND[::-1].reset_index(drop=True))
+        np.testing.assert_array_equal(turned, call(FEATURES[0], FEATURES[1, ::-1]))
