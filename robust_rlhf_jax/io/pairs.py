@@ -99,7 +99,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
-        for name in ("chosen", "rejected"):
+        for name in ("chosen", "rejected", "strength", "weights"):
             object.__setattr__(self, name, _of_numbers(getattr(self, name)))
         for name in ("raters", "groups"):
             if getattr(self, name) is not None and not is_traced(getattr(self, name)):
@@ -115,6 +115,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         for name, make in usual.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, make())
+        object.__setattr__(self, "names", tuple(map(str, self.names)))
 
     @classmethod
     def of_differences(
@@ -252,6 +253,13 @@ def _of_numbers(side: Any) -> Any:
     return side
 
 
+def _truths(values: np.ndarray) -> bool:
+    """Whether they are true and false, or 0 and 1: −1 and words count as true."""
+    if values.dtype == object:
+        return all(isinstance(value, bool | np.bool_) for value in values.flat)
+    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
+
+
 def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
@@ -299,6 +307,8 @@ def _check_fields(pairs: Pairs) -> None:
         raise ValueError(
             f"chosen has shape {shapes[0]} and rejected {shapes[1]}: both must be the same [N, p]."
         )
+    if not is_traced(pairs.swapped) and not _truths(np.asarray(pairs.swapped)):
+        raise ValueError("swapped must be true or false for each pair.")
     n, p = shapes[0]
     for name in _BY_PAIR:
         part = getattr(pairs, name)

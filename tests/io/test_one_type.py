@@ -306,3 +306,24 @@ def test_rows_that_are_none_of_the_pairs_are_refused(rows):
         ValueError, match="rows must be numbers of pairs, from 0 to 3, or 4 times true or false"
     ):
         of_texts().take(rows)
+
+
+@pytest.mark.parametrize(
+    "swapped", [np.where(np.arange(N) % 2, 1, -1), ["False"] * N, [None, True] * (N // 2)]
+)
+def test_swapped_is_true_or_false(swapped):
+    """−1 and words are true in NumPy."""
+    with pytest.raises(ValueError, match="swapped must be true or false for each pair"):
+        check_pairs(made(swapped=swapped))
+    for given in (np.arange(N) % 2, pd.Series(np.arange(N) % 2 == 1).astype(object)):
+        check_pairs(made(swapped=given))
+
+
+def test_numbers_by_pair_may_be_of_several_types():
+    given = made(
+        strength=pd.Series([0, 1.5] * (N // 2), dtype=object), weights=[1, True] * (N // 2), names=(1, 2, 3)
+    )
+    check_pairs(given)
+    assert given.fitted.sum() == N // 2
+    assert given.names == ("1", "2", "3")
+    assert "features (1, 2, 3)" in repr(given)
