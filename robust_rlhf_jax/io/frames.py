@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from os.path import commonprefix
 from typing import Any
 
+import numpy as np
+
 
 def aligned_frames(
     chosen: Any, rejected: Any, called: tuple[str, str] = ("chosen", "rejected")
@@ -85,7 +87,7 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
         return [in_order(one, names, k) for one in features]
     given = column_names(features)
     if not given:
-        return _row_in_order(features, names)
+        return _row_in_order(unmasked(features), names)
     counted = (usual_names(k), tuple(map(str, range(k))))
     names = names or next((usual for usual in counted if sorted(usual) == sorted(given)), ())
     if not names:
@@ -106,6 +108,18 @@ def _row_in_order(features: Any, names: Sequence[str]) -> Any:
         return features
     place = {str(label): i for i, label in enumerate(features.index)}
     return features.iloc[[place[name] for name in names]] if names and {*names} <= {*place} else features
+
+
+def unmasked(values: Any) -> Any:
+    """Where an array of NumPy is masked, NaN, or None among words; anything else as it is. Else what the mask hides
+    would count.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    missing = np.nan if values.dtype.kind in "biuf" else None
+    return (
+        np.where(np.ma.getmaskarray(values), missing, values.data) if np.ma.is_masked(values) else values.data
+    )
 
 
 def is_frame(values: Any) -> bool:

@@ -15,7 +15,7 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, usual_names
+from .frames import aligned_frames, check_rows, column_names, unmasked, usual_names
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -135,7 +135,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         [[2.0], [-1.0]]
         """
         check_rows(differences=differences, labels=labels, **fields)
-        x, labels = np.asarray(differences), np.asarray(labels)
+        x, labels = map(np.asarray, map(unmasked, (differences, labels)))
         if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
             x = _floats(x)
         if labels.shape != x.shape[:1]:
@@ -237,7 +237,7 @@ def _array(values: Any) -> Any:
     """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
     if isinstance(values, list | tuple):
         return np.asarray(values)
-    return values.to_numpy() if hasattr(values, "to_numpy") else values
+    return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
 
 
 def _of_numbers(side: Any) -> Any:

@@ -327,3 +327,16 @@ def test_numbers_by_pair_may_be_of_several_types():
     assert given.fitted.sum() == N // 2
     assert given.names == ("1", "2", "3")
     assert "features (1, 2, 3)" in repr(given)
+
+
+def test_what_a_mask_hides_is_missing():
+    hidden = np.arange(N * P).reshape(N, P) == 4
+    pairs, hides = made(), np.ma.masked_array(made().chosen, hidden)
+    for given in (Pairs(hides, pairs.rejected), Pairs.of_differences(hides, np.ones(N))):
+        with pytest.raises(ValueError, match=r"chosen\[1, 1\] is nan: every entry must be finite"):
+            check_pairs(given)
+    with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
+        Pairs.of_differences(pairs.chosen, np.ma.masked_array(np.ones(N, int), np.arange(N) == 1))
+    raters = made(raters=np.ma.masked_array(["Ann", "Ben"] * (N // 2), np.arange(N) == 1)).raters
+    assert raters[:3].tolist() == ["Ann", "nobody, row 1", "Ann"]
+    check_pairs(Pairs(np.ma.masked_array(pairs.chosen), pairs.rejected))

@@ -173,3 +173,9 @@ def test_frames_whose_rows_stand_in_another_order_are_refused():
             call(FIRST, SECOND[::-1])
         turned = call(FIRST, SECOND[::-1].reset_index(drop=True))
         np.testing.assert_array_equal(turned, call(FEATURES[0], FEATURES[1, ::-1]))
+
+
+def test_what_a_mask_hides_has_no_reward():
+    hides = np.ma.masked_array(FEATURES[0], np.arange(60).reshape(20, 3) == 4)
+    for found in (model().reward(hides), model().probability(hides, FEATURES[1])):
+        np.testing.assert_array_equal(np.isnan(found), np.arange(20) == 1)
