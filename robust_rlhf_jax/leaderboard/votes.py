@@ -13,6 +13,7 @@ from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_t
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
+from robust_rlhf_jax.terminal import counted
 
 from .winners import read_names
 
@@ -25,6 +26,8 @@ WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
+# Names of models that a representation lists.
+SHOWN = 6
 
 
 class Votes(NamedTuple):
@@ -47,6 +50,14 @@ class Votes(NamedTuple):
     names: tuple[str, ...]
     raters: Any = None
     skipped: int = 0
+
+    def __repr__(self) -> str:
+        """How many votes on how many models."""
+        some = ", ".join(map(str, self.names[:SHOWN])) + (", …" if len(self.names) > SHOWN else "")
+        by = "" if self.raters is None else "; with raters"
+        return (
+            f"Votes({counted(len(self.outcome), 'vote')} on {counted(len(self.names), 'model')} ({some}){by})"
+        )
 
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.

@@ -223,3 +223,9 @@ def test_a_frame_of_wins_goes_by_the_names_of_models():
     for function in (bradley_terry, fewest_changes):
         with pytest.raises(ValueError, match="other models as rows than as columns, such as 'c'"):
             function(pd.crosstab(winners, losers))
+
+
+def test_votes_show_how_many_they_are():
+    given = votes(models=8)
+    assert repr(given) == "Votes(3,000 votes on 8 models (a, b, c, d, e, f, …); with raters)"
+    assert repr(Votes([0], [1], [1], ("a", "b"))) == "Votes(1 vote on 2 models (a, b))"
