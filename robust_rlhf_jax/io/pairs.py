@@ -323,7 +323,7 @@ def _check_fields(pairs: Pairs) -> None:
 
 
 def _check_features(pairs: Pairs) -> None:
-    """Features, and what they differ by, fit into JAX's floats, and somewhere they differ."""
+    """Features, and what they differ by, fit into JAX's floats, somewhere they differ, and no column is lost there."""
     chosen, rejected = np.asarray(_floats(pairs.chosen)), np.asarray(_floats(pairs.rejected))
     for side, values in (("chosen", chosen), ("rejected", rejected)):
         wrong = np.argwhere(~np.isfinite(values))
@@ -350,3 +350,10 @@ def _check_features(pairs: Pairs) -> None:
             "Both options of every pair have the same features, or as good as the same in "
             f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
         )
+    if x.dtype != float_type:
+        lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= limits.tiny).any(axis=0))
+        if len(lost):
+            raise ValueError(
+                f"column chosen − rejected {pairs.names[lost[0]]} is as good as 0 in {float_type}: give the feature in "
+                "a smaller unit."
+            )

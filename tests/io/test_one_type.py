@@ -340,3 +340,16 @@ def test_what_a_mask_hides_is_missing():
     raters = made(raters=np.ma.masked_array(["Ann", "Ben"] * (N // 2), np.arange(N) == 1)).raters
     assert raters[:3].tolist() == ["Ann", "nobody, row 1", "Ann"]
     check_pairs(Pairs(np.ma.masked_array(pairs.chosen), pairs.rejected))
+
+
+def test_a_column_that_floats_lose_is_refused():
+    """Its weight would be 0, as if the options were equal in it."""
+    x = made().differences() * [1.0, 1e-50, 1.0]
+    with pytest.raises(
+        ValueError, match="rejected time is as good as 0 in float32: give the feature in a smaller"
+    ):
+        check_pairs(Pairs(x, 0 * x, names=("price", "time", "size")))
+    x[3, 1] = 1e-30
+    check_pairs(Pairs(x, 0 * x))
+    x[:, 1] = 0
+    check_pairs(Pairs(x, 0 * x))
