@@ -81,13 +81,14 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
 
     Where `names` is (), columns count by their place, unless they are f0, f1, … or numbers from 0 in another order.
 
-    **Raises:** ValueError for a frame that lacks one of the features.
+    **Raises:** ValueError for a frame or a row that lacks one of the features.
     """
     if isinstance(features, list | tuple) and any(is_frame(one) or _has_index(one) for one in features):
         return [in_order(one, names, k) for one in features]
-    given = column_names(features)
+    row = getattr(features, "ndim", 0) == 1 and _has_index(features)
+    given = _unless_numbered(tuple(map(str, features.index))) if row else column_names(features)
     if not given:
-        return _row_in_order(unmasked(features), names)
+        return unmasked(features)
     counted = (usual_names(k), tuple(map(str, range(k))))
     names = names or next((usual for usual in counted if sorted(usual) == sorted(given)), ())
     if not names:
@@ -95,19 +96,14 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     for rename in (list, _without_prefix, _without_suffix):
         place = {name: i for i, name in enumerate(rename(list(given)))}
         if all(name in place for name in names):
-            return features[[features.columns[place[name]] for name in names]]
+            places = [place[name] for name in names]
+            return features.iloc[places] if row else features[[features.columns[i] for i in places]]
     missing = next(name for name in names if name not in given)
+    what, part = ("row", "entry") if row else ("data frame", "column")
     raise ValueError(
-        f"the data frame has no column {missing!r}: give a column for each of the {k} features of the fit, or "
-        "to_numpy() of the frame where they count by their place."
+        f"the {what} has no {part} {missing!r}: give {'an' if row else 'a'} {part} for each of the {k} features of "
+        f"the fit, or to_numpy() of the {what} where they count by their place."
     )
-
-
-def _row_in_order(features: Any, names: Sequence[str]) -> Any:
-    if getattr(features, "ndim", 0) != 1 or not _has_index(features):
-        return features
-    place = {str(label): i for i, label in enumerate(features.index)}
-    return features.iloc[[place[name] for name in names]] if names and {*names} <= {*place} else features
 
 
 def unmasked(values: Any) -> Any:
@@ -129,7 +125,10 @@ def is_frame(values: Any) -> bool:
 
 def column_names(values: Any) -> tuple[str, ...]:
     """The names of a data frame's columns; () of anything else, and where nobody named them."""
-    names = tuple(map(str, values.columns)) if is_frame(values) else ()
+    return _unless_numbered(tuple(map(str, values.columns))) if is_frame(values) else ()
+
+
+def _unless_numbered(names: tuple[str, ...]) -> tuple[str, ...]:
     return () if names == tuple(map(str, range(len(names)))) else names
 
 

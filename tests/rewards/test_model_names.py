@@ -179,3 +179,15 @@ def test_what_a_mask_hides_has_no_reward():
     hides = np.ma.masked_array(FEATURES[0], np.arange(60).reshape(20, 3) == 4)
     for found in (model().reward(hides), model().probability(hides, FEATURES[1])):
         np.testing.assert_array_equal(np.isnan(found), np.arange(20) == 1)
+
+
+def test_a_row_goes_by_its_names_as_its_frame_does():
+    pays, plain = model(names=NAMES), model()
+    for hold in (HELD["with a prefix"], HELD["with a suffix"], HELD["beside others"]):
+        np.testing.assert_array_equal(pays.reward(hold(FIRST).iloc[0]), pays.reward(FEATURES[0, 0]))
+    numbered = pd.DataFrame(FEATURES[0])[[2, 0, 1]]
+    np.testing.assert_array_equal(plain.reward(numbered.iloc[0]), plain.reward(FEATURES[0, 0]))
+    with pytest.raises(
+        ValueError, match="the row has no entry 'time': give an entry for each of the 3 features"
+    ):
+        pays.reward(FIRST.rename(columns={"time": "cost"}).iloc[0])
