@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Float
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames, check_rows
+from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding
@@ -107,7 +107,7 @@ def _stack(named: dict[str, Any], labels: Any):
 
 
 def _label_array(labels: Any, n: int, dtype: Any):
-    labels = np.asarray(labels)
+    labels = np.asarray(unmasked(labels))
     if labels.shape != (n,):
         raise ValueError(f"labels has shape {labels.shape}: give one label for each of the {n} pairs.")
     return labels.astype(dtype) if labels.dtype.kind in "biuf" else labels

@@ -131,3 +131,8 @@ def test_bad_features_are_named():
         preferences_from_features(OPTION0, OPTION1[:, :1])
     with pytest.raises(ValueError, match="map 0 to -1"):
         preferences_from_features(OPTION0, OPTION1, np.array([0, 1, 0]))
+
+
+def test_labels_that_a_mask_hides_are_missing():
+    with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
+        preferences_from_options(OPTION0, OPTION1, np.ma.masked_array(LABELS, [0, 1, 0]))
