@@ -66,8 +66,11 @@ def check_positive(value: Any, name: str, or_zero: bool = False) -> None:
 
     **Raises:** ValueError that names it.
     """
-    if is_traced(value) or (np.isfinite(value) and (value > 0 or (or_zero and value == 0))):
-        return
+    try:
+        if is_traced(value) or (np.isfinite(value) and (value > 0 or (or_zero and value == 0))):
+            return
+    except TypeError:  # no number
+        pass
     least = "at least 0" if or_zero else "positive"
     raise ValueError(f"{name}={value} must be {least} and finite.")
 

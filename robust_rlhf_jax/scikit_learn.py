@@ -19,7 +19,7 @@ from robust_rlhf_jax.preferences import (
     group_numbers,
 )
 from robust_rlhf_jax.rewards import CEILING, plain_fit
-from robust_rlhf_jax.rewards.front_door import fit_labelled
+from robust_rlhf_jax.rewards.front_door import fit_labelled, known_names
 from robust_rlhf_jax.sources import PairSource
 
 
@@ -56,13 +56,15 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, groups: Any = None):
         """Fit θ to differences X [N, p] and labels y [N] of two classes; `groups` [N]: who labelled each pair.
 
-        X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1.
+        X may be `Pairs` or `PreferenceData` instead, which have their labels: classes_ are −1 and 1. Predictions take
+        them, too.
         """
         if isinstance(X, Pairs | PreferenceData):
             if y is not None:
                 raise ValueError("y is given beside preferences, which have their labels: leave it out.")
             seen = as_labelled(X, groups)
             self.n_features_in_, self.classes_ = seen.x.shape[1], np.array([-1, 1])
+            self._name(known_names(X))
             if self.epsilon is not None:
                 check_epsilon(self.epsilon)
             return self._fit(seen)
@@ -86,6 +88,12 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         labels, off = jnp.asarray(2.0 * place - 1.0, x.dtype), jnp.zeros(n, bool)
         return self._fit(Labelled(x, labels, off, numbers, comparison_numbers(X)))
 
+    def _name(self, names: tuple[str, ...]) -> None:
+        """Keep the names of the features, by which data frames are checked from now on, and none of a fit before."""
+        vars(self).pop("feature_names_in_", None)
+        if names:
+            self.feature_names_in_ = np.array(names, object)
+
     def _fit(self, seen: Labelled):
         if self.epsilon == 0:
             off = np.asarray(seen.off, float)
@@ -102,11 +110,23 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any):
-        """θᵀx of rows of X: above 0 where classes_[1] is likelier."""
+        """θᵀx of rows of X, or of the differences of preferences: above 0 where classes_[1] is likelier."""
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, dtype=(np.float64, np.float32), reset=False))
+        X = np.asarray(self._rows(X))
         # Row by row, so that a row's number does not depend on what it comes with.
         return np.sum(X.astype(np.float64) * self.coef_[0], axis=1)
+
+    def _rows(self, X: Any) -> Any:
+        if not isinstance(X, Pairs | PreferenceData):
+            return validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        names, fitted = known_names(X), tuple(getattr(self, "feature_names_in_", ()))
+        x = X.differences()
+        if x.shape[1] != self.n_features_in_ or (names and fitted and names != fitted):
+            raise ValueError(
+                f"the preferences have the features {', '.join(names) or x.shape[1]}: give those of the fit, "
+                f"{', '.join(fitted) or self.n_features_in_}, in that order."
+            )
+        return x
 
     def predict_proba(self, X: Any):
         """[N, 2] of P(class | x), in the order of `classes_`."""

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from robust_rlhf_jax import fit_reward, preferences
+from robust_rlhf_jax import Pairs, fit_reward, preferences
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.scikit_learn import RobustBradleyTerry
 
@@ -125,3 +126,24 @@ def test_numbers_that_no_float_holds_are_refused():
         RobustBradleyTerry(0).fit(huge, y)
     with pytest.raises(ValueError, match="Column 1 of X is as good as 0 in float32"):
         RobustBradleyTerry(0).fit(x * [1.0, 1e-60], y)
+
+
+def test_a_fit_to_pairs_knows_the_names_of_their_features():
+    x, y = make(60)
+    frame = pd.DataFrame(x, columns=["price", "time", "size"])
+    signs = np.where(y == "second", 1, -1)
+    pairs = Pairs.of_differences(frame, signs)
+    model = RobustBradleyTerry(0).fit(frame.rename(columns={"size": "mass"}), y).fit(pairs)
+    assert list(model.feature_names_in_) == ["price", "time", "size"]
+    right = model.decision_function(frame)
+    with pytest.raises(ValueError, match="in the same order"):
+        model.decision_function(frame[["time", "price", "size"]])
+    np.testing.assert_allclose(model.decision_function(pairs), right, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(pairs), np.sign(right))
+    with pytest.raises(
+        ValueError, match="the features time, price, size: give those of the fit, price, time, size"
+    ):
+        model.predict(Pairs.of_differences(frame[["time", "price", "size"]], signs))
+    assert not hasattr(model.fit(Pairs.of_differences(x, signs)), "feature_names_in_")
+    with pytest.raises(ValueError, match="the features 2: give those of the fit, 3"):
+        model.predict_proba(Pairs.of_differences(x[:, :2], signs))

@@ -4,16 +4,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
-from robust_rlhf_jax.kernels.ranking import highest_first
+from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.kernels.ranking import highest_first, turned
 
 
 def precision(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
     """#(flagged and corrupt) / #flagged; NaN where nothing is flagged. Jit- and vmap-able.
 
-    **Raises:** ValueError for masks of different shapes.
+    **Raises:** ValueError for masks of different shapes, or of more than true and false.
 
     **Example:**
 
@@ -27,7 +29,7 @@ def precision(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) ->
 def recall(flagged: Bool[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
     """#(flagged and corrupt) / #corrupt; NaN where nothing is corrupt. Jit- and vmap-able.
 
-    **Raises:** ValueError for masks of different shapes.
+    **Raises:** ValueError for masks of different shapes, or of more than true and false.
 
     **Example:**
 
@@ -47,7 +49,7 @@ def precision_recall_curve(
 
     **Returns:** (precision [N], recall [N], thresholds t [N]); recall never falls along the curve.
 
-    **Raises:** ValueError for shapes that differ.
+    **Raises:** ValueError for shapes that differ, or a `corrupt` of more than true and false.
 
     **Example:**
 
@@ -56,11 +58,12 @@ def precision_recall_curve(
     >>> recall.tolist()
     [0.5, 0.5, 1.0, 1.0]
     """
-    scores, corrupt = jnp.asarray(scores), jnp.asarray(corrupt)
+    scores, corrupt = jnp.asarray(scores), _mask(corrupt, "corrupt")
     _check_shapes(scores, corrupt)
     order = highest_first(scores)
     thresholds = scores[order]
-    flagged = jnp.searchsorted(-thresholds, -thresholds, side="right")
+    falling = turned(thresholds)
+    flagged = jnp.searchsorted(falling, falling, side="right")
     caught = jnp.cumsum(corrupt[order])[flagged - 1]
     return caught / flagged, caught / jnp.sum(corrupt), thresholds
 
@@ -70,7 +73,7 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
 
     The expected value for scores that know nothing is the share of corrupt pairs. NaN where nothing is corrupt.
 
-    **Raises:** ValueError for shapes that differ.
+    **Raises:** ValueError for shapes that differ, or a `corrupt` of more than true and false.
 
     **Example:**
 
@@ -83,9 +86,19 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
 
 
 def _share(flagged: ArrayLike, corrupt: ArrayLike, of: ArrayLike) -> jax.Array:
-    flagged, corrupt = jnp.asarray(flagged, bool), jnp.asarray(corrupt, bool)
+    flagged, corrupt = _mask(flagged, "flagged"), _mask(corrupt, "corrupt")
     _check_shapes(flagged, corrupt)
     return jnp.sum(flagged & corrupt) / jnp.sum(jnp.asarray(of, bool))
+
+
+def _mask(values: ArrayLike, name: str) -> Bool[Array, " N"]:
+    """Truths, or 0 and 1, as truths.
+
+    **Raises:** ValueError for other values, such as numbers of pairs or labels.
+    """
+    if not is_traced(values) and not np.isin(np.asarray(values), (0, 1)).all():
+        raise ValueError(f"{name} holds more than true and false: say of each pair whether it is {name}.")
+    return jnp.asarray(values, bool)
 
 
 def _check_shapes(a: Any, b: Any):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilon, check_positive
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
@@ -54,9 +54,9 @@ def suspicion_scores(
     `ask_table`: false for the estimator's suspicion alone. `streaming`: how a `PairSource` is read: where memory does
     not hold its pairs, by passes, and by `fit_reward` alone.
 
-    **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, malformed or non-finite data, an unknown
-    name, groups of another length, `streaming` of what is in memory, or another estimator of pairs that memory does not
-    hold.
+    **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, a radius that is not positive, malformed
+    or non-finite data, an unknown name, groups of another length, `streaming` of what is in memory, or another
+    estimator of pairs that memory does not hold.
 
     **Example:**
 
@@ -154,6 +154,8 @@ def _examine(
     entry = named(estimator, epsilon)
     if epsilon is not None:
         check_epsilon(epsilon)
+    if radius is not None:
+        check_positive(radius, "radius")
     if not isinstance(data, Pairs | PreferenceData) and entry.evidence is not None:
         held = held_pairs(data, streaming)
         if held is None:

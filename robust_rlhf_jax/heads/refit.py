@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_rlhf_jax.io import RewardHead
+from robust_rlhf_jax.io.frames import check_rows
 from robust_rlhf_jax.rewards import RewardModel, RobustFit, Streaming, fit_reward
 
 from .embedded_pairs import Embed, embedded_pairs
@@ -108,7 +109,10 @@ def mean_change(before: Float[np.ndarray, " N"], after: Float[np.ndarray, " N"])
 
 
 def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
-    """**Raises:** ValueError for sides of other lengths, no pair, and batches of no input."""
+    """**Raises:** ValueError for sides of other lengths or with their rows in another order, no pair, and batches of no
+    input.
+    """
+    check_rows(chosen=chosen, rejected=rejected)
     if len(chosen) != len(rejected) or not len(chosen):
         raise ValueError(
             f"{len(chosen)} chosen inputs and {len(rejected)} rejected ones: give as many of both, at least one."

@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from os.path import commonprefix
 from typing import Any
 
+import numpy as np
 
-def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
-    """The second frame with its columns in the order of the first, and the names of the features.
+
+def aligned_frames(
+    chosen: Any, rejected: Any, called: tuple[str, str] = ("chosen", "rejected")
+) -> tuple[Any, tuple[str, ...]]:
+    """The second frame with its columns in the order of the first, and the names of the features; what messages call
+    the two.
 
     Columns have the same names in both frames, or one prefix or suffix in each (`chosen_price`, `rejected_price`).
     Names are () where the two are no data frames, nobody named the columns, or the frames share no name: columns count
@@ -18,7 +23,7 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
     if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
     sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
-    for side, names in zip(("chosen", "rejected"), sides, strict=True):
+    for side, names in zip(called, sides, strict=True):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"{side} has the column {twice[0]!r} twice: give each feature one column.")
@@ -29,7 +34,7 @@ def aligned_frames(chosen: Any, rejected: Any) -> tuple[Any, tuple[str, ...]]:
             return rejected[[rejected.columns[place[name]] for name in first]], tuple(first)
     if set(sides[0]) & set(sides[1]):
         raise ValueError(
-            f"The frames have other columns: {_only('chosen', *sides)}; {_only('rejected', *reversed(sides))}. "
+            f"The frames have other columns: {_only(called[0], *sides)}; {_only(called[1], *reversed(sides))}. "
             "Give both options the same features."
         )
     return rejected, ()
@@ -71,15 +76,19 @@ def usual_names(p: int) -> tuple[str, ...]:
 
 def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     """The columns of a data frame, or the entries of one row of it, that are called as the `names` of the k features,
-    in that order, with one prefix or suffix if need be; what is neither, or has columns that nobody named, as it is.
+    in that order, with one prefix or suffix if need be; a list of those one by one; what is neither, or has columns
+    that nobody named, as it is.
 
     Where `names` is (), columns count by their place, unless they are f0, f1, … or numbers from 0 in another order.
 
-    **Raises:** ValueError for a frame that lacks one of the features.
+    **Raises:** ValueError for a frame or a row that lacks one of the features.
     """
-    given = column_names(features)
+    if isinstance(features, list | tuple) and any(is_frame(one) or _has_index(one) for one in features):
+        return [in_order(one, names, k) for one in features]
+    row = getattr(features, "ndim", 0) == 1 and _has_index(features)
+    given = _unless_numbered(tuple(map(str, features.index))) if row else column_names(features)
     if not given:
-        return _row_in_order(features, names)
+        return unmasked(features)
     counted = (usual_names(k), tuple(map(str, range(k))))
     names = names or next((usual for usual in counted if sorted(usual) == sorted(given)), ())
     if not names:
@@ -87,19 +96,26 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     for rename in (list, _without_prefix, _without_suffix):
         place = {name: i for i, name in enumerate(rename(list(given)))}
         if all(name in place for name in names):
-            return features[[features.columns[place[name]] for name in names]]
+            places = [place[name] for name in names]
+            return features.iloc[places] if row else features[[features.columns[i] for i in places]]
     missing = next(name for name in names if name not in given)
+    what, part = ("row", "entry") if row else ("data frame", "column")
     raise ValueError(
-        f"the data frame has no column {missing!r}: give a column for each of the {k} features of the fit, or "
-        "to_numpy() of the frame where they count by their place."
+        f"the {what} has no {part} {missing!r}: give {'an' if row else 'a'} {part} for each of the {k} features of "
+        f"the fit, or to_numpy() of the {what} where they count by their place."
     )
 
 
-def _row_in_order(features: Any, names: Sequence[str]) -> Any:
-    if getattr(features, "ndim", 0) != 1 or not _has_index(features):
-        return features
-    place = {str(label): i for i, label in enumerate(features.index)}
-    return features.iloc[[place[name] for name in names]] if names and {*names} <= {*place} else features
+def unmasked(values: Any) -> Any:
+    """Where an array of NumPy is masked, NaN, or None among words; anything else as it is. Else what the mask hides
+    would count.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    missing = np.nan if values.dtype.kind in "biuf" else None
+    return (
+        np.where(np.ma.getmaskarray(values), missing, values.data) if np.ma.is_masked(values) else values.data
+    )
 
 
 def is_frame(values: Any) -> bool:
@@ -109,7 +125,10 @@ def is_frame(values: Any) -> bool:
 
 def column_names(values: Any) -> tuple[str, ...]:
     """The names of a data frame's columns; () of anything else, and where nobody named them."""
-    names = tuple(map(str, values.columns)) if is_frame(values) else ()
+    return _unless_numbered(tuple(map(str, values.columns))) if is_frame(values) else ()
+
+
+def _unless_numbered(names: tuple[str, ...]) -> tuple[str, ...]:
     return () if names == tuple(map(str, range(len(names)))) else names
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from .frames import unmasked
 from .labels import is_missing
 
 # A pair without a name is its own rater: this and its row.
@@ -26,7 +27,7 @@ def each_named(values: Any) -> Any:
     >>> each_named(["Ann", None, "Ben"]).tolist()
     ['Ann', 'nobody, row 1', 'Ben']
     """
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values))
     if array.ndim != 1 or (array.dtype.kind in "biuUS" and not _unnamed_words(array)):
         return array
     missing = [_is_missing(value) for value in array.tolist()]

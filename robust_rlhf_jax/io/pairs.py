@@ -15,7 +15,7 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, usual_names
+from .frames import aligned_frames, check_rows, column_names, unmasked, usual_names
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -99,7 +99,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
-        for name in ("chosen", "rejected"):
+        for name in ("chosen", "rejected", "strength", "weights"):
             object.__setattr__(self, name, _of_numbers(getattr(self, name)))
         for name in ("raters", "groups"):
             if getattr(self, name) is not None and not is_traced(getattr(self, name)):
@@ -115,6 +115,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         for name, make in usual.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, make())
+        object.__setattr__(self, "names", tuple(map(str, self.names)))
 
     @classmethod
     def of_differences(
@@ -134,7 +135,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         [[2.0], [-1.0]]
         """
         check_rows(differences=differences, labels=labels, **fields)
-        x, labels = np.asarray(differences), np.asarray(labels)
+        x, labels = map(np.asarray, map(unmasked, (differences, labels)))
         if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
             x = _floats(x)
         if labels.shape != x.shape[:1]:
@@ -236,7 +237,7 @@ def _array(values: Any) -> Any:
     """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
     if isinstance(values, list | tuple):
         return np.asarray(values)
-    return values.to_numpy() if hasattr(values, "to_numpy") else values
+    return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
 
 
 def _of_numbers(side: Any) -> Any:
@@ -250,6 +251,13 @@ def _of_numbers(side: Any) -> Any:
     ):
         return side.astype(float)
     return side
+
+
+def _truths(values: np.ndarray) -> bool:
+    """Whether they are true and false, or 0 and 1: −1 and words count as true."""
+    if values.dtype == object:
+        return all(isinstance(value, bool | np.bool_) for value in values.flat)
+    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
 
 
 def _floats(side: Any) -> Any:
@@ -299,6 +307,8 @@ def _check_fields(pairs: Pairs) -> None:
         raise ValueError(
             f"chosen has shape {shapes[0]} and rejected {shapes[1]}: both must be the same [N, p]."
         )
+    if not is_traced(pairs.swapped) and not _truths(np.asarray(pairs.swapped)):
+        raise ValueError("swapped must be true or false for each pair.")
     n, p = shapes[0]
     for name in _BY_PAIR:
         part = getattr(pairs, name)
@@ -313,7 +323,7 @@ def _check_fields(pairs: Pairs) -> None:
 
 
 def _check_features(pairs: Pairs) -> None:
-    """Features, and what they differ by, fit into JAX's floats, and somewhere they differ."""
+    """Features, and what they differ by, fit into JAX's floats, somewhere they differ, and no column is lost there."""
     chosen, rejected = np.asarray(_floats(pairs.chosen)), np.asarray(_floats(pairs.rejected))
     for side, values in (("chosen", chosen), ("rejected", rejected)):
         wrong = np.argwhere(~np.isfinite(values))
@@ -340,3 +350,10 @@ def _check_features(pairs: Pairs) -> None:
             "Both options of every pair have the same features, or as good as the same in "
             f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
         )
+    if x.dtype != float_type:
+        lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= limits.tiny).any(axis=0))
+        if len(lost):
+            raise ValueError(
+                f"column chosen − rejected {pairs.names[lost[0]]} is as good as 0 in {float_type}: give the feature in "
+                "a smaller unit."
+            )

@@ -27,6 +27,8 @@ KINDS = ("format", "hashed", "model")
 class RewardHead:
     """r(prompt, response) = θᵀφ. `names` [p]; `theta` [p]; `featuriser`: φ of texts, None for numbers.
 
+    **Raises:** ValueError for another number of names.
+
     **Example:**
 
     >>> import numpy as np
@@ -39,6 +41,15 @@ class RewardHead:
     theta: Float[np.ndarray, " p"]
     featuriser: Featuriser | None = None
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        theta = np.asarray(self.theta)
+        object.__setattr__(self, "names", tuple(map(str, self.names)))
+        object.__setattr__(self, "theta", theta.astype(np.result_type(theta, np.float32), copy=False))
+        if self.theta.shape != (len(self.names),):
+            raise ValueError(
+                f"theta has shape {theta.shape}: give a number for each of {len(self.names)} names."
+            )
 
     def reward(self, features: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
         """θᵀφ of rows of features; the columns of a data frame, or the entries of one row of it, by their names, as

@@ -7,7 +7,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 def highest_first(scores):
     """Places [N] of the scores [N], the highest first; an array of NumPy or of JAX, and so is the answer."""
-    return (-scores).argsort(stable=True)
+    return turned(scores).argsort(stable=True)
+
+
+def turned(scores):
+    """Numbers in the opposite order, equal ones equal: −x of floats; of whole numbers and truths their complement, as
+    −x of unsigned ones is none.
+    """
+    return -scores if jnp.issubdtype(scores.dtype, jnp.floating) else ~scores
 
 
 @jax.jit

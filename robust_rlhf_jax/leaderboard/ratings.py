@@ -1,10 +1,11 @@
 """Bradley–Terry ratings of models: plain, without votes that the rest contradicts, and without bad raters."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.io.frames import is_frame
 from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.raters import RaterTable, rate_raters
 from robust_rlhf_jax.raters.rating import MOST_AXES
@@ -54,7 +55,10 @@ def bradley_terry(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, " M"]:
 
     A hundredth of a vote each way between all models keeps θ finite where one never lost, or two groups never met.
 
-    **Raises:** ValueError for what is no square of finite numbers of at least 0.
+    The rows of a data frame are winners and its columns losers, who may stand in another order; θ is in that of rows.
+
+    **Raises:** ValueError for what is no square of finite numbers of at least 0, or for a data frame whose rows are
+    other models than its columns.
 
     **Example:**
 
@@ -80,7 +84,7 @@ def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
     **Raises:** ValueError for what is no square of finite numbers of at least 0.
     """
-    found = np.array(wins, float)
+    found = np.array(_square(wins), float)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise ValueError(f"wins has shape {found.shape}: give [M, M], how often model i won over model j.")
     wrong = np.argwhere(~(np.isfinite(found) & (found >= 0)))
@@ -89,6 +93,24 @@ def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
         raise ValueError(f"wins[{i}, {j}] is {found[i, j]:g}: give finite numbers of at least 0.")
     np.fill_diagonal(found, 0.0)
     return found
+
+
+def _square(wins: Any) -> Any:
+    """A data frame of winners by losers with its columns in the order of its rows; anything else as it is.
+
+    **Raises:** ValueError for a frame whose rows are other models than its columns.
+    """
+    if not (is_frame(wins) and hasattr(wins, "index")):
+        return wins
+    rows, columns = list(wins.index), list(wins.columns)
+    other = next((model for model in (*rows, *columns) if model not in rows or model not in columns), None)
+    if other is None:
+        return wins[rows]
+    if any(names == list(range(len(names))) for names in (rows, columns)):  # that nobody named
+        return wins
+    raise ValueError(
+        f"wins has other models as rows than as columns, such as {other!r}: give a row and a column for each."
+    )
 
 
 def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:

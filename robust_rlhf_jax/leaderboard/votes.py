@@ -17,6 +17,7 @@ from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
 from robust_rlhf_jax.memory import check_room
+from robust_rlhf_jax.terminal import counted
 
 from .winners import read_names
 
@@ -34,6 +35,8 @@ SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 # What rating a vote takes, most of it in `fit_reward`.
 BYTES = 3_000
+# Names of models that a representation lists.
+SHOWN = 6
 
 
 class Votes(NamedTuple):
@@ -57,6 +60,14 @@ class Votes(NamedTuple):
     raters: Any = None
     skipped: int = 0
 
+    def __repr__(self) -> str:
+        """How many votes on how many models."""
+        some = ", ".join(map(str, self.names[:SHOWN])) + (", …" if len(self.names) > SHOWN else "")
+        by = "" if self.raters is None else "; with raters"
+        return (
+            f"Votes({counted(len(self.outcome), 'vote')} on {counted(len(self.names), 'model')} ({some}){by})"
+        )
+
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
@@ -67,7 +78,7 @@ class Votes(NamedTuple):
         weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
         if weights.shape != votes.outcome.shape or weights.dtype.kind not in "biuf":
             raise ValueError(f"weights must be {len(votes.outcome)} numbers, one for each vote.")
-        weights = weights.astype(int) if weights.dtype == bool else weights
+        weights = weights.astype(float if weights.dtype.kind == "f" else int)  # sums outgrow narrow types
         found = np.zeros((len(votes.names), len(votes.names)), weights.dtype)
         winner, loser = np.where(votes.outcome > 0, (votes.first, votes.second), (votes.second, votes.first))
         decided = votes.outcome != 0

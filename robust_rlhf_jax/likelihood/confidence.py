@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import check_labels, is_traced
 from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball
 from robust_rlhf_jax.kernels.halving import bisect
@@ -88,8 +88,8 @@ def confidence_set(
 ) -> ConfidenceSet:
     """The `ConfidenceSet` about `centre` (usually a robust θ̂).
 
-    **Raises:** ValueError for ζ < 0, which leaves θ̂ itself outside. A traced ζ < 0 is reported by the status
-    `infeasible` of a projection if the set is empty.
+    **Raises:** ValueError for labels other than ±1, or ζ < 0, which leaves θ̂ itself outside. A traced ζ < 0 is
+    reported by the status `infeasible` of a projection if the set is empty.
 
     **Example:**
 
@@ -104,6 +104,7 @@ def confidence_set(
         raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
     if not is_traced(radius) and not float(radius) > 0:
         raise ValueError(f"radius={radius} must be positive.")
+    check_labels(labels)
     dtype = x.dtype
     weights = jnp.ones(len(x), dtype) if weights is None else weights
     labels, zeta = labels.astype(dtype), jnp.asarray(zeta, dtype)

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -105,7 +104,7 @@ def group_numbers(groups: Any, n_pairs: int, name: str = "group") -> Int[Array, 
     >>> group_numbers(["Ann", "Ben", "Ann"], n_pairs=3).tolist()
     [0, 1, 0]
     """
-    groups = groups if isinstance(groups, jax.Array) else each_named(groups)
+    groups = groups if is_traced(groups) else each_named(groups)
     if groups.shape != (n_pairs,):
         raise ValueError(
             f"{name}s has shape {groups.shape}: give one {name} for each of the {n_pairs} pairs."

@@ -3,9 +3,13 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
+
+from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding
@@ -20,13 +24,14 @@ def preferences_from_options(
     The table has one row (and one action) per distinct option; a state is an option, and its next state is
     the option itself. Runs on the host, since the number of distinct options is a shape.
 
-    **Arguments:** `option0`, `option1` [N, p] numbers; `labels` [N], +1 where option 1 is preferred, else −1.
+    **Arguments:** `option0`, `option1` [N, p] numbers, columns of data frames by their names; `labels` [N], +1 where
+    option 1 is preferred, else −1.
 
     **Returns:** `PreferenceData` with N pairs, H = 1, A = 1, d = p, in float32 (float64 for float64 input if
     JAX has x64 enabled). Options are subtracted before they are cast (`rounding`): x is right where they are large.
 
-    **Raises:** ValueError for shapes that differ, entries that are not numbers, and all that
-    `check_preferences` refuses.
+    **Raises:** ValueError for shapes that differ, entries that are not numbers, data frames of other columns or of the
+    same index in another order, and all that `check_preferences` refuses.
 
     **Example:**
 
@@ -36,7 +41,7 @@ def preferences_from_options(
     >>> data.differences()[:, 0].tolist(), data.labels.tolist()
     ([-2.0, 1.0], [-1.0, 1.0])
     """
-    exact = _stack({"option0": option0, "option1": option1})
+    exact = _stack({"option0": option0, "option1": option1}, labels)
     dtype = jax.dtypes.canonicalize_dtype(np.result_type(exact, np.float32))
     rounding = lost_to_rounding(exact[:, :, None, :], dtype)
     with np.errstate(over="ignore"):  # what overflows float32 becomes inf, which check_preferences names
@@ -63,7 +68,8 @@ def preferences_from_features(
     chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so the position gives the
     label away: pass random labels ±1 before anything that looks at x alone, such as its mean.
 
-    **Arguments:** `chosen`, `rejected` [N, p] numbers; `labels` [N] of ±1 or None.
+    **Arguments:** `chosen`, `rejected` [N, p] numbers, columns of data frames by their names; `labels` [N] of ±1 or
+    None.
 
     **Raises:** ValueError as `preferences_from_options`.
 
@@ -75,7 +81,7 @@ def preferences_from_features(
     >>> data.differences().tolist()
     [[2.0, 0.0], [-1.0, 2.0]]
     """
-    options = _stack({"chosen": chosen, "rejected": rejected})
+    options = _stack({"chosen": chosen, "rejected": rejected}, labels)
     signs = np.ones(len(options)) if labels is None else labels
     signs = _label_array(signs, len(options), options.dtype)
     first = (signs == 1)[:, None]
@@ -83,11 +89,14 @@ def preferences_from_features(
     return preferences_from_options(np.where(first, b, a), np.where(first, a, b), signs)
 
 
-def _stack(named: dict[str, Any]):
-    """Two named arrays [N, p] as one [N, 2, p], integers in float64."""
-    arrays = {name: np.asarray(x) for name, x in named.items()}
+def _stack(named: dict[str, Any], labels: Any):
+    """Two named arrays [N, p] as one [N, 2, p], integers in float64; the rows of frames stand as those of `labels`."""
+    check_rows(**named, labels=labels)
+    first, second = named.values()
+    pairs = Pairs(first, aligned_frames(first, second, tuple(named))[0])
+    arrays = dict(zip(named, map(np.asarray, (pairs.chosen, pairs.rejected)), strict=True))
     for name, x in arrays.items():
-        if x.dtype.kind not in "biuf":
+        if x.dtype.kind not in "biuf" and not jnp.issubdtype(x.dtype, jnp.floating):
             raise ValueError(f"{name} has dtype {x.dtype}: give an array of numbers.")
         if x.ndim != 2 or 0 in x.shape:
             raise ValueError(f"{name} has shape {x.shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
@@ -98,7 +107,7 @@ def _stack(named: dict[str, Any]):
 
 
 def _label_array(labels: Any, n: int, dtype: Any):
-    labels = np.asarray(labels)
+    labels = np.asarray(unmasked(labels))
     if labels.shape != (n,):
         raise ValueError(f"labels has shape {labels.shape}: give one label for each of the {n} pairs.")
     return labels.astype(dtype) if labels.dtype.kind in "biuf" else labels

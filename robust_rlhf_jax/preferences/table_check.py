@@ -83,6 +83,8 @@ def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
     Copies, since the number of pairs is a shape: filters, fits, means and splits then work as they are, and the pairs
     that were copied count twice. Others keep place and bits.
 
+    **Raises:** ValueError for what is no mask of the pairs, such as their numbers.
+
     **Example:**
 
     >>> import jax
@@ -93,6 +95,10 @@ def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
     >>> int(off_table(preferences.leave_out(bad, off_table(bad))).sum())
     0
     """
+    if off.dtype != bool or off.shape != (data.n_pairs,):
+        raise ValueError(
+            f"off is {off.dtype}{list(off.shape)}: give true or false for each of the {data.n_pairs} pairs."
+        )
     return data.take(stand_ins(off))
 
 

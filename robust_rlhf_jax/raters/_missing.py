@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from robust_rlhf_jax.io.frames import unmasked
 from robust_rlhf_jax.io.labels import is_missing
 
 # pandas' own, told by their types: they answer neither that they are equal to themselves nor that they are not.
@@ -20,7 +21,7 @@ def listed(values: Any) -> list:
     ['a', None, None]
     """
     if not isinstance(values, list | tuple):
-        array = np.atleast_1d(np.asarray(values))
+        array = np.atleast_1d(np.asarray(unmasked(values)))
         if array.dtype.kind in "mM":  # tolist() would turn NaT into a number
             gone, array = np.isnat(array), array.astype(object)
             array[gone] = None

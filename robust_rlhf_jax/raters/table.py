@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_rlhf_jax.spreadsheets import without_formula
+from robust_rlhf_jax.terminal import counted
 from robust_rlhf_jax.unfinished import whole_path
 
 from .kinds import KINDS
@@ -67,6 +68,13 @@ class RaterTable(NamedTuple):
     def counts(self) -> dict[str, int]:
         """How many raters are of each kind."""
         return {kind: sum(row.kind == kind for row in self.rows) for kind in KINDS}
+
+    def __repr__(self) -> str:
+        """How many raters are of each kind: the rows are as many as the raters."""
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.counts().items() if count)
+        return (
+            f"RaterTable({counted(len(self.rows), 'rater')} of {counted(len(self.weights), 'pair')}: {kinds})"
+        )
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the rows as CSV, whole or not at all; names that a spreadsheet would compute begin with an apostrophe.

@@ -96,6 +96,8 @@ def plain_fit(
     """(θ̂, status) of `fit_differences` at ε = 0, but for rounding, without compiling the rest; rows of weight 0 play no
     part but in the scales of the columns. Jit- and vmap-able.
 
+    **Raises:** ValueError for labels other than ±1.
+
     **Example:**
 
     >>> from robust_rlhf_jax import load_rail_choices, preferences, rewards
@@ -104,6 +106,7 @@ def plain_fit(
     >>> [name for name, weight in zip(preferences.RAIL_FEATURES, theta) if weight < 0]
     ['price', 'time', 'change', 'comfort']
     """
+    check_labels(labels)
     more = rows_to_fill(x, labels, weights)
     counted = np.ones(labels.shape, labels.dtype) if weights is None else weights
     return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(counted, more))

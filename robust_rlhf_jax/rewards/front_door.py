@@ -79,6 +79,8 @@ def fit_reward(
         check_epsilon(epsilon)
     if streaming is not None and not isinstance(streaming, Streaming):
         raise ValueError(f"streaming={streaming!r}: give rewards.Streaming(memory=…).")
+    if config is not None and not isinstance(config, RobustFit):
+        raise ValueError(f"config={config!r}: give rewards.RobustFit(…).")
     level = CEILING if epsilon is None else epsilon
     if not isinstance(data, Pairs | PreferenceData):
         return reward_model(fit_source(data, level, groups, config, streaming))

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.io.frames import in_order
+from robust_rlhf_jax.io.frames import check_rows, in_order, is_frame
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.unfinished import whole_path
@@ -92,7 +92,8 @@ decided ones; 0: plain maximum likelihood |
         precision of θ rounds them away: compare by `probability` or `algorithms.best_of_n`, which subtract first.
 
         **Raises:** ValueError for another number of features, a data frame that lacks one, or a model of several fits
-        (under `jax.vmap` it is of one), here and in the probabilities.
+        (under `jax.vmap` it is of one), here and in the probabilities; there for two data frames whose rows have the
+        same index in another order, too.
         """
         return matmul(self._features(features), self.theta)
 
@@ -159,6 +160,8 @@ decided ones; 0: plain maximum likelihood |
 
     def _difference(self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
         """φ_first − φ_second, subtracted in the features' own precision as in the fit."""
+        if is_frame(first) and is_frame(second):  # the index of a single row names features
+            check_rows(first=first, second=second)
         if isinstance(first, jax.Array) or isinstance(second, jax.Array):
             return self._features(first) - self._features(second)
         first, second = (np.asarray(self._in_order(side)) for side in (first, second))

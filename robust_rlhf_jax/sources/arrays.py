@@ -8,7 +8,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Float, Shaped
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames
+from robust_rlhf_jax.io.frames import aligned_frames, unmasked
 from robust_rlhf_jax.io.frames import check_rows as check_rows_of_frames
 
 from ._recut import check_rows
@@ -107,7 +107,7 @@ class ArraySource:
 
 
 def _checked(values: Any, name: str) -> np.ndarray:
-    values = np.asarray(values)
+    values = np.asarray(unmasked(values))
     block_type(values.dtype, name)
     check_shape(values.shape, name)
     return values

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Shaped
 
+from robust_rlhf_jax.io.frames import unmasked
 from robust_rlhf_jax.io.npy_arrays import npy_vector
 
 ALLOWED = (
@@ -64,7 +65,9 @@ def _one_each(values: Any, n_pairs: int, name: str) -> np.ndarray | None:
     if values is None:
         return None
     given = values
-    values = npy_vector(Path(values), None) if isinstance(values, str | Path) else np.asarray(values)
+    values = (
+        npy_vector(Path(values), None) if isinstance(values, str | Path) else np.asarray(unmasked(values))
+    )
     if values.shape != (n_pairs,):
         raise ValueError(
             f"{_named(given, name)} has shape {values.shape}: give one for each of the {n_pairs} pairs."

@@ -69,3 +69,23 @@ def test_batches():
 def test_shapes_must_agree(function):
     with pytest.raises(ValueError, match=r"\(3,\) and \(4,\)"):
         function(np.zeros(3), np.zeros(4, bool))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.uint32, np.float16])
+def test_the_type_of_scores_and_of_masks_plays_no_part(dtype):
+    rng = np.random.default_rng(0)
+    corrupt = rng.uniform(size=600) < 0.5  # more than a byte counts
+    scores = rng.integers(0, 2 if dtype is bool else 128, 600).astype(dtype)
+    want = metrics.average_precision_score(corrupt, scores.astype(float))
+    np.testing.assert_allclose(average_precision(scores, corrupt.astype(np.int8)), want, rtol=1e-5)
+    lowest = np.array([-128, 127], np.int8)  # −x of the first is itself
+    assert float(average_precision(lowest, [False, True])) == 1.0
+
+
+@pytest.mark.parametrize("mask", [[1, 5, 7], [1, -1, 1], [0.2, 1.0, 0.0]])
+def test_what_is_no_mask_is_refused(mask):
+    for function in (precision, recall, average_precision):
+        with pytest.raises(ValueError, match="corrupt holds more than true and false"):
+            function(np.ones(3, bool), mask)
+    with pytest.raises(ValueError, match="flagged holds more than true and false"):
+        precision(mask, np.ones(3, bool))

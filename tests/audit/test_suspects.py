@@ -248,3 +248,10 @@ def test_other_estimators_need_all_pairs_in_memory():
     np.testing.assert_array_equal(suspicion_scores(ArraySource(z), 0.1, estimator="trimmed"), expected)
     with pytest.raises(ValueError, match="estimator='trimmed' fits all pairs at once, which for 3,000 pairs"):
         suspicion_scores(ArraySource(z), 0.1, estimator="trimmed", streaming=BY_PASSES)
+
+
+@pytest.mark.parametrize("radius", [-1.0, 0.0, np.nan, "wide"])
+@pytest.mark.parametrize("function", [flag, suspicion_scores])
+def test_a_radius_is_positive(function, radius):
+    with pytest.raises(ValueError, match=f"radius={radius} must be positive and finite"):
+        function(load_rail_choices(), 0.1, estimator="trimmed", radius=radius)

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
@@ -155,3 +156,11 @@ def test_bad_options_of_a_refit(sides, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="is no folder"):
         refit_head(np.tanh, *sides[:2], folder=tmp_path / "file")
+
+
+def test_sides_whose_rows_stand_in_another_order_are_refused(sides):
+    """They count by their place: what was chosen would stand beside what another pair rejected."""
+    chosen, rejected = map(pd.DataFrame, sides[:2])
+    for given in (refit_head, lambda _, *both: RobustHead(*both)):
+        with pytest.raises(ValueError, match="chosen and rejected have the same index in another order"):
+            given(np.tanh, chosen, rejected[::-1])

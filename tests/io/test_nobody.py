@@ -1,5 +1,6 @@
 """Raters that nobody names: each pair its own."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,6 +17,9 @@ CASES = [
     ([7, 8, 7], [7, 8, 7]),
     ([1.5, 2.0, 1.5], [1.5, 2.0, 1.5]),
     (np.array([1, "1", 2], object), ["1", "1", "2"]),
+    (np.ma.masked_array(["Ann", "Ann", "Ben"], [0, 1, 0]), ["Ann", "nobody, row 1", "Ben"]),
+    (np.ma.masked_array([1, 2, 1], [0, 0, 1]), ["1", "2", "nobody, row 2"]),
+    (jnp.array([1.0, np.nan, np.nan]), ["1", "nobody, row 1", "nobody, row 2"]),
 ]
 
 
@@ -72,3 +76,8 @@ def test_what_r_writes_for_a_missing_name_is_none_and_numbers_are_written_once()
 
 def test_spaces_around_a_name_in_a_file_are_not_of_it():
     assert named_in(["Ann", "Ann ", "\u00a0Ann", "Ann B"]).tolist() == ["Ann", "Ann", "Ann", "Ann B"]
+
+
+def test_what_a_mask_hides_is_no_rating():
+    said = np.ma.masked_array([0, 1, 0, 0, 1], [0, 1, 0, 0, 0])
+    assert krippendorff_alpha([1, 1, 1, 2, 2], said) == krippendorff_alpha([1, 1, 2, 2], [0, 0, 0, 1])

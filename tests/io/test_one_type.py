@@ -306,3 +306,50 @@ def test_rows_that_are_none_of_the_pairs_are_refused(rows):
         ValueError, match="rows must be numbers of pairs, from 0 to 3, or 4 times true or false"
     ):
         of_texts().take(rows)
+
+
+@pytest.mark.parametrize(
+    "swapped", [np.where(np.arange(N) % 2, 1, -1), ["False"] * N, [None, True] * (N // 2)]
+)
+def test_swapped_is_true_or_false(swapped):
+    """−1 and words are true in NumPy."""
+    with pytest.raises(ValueError, match="swapped must be true or false for each pair"):
+        check_pairs(made(swapped=swapped))
+    for given in (np.arange(N) % 2, pd.Series(np.arange(N) % 2 == 1).astype(object)):
+        check_pairs(made(swapped=given))
+
+
+def test_numbers_by_pair_may_be_of_several_types():
+    given = made(
+        strength=pd.Series([0, 1.5] * (N // 2), dtype=object), weights=[1, True] * (N // 2), names=(1, 2, 3)
+    )
+    check_pairs(given)
+    assert given.fitted.sum() == N // 2
+    assert given.names == ("1", "2", "3")
+    assert "features (1, 2, 3)" in repr(given)
+
+
+def test_what_a_mask_hides_is_missing():
+    hidden = np.arange(N * P).reshape(N, P) == 4
+    pairs, hides = made(), np.ma.masked_array(made().chosen, hidden)
+    for given in (Pairs(hides, pairs.rejected), Pairs.of_differences(hides, np.ones(N))):
+        with pytest.raises(ValueError, match=r"chosen\[1, 1\] is nan: every entry must be finite"):
+            check_pairs(given)
+    with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
+        Pairs.of_differences(pairs.chosen, np.ma.masked_array(np.ones(N, int), np.arange(N) == 1))
+    raters = made(raters=np.ma.masked_array(["Ann", "Ben"] * (N // 2), np.arange(N) == 1)).raters
+    assert raters[:3].tolist() == ["Ann", "nobody, row 1", "Ann"]
+    check_pairs(Pairs(np.ma.masked_array(pairs.chosen), pairs.rejected))
+
+
+def test_a_column_that_floats_lose_is_refused():
+    """Its weight would be 0, as if the options were equal in it."""
+    x = made().differences() * [1.0, 1e-50, 1.0]
+    with pytest.raises(
+        ValueError, match="rejected time is as good as 0 in float32: give the feature in a smaller"
+    ):
+        check_pairs(Pairs(x, 0 * x, names=("price", "time", "size")))
+    x[3, 1] = 1e-30
+    check_pairs(Pairs(x, 0 * x))
+    x[:, 1] = 0
+    check_pairs(Pairs(x, 0 * x))

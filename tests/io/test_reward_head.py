@@ -60,3 +60,13 @@ def test_a_damaged_head_is_refused_in_one_sentence(tmp_path):
         )
         with pytest.raises(ValueError, match=r"head.safetensors is damaged \("):
             RewardHead.load(path)
+
+
+def test_a_head_is_made_of_lists_and_of_half_precision():
+    head = RewardHead(["a", "b"], [1, 2])
+    assert head.names == ("a", "b")
+    assert head.reward([[1, 2]]).tolist() == [5.0]
+    half = RewardHead(("a",), np.array([2.0], np.float16))  # whose products would be infinite
+    assert half.reward(np.array([[40_000.0]], np.float16)).tolist() == [80_000.0]
+    with pytest.raises(ValueError, match=r"theta has shape \(2,\): give a number for each of 1 names"):
+        RewardHead(("a",), np.ones(2))

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from robust_rlhf_jax.leaderboard import Votes, bradley_terry, fewest_changes, judged, rate, read_votes
@@ -196,8 +197,35 @@ def test_weights_may_be_a_list(weights):
     assert votes.wins(weights)[0, 1] == sum(map(float, weights))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.float16])
+def test_wins_outgrow_the_type_of_weights(dtype):
+    votes = Votes(np.zeros(3000, int), np.ones(3000, int), np.ones(3000, int), ("a", "b"))
+    assert votes.wins(np.ones(3000, dtype))[0, 1] == 3000
+
+
 @pytest.mark.parametrize("weights", [[1.0], 2.0, [[1.0, 2.0]], ["1", "2"]])
 def test_other_weights_than_one_for_each_vote_are_refused(weights):
     votes = Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, 1]), ("a", "b"))
     with pytest.raises(ValueError, match="weights must be 2 numbers"):
         votes.wins(weights)
+
+
+def test_a_frame_of_wins_goes_by_the_names_of_models():
+    wins = np.array([[0, 30, 20], [10, 0, 25], [15, 5, 0]])
+    table = pd.DataFrame(wins, index=list("abc"), columns=list("abc"))
+    expected = bradley_terry(wins)
+    for given in (table, table[["c", "a", "b"]], pd.DataFrame(wins, columns=list("abc")), pd.DataFrame(wins)):
+        np.testing.assert_array_equal(bradley_terry(given), expected)
+    numbered = pd.DataFrame(wins).loc[[2, 0, 1]]
+    np.testing.assert_allclose(bradley_terry(numbered), expected[[2, 0, 1]])
+    assert fewest_changes(table[["c", "a", "b"]]) == fewest_changes(wins)
+    winners, losers = pd.Series(list("aaabbbc")), pd.Series(list("bbdddda"))  # c never lost, d never won
+    for function in (bradley_terry, fewest_changes):
+        with pytest.raises(ValueError, match="other models as rows than as columns, such as 'c'"):
+            function(pd.crosstab(winners, losers))
+
+
+def test_votes_show_how_many_they_are():
+    given = votes(models=8)
+    assert repr(given) == "Votes(3,000 votes on 8 models (a, b, c, d, e, f, …); with raters)"
+    assert repr(Votes([0], [1], [1], ("a", "b"))) == "Votes(1 vote on 2 models (a, b))"

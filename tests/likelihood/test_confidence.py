@@ -264,3 +264,10 @@ def test_multiplier_of_the_ellipsoid_balances_the_pull(x64):
 def test_nan_in_an_ellipsoid_is_reported(x64):
     allowed = ellipsoid(jnp.eye(2), jnp.zeros(2), 0.5, 1.0)
     assert project(allowed, jnp.asarray([jnp.nan, 0.0])).status == Status.NONFINITE
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [True, False]])
+def test_labels_are_signs(labels):
+    """One of 0 would say nothing, and count."""
+    with pytest.raises(ValueError, match=r"every label must be \+1 or -1"):
+        confidence_set(jnp.eye(2), jnp.array(labels), jnp.zeros(2), 0.1, radius=1.0)

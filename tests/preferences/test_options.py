@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,34 @@ def test_labels_place_the_chosen_option():
     np.testing.assert_array_equal(data.features[1, 0, 0], OPTION1[1])
 
 
+FRAMES = [pd.DataFrame(side, columns=["price", "time"]) for side in (OPTION0, OPTION1)]
+
+
+def test_columns_of_frames_are_taken_by_their_names():
+    expected = preferences_from_options(OPTION0, OPTION1, LABELS)
+    turned = FRAMES[1][["time", "price"]].convert_dtypes()
+    found = preferences_from_options(FRAMES[0], turned, pd.Series(LABELS))
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    chosen = preferences_from_features(FRAMES[1].add_prefix("chosen_"), turned.add_prefix("rejected_") - 1)
+    np.testing.assert_array_equal(chosen.differences(), np.ones((3, 2)))
+
+
+def test_frames_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="'time' only in option0; 'taste' only in option1"):
+        preferences_from_options(FRAMES[0], FRAMES[1].rename(columns={"time": "taste"}), LABELS)
+    with pytest.raises(ValueError, match="option0 and option1 have the same index in another order"):
+        preferences_from_options(FRAMES[0], FRAMES[1][::-1], LABELS)
+    with pytest.raises(ValueError, match="chosen and labels have the same index in another order"):
+        preferences_from_features(*FRAMES, pd.Series(LABELS)[::-1])
+
+
+def test_options_in_bfloat16():
+    data = preferences_from_options(
+        jnp.asarray(OPTION0, jnp.bfloat16), jnp.asarray(OPTION1, jnp.bfloat16), LABELS
+    )
+    np.testing.assert_array_equal(data.differences(), OPTION1 - OPTION0)
+
+
 @pytest.mark.slow
 @given(
     array_shapes(min_dims=2, max_dims=2, max_side=4).flatmap(
@@ -102,3 +131,8 @@ def test_bad_features_are_named():
         preferences_from_features(OPTION0, OPTION1[:, :1])
     with pytest.raises(ValueError, match="map 0 to -1"):
         preferences_from_features(OPTION0, OPTION1, np.array([0, 1, 0]))
+
+
+def test_labels_that_a_mask_hides_are_missing():
+    with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
+        preferences_from_options(OPTION0, OPTION1, np.ma.masked_array(LABELS, [0, 1, 0]))

@@ -12,6 +12,7 @@ from robust_rlhf_jax import (
     PreferenceData,
     ask_table,
     load,
+    load_rail_choices,
     off_table,
     sample_preferences,
     sample_segments,
@@ -183,3 +184,9 @@ def test_segments_keep_their_plan():
     both, masks = jax.vmap(ask_table)(jax.tree.map(lambda *x: jnp.stack(x), data, corrupted))
     np.testing.assert_array_equal(masks.sum(axis=1), [0, 2])
     np.testing.assert_array_equal(both.features[1], kept.features)
+
+
+@pytest.mark.parametrize("off", [np.arange(3), np.ones(3, bool), np.zeros(2929)])
+def test_pairs_to_leave_out_are_a_mask(off):
+    with pytest.raises(ValueError, match="give true or false for each of the 2929 pairs"):
+        leave_out(load_rail_choices(), off)

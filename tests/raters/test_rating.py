@@ -8,7 +8,7 @@ import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
-from robust_rlhf_jax.raters import fit_weighed, rate_raters
+from robust_rlhf_jax.raters import Rater, RaterTable, fit_weighed, rate_raters
 from robust_rlhf_jax.raters.rating import _checked
 
 K, EACH, P = 60, 25, 4
@@ -150,3 +150,10 @@ def test_truths_are_read_however_they_come_and_0_and_1_are_refused(habit):
             ValueError, match=f"{habit} must be -1, 0 or 1 for each of the 60 pairs, or true or false"
         ):
             rate_raters(pairs, **{habit: wrong})
+
+
+def test_a_table_shows_how_many_raters_are_of_each_kind():
+    ann = Rater("ann", 40, 0.9, 0.8, 0.97, 1.2, 0.7, 1.9, 1.0, 1.0, "attentive", 0.0, (), 1.0)
+    rows = tuple(ann._replace(kind=kind) for kind in ["attentive"] * 1200 + ["random"])
+    table = RaterTable(rows, np.ones(48_040))
+    assert repr(table) == "RaterTable(1,201 raters of 48,040 pairs: 1,200 attentive, 1 random)"

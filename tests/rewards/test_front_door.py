@@ -171,3 +171,9 @@ def test_float32_stays_so_where_float64_is_enabled(tied):
         mixed = fit_reward(Pairs(x.astype(float) * signs[:, None], 0 * x, strength=strength))
         assert mixed.theta.dtype == jnp.float64
         np.testing.assert_allclose(found.theta, mixed.theta, rtol=1e-3)
+
+
+@pytest.mark.parametrize("config", [{"certainty": 3.0}, 0.1])
+def test_a_config_is_a_robust_fit(config):
+    with pytest.raises(ValueError, match=r"config=.*: give rewards\.RobustFit\(…\)"):
+        fit_reward(preferences.rail_pairs(), config=config)

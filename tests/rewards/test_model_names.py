@@ -153,3 +153,41 @@ def test_a_row_of_a_frame_is_taken_by_its_names():
     )
     unnamed = pd.Series(FEATURES[0, 0])
     np.testing.assert_array_equal(pays.reward(unnamed), pays.reward(FEATURES[0, 0]))
+
+
+def test_lists_of_frames_and_of_rows_are_taken_by_their_names():
+    pays, turned = model(names=NAMES), [side[["size", "price", "time"]] for side in (FIRST, SECOND)]
+    np.testing.assert_array_equal(pays.reward(turned), pays.reward(FEATURES))
+    np.testing.assert_array_equal(
+        pays.probability(turned, turned[::-1]), pays.probability(FEATURES, FEATURES[::-1])
+    )
+    rows = [row for _, row in turned[0].iterrows()]
+    np.testing.assert_array_equal(pays.reward(rows), pays.reward(FEATURES[0]))
+
+
+def test_frames_whose_rows_stand_in_another_order_are_refused():
+    """They count by their place, which would compare other options."""
+    pays = model(names=NAMES)
+    for call in (pays.probability, pays.outcome_probabilities):
+        with pytest.raises(ValueError, match="first and second have the same index in another order"):
+            call(FIRST, SECOND[::-1])
+        turned = call(FIRST, SECOND[::-1].reset_index(drop=True))
+        np.testing.assert_array_equal(turned, call(FEATURES[0], FEATURES[1, ::-1]))
+
+
+def test_what_a_mask_hides_has_no_reward():
+    hides = np.ma.masked_array(FEATURES[0], np.arange(60).reshape(20, 3) == 4)
+    for found in (model().reward(hides), model().probability(hides, FEATURES[1])):
+        np.testing.assert_array_equal(np.isnan(found), np.arange(20) == 1)
+
+
+def test_a_row_goes_by_its_names_as_its_frame_does():
+    pays, plain = model(names=NAMES), model()
+    for hold in (HELD["with a prefix"], HELD["with a suffix"], HELD["beside others"]):
+        np.testing.assert_array_equal(pays.reward(hold(FIRST).iloc[0]), pays.reward(FEATURES[0, 0]))
+    numbered = pd.DataFrame(FEATURES[0])[[2, 0, 1]]
+    np.testing.assert_array_equal(plain.reward(numbered.iloc[0]), plain.reward(FEATURES[0, 0]))
+    with pytest.raises(
+        ValueError, match="the row has no entry 'time': give an entry for each of the 3 features"
+    ):
+        pays.reward(FIRST.rename(columns={"time": "cost"}).iloc[0])

@@ -96,3 +96,10 @@ def test_another_number_of_pairs_compiles_nothing(count_compilations):
         for n in (897, 1024):
             assert plain_fit(*given[n])[0].shape == (K,)
     assert count.compiled == []
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0, 1.0], [False, True, True]])
+def test_labels_of_a_plain_fit_are_signs(labels):
+    """A label of 0 would leave its pair out."""
+    with pytest.raises(ValueError, match=r"labels\[0\] is .*: every label must be \+1 or -1"):
+        plain_fit(np.ones((3, 1), np.float32), np.array(labels))

@@ -132,3 +132,10 @@ def test_frames_are_subtracted_by_the_names_of_their_columns():
     np.testing.assert_array_equal(block, -X)
     with pytest.raises(ValueError, match="The frames have other columns"):
         ArraySource(chosen, rejected.rename(columns={"c": "d"}))
+
+
+def test_what_a_mask_hides_is_missing():
+    source = ArraySource(np.ma.masked_array(X, np.arange(12).reshape(4, 3) == 4))
+    assert np.argwhere(np.isnan(next(source.blocks(4)))).tolist() == [[1, 1]]
+    with pytest.raises(ValueError, match=r"labels\[2\] is nan"):
+        ArraySource(X, labels=np.ma.masked_array([1, -1, -1, 1], np.arange(4) == 2))
