@@ -85,8 +85,9 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
     """
     if isinstance(features, list | tuple) and any(is_frame(one) or _has_index(one) for one in features):
         return [in_order(one, names, k) for one in features]
+    frame: Any = features
     row = getattr(features, "ndim", 0) == 1 and _has_index(features)
-    given = _unless_numbered(tuple(map(str, features.index))) if row else column_names(features)
+    given = _unless_numbered(tuple(map(str, frame.index))) if row else column_names(features)
     if not given:
         return unmasked(features)
     counted = (usual_names(k), tuple(map(str, range(k))))
@@ -97,7 +98,7 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
         place = {name: i for i, name in enumerate(rename(list(given)))}
         if all(name in place for name in names):
             places = [place[name] for name in names]
-            return features.iloc[places] if row else features[[features.columns[i] for i in places]]
+            return frame.iloc[places] if row else frame[[frame.columns[i] for i in places]]
     missing = next(name for name in names if name not in given)
     what, part = ("row", "entry") if row else ("data frame", "column")
     raise ValueError(
@@ -112,10 +113,9 @@ def unmasked(values: Any) -> Any:
     """
     if not isinstance(values, np.ma.MaskedArray):
         return values
-    missing = np.nan if values.dtype.kind in "biuf" else None
-    return (
-        np.where(np.ma.getmaskarray(values), missing, values.data) if np.ma.is_masked(values) else values.data
-    )
+    missing: Any = np.nan if values.dtype.kind in "biuf" else None
+    hidden = np.ma.getmaskarray(values)
+    return np.where(hidden, missing, values.data) if hidden.any() else values.data
 
 
 def is_frame(values: Any) -> bool:

@@ -92,8 +92,8 @@ def preferences_from_features(
 def _stack(named: dict[str, Any], labels: Any):
     """Two named arrays [N, p] as one [N, 2, p], integers in float64; the rows of frames stand as those of `labels`."""
     check_rows(**named, labels=labels)
-    first, second = named.values()
-    pairs = Pairs(first, aligned_frames(first, second, tuple(named))[0])
+    (first_name, first), (second_name, second) = named.items()
+    pairs = Pairs(first, aligned_frames(first, second, (first_name, second_name))[0])
     arrays = dict(zip(named, map(np.asarray, (pairs.chosen, pairs.rejected)), strict=True))
     for name, x in arrays.items():
         if x.dtype.kind not in "biuf" and not jnp.issubdtype(x.dtype, jnp.floating):
