@@ -43,6 +43,8 @@ SAYS_WHO = re.compile(
 STEP = re.compile(
     rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"
 )
+# "winner: tie", "verdict: both".
+BEFORE_TIES = re.compile(r"^(?:the )?(?:winner|verdict): ")
 # "a>b", "b >> a", "response a > response b".
 ORDER = re.compile(
     rf"^(?:(?:{THINGS}) )?(?P<a>a|b|0|1|2) ?(?P<how>>{{1,3}}|<{{1,3}}|≻) ?(?:(?:{THINGS}) )?(?P<b>a|b|0|1|2)$"
@@ -99,7 +101,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
     def meaning(said: str) -> float | None:
         if said in names:
             return names[said]
-        if said in ties:
+        if said in ties or BEFORE_TIES.sub("", said) in ties:
             return 0.0
         if number_in(said) is not None and said not in named:
             return None

@@ -154,3 +154,8 @@ def test_a_word_that_is_a_tie_may_stand_beside_a_scale():
 def test_a_scale_beside_a_first_side_is_refused():
     with pytest.raises(ValueError, match="--scale and --first-is both say"):
         rule_for([1, 0], "label", AB, Columns(scale=(1, 0), first_is="1"))
+
+
+def test_judges_say_ties_as_they_say_winners():
+    value = word_rule(("response_a", "response_b")).value
+    assert [value(said) for said in ("Winner: A", "Winner: tie", "Verdict: tie")] == [1.0, 0.0, 0.0]

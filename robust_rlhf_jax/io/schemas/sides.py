@@ -163,9 +163,12 @@ def with_rater(asked: Columns, table: Table) -> Columns:
 
 
 def by_plain_name(table: Table) -> dict[str, str]:
-    """The columns by name as `plain_name` has it; of several the first, and one without a platform's prefix before."""
+    """The columns by name as `plain_name` has it; of several the first, but one without a platform's prefix before, and
+    one in English before all."""
     names = {plain_name(name): name for name in reversed(table.names)}
-    return names | {plain: name for name in reversed(table.names) if (plain := _plain(name)) in names}
+    for as_called in (_plain, _as_written):
+        names |= {called: name for name in reversed(table.names) if (called := as_called(name)) in names}
+    return names
 
 
 def plain_name(name: str) -> str:
@@ -175,8 +178,11 @@ def plain_name(name: str) -> str:
 
 @functools.lru_cache(4096)
 def _plain(name: str) -> str:
-    plain = name.strip().casefold().replace(" ", "_").replace("-", "_")
-    return "_".join(IN_ENGLISH.get(_without_accents(part), part) for part in plain.split("_"))
+    return "_".join(IN_ENGLISH.get(_without_accents(part), part) for part in _as_written(name).split("_"))
+
+
+def _as_written(name: str) -> str:
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def _without_accents(part: str) -> str:
@@ -210,7 +216,7 @@ def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tup
         sides.pop("", None)
     if not sides:
         return ()
-    return sides[min(sides, key=lambda stem: _answer(stem) or 0)]
+    return sides[min(sides, key=lambda stem: (_answer(stem) or 0, _plain(stem) != _as_written(stem)))]
 
 
 def exact_last(table: Table) -> list[str]:

@@ -58,6 +58,21 @@ def test_names_say_which_answer_was_preferred(names):
     assert load_pairs(rows, featuriser="format").texts.chosen == [f"x {i}" for i in range(4)]
 
 
+@pytest.mark.parametrize("english_first", [False, True])
+@pytest.mark.parametrize(
+    ("english", "translated"),
+    [(("question", "chosen", "rejected"), ("Frage", "réponse_choisie", "réponse_rejetée")),
+     (("question", "chosen", "rejected"), ("Frage", "choisie", "rejetée")),
+     (("question", "answer_a", "answer_b"), ("Frage", "Antwort_a", "Antwort_b"))],
+)  # fmt: skip
+def test_columns_in_english_come_before_their_translations(english, translated, english_first):
+    names = (*english, *translated) if english_first else (*translated, *english)
+    rows = [{name: f"{name} {i}" for name in names} | {"winner": "A"} for i in range(6)]
+    rows = rows if "answer_a" in english else [{name: row[name] for name in names} for row in rows]
+    texts = load_pairs(rows, featuriser="format").texts
+    assert (texts.prompt[0], texts.chosen[0]) == (f"{english[0]} 0", f"{english[1]} 0")
+
+
 def test_tables_of_numbers_need_but_the_label():
     rows = [
         {"Preis_A": i, "Preis_B": 9 - i, "Zeit_A": i % 5, "Zeit_B": 2, "Wahl": "AB"[i % 2]} for i in range(8)
