@@ -205,7 +205,8 @@ def _sides(table: Table, model_a: str | None, model_b: str | None) -> tuple[str,
     first, second = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
     sides = _column(table, model_a, first, "models"), _column(table, model_b, second, "models")
     third = named(table, THIRD)
-    if third is not None and model_a is None and model_b is None:
+    asked = model_a is not None or model_b is not None
+    if third is not None and not asked and not all(map(is_missing, table.cells(third))):
         raise ValueError(
             f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
             "row for each two of them, or name two by --model-a and --model-b."

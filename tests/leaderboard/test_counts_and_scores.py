@@ -26,6 +26,11 @@ def test_three_models_a_row_are_no_vote(said, tmp_path):
         reading(tmp_path, text)
 
 
+def test_an_empty_column_of_third_models_is_none(tmp_path):
+    votes = reading(tmp_path, "model_a,model_b,model_c,winner\nx,y,,A\ny,z,,B\n")
+    assert votes.outcome.tolist() == [1, -1]
+
+
 @pytest.mark.parametrize("names", ["score_a,score_b", "model_a_score,model_b_score", "reward_a,reward_b"])
 def test_the_higher_score_wins(names, tmp_path):
     text = f"model_a,model_b,{names}\nx,y,3,1\ny,x,2,2\nz,x,1.5,2\ny,z,,1\n"
