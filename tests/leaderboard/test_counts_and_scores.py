@@ -40,6 +40,17 @@ def test_the_higher_score_wins(names, tmp_path):
     assert votes.outcome.tolist() == [1, 0, -1]
 
 
+@pytest.mark.parametrize(
+    ("flag", "asked"), [("first", {"first_is": "B"}), ("tie", {"tie_is": "0"}), ("scale", {"scale": (5, 1)})]
+)
+def test_what_is_said_of_labels_is_refused_beside_scores(flag, asked, tmp_path):
+    text = "model_a,model_b,score_a,score_b\nx,y,3,1\nz,x,1,2\n"
+    with pytest.raises(
+        ValueError, match=f"--{flag}.* changes nothing here, where the higher of score_a and score_b"
+    ):
+        reading(tmp_path, text, **asked)
+
+
 def test_a_winner_comes_before_scores(tmp_path):
     votes = reading(tmp_path, "model_a,model_b,score_a,score_b,winner\nx,y,3,1,B\ny,x,3,1,B\n")
     assert votes.outcome.tolist() == [-1, -1]
