@@ -1,5 +1,7 @@
 """Lists of answers with scores or ranks and, beside, the best one: read by the numbers if the two agree."""
 
+import dataclasses
+
 import numpy as np
 
 from ..columns import Columns
@@ -12,15 +14,16 @@ ORDER = 115
 
 
 def recognise(table: Table) -> bool:
-    best = answer_columns.find(table, Columns())
-    return best is not None and best.kind in ("best", "flags") and rankings.recognise(table)
+    return answer_columns.find_best(table, Columns()) is not None and rankings.recognise(table)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError where another answer of a row has better numbers than the best one."""
     made = rankings.map(table, asked)
+    found = answer_columns.find_best(table, Columns())
+    assert found is not None
     try:
-        best = several_answers.map(table, asked)
+        best = several_answers.map(table, dataclasses.replace(asked, label=found.by[0]))
     except ValueError:  # which answer a number counts is not known
         return made
     check_best(made, best)

@@ -38,7 +38,16 @@ def by_name(best, i):
     return {"responses": answers, "scores": scores, "winner": "xyz"[best]}
 
 
-WAYS = {lists: ("winner", "scores"), objects: ("chosen", "score"), by_name: ("winner", "score")}
+def ranked(best, i):
+    return {"responses": [f"x {i}", f"y {i}", f"z {i}"], "ranks": [1, 2, 3], "winner": "ABC"[best]}
+
+
+WAYS = {
+    lists: ("winner", "scores"),
+    ranked: ("winner", "ranks"),
+    objects: ("chosen", "score"),
+    by_name: ("winner", "score"),
+}
 
 
 @pytest.mark.parametrize("write", WAYS)
