@@ -1,6 +1,7 @@
 """Lists of answers with scores or ranks and, beside, the best one: read by the numbers if the two agree."""
 
 import dataclasses
+from collections import defaultdict
 
 import numpy as np
 
@@ -43,7 +44,11 @@ def check_best(numbers: Mapped, best: Mapped) -> None:
 
 
 def _ways(mapped: Mapped) -> dict[tuple[int, str, str], float]:
-    """Above 0 where the first answer of (row, first, second) is the better one."""
+    """Above 0 where the first answer of (row, first, second) is the better one; summed over answers that come again."""
     origin = range(mapped.table.n_rows) if mapped.origin is None else np.asarray(mapped.origin).tolist()
     cells = (mapped.table.cells(name) for name in ("first", "second", "strength"))
-    return {(row, repr(a), repr(b)): way for row, a, b, way in zip(origin, *cells, strict=True)}
+    ways: dict[tuple[int, str, str], float] = defaultdict(float)
+    for row, first, second, way in zip(origin, *cells, strict=True):
+        a, b = repr(first), repr(second)
+        ways[(row, *sorted((a, b)))] += way if a <= b else -way
+    return ways
