@@ -94,12 +94,13 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
         for pair in (_apart(sides) if apart else sides, sides)
         for name, way in zip(pair, (1.0, -1.0), strict=True)
     }
-    named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
+    named, tie = suffixes(sides), None if tie_is is None else word(tie_is)
+    ties = TIE if tie is None else {*TIE, tie}
 
     # A column repeats few words over many rows.
     @functools.lru_cache(1024)
     def meaning(said: str) -> float | None:
-        if said in names:
+        if said in names and said != tie:
             return names[said]
         if said in ties or BEFORE_TIES.sub("", said) in ties:
             return 0.0
