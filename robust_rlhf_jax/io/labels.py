@@ -174,7 +174,8 @@ def _word(cell: str) -> str:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
-    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(' .!*"')
+    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+    return bare.strip(' .!*"') or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object) -> object:
