@@ -89,11 +89,8 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
 
 def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = True) -> Rule:
     """Words that name a side (`SAYS_WHO`), or a tie; the column's name, or what sets it `apart` from the other's."""
-    names = {
-        word(name): way
-        for pair in (_apart(sides) if apart else sides, sides)
-        for name, way in zip(pair, (1.0, -1.0), strict=True)
-    }
+    names = dict(zip(map(word, sides), (1.0, -1.0), strict=True))
+    names = dict(zip(_apart(sides), (1.0, -1.0), strict=True)) | names if apart else names
     named, tie = suffixes(sides), None if tie_is is None else word(tie_is)
     ties = TIE if tie is None else {*TIE, tie}
 
