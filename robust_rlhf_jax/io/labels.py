@@ -89,17 +89,15 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
 
 def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = True) -> Rule:
     """Words that name a side (`SAYS_WHO`), or a tie; the column's name, or what sets it `apart` from the other's."""
-    names = {
-        word(name): way
-        for pair in (_apart(sides) if apart else sides, sides)
-        for name, way in zip(pair, (1.0, -1.0), strict=True)
-    }
-    named, ties = suffixes(sides), TIE | ({word(tie_is)} if tie_is is not None else set())
+    names = dict(zip(map(word, sides), (1.0, -1.0), strict=True))
+    names = dict(zip(_apart(sides), (1.0, -1.0), strict=True)) | names if apart else names
+    named, tie = suffixes(sides), None if tie_is is None else word(tie_is)
+    ties = TIE if tie is None else {*TIE, tie}
 
     # A column repeats few words over many rows.
     @functools.lru_cache(1024)
     def meaning(said: str) -> float | None:
-        if said in names:
+        if said in names and said != tie:
             return names[said]
         if said in ties or BEFORE_TIES.sub("", said) in ties:
             return 0.0
@@ -173,7 +171,8 @@ def _word(cell: str) -> str:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
-    return re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(' .!*"')
+    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
+    return bare.strip(' .!*"') or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object) -> object:

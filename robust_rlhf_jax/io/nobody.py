@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from .frames import unmasked
 from .labels import is_missing
 
 # A pair without a name is its own rater: this and its row.
@@ -27,7 +26,10 @@ def each_named(values: Any) -> Any:
     >>> each_named(["Ann", None, "Ben"]).tolist()
     ['Ann', 'nobody, row 1', 'Ben']
     """
-    array = np.asarray(unmasked(values))
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        # Numbers as floats would be other names.
+        values = np.where(values.mask, np.array(None), values.data.astype(object))
+    array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind in "biuUS" and not _unnamed_words(array)):
         return array
     missing = [_is_missing(value) for value in array.tolist()]

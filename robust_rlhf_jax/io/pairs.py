@@ -236,7 +236,7 @@ def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndar
 def _array(values: Any) -> Any:
     """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
     if isinstance(values, list | tuple):
-        return np.asarray(values)
+        return np.asarray([unmasked(value) for value in values])
     return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from robust_rlhf_jax.io.frames import is_frame
+from robust_rlhf_jax.io.frames import is_frame, unmasked
 from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.raters import RaterTable, rate_raters
 from robust_rlhf_jax.raters.rating import MOST_AXES
@@ -84,7 +84,7 @@ def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
     **Raises:** ValueError for what is no square of finite numbers of at least 0.
     """
-    found = np.array(_square(wins), float)
+    found = np.array(unmasked(_square(wins)), float)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise ValueError(f"wins has shape {found.shape}: give [M, M], how often model i won over model j.")
     wrong = np.argwhere(~(np.isfinite(found) & (found >= 0)))

@@ -205,7 +205,8 @@ def _sides(table: Table, model_a: str | None, model_b: str | None) -> tuple[str,
     first, second = next(((plain[a], plain[b]) for a, b in SIDES if {a, b} <= plain.keys()), (None, None))
     sides = _column(table, model_a, first, "models"), _column(table, model_b, second, "models")
     third = named(table, THIRD)
-    if third is not None and model_a is None and model_b is None:
+    asked = model_a is not None or model_b is not None
+    if third is not None and not asked and not all(map(is_missing, table.cells(third))):
         raise ValueError(
             f"{table.path} has three models a row ({', '.join(sides)}, {third}), and a vote is between two: write a "
             "row for each two of them, or name two by --model-a and --model-b."
@@ -260,6 +261,7 @@ def _outcomes(
         called = (Answers(sides, False, names) for names in (suffixes(sides), sides))
         scores = next((names for answers in called if (names := beside(table, answers, SCORES))), None)
         if scores is not None:
+            _check_unlabelled(scores, first_is=first_is, tie_is=tie_is, scale=scale)
             return _by_scores(table, scores, models)
     name = _column(table, winner, found, "winners")
     if name in sides:
@@ -278,6 +280,16 @@ def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell
     cells = [] if plain_name(name) == TIES else table.cells(name)
     missing = [BadCell(row, name, "is missing") for row, cell in enumerate(cells) if is_missing(cell)]
     return flags.astype(int), [*missing, *bad]
+
+
+def _check_unlabelled(scores: tuple[str, ...], **said: Any) -> None:
+    """**Raises:** ValueError for what a caller says of labels where scores say who won."""
+    flag = next((name for name, value in said.items() if value is not None), None)
+    if flag is not None:
+        raise ValueError(
+            f"--{flag.replace('_', '-')} changes nothing here, where the higher of {' and '.join(scores)} won: leave "
+            "it out"
+        )
 
 
 def _by_scores(

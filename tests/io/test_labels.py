@@ -159,3 +159,13 @@ def test_a_scale_beside_a_first_side_is_refused():
 def test_judges_say_ties_as_they_say_winners():
     value = word_rule(("response_a", "response_b")).value
     assert [value(said) for said in ("Winner: A", "Winner: tie", "Verdict: tie")] == [1.0, 0.0, 0.0]
+
+
+def test_what_the_caller_calls_a_tie_is_one_though_it_is_part_of_the_name_of_a_side():
+    value = word_rule(("human_response", "nobody_response"), tie_is="nobody").value
+    assert [value(said) for said in ("human", "nobody", "nobody_response")] == [1.0, 0.0, -1.0]
+
+
+def test_stars_are_named_as_they_are_and_name_no_side():
+    with pytest.raises(ValueError, match=r"holds '\*\*', '\*\*\*', which name no side"):
+        rule_for(["**", "***"], "winner", AB, Columns())

@@ -19,6 +19,7 @@ CASES = [
     (np.array([1, "1", 2], object), ["1", "1", "2"]),
     (np.ma.masked_array(["Ann", "Ann", "Ben"], [0, 1, 0]), ["Ann", "nobody, row 1", "Ben"]),
     (np.ma.masked_array([1, 2, 1], [0, 0, 1]), ["1", "2", "nobody, row 2"]),
+    (np.ma.masked_array([2**60, 2**60 + 1, 1], [0, 0, 1]), [str(2**60), str(2**60 + 1), "nobody, row 2"]),
     (jnp.array([1.0, np.nan, np.nan]), ["1", "nobody, row 1", "nobody, row 2"]),
 ]
 

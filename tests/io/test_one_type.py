@@ -332,7 +332,11 @@ def test_numbers_by_pair_may_be_of_several_types():
 def test_what_a_mask_hides_is_missing():
     hidden = np.arange(N * P).reshape(N, P) == 4
     pairs, hides = made(), np.ma.masked_array(made().chosen, hidden)
-    for given in (Pairs(hides, pairs.rejected), Pairs.of_differences(hides, np.ones(N))):
+    for given in (
+        Pairs(hides, pairs.rejected),
+        Pairs(list(hides), pairs.rejected),
+        Pairs.of_differences(hides, np.ones(N)),
+    ):
         with pytest.raises(ValueError, match=r"chosen\[1, 1\] is nan: every entry must be finite"):
             check_pairs(given)
     with pytest.raises(ValueError, match=r"labels\[1\] is nan"):

@@ -26,6 +26,11 @@ def test_three_models_a_row_are_no_vote(said, tmp_path):
         reading(tmp_path, text)
 
 
+def test_an_empty_column_of_third_models_is_none(tmp_path):
+    votes = reading(tmp_path, "model_a,model_b,model_c,winner\nx,y,,A\ny,z,,B\n")
+    assert votes.outcome.tolist() == [1, -1]
+
+
 @pytest.mark.parametrize("names", ["score_a,score_b", "model_a_score,model_b_score", "reward_a,reward_b"])
 def test_the_higher_score_wins(names, tmp_path):
     text = f"model_a,model_b,{names}\nx,y,3,1\ny,x,2,2\nz,x,1.5,2\ny,z,,1\n"
@@ -33,6 +38,17 @@ def test_the_higher_score_wins(names, tmp_path):
         reading(tmp_path, text)
     votes = reading(tmp_path, text, skip_bad=1)
     assert votes.outcome.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("flag", "asked"), [("first", {"first_is": "B"}), ("tie", {"tie_is": "0"}), ("scale", {"scale": (5, 1)})]
+)
+def test_what_is_said_of_labels_is_refused_beside_scores(flag, asked, tmp_path):
+    text = "model_a,model_b,score_a,score_b\nx,y,3,1\nz,x,1,2\n"
+    with pytest.raises(
+        ValueError, match=f"--{flag}.* changes nothing here, where the higher of score_a and score_b"
+    ):
+        reading(tmp_path, text, **asked)
 
 
 def test_a_winner_comes_before_scores(tmp_path):

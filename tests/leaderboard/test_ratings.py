@@ -229,3 +229,8 @@ def test_votes_show_how_many_they_are():
     given = votes(models=8)
     assert repr(given) == "Votes(3,000 votes on 8 models (a, b, c, d, e, f, …); with raters)"
     assert repr(Votes([0], [1], [1], ("a", "b"))) == "Votes(1 vote on 2 models (a, b))"
+
+
+def test_wins_that_a_mask_hides_are_missing():
+    with pytest.raises(ValueError, match=r"wins\[0, 1\] is nan"):
+        bradley_terry(np.ma.masked_array([[0, 2], [1, 0]], [[0, 1], [0, 0]]))

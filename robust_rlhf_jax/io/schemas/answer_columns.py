@@ -78,6 +78,14 @@ def find(table: Table, asked: Columns) -> Found | None:
     return next((found for kind in kinds if (found := kind(table, answers, asked)) is not None), None)
 
 
+def find_best(table: Table, asked: Columns) -> Found | None:
+    """What says which of the answers is the best one, whatever else says how good they are."""
+    found = find(table, asked)
+    if found is None or found.kind in ("best", "flags"):
+        return found
+    return _flagged(table, found.answers, asked) or _of_best(table, found.answers, asked)
+
+
 def _of_named_sides(table: Table, answers: Answers, sides: tuple[str, str], asked: Columns) -> Found | None:
     """Columns called chosen and rejected, say, that hold no texts but names or numbers of answers beside them."""
     if set(sides) & set(answers.columns) or asked.label not in (None, sides[0]):

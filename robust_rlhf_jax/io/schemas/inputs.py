@@ -6,6 +6,7 @@ from typing import Any
 from ..columns import Columns
 from ..labels import is_missing
 from ..table import Table
+from .numbers import mostly_numbers
 from .rankings import ANSWER_LISTS
 from .sides import chosen_sides, named, open_sides, plain_name, prompt_named
 
@@ -20,7 +21,8 @@ def input_of(table: Table, asked: Columns) -> tuple[str, str] | None:
     beside = None if prompt is None else named(table, ABOUT.get(plain_name(prompt), ()))
     if prompt is None or beside is None or asked.prompt is not None or beside in asked.names().values():
         return None
-    return (prompt, beside) if plain_name(beside) == "input" or _several_answers(table) else None
+    of_answers = _several_answers(table) and not mostly_numbers(table.some(beside))
+    return (prompt, beside) if plain_name(beside) == "input" or of_answers else None
 
 
 def _several_answers(table: Table) -> bool:

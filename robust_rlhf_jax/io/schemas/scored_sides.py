@@ -35,7 +35,11 @@ FAULT = (
     r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*|"
     r"sever(?:e|ity)|bad(?:ness)?(?![a-z])|negativ[a-z]*|spam[a-z]*|latenc[a-z]*|difficult[a-z]*|uncertain[a-z]*)"
 )
-NEITHER = r"(?:similar[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)(?![a-z])"
+# Alone: word_choice and length_control are merits.
+NEITHER = (
+    r"(?:similar[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)"
+    r"[\W_]+(?:score|rating|reward|overall_score)s?$"
+)
 NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z])(?:{FAULT}|{NEITHER})", re.I)
 NO_FAULT = re.compile(rf"(?<![a-z])(?:non|not|un|no)[\W_]?{FAULT}|(?<![a-z]){FAULT}[\W_]?free(?![a-z])", re.I)
 

@@ -1,5 +1,8 @@
 """Lists of answers with scores or ranks and, beside, the best one: read by the numbers if the two agree."""
 
+import dataclasses
+from collections import defaultdict
+
 import numpy as np
 
 from ..columns import Columns
@@ -12,15 +15,16 @@ ORDER = 115
 
 
 def recognise(table: Table) -> bool:
-    best = answer_columns.find(table, Columns())
-    return best is not None and best.kind in ("best", "flags") and rankings.recognise(table)
+    return answer_columns.find_best(table, Columns()) is not None and rankings.recognise(table)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
     """**Raises:** ValueError where another answer of a row has better numbers than the best one."""
     made = rankings.map(table, asked)
+    found = answer_columns.find_best(table, Columns())
+    assert found is not None
     try:
-        best = several_answers.map(table, asked)
+        best = several_answers.map(table, dataclasses.replace(asked, label=found.by[0]))
     except ValueError:  # which answer a number counts is not known
         return made
     check_best(made, best)
@@ -40,7 +44,11 @@ def check_best(numbers: Mapped, best: Mapped) -> None:
 
 
 def _ways(mapped: Mapped) -> dict[tuple[int, str, str], float]:
-    """Above 0 where the first answer of (row, first, second) is the better one."""
+    """Above 0 where the first answer of (row, first, second) is the better one; summed over answers that come again."""
     origin = range(mapped.table.n_rows) if mapped.origin is None else np.asarray(mapped.origin).tolist()
     cells = (mapped.table.cells(name) for name in ("first", "second", "strength"))
-    return {(row, repr(a), repr(b)): way for row, a, b, way in zip(origin, *cells, strict=True)}
+    ways: dict[tuple[int, str, str], float] = defaultdict(float)
+    for row, first, second, way in zip(origin, *cells, strict=True):
+        a, b = repr(first), repr(second)
+        ways[(row, *sorted((a, b)))] += way if a <= b else -way
+    return ways

@@ -118,3 +118,10 @@ def test_a_context_of_each_answer_is_no_part_of_the_prompt():
 def test_a_context_that_is_the_prompt_stays_so():
     rows = [{"context": f"c {i}", "chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)]
     assert load_pairs(rows, featuriser="format").texts.prompt == [f"c {i}" for i in range(4)]
+
+
+def test_a_context_of_numbers_is_no_part_of_the_prompt():
+    rows = [
+        {"question": f"q{i}", "context": i % 2, "chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.prompt == [f"q{i}" for i in range(4)]

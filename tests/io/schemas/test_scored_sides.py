@@ -54,7 +54,8 @@ def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
 @pytest.mark.parametrize(
     "name",
     ["harmless", "harmlessness", "eloquence", "harmony", "glossiness", "costume", "brisk", "unbiased", "un_biased",
-     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free", "non_spam"],
+     "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free", "non_spam",
+     "word_choice", "length_control", "complexity_handling"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_better_says_who_won(name):
     found = load_pairs(rows(**{f"{name}_score_a": (1, 3), f"{name}_score_b": (2, 2)}), featuriser="format")

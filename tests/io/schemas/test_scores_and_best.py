@@ -38,7 +38,16 @@ def by_name(best, i):
     return {"responses": answers, "scores": scores, "winner": "xyz"[best]}
 
 
-WAYS = {lists: ("winner", "scores"), objects: ("chosen", "score"), by_name: ("winner", "score")}
+def ranked(best, i):
+    return {"responses": [f"x {i}", f"y {i}", f"z {i}"], "ranks": [1, 2, 3], "winner": "ABC"[best]}
+
+
+WAYS = {
+    lists: ("winner", "scores"),
+    ranked: ("winner", "ranks"),
+    objects: ("chosen", "score"),
+    by_name: ("winner", "score"),
+}
 
 
 @pytest.mark.parametrize("write", WAYS)
@@ -65,3 +74,11 @@ def test_where_both_agree_scores_say_more(write):
 def test_a_number_that_may_count_from_0_or_1_says_nothing_against_scores():
     rows = [{"prompt": f"p{i}"} | lists(0, i) | {"winner": 1 + i % 2} for i in range(8)]
     assert load_pairs(rows, featuriser="format").n_pairs == 8 * 3
+
+
+def test_equal_answers_of_which_one_is_the_best_contradict_no_scores():
+    rows = [
+        {"prompt": f"p{i}", "responses": [f"x {i}", f"x {i}", f"z {i}"], "scores": [3, 1, 2], "winner": "A"}
+        for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").n_pairs == 8 * 2
