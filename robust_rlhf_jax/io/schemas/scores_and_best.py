@@ -50,5 +50,5 @@ def _ways(mapped: Mapped) -> dict[tuple[int, str, str], float]:
     ways: dict[tuple[int, str, str], float] = defaultdict(float)
     for row, first, second, way in zip(origin, *cells, strict=True):
         a, b = repr(first), repr(second)
-        ways[(row, *sorted((a, b)))] += way if a <= b else -way
+        ways[row, min(a, b), max(a, b)] += way if a <= b else -way
     return ways
