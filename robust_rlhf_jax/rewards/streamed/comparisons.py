@@ -1,4 +1,8 @@
-"""Which pairs of a source compare the same two options: a key for each row, of which all are then compared."""
+"""Which pairs of a source compare the same two options: a key of each row, and equal keys are the same comparison.
+
+As `preferences/comparisons.py` does it in memory, but in a pass, and by words of 32 bits, the longest that JAX has
+unless float64 is enabled.
+"""
 
 import jax
 import jax.numpy as jnp
