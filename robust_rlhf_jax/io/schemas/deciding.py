@@ -9,6 +9,7 @@ from ..columns import Columns
 from ..label_rules import rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
+from .flags_of_sides import check_flags
 from .numbers import FIRST_CELLS, NoSides, is_number
 from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
@@ -72,7 +73,7 @@ def _verdicts(table: Table, cells: list, sides: tuple[str, str]) -> list:
 def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...] = ()) -> str:
     """The column that says which of two open sides won.
 
-    **Raises:** ValueError for none, and for several that disagree.
+    **Raises:** ValueError for none, for several that disagree, and for one that flags or ranks of the sides contradict.
     """
     found, error = {}, None
     known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
@@ -96,6 +97,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         )
     name, first = next(iter(found.items()))
     check_places(table, name, sides)
+    check_flags(table, name, sides, first)
     for other, values in found.items():
         if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):
             raise ValueError(

@@ -9,16 +9,15 @@ from ..labels import is_missing, yes_or_no
 from ..table import Table
 from . import numbers_of_two_sides, plain
 from .base import Mapped
-from .flagged_answers import FLAGS
+from .flags_of_sides import FLAGS, flags_called
 from .plain import check_asked, tie_column
-from .sides import LABELS, TOKENS, by_plain_name, chosen_sides, named, open_sides, rater_columns
+from .sides import LABELS, chosen_sides, named, open_sides, rater_columns
 
 NAME = "a flag for each side"
 ORDER = 85
-STEMS = (*FLAGS, "won", "win", "wins", "better", "choice", "vote", "preference")
+STEMS = (*FLAGS, "choice", "vote", "preference")
 # The share of rows at most in which both sides won: of more, the columns say something of each side.
 MOST_BOTH = 0.1
-THINGS = ("", "model_", "response_", "answer_", "option_", "side_")
 
 
 def recognise(table: Table) -> bool:
@@ -58,14 +57,9 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _flags(table: Table) -> tuple[str, str] | None:
     """The columns of the first and of the second side, if they say yes or no, and both yes in few rows."""
-    lower = {name.replace(".", "_"): column for name, column in by_plain_name(table).items()}
-    for first, second in TOKENS:
-        for stem in STEMS:
-            forms = [(f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in THINGS]
-            for form in (form for both in forms for form in both):
-                a, b = (lower.get(form.format(token)) for token in (first, second))
-                if a is not None and b is not None and _are_flags(table, a, b):
-                    return a, b
+    for a, b in flags_called(table, STEMS):
+        if a is not None and b is not None and _are_flags(table, a, b):
+            return a, b
     return None
 
 

@@ -6,7 +6,7 @@ from wild import stores, worlds
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 
 @each
@@ -98,3 +98,22 @@ def test_votes_of_two_raters_are_no_flags():
         for i in range(30)
     ]
     assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
+
+
+@pytest.mark.parametrize("flags", [("a_is_better",), ("a_chosen", "b_chosen"), ("rank_b", "rank_a")])
+def test_flags_and_ranks_of_sides_are_asked_about_where_they_contradict_the_label(flags):
+    items = worlds.pairs(np.random.default_rng(1))
+    for wrong in (True, False):
+        rows = [
+            {"prompt": item.prompt, "response_a": item.a, "response_b": item.b}
+            | {"winner": "a" if item.vote > 0 else "b"}
+            | {name: int(((item.vote > 0) == (k == 0)) != wrong) for k, name in enumerate(flags)}
+            for item in items
+        ]
+        if not wrong:
+            assert load_pairs(rows, featuriser="format").n_pairs == len(rows)
+            continue
+        with pytest.raises(ValueError, match=f"winner and {flags[0] if len(flags) < 2 else '.* and '}"):
+            load_pairs(rows, featuriser="format")
+        asked = Columns(label="winner")
+        assert load_pairs(rows, featuriser="format", columns=asked).n_pairs == len(rows)
