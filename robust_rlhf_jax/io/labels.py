@@ -22,7 +22,8 @@ TIE = {
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
     "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
-    "it's a tie",
+    "it's a tie", "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
+    "egalite", "ex aequo", "empate", "iguales", "igual", "pareggio", "pari", "uguali", "parità",
 }  # fmt: skip
 THINGS = (
     "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"

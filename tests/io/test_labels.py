@@ -51,6 +51,10 @@ def test_words_name_the_sides(sides, first, second):
         "Neutral",
         "both are bad",
         "=",
+        "Unentschieden",
+        "égalité",
+        "Empate",
+        "pareggio",
     ],
 )
 def test_words_for_ties(said):
