@@ -32,9 +32,11 @@ THINGS = (
 STRONG = "much|clearly|significantly|strongly|far|definitely|a lot"
 WEAK = "slightly|somewhat|marginally|a bit|a little|barely|mildly"
 WHO = "a|b|0|1|2|left|right|first|second|one|two|1st|2nd"
+LEAD = "overall|therefore|thus|hence|in conclusion|in summary"
 # "model a", "response 1 is slightly better than response 2", "a wins", "strongly prefer b", "b is worse".
 SAYS_WHO = re.compile(
-    rf"^(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |prefers? |winner:? |verdict: ){{0,2}}"
+    rf"^(?:(?:{LEAD}),? )?(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |my |final |overall |prefers? |"
+    rf"(?:winner|verdict|preference|decision)(?: is)?:? |better (?:{THINGS}) is ){{0,4}}"
     rf"(?:(?:{THINGS}):? ?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
     rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
@@ -45,13 +47,17 @@ STEP = re.compile(
     rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"
 )
 # "winner: tie", "verdict: both".
-BEFORE_TIES = re.compile(r"^(?:the )?(?:winner|verdict): ")
+BEFORE_TIES = re.compile(rf"^(?:(?:{LEAD}),? )?(?:the |my |final )*(?:winner|verdict)(?: is)?: ")
 # "a>b", "b >> a", "response a > response b".
 ORDER = re.compile(
     rf"^(?:(?:{THINGS}) )?(?P<a>a|b|0|1|2) ?(?P<how>>{{1,3}}|<{{1,3}}|≻) ?(?:(?:{THINGS}) )?(?P<b>a|b|0|1|2)$"
 )
 # The verdict of a judge, among what it says of it.
 VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
+SENTENCES = re.compile(r"\s*\n\s*|(?<=[^\W\d][.!?])\s+|(?<=[.!?*])\s+(?=\S+:)")
+# Letters before a verdict at least: what is shorter is a list of sides, or their numbers.
+SHORTEST = 20
+BOLD = re.compile(r"\*\*([^*]+)\*\*")
 SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
 
 
@@ -172,14 +178,25 @@ def _word(cell: str) -> str:
         return said.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
+    said = BOLD.sub(r"\1", said)
     bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
     return bare.strip(' .!*"') or bare  # stars alone are a rating
 
 
-def verdict_in(cell: object) -> object:
-    """The only verdict in brackets of a text such as "I prefer the first. [[A]]"; of anything else the cell itself."""
-    found = {*VERDICT.findall(cell)} if isinstance(cell, str) else set()
-    return found.pop() if len(found) == 1 else cell
+def verdict_in(cell: object, rule: Rule) -> object:
+    """The only verdict in brackets of a text such as "I prefer the first. [[A]]", or its last sentence if that names a
+    side by `rule` and no other one another; of anything else the cell itself."""
+    if not isinstance(cell, str):
+        return cell
+    found = {*VERDICT.findall(cell)}
+    if found:
+        return found.pop() if len(found) == 1 else cell
+    *before, last = SENTENCES.split(cell.strip())
+    way = rule.value(last)
+    if way is None or sum(map(len, before)) < SHORTEST:
+        return cell
+    others = {np.sign(other) for said in before if (other := rule.value(said))}
+    return last if others <= {np.sign(way)} else cell
 
 
 def _who(token: str, named: tuple[str, str]) -> float | None:

@@ -6,7 +6,7 @@ import pytest
 
 from robust_rlhf_jax.io import Columns
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import word_rule
+from robust_rlhf_jax.io.labels import verdict_in, word_rule
 
 AB, ONE_TWO, ZERO_ONE = (
     ("response_a", "response_b"),
@@ -173,3 +173,24 @@ def test_what_the_caller_calls_a_tie_is_one_though_it_is_part_of_the_name_of_a_s
 def test_stars_are_named_as_they_are_and_name_no_side():
     with pytest.raises(ValueError, match=r"holds '\*\*', '\*\*\*', which name no side"):
         rule_for(["**", "***"], "winner", AB, Columns())
+
+
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [
+        ("Both answer the question.\n\nVerdict: **B**", -1),
+        ("A is brief. B is complete and kind. Verdict: **A**", 1),
+        ("The first one is much longer than it needs to be. B is better.", -1),
+        ("Assistant A explains more. I compared both of them. Winner: tie", 0),
+        ("The answers come in this order.\nBest: B\nWorst: A", None),
+        ("A is better. After a second look, I am sure that I was wrong. B is better.", None),
+        ("1. B 2. A", None),
+        ("Both are right, and A is longer. Therefore, Assistant A is better.", 1),
+        ("Both are right, and A is longer. Overall, the better response is B.", -1),
+        ("Both are right, and A is longer.\nFinal verdict: A", 1),
+        ("I read both answers twice. My final verdict is: tie", 0),
+    ],
+)
+def test_the_last_sentence_of_a_judge_is_the_verdict(said, way):
+    rule = word_rule(AB)
+    assert rule.value(verdict_in(said, rule)) == way

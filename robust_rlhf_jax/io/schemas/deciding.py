@@ -60,7 +60,8 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
 
 def _verdicts(table: Table, cells: list, sides: tuple[str, str]) -> list:
     """The verdicts in long judgements; a label that repeats the text of a side stays as it is."""
-    found = [verdict_in(cell) for cell in cells]
+    rule = word_rule(sides)
+    found = [verdict_in(cell, rule) for cell in cells]
     if found == cells:
         return cells
     texts = (table.cells(name if name in table.columns else None) for name in sides)
