@@ -76,6 +76,11 @@ def described(votes: Votes) -> str:
     named = [] if votes.raters is None else np.unique(votes.raters[has_name(votes.raters)])
     raters = f" by {counted(len(named), 'rater')}" if len(named) else ""
     left = f" {counted(votes.skipped, 'unusable row')} left out." if votes.skipped else ""
+    if votes.unused is not None:
+        left += (
+            f" Column {harmless(votes.unused)} is not used: each row is one vote, unless a column called count says "
+            "how many."
+        )
     return (
         f"{counted(len(votes.outcome), 'vote')}{raters} on {len(votes.names)} models, {ties:,} of them ties."
         + left

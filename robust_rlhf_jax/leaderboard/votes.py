@@ -33,6 +33,9 @@ FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 # Of each side; a rating may be Elo's, of the model.
 SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
+# Called so, numbers may be what a vote counts, or something else.
+WEIGHTS = ("weight", "weights", "vote_weight")
+NAMED_BY = {"models": "--model-a and --model-b", "winners": "--winner", "raters": "--rater"}
 # What rating a vote takes, most of it in `fit_reward`.
 BYTES = 3_000
 # Names of models that a representation lists.
@@ -42,7 +45,7 @@ SHOWN = 6
 class Votes(NamedTuple):
     """N votes on M models: `first`, `second` [N]: numbers of the models; `outcome` [N]: 1 where the first won, −1 the
     second, 0 a tie; `names` [M]; `raters` [N] (any values, None where nobody knows) or None; `skipped`: unusable rows
-    of the file. A vote of a model against itself says nothing, and counts as a tie.
+    of the file; `unused`: its column of weights. A vote of a model against itself says nothing, and counts as a tie.
 
     **Example:**
 
@@ -59,6 +62,7 @@ class Votes(NamedTuple):
     names: tuple[str, ...]
     raters: Any = None
     skipped: int = 0
+    unused: str | None = None
 
     def __repr__(self) -> str:
         """How many votes on how many models."""
@@ -185,7 +189,8 @@ def read_votes(
     kept = first != second
     _check_votes(table, len(names), outcome[rows][kept])
     raters, skipped = None if raters is None else raters[rows][kept], table.n_rows - len(usable)
-    return Votes(first[kept], second[kept], outcome[rows][kept], tuple(map(str, names)), raters, skipped)
+    votes = Votes(first[kept], second[kept], outcome[rows][kept], tuple(map(str, names)), raters, skipped)
+    return votes._replace(unused=None if named(table, COUNTS) else named(table, WEIGHTS))
 
 
 def _check_votes(table: Table, models: int, outcome: Int[np.ndarray, " N"]) -> None:
@@ -233,7 +238,9 @@ def _column(table: Table, asked: str | None, found: str | None, what: str) -> st
     name = asked or found
     if name is None or name not in table.names:
         missing = f"no column {name}" if name else f"no columns of {what} known by name"
-        raise ValueError(f"{table.path} has {missing}: name it (there are {', '.join(table.names)}).")
+        raise ValueError(
+            f"{table.path} has {missing}: name it by {NAMED_BY[what]} (there are {', '.join(table.names)})."
+        )
     return name
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from robust_rlhf_jax.leaderboard import read_votes
+from robust_rlhf_jax.leaderboard.command import described
 
 
 def reading(folder, text, **asked):
@@ -62,3 +63,11 @@ def test_scores_of_models_are_no_votes(tmp_path):
         reading(tmp_path, text)
     with pytest.raises(ValueError, match="no columns of winners"):
         reading(tmp_path, text.replace("score", "rating"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "said"), [("weight", "2", True), ("weight,count", "2,3", False)]
+)
+def test_a_column_of_weights_that_is_not_used_is_told_of(tmp_path, columns, cells, said):
+    votes = reading(tmp_path, f"model_a,model_b,winner,{columns}\nx,y,A,{cells}\ny,x,A,{cells}\n")
+    assert ("Column weight is not used" in described(votes)) == said

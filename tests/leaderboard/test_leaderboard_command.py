@@ -87,7 +87,7 @@ def test_models_that_are_numbers_are_one_model_in_any_column(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n", "has no columns of models known by name: name it"),
+        ("a,b\n1,2\n", "has no columns of models known by name: name it by --model-a"),
         ("model_a,model_b\nx,y\n", "has no columns of winners known by name"),
         ("model_a,model_b,winner\nx,,A\n", "row 1, column model_b is missing"),
         ("model_a,model_b,winner\nx,x,A\n", "no vote between two different models"),
