@@ -4,7 +4,7 @@ import itertools
 import re
 
 from ..columns import Columns
-from ..labels import Rule
+from ..labels import Rule, is_missing
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
@@ -110,16 +110,18 @@ def _said(
 
 
 def _person(table: Table) -> str | None:
-    """The column of raters, or one called as people who choose are, if the rows of each of several stand together."""
+    """The column of raters, or one called as people who choose are, if the rows of each of several stand together under
+    a number or a code; words may be topics."""
     lower = by_plain_name(table)
     people = (lower[name] for name in PEOPLE if name in lower and name not in IDS)
     return rater_named(table) or next((name for name in people if _stand_together(table.cells(name))), None)
 
 
 def _stand_together(cells: list) -> bool:
+    codes = all(any(c.isdigit() for c in str(cell)) for cell in cells if not is_missing(cell))
     cells = [repr(cell) for cell in cells]
-    different = len({*cells})
-    return 1 < different <= len(cells) / 2 and len([*itertools.groupby(cells)]) == different
+    people = {*cells}
+    return codes and 1 < len(people) <= len(cells) / 2 and len([*itertools.groupby(cells)]) == len(people)
 
 
 def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:

@@ -242,3 +242,19 @@ def test_answers_called_resp_are_no_raters():
         for i in range(12)
     ]
     assert load_pairs(rows).raters is None
+
+
+@pytest.mark.parametrize(("who", "known"), [(["maths", "physics", "sport"], False), (["S1", "S2", ""], True)])
+def test_words_called_subject_are_topics_and_codes_are_people(who, known):
+    rows = [
+        {
+            "subject": who[i // 4],
+            "price_a": i,
+            "price_b": 9 - i,
+            "time_a": i % 5,
+            "time_b": 2,
+            "choice": "ab"[i % 2],
+        }
+        for i in range(12)
+    ]
+    assert (load_pairs(rows).raters is not None) == known
