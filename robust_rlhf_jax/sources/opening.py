@@ -13,8 +13,9 @@ from .shards import ShardSource
 from .unfinished_shards import FACTS
 
 FORMS = (
-    "give a folder of .npy shards, a .npy file of differences, or .parquet files; other preference files are read "
-    "whole, by io.load_pairs and ArraySource.of_pairs, and texts become shards by robust-rlhf embed"
+    "give a folder of .npy shards, a .npy file of differences, or .parquet files; robust-rlhf embed FILE --out shards "
+    "makes shards of the texts of a preference file, and robust-rlhf audit reads numbers whole (in Python "
+    "ArraySource.of_pairs(io.load_pairs(FILE)))"
 )
 
 BESIDE = ("label", "group", "rater")
