@@ -10,7 +10,7 @@ from .schemas.named_answers import with_lists
 from .schemas.numbers import NUMERIC
 from .schemas.scored_answers import unscored
 from .schemas.sides import by_plain_name, chosen_sides, open_sides
-from .schemas.wide_names import counted_from_zero, unnamed
+from .schemas.wide_names import counted_from_zero, unnamed, with_none
 from .table import Table
 
 GENERAL = (
@@ -25,7 +25,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_title, _words, _options, _zero, _votes, _listed, _nested, _scores)
+    kinds = (_title, _words, _options, _zero, _none, _votes, _listed, _nested, _scores)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -66,6 +66,14 @@ def _zero(table: Table) -> str | None:
     return found and (
         f": column {found.label} holds numbers from 0 to {len(found.options) - 1}, and columns are numbered from 1 to "
         f"{len(found.options)}: say by --first-is 0 that 0 is option 1, or write the options' own numbers there."
+    )
+
+
+def _none(table: Table) -> str | None:
+    found = with_none(table)
+    return found and (
+        f": column {found[0]} holds {shown(found[1])} in many rows, which names none of the options that columns are "
+        "called after: leave those rows out if none was chosen there."
     )
 
 

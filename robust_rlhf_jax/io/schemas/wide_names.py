@@ -1,8 +1,9 @@
 """Options and their features from the names of columns: `time_car` and `car_time` are the time of the option car."""
 
+import dataclasses
 import math
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..columns import Columns
 from ..table import Table
@@ -20,6 +21,10 @@ SPLITS = (
 # What stands before an option's number: alt1.
 COUNTED = re.compile(
     r"^(?:alt|alternative|option|opt|choice|concept|card|profile|product|plan)(?=\d+$)", re.I
+)
+# A label that names an option by its number or letter alone in the names of columns: "Option 2" of time_2.
+IN_WORDS = re.compile(
+    r"^(?:alt|alternative|option|opt|choice|concept|card|profile|product|plan)(?:[\s_.\-]*(?=\d)|[\s_.\-]+)(\d+|[a-h])$"
 )
 # Features at least whose numbers are those of options: of one, price_1 and price_2 could be two features.
 FEWEST_NUMBERED = 2
@@ -153,7 +158,17 @@ def named_options(table: Table, label: str, asked: Columns) -> list[str | float]
     """The label's cells, plainly; numbers of the alternatives that the caller lists as their names (`numbering`)."""
     cells = [plain_cell("" if cell is None else cell) for cell in table.cells(label)]
     names = numbering(label, cells, asked)
-    return [names.get(cell, cell) if isinstance(cell, float) else cell for cell in cells]
+    return [names.get(cell, cell) if isinstance(cell, float) else cell for cell in _bare(table, cells)]
+
+
+def _bare(table: Table, cells: list[str | float]) -> list[str | float]:
+    """The numbers or letters of options that words go before in every label, and in no column's name."""
+    names = [name.casefold() for name in table.names]
+    found = {cell: IN_WORDS.match(cell) for cell in {*cells} - {"", *NEITHER} if isinstance(cell, str)}
+    if None in found.values() or any(cell in name for cell in found for name in names):
+        return cells
+    bare = {cell: plain_cell(match[1]) for cell, match in found.items() if match}
+    return [bare.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def numbering(label: str, cells: list[str | float], asked: Columns) -> dict[float, str | float]:
@@ -192,6 +207,22 @@ def _from_zero(labels: list[str | float], options: tuple[str, ...]) -> bool:
 def counted_from_zero(table: Table) -> WideColumns | None:
     """The columns, if --first-is 0 would make a label of theirs name options."""
     return find(table, Columns(first_is="0")) if find(table, Columns()) is None else None
+
+
+def with_none(table: Table) -> tuple[str, Any] | None:
+    """(the label, its value that names no option) where columns are numbered and all other labels name options."""
+    label = named(table, (*CHOSEN, *LABELS))
+    cells = [] if label is None else named_options(table, label, Columns())
+    numbers = {cell for cell in cells if isinstance(cell, float)}
+    for none in [0.0, *sorted(numbers)[-1:], *NEITHER]:
+        rows = [row for row, cell in enumerate(cells) if cell != none]
+        if 0 < len(rows) < len(cells):
+            columns = {
+                name: [column[row] for row in rows] for name in table.names for column in (table.cells(name),)
+            }
+            if find(dataclasses.replace(table, columns=columns, n_rows=len(rows)), Columns()) is not None:
+                return str(label), table.cells(label)[cells.index(none)]
+    return None
 
 
 def _by_feature(
