@@ -23,7 +23,7 @@ def flags_called(
         form
         for stem in stems
         for both in ((f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in THINGS)
-        for form in both
+        for form in (*both, f"{stem}{{}}")
     ]
     pairs = ([lower.get(form.format(token)) for token in sides] for sides in tokens for form in forms)
     return [(a, b) for a, b in pairs if a is not None or b is not None]

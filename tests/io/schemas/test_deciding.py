@@ -278,3 +278,9 @@ def test_kinds_of_texts_beside_sides_called_so_are_no_label(words):
         for i in range(8)
     ]
     assert not load_pairs(rows, featuriser="format").swapped.any()
+
+
+@pytest.mark.parametrize("name", ["better_answer", "preferred_answer", "winning_response"])
+def test_the_better_answer_is_a_label(name):
+    rows = [{"answer_a": f"x {i}", "answer_b": f"y {i}", name: "AB"[i % 2]} for i in range(6)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3

@@ -59,6 +59,18 @@ def test_options_of_numbers_have_flags_too():
     assert found.labels.tolist() == [-1, 1] * 6
 
 
+@pytest.mark.parametrize(
+    "names", [("choice1", "choice2"), ("chosenA", "chosenB"), ("a_is_better", "b_is_better")]
+)
+def test_flags_have_their_side_before_or_after(names):
+    rows = [
+        {"price_a": i, "price_b": 3, "time_a": 1, "time_b": i % 5} | dict(zip(names, flags, strict=True))
+        for i in range(12)
+        for flags in [(i % 2, 1 - i % 2)]
+    ]
+    assert load_pairs(rows).labels.tolist() == [-1, 1] * 6
+
+
 def test_neither_is_a_tie_and_both_are_a_bad_row():
     rows = of_numbers(lambda i: int(i > 0), lambda i: 0)
     assert load_pairs(rows).labels.tolist() == [0] + [1] * 11
