@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ from ..label_rules import rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .flags_of_sides import check_flags
-from .numbers import FIRST_CELLS, NoSides, is_number
+from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
 from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
 
@@ -24,6 +25,11 @@ MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine
 STRENGTHS = (
     "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
 )  # fmt: skip
+# Columns of both sides that may score them, whatever their cells; and numbers that do not.
+SCORED = re.compile(r"(?:score|rating|reward|grade|quality)s?$")
+NO_SCORE = re.compile(
+    r"(?:^|_)(?:\w*id|len|length|\w*tokens?|words?|time|latency|elo|conf|confidence|logps?|seed|turns?)$"
+)
 
 
 def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) -> tuple[Table, Rule]:
@@ -92,7 +98,8 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label{_perhaps(table, sides)}: name its column by "
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label{_perhaps(table, sides)}: "
+            f"{_scores_of_both(table, sides)}name its column by "
             f"--label, or say by --label none that {sides[0]} always won, with --chosen {sides[0]} --rejected "
             f"{sides[1]}."
         )
@@ -116,6 +123,23 @@ def _perhaps(table: Table, sides: tuple[str, str]) -> str:
         if len(ways) == len(cells) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
             found.append(name)
     return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
+
+
+def _scores_of_both(table: Table, sides: tuple[str, str]) -> str:
+    """What to write where columns such as quality_a and quality_b may score the sides."""
+    a, b = suffixes(sides)
+    lower = by_plain_name(table)
+    for name in (
+        name for name in reversed(lower) if a and name.endswith(f"_{a}") and lower[name] not in sides
+    ):
+        stem = name.removesuffix(f"_{a}")
+        other = lower.get(f"{stem}_{b}")
+        scored = SCORED.search(stem) or (
+            mostly_numbers(table.some(lower[name])) and not NO_SCORE.search(stem)
+        )
+        if other is not None and scored:
+            return f"write numbers as score_{a} and score_{b}, if {lower[name]} and {other} score them, or "
+    return ""
 
 
 def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[str, str]:

@@ -141,3 +141,17 @@ def test_ranks_beside_scores_must_agree():
     assert load_pairs(agreeing, featuriser="format").labels.tolist() == [1, -1] * 4
     with pytest.raises(ValueError, match="score_a and rank_a contradict each other"):
         load_pairs(rows(**scores, rank_a=(2, 1), rank_b=(1, 2)), featuriser="format")
+
+
+@pytest.mark.parametrize(
+    ("stem", "cells", "named"),
+    [("rating", ("good", "bad"), True), ("helpful", (1, 5), True), ("model", ("x", "y"), False)],
+)
+def test_columns_that_may_score_both_sides_are_named(stem, cells, named):
+    rows = [
+        {"answer_a": f"x {i}", "answer_b": f"y {i}", f"{stem}_a": cells[i % 2], f"{stem}_b": cells[1 - i % 2]}
+        for i in range(6)
+    ]
+    said = f"write numbers as score_a and score_b, if {stem}_a and {stem}_b score them, or name its column"
+    with pytest.raises(ValueError, match=said if named else "no label: name its column"):
+        load_pairs(rows)
