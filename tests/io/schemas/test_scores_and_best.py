@@ -82,3 +82,18 @@ def test_equal_answers_of_which_one_is_the_best_contradict_no_scores():
         for i in range(8)
     ]
     assert load_pairs(rows, featuriser="format").n_pairs == 8 * 2
+
+
+def test_chosen_and_rejected_answers_that_ratings_contradict_are_asked_about():
+    rows = [
+        {"prompt": f"p{i}", "generations": [f"x {i}", f"y {i}"], "ratings": [3, 2 + 2 * (i == 4)]}
+        | {"chosen": f"x {i}", "rejected": f"y {i}"}
+        for i in range(8)
+    ]
+    with pytest.raises(
+        ValueError, match=r"chosen and rejected and ratings both .* row 5: choose by --chosen chosen"
+    ):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows[:4], featuriser="format").texts.chosen == [f"x {i}" for i in range(4)]
+    asked = Columns(chosen="chosen", rejected="rejected")
+    assert not load_pairs(rows, featuriser="format", columns=asked).swapped.any()
