@@ -86,6 +86,14 @@ def find_best(table: Table, asked: Columns) -> Found | None:
     return _flagged(table, found.answers, asked) or _of_best(table, found.answers, asked)
 
 
+def beside_judgement(table: Table, found: Found) -> Found | None:
+    """The best answer beside a ranking, or ranks beside the best one."""
+    if found.kind == "order":
+        return _of_best(table, found.answers, Columns())
+    ranks = _numbered(table, found.answers, Columns()) if found.kind == "best" else None
+    return ranks if ranks is not None and ranks.kind == "ranks" else None
+
+
 def _of_named_sides(table: Table, answers: Answers, sides: tuple[str, str], asked: Columns) -> Found | None:
     """Columns called chosen and rejected, say, that hold no texts but names or numbers of answers beside them."""
     if set(sides) & set(answers.columns) or asked.label not in (None, sides[0]):

@@ -14,7 +14,7 @@ from ..labels import is_missing, number_in, word, word_rule
 from ..table import Table
 from . import answer_judgements as judgements
 from . import plain
-from .answer_columns import Found, find
+from .answer_columns import Found, beside_judgement, find
 from .answer_names import beside, repeats_text
 from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
@@ -58,6 +58,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         sets = zip(*by_row, strict=True)
         check_agreement(scores[0], found.by[0], sets, "leave one of the two out")
     judge = _judge(table, found, asked, answers)
+    if asked.label is None:
+        _check_beside(table, found, answers, judge)
 
     def rows():
         for row, texts in enumerate(answers):
@@ -101,6 +103,36 @@ def _judge(
         name = found.worst
         return lambda row: judgements.by_best_and_worst(cells[0][row], cells[1][row], called[row], name)
     return lambda row: judgements.by_best(cells[0][row], called[row])
+
+
+def _check_beside(
+    table: Table, found: Found, answers: list[list], judge: Callable[[int], judgements.Pairs | str]
+) -> None:
+    """**Raises:** ValueError where the best answer and a ranking or ranks contradict each other in most rows."""
+    other = beside_judgement(table, found)
+    if other is None:
+        return
+    try:
+        judge_of_other = _judge(table, other, Columns(), answers)
+    except ValueError:  # what its numbers count is not known
+        return
+    agree = []
+    for row in range(table.n_rows):
+        ours, others = (_ordered(of(row)) for of in (judge, judge_of_other))
+        turned = {(j, i) for i, j in others}
+        agree += [not ours & turned] if ours & (others | turned) else []
+    if 2 * sum(agree) < len(agree):
+        names = [", ".join(one.by) for one in (found, other)]
+        raise ValueError(
+            f"{names[0]} and {names[1]} both say which answer is the better one, and disagree in most rows: give "
+            f"--label {names[0]} if that is right"
+        )
+
+
+def _ordered(judged: judgements.Pairs | str) -> set[tuple[int, int]]:
+    """(the better, the other) of the pairs that are no ties."""
+    pairs = [] if isinstance(judged, str) else judged
+    return {(i, j) if strength > 0 else (j, i) for i, j, strength in pairs if strength}
 
 
 def _called(table: Table, found: Found, asked: Columns) -> list[dict[Any, int]]:

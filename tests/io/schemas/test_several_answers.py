@@ -295,3 +295,28 @@ def test_answers_may_be_messages(tmp_path):
     for row in rows:
         row["responses"] = [[{"role": "assistant", "content": text}] for text in row["responses"]]
     assert chosen_texts(read(tmp_path, rows)) == chosen_texts(read(tmp_path, choices([0, 1, 2, 1])))
+
+
+@pytest.mark.parametrize("beside", ["ranking", "ranks"])
+def test_a_ranking_and_a_best_answer_that_contradict_each_other_are_asked_about(beside):
+    for wrong in (0, 1):
+        rows = [
+            {
+                "prompt": f"p{i}",
+                **{f"response_{who}": f"{who} {i}" for who in "abc"},
+                "best": "abc"[(i + wrong) % 3],
+            }
+            for i in range(9)
+        ]
+        for i, row in enumerate(rows):
+            order = "abc"[i % 3 :] + "abc"[: i % 3]
+            row |= {"ranking": ">".join(order)} if beside == "ranking" else {
+                f"rank_{who}": order.index(who) + 1 for who in "abc"
+            }  # fmt: skip
+        if wrong:
+            with pytest.raises(
+                ValueError, match="both say which answer is the better one, and disagree in most"
+            ):
+                load_pairs(rows, featuriser="format")
+        else:
+            assert load_pairs(rows, featuriser="format").n_rows == 9
