@@ -25,7 +25,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_title, _words, _options, _zero, _none, _votes, _listed, _nested, _scores)
+    kinds = (_title, _words, _options, _zero, _none, _votes, _listed, _nested, _scores, _objects)
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -123,6 +123,23 @@ def _scores(table: Table) -> str | None:
     return (
         f" has several rows of {answer} to one {prompt}, and {lacks}: name by --label a column of numbers, the highest "
         "for the best answer, or write a pair a row as chosen and rejected."
+    )
+
+
+def _objects(table: Table) -> str | None:
+    """What platforms export as it is, such as rankings of Label Studio."""
+    inside = {
+        name: [value for entry in records(table.first(name)) for value in entry.values()]
+        for name in table.names
+    }
+    names = [
+        name for name, values in inside.items() if any(isinstance(value, dict | list) for value in values)
+    ]
+    return (
+        f" has objects in {' and '.join(names[:3])}, and nothing in them that is known to say who won: write the "
+        "prompt, the answers and who won as columns of their own, a pair a row."
+        if names
+        else None
     )
 
 

@@ -19,3 +19,15 @@ def test_a_file_of_one_column_has_no_title(tmp_path):
     file.write_text("prompt\np\nq\n")
     with pytest.raises(ValueError, match="has no column chosen_<name>"):
         load_pairs(file)
+
+
+def test_objects_in_which_nobody_is_known_to_win_are_named():
+    order = [{"from_name": "rank", "type": "ranker", "value": {"ranker": {"rank": ["x", "y"]}}}]
+    rows = [
+        {"id": i, "data": {"items": [{"id": "x", "body": "p"}]}, "annotations": [{"result": order}]}
+        for i in range(4)
+    ]
+    with pytest.raises(
+        ValueError, match=r"has objects in data and annotations, .* columns of their own, a pair a row"
+    ):
+        load_pairs(rows)
