@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +15,8 @@ from ..columns import Columns
 from ..labels import Rule
 from ..table import Source, Table
 
+# Numbers as NumPy prints them, with spaces between.
+ARRAY = re.compile(r"\[(?:[-+\d.e\s]|nan|inf)+\]", re.I)
 # Ready-made strengths: above 0 for the first side.
 READY = Rule("", lambda cell: float(cell) if isinstance(cell, int | float) else None)
 
@@ -181,7 +184,8 @@ def judged_by(
 
 
 def structured(cell: Any) -> Any:
-    """Lists and objects of a cell that holds them as text, in JSON or as Python writes them; else the cell itself."""
+    """Lists and objects of a cell that holds them as text, in JSON or as Python or NumPy writes them; else the cell
+    itself."""
     if isinstance(cell, np.ndarray):
         return cell.tolist()
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
@@ -191,6 +195,8 @@ def structured(cell: Any) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
+        if ARRAY.fullmatch(cell.strip()):
+            return [float(number) for number in cell.strip(" \n[]").split()]
         found = ast.literal_eval(cell.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return cell

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
+from ..bad_cells import shown
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule, read_ties, word, word_rule
+from ..labels import Rule, is_missing, read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
@@ -32,6 +33,12 @@ NAME = "columns"
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")
+# Lists of numbers as text: of tensors, shortened by three points, or three decimals and more without brackets.
+VECTOR = re.compile(
+    r"(?:tensor|array)\(\[[-+\s\d.,e]+\].*\)|\[[-+\s\d.,e]*\.\.\.[-+\s\d.,e]*\]|"
+    r"(?:[-+]?\d+\.\d*(?:e[-+]?\d+)?[\s,;|]+){2,}[-+\d.e]+",
+    re.I | re.S,
+)
 CHOSEN_TEXT = re.compile(r"^chosen[_-](?P<stem>.+)$")
 
 
@@ -50,6 +57,8 @@ def map(table: Table, asked: Columns) -> Mapped:
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
     texts = sides if sides is not None and not column_of_numbers(table, sides[0]) else None
+    if texts is not None:
+        _check_vectors(table, texts)
     prompt = None if texts is None else prompt_of(table, asked, texts)
     if texts is not None and prompt is None:
         _check_texts(table, texts)
@@ -110,6 +119,17 @@ def _check_texts(table: Table, sides: tuple[str, str]) -> None:
             f"columns {sides[0]} and {sides[1]} hold single numbers: a feature is called chosen_<name> and "
             "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
         )
+
+
+def _check_vectors(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for lists of numbers that are shortened, or written as nobody reads them."""
+    for name in sides:
+        cells = [cell for cell in table.some(name) if not is_missing(cell)]
+        if cells and all(isinstance(cell, str) and VECTOR.fullmatch(cell.strip()) for cell in cells):
+            raise ValueError(
+                f"column {name} holds {shown(cells[0])} and the like: write lists of numbers whole, as [0.1, 0.2], or "
+                "as Parquet"
+            )
 
 
 def check_asked(table: Table, asked: Columns) -> None:
