@@ -9,14 +9,14 @@ from ..table import Table
 from . import plain
 from .base import Mapped
 from .choice_features import is_no_feature
-from .numbers import NUMERIC, mostly_numbers
+from .numbers import NUMERIC, mostly_numbers, scores_of
 from .sides import chosen_sides, open_sides
 
 NAME = "numbers of winners and losers"
 ORDER = 140
 # Words of one row's own counts, such as won and lost, are left out.
 WORDS = {
-    "chosen": "winner|winning|preferred|selected|better",
+    "chosen": "winner|winning|preferred|selected|better|chosen",
     "rejected": "loser|losing|dispreferred|unselected|not_selected|other|rejected|worse",
 }
 # winner_price, price_winner.
@@ -28,7 +28,7 @@ PLACES = (
 
 def recognise(table: Table) -> bool:
     named = chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names)
-    return not named and bool(_columns(table))
+    return not named and not scores_of(table) and bool(_columns(table))
 
 
 def map(table: Table, asked: Columns) -> Mapped:

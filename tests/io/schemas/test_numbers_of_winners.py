@@ -30,6 +30,8 @@ def read(folder, header, *rows, **reading):
         "Winner price,Winner time,Loser price,Loser time",
         "price_preferred,time_preferred,price_other,time_other",
         "selected.price,selected.time,unselected.price,unselected.time",
+        "price_chosen,time_chosen,price_rejected,time_rejected",
+        "chosen.price,chosen.time,rejected.price,rejected.time",
     ],
 )
 def test_the_winner_is_chosen(tmp_path, header):
