@@ -98,7 +98,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
         if not candidates and _single(table, sides):
             raise NoSides
         raise ValueError(
-            f"{table.path} has {sides[0]} and {sides[1]}, but no label{_perhaps(table, sides)}: "
+            f"{table.path} has {sides[0]} and {sides[1]}, but no label{perhaps(table, sides)}: "
             f"{_scores_of_both(table, sides)}name its column by "
             f"--label, or say by --label none that {sides[0]} always won, with --chosen {sides[0]} --rejected "
             f"{sides[1]}."
@@ -114,7 +114,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     return name
 
 
-def _perhaps(table: Table, sides: tuple[str, str]) -> str:
+def perhaps(table: Table, sides: tuple[str, str]) -> str:
     """The columns of words that name both sides, in brackets."""
     rule, found = word_rule(sides), []
     for name in (name for name in table.names if name not in sides):

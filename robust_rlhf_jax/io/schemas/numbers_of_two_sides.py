@@ -9,7 +9,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
 from .choice_names import PEOPLE, plain_cell
-from .deciding import find_label, with_rule
+from .deciding import find_label, perhaps, with_rule
 from .numbers import NUMERIC, are_marked, marked, mostly_numbers
 from .plain import check_asked, tie_column
 from .sides import (
@@ -170,8 +170,8 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
     if named(table, (*LABELS, "chosen")) is None:
         raise ValueError(
-            f"{table.path} has {columns[0]} and {columns[1]}, but no label: name its column by --label, or say by "
-            f"--label none that {sides[0]} always won."
+            f"{table.path} has {columns[0]} and {columns[1]}, but no label{perhaps(table, sides)}: name its column "
+            f"by --label, or say by --label none that {sides[0]} always won."
         )
     return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 

@@ -80,6 +80,7 @@ LABELS = (
     "preferred_response", "pref", "preferred_side", "winning_side", "human_preference", "human_label",
     "which_is_better", "comparison", "decision", "target", "gold", "gold_label", "ground_truth", "outcome", "y",
     "better_answer", "preferred_answer", "winning_response", "preferred_model", "better_model", "winning_model",
+    "selected_option", "preferred_option", "chosen_option", "winning_option",
 )  # fmt: skip
 # Of those what may be the right answer of a test, which is no preference.
 KEYS_OF_TESTS = (

@@ -258,3 +258,12 @@ def test_words_called_subject_are_topics_and_codes_are_people(who, known):
         for i in range(12)
     ]
     assert (load_pairs(rows).raters is not None) == known
+
+
+def test_a_column_whose_cells_name_sides_is_named_where_no_label_is_known():
+    rows = [{"price_left": i, "price_right": 3, "time_left": 1, "time_right": i % 5} for i in range(12)]
+    rows = [row | {"response": ("left", "right")[i % 2]} for i, row in enumerate(rows)]
+    with pytest.raises(ValueError, match=r"no label known by its name \(the cells of response name sides\)"):
+        load_pairs(rows)
+    rows = [row | {"selected_option": ("left", "right")[i % 2]} for i, row in enumerate(rows)]
+    assert load_pairs(rows).labels.tolist() == [1, -1] * 6
