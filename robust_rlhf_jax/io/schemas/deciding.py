@@ -13,7 +13,7 @@ from ..table import Table
 from .flags_of_sides import check_flags
 from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
-from .sides import KEYS_OF_TESTS, LABELS, by_plain_name, holds_texts, label_columns, plain_name
+from .sides import KEYS_OF_TESTS, LABELS, WHOSE, by_plain_name, holds_texts, label_columns, plain_name
 
 # Columns that name the winner by its id, where there is an id of each side.
 WINNERS_IDS = (
@@ -138,7 +138,10 @@ def _scores_of_both(table: Table, sides: tuple[str, str]) -> str:
             mostly_numbers(table.some(lower[name])) and not NO_SCORE.search(stem)
         )
         if other is not None and scored:
-            return f"write numbers as score_{a} and score_{b}, if {lower[name]} and {other} score them, or "
+            return (
+                f"if {lower[name]} and {other} score them, write numbers as score_{a} and score_{b}, the higher for "
+                "the better side, else "
+            )
     return ""
 
 
@@ -265,7 +268,8 @@ def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[
 def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:
     """Columns of something of both sides: model_a and model_b, who wrote response_a and response_b."""
     lower = by_plain_name(table)
-    a, b = suffixes(sides)
+    whose = [match["token"].casefold() if (match := WHOSE.match(side)) else "" for side in sides]
+    a, b = suffixes(sides) if "" in whose else whose
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]

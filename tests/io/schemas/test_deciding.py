@@ -284,3 +284,17 @@ def test_kinds_of_texts_beside_sides_called_so_are_no_label(words):
 def test_the_better_answer_is_a_label(name):
     rows = [{"answer_a": f"x {i}", "answer_b": f"y {i}", name: "AB"[i % 2]} for i in range(6)]
     assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+
+
+def test_the_winners_model_is_known_beside_sides_called_after_models():
+    rows = [
+        {
+            "Model A": f"m{i % 3}",
+            "Model A Response": f"x {i}",
+            "Model B": f"m{(i + 1) % 3}",
+            "Model B Response": f"y {i}",
+        }
+        for i in range(9)
+    ]
+    rows = [row | {"Winner": row[("Model A", "Model B")[i % 2]]} for i, row in enumerate(rows)]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 4 + [1]
