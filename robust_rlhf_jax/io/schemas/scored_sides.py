@@ -33,11 +33,15 @@ SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$|{RAN
 FAULT = (
     r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
     r"bias[a-z]*|hallucin[a-z]*|penalt[a-z]*|cost(?:s|ly|liness)?(?![a-z])|unsafe[a-z]*|offens[a-z]*|danger[a-z]*|"
-    r"sever(?:e|ity)|bad(?:ness)?(?![a-z])|negativ[a-z]*|spam[a-z]*|latenc[a-z]*|difficult[a-z]*|uncertain[a-z]*)"
+    r"sever(?:e|ity)|bad(?:ness)?(?![a-z])|negativ[a-z]*|spam[a-z]*|latenc[a-z]*|difficult[a-z]*|uncertain[a-z]*|"
+    r"violat[a-z]*|violen[a-z]*|hate[a-z]*|profan[a-z]*|insult[a-z]*|abus[a-z]*|sexual[a-z]*|nsfw|threat[a-z]*|"
+    r"jailbreak[a-z]*|leak[a-z]*|plagiar[a-z]*|mislead[a-z]*|decepti[a-z]*|sycophan[a-z]*|refus[a-z]*|mistake[a-z]*|"
+    r"defect[a-z]*|fail[a-z]*|anomal[a-z]*|outlier[a-z]*|redundan[a-z]*|repetiti[a-z]*|distance[a-z]*|nll|"
+    r"[ctw]er(?![a-z]))"
 )
 # Alone: word_choice and length_control are merits.
 NEITHER = (
-    r"(?:similar[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)"
+    r"(?:similar[a-z]*|rank(?:ing)?|detect[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)"
     r"[\W_]+(?:score|rating|reward|overall_score)s?$"
 )
 NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z])(?:{FAULT}|{NEITHER})", re.I)
@@ -86,7 +90,7 @@ def map(table: Table, asked: Columns) -> Mapped:
 
     best = "higher" if way > 0 else "lower"
     said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the {best} of {scores[0]} and {scores[1]}"}
-    return of_rows(table, NAME, rows(), (*sides, *scores, prompt), said, with_rater(asked, table))
+    return of_rows(table, NAME, rows(), (*scores, *sides, prompt), said, with_rater(asked, table))
 
 
 def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str], float] | None:

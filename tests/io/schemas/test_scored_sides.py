@@ -44,7 +44,9 @@ def rows(n=8, **more):
     ["severity_rating", "badness_score", "negative_score", "spam_score", "latency_score", "difficulty_rating",
      "similarity_score", "length_score", "word_score",
      "toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
-     "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating"],
+     "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating",
+     "violation_score", "plagiarism_score", "refusal_rating", "nll_score", "ter_score", "edit_distance_score",
+     "failure_score", "rank_score", "ai_detector_score"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     with pytest.raises(ValueError, match="no label"):
@@ -152,6 +154,6 @@ def test_columns_that_may_score_both_sides_are_named(stem, cells, named):
         {"answer_a": f"x {i}", "answer_b": f"y {i}", f"{stem}_a": cells[i % 2], f"{stem}_b": cells[1 - i % 2]}
         for i in range(6)
     ]
-    said = f"write numbers as score_a and score_b, if {stem}_a and {stem}_b score them, or name its column"
+    said = rf"if {stem}_a and {stem}_b score them, write numbers as score_a and score_b, .*, else name its column"
     with pytest.raises(ValueError, match=said if named else "no label: name its column"):
         load_pairs(rows)
