@@ -184,17 +184,17 @@ def _word(cell: str) -> str:
     return bare.strip(' .!*"') or bare  # stars alone are a rating
 
 
-def verdict_in(cell: object, rule: Rule) -> object:
+def verdict_in(cell: object, rule: Rule, sentences: bool = True) -> object:
     """The only verdict in brackets of a text such as "I prefer the first. [[A]]", or its last sentence if that names a
-    side by `rule` and no other one another; of anything else the cell itself."""
+    side by `rule`, or says that the verdict is a tie, and no other one says another; of anything else the cell."""
     if not isinstance(cell, str):
         return cell
     found = {*VERDICT.findall(cell)}
-    if found:
+    if found or not sentences:
         return found.pop() if len(found) == 1 else cell
     *before, last = SENTENCES.split(cell.strip())
     way = rule.value(last)
-    if way is None or sum(map(len, before)) < SHORTEST:
+    if way is None or sum(map(len, before)) < SHORTEST or (way == 0 and not BEFORE_TIES.match(word(last))):
         return cell
     others = {np.sign(other) for said in before if (other := rule.value(said))}
     return last if others <= {np.sign(way)} else cell

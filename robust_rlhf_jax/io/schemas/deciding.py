@@ -32,12 +32,15 @@ NO_SCORE = re.compile(
 )
 
 
-def with_rule(table: Table, label: str, sides: tuple[str, str], asked: Columns) -> tuple[Table, Rule]:
-    """The rule of a label; its cells that are a row's model, or the text of one of its sides, are made words."""
+def with_rule(
+    table: Table, label: str, sides: tuple[str, str], asked: Columns, sentences: bool = True
+) -> tuple[Table, Rule]:
+    """The rule of a label; its cells that are a row's model, the text of one of its sides, or a judgement that
+    ends with its verdict in `sentences`, are made words."""
     cells = table.cells(label)
     if asked.scale is None and asked.first_is is None:
         _check_one_reading(table, label, cells, sides)
-        cells = resolved(table, _verdicts(table, cells, sides), sides, asked.tie_is, ids_of=label)
+        cells = resolved(table, _verdicts(table, cells, sides, sentences), sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
     if "chosen" in sides[0] and asked.scale is None and asked.first_is is None and _strengths(cells):
         return table, Rule(
@@ -64,10 +67,10 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
                 )
 
 
-def _verdicts(table: Table, cells: list, sides: tuple[str, str]) -> list:
+def _verdicts(table: Table, cells: list, sides: tuple[str, str], sentences: bool) -> list:
     """The verdicts in long judgements; a label that repeats the text of a side stays as it is."""
     rule = word_rule(sides)
-    found = [verdict_in(cell, rule) for cell in cells]
+    found = [verdict_in(cell, rule, sentences) for cell in cells]
     if found == cells:
         return cells
     texts = (table.cells(name if name in table.columns else None) for name in sides)
@@ -85,9 +88,12 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     found, error = {}, None
     known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
     candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
-    for name in candidates:
+    # What a judge says in sentences decides where no column of labels does.
+    for sentences, name in itertools.product((False, True), candidates):
+        if sentences and found:
+            break
         try:
-            made, rule = with_rule(table, name, sides, asked)
+            made, rule = with_rule(table, name, sides, asked, sentences)
         except ValueError as reason:
             error = error or reason
             continue

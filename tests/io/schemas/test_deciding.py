@@ -298,3 +298,23 @@ def test_the_winners_model_is_known_beside_sides_called_after_models():
     ]
     rows = [row | {"Winner": row[("Model A", "Model B")[i % 2]]} for i, row in enumerate(rows)]
     assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 4 + [1]
+
+
+@pytest.mark.parametrize("said", ["Overall, B is better.", "I like what it says.", "Same."])
+def test_what_a_judge_says_in_sentences_decides_where_no_label_does(said):
+    rows = [
+        {
+            "answer_a": f"x {i}",
+            "answer_b": f"y {i}",
+            "comparison": f"Both are fine in some way. {said}",
+            "winner": "a",
+        }
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1] * 6
+    alone = [{name: cell for name, cell in row.items() if name != "winner"} for row in rows]
+    if "B" in said:
+        assert load_pairs(alone, featuriser="format").labels.tolist() == [-1] * 6
+    else:
+        with pytest.raises(ValueError, match=r"column comparison holds .* which name no side"):
+            load_pairs(alone, featuriser="format")
