@@ -10,19 +10,24 @@ FLAGS = (
     "chosen", "is_chosen", "selected", "is_selected", "best", "is_best", "preferred", "is_preferred", "winner",
     "if_chosen", "is_winner", "picked", "won", "win", "wins", "better", "is_better",
 )  # fmt: skip
-THINGS = ("", "model_", "response_", "answer_", "option_", "side_")
+ANSWERS = ("", "response_", "answer_")
+THINGS = (*ANSWERS, "model_", "option_", "side_")
 
 
 def flags_called(
-    table: Table, stems: tuple[str, ...], tokens: tuple[tuple[str, str], ...] = TOKENS
+    table: Table,
+    stems: tuple[str, ...],
+    tokens: tuple[tuple[str, str], ...] = TOKENS,
+    things: tuple[str, ...] = THINGS,
 ) -> list[tuple[str | None, str | None]]:
-    """(the column of the first side, that of the second) that are called by a stem and one of `tokens`; None for one
+    """(the column of the first side, that of the second) that are called by a stem, one of `things` and one of
+    `tokens`; None for one
     that is not there."""
     lower = {name.replace(".", "_"): column for name, column in by_plain_name(table).items()}
     forms = [
         form
         for stem in stems
-        for both in ((f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in THINGS)
+        for both in ((f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in things)
         for form in (*both, f"{stem}{{}}")
     ]
     pairs = ([lower.get(form.format(token)) for token in sides] for sides in tokens for form in forms)
@@ -35,7 +40,7 @@ def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[flo
     **Raises:** ValueError for flags or ranks of sides that say something else in most rows.
     """
     flags = ((columns, _by_flags) for columns in flags_called(table, FLAGS, (suffixes(sides),)))
-    ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),)))
+    ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),), ANSWERS))
     for columns, way_of in (*flags, *ranks):
         names = [name for name in columns if name not in (None, label)]
         cells = (table.cells(name if name in names else None) for name in columns)

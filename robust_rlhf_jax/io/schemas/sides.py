@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any
 
 from ..columns import Columns
-from ..labels import TIE, TRUTHS, is_missing, number_in, word, word_rule
+from ..labels import TIE, TRUTHS, is_missing, number_in, suffixes, word, word_rule
 from ..table import Table
 from .base import structured
 
@@ -314,4 +314,13 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
     # Machines beside what "human", "gold" or the like said are measured by it, and no panel.
     if len(people) > 1 or (other and len(people) < len(found)):
         found = people
-    return found if len(found) > 1 else {}
+    return found if len(found) > 1 and not _are_flags(table, found, sides) else {}
+
+
+def _are_flags(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> bool:
+    """Whether two columns called after the sides, such as winner_0 and winner_1, differ in nearly all rows: they say
+    which side won, not who said so."""
+    if {*raters} != {*suffixes(sides)}:
+        return False
+    both = [[word(cell) for cell in cells] for cells in zip(*map(table.some, raters.values()), strict=False)]
+    return sum(a != b for a, b in both) > 0.9 * len(both)

@@ -45,8 +45,11 @@ def map(table: Table, asked: Columns) -> Mapped:
     made = dataclasses.replace(
         others, columns=others.columns | {label: [_winner(a, b, ties) for a, b in cells]}
     )
-    schema = plain if len(open_sides(others, ())) == 2 else numbers_of_two_sides
-    found = schema.map(made, dataclasses.replace(asked, label=label))
+    sides = open_sides(others, ())
+    if len(sides) == 2:
+        found = plain.map(made, dataclasses.replace(asked, label=label, chosen=sides[0], rejected=sides[1]))
+    else:
+        found = numbers_of_two_sides.map(made, dataclasses.replace(asked, label=label))
     chosen = found.roles.said["chosen"].replace(f"{label} says", f"{label} say")
     said = found.roles.said | {"chosen": chosen, "label": f"{label}: the 1 of them"}
     return dataclasses.replace(

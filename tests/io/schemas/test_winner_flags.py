@@ -129,3 +129,24 @@ def test_flags_and_ranks_of_sides_are_asked_about_where_they_contradict_the_labe
             load_pairs(rows, featuriser="format")
         asked = Columns(label="winner")
         assert load_pairs(rows, featuriser="format", columns=asked).n_pairs == len(rows)
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_flags_called_as_numbered_sides_are_no_raters(label):
+    """Their 0 and 1 would be the numbers of the sides."""
+    rows = [
+        {"response_0": f"x {i}", "response_1": f"y {i}", "winner_0": i % 2, "winner_1": 1 - i % 2}
+        | ({"winner": 1 - i % 2} if label else {})
+        for i in range(8)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.raters) == (8, None)
+    assert found.labels.tolist() == [-1, 1] * 4
+
+
+def test_sides_called_left_and_right_have_flags():
+    rows = [
+        {"left": f"x {i}", "right": f"y {i}", "choice_left": i % 2, "choice_right": 1 - i % 2}
+        for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [-1, 1] * 4
