@@ -1,6 +1,7 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -350,10 +351,16 @@ def _check_features(pairs: Pairs) -> None:
             "Both options of every pair have the same features, or as good as the same in "
             f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
         )
-    if x.dtype != float_type:
-        lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= limits.tiny).any(axis=0))
-        if len(lost):
-            raise ValueError(
-                f"column chosen − rejected {pairs.names[lost[0]]} is as good as 0 in {float_type}: give the feature in "
-                "a smaller unit."
-            )
+    check_columns_kept(x, "chosen − rejected", pairs.names)
+
+
+def check_columns_kept(x: Float[np.ndarray, "N p"], what: str, names: Sequence[str]) -> None:
+    """**Raises:** ValueError for a column of differences that JAX's floats make 0."""
+    float_type = jax.dtypes.canonicalize_dtype(x.dtype)
+    if x.dtype == float_type:
+        return
+    lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= jnp.finfo(float_type).tiny).any(axis=0))
+    if len(lost):
+        raise ValueError(
+            f"column {what} {names[lost[0]]} is as good as 0 in {float_type}: give the feature in a smaller unit."
+        )
