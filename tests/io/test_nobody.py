@@ -16,6 +16,9 @@ CASES = [
     (["Ann", "", "NULL"], ["Ann", "nobody, row 1", "nobody, row 2"]),
     ([7, 8, 7], [7, 8, 7]),
     ([1.5, 2.0, 1.5], [1.5, 2.0, 1.5]),
+    ([0.0, 1.0, 0.0], [0, 1, 0]),
+    ([0.0, np.inf, 1e300], [0.0, np.inf, 1e300]),
+    (np.array([1.0, "a", 2.5], object), ["1", "a", "2.5"]),
     (np.array([1, "1", 2], object), ["1", "1", "2"]),
     (np.ma.masked_array(["Ann", "Ann", "Ben"], [0, 1, 0]), ["Ann", "nobody, row 1", "Ben"]),
     (np.ma.masked_array([1, 2, 1], [0, 0, 1]), ["1", "2", "nobody, row 2"]),
@@ -82,3 +85,8 @@ def test_spaces_around_a_name_in_a_file_are_not_of_it():
 def test_what_a_mask_hides_is_no_rating():
     said = np.ma.masked_array([0, 1, 0, 0, 1], [0, 1, 0, 0, 0])
     assert krippendorff_alpha([1, 1, 1, 2, 2], said) == krippendorff_alpha([1, 1, 2, 2], [0, 0, 0, 1])
+
+
+def test_raters_by_floats_are_called_as_whole_numbers():
+    names = [row.name for row in rate_raters(pairs(np.arange(300) % 2 + 0.0)).rows]
+    assert names == ["0", "1"]
