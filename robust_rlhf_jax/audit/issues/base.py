@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -96,6 +96,11 @@ class Issue:
     @property
     def dropped(self) -> Bool[np.ndarray, " N"]:
         return self.flag if self.drop is None else self.drop
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the sentences on flagged pairs in place of the function: pickle takes no local one."""
+        told = {int(row): self.explain(int(row)) for row in np.flatnonzero(self.flag)}
+        return {**self.__dict__, "explain": told.__getitem__}
 
     def checked(self, n: int) -> "Issue":
         """The issue, if it keeps the contract.
