@@ -85,8 +85,3 @@ def test_spaces_around_a_name_in_a_file_are_not_of_it():
 def test_what_a_mask_hides_is_no_rating():
     said = np.ma.masked_array([0, 1, 0, 0, 1], [0, 1, 0, 0, 0])
     assert krippendorff_alpha([1, 1, 1, 2, 2], said) == krippendorff_alpha([1, 1, 2, 2], [0, 0, 0, 1])
-
-
-def test_raters_by_floats_are_called_as_whole_numbers():
-    names = [row.name for row in rate_raters(pairs(np.arange(300) % 2 + 0.0)).rows]
-    assert names == ["0", "1"]

@@ -33,7 +33,7 @@ def test_pairs_with_a_word_count_once_whatever_part_is_taken():
 
 @pytest.mark.parametrize("fault", ["both_orders", "near_duplicates", "off_manifold"])
 def test_a_part_of_the_file_is_judged_as_a_file_of_its_own(tmp_path, fault):
-    batch, *_ = batch_of(tmp_path, fault)
+    batch, *_ = batch_of(tmp_path, fault, n=100)
     rows = np.arange(0, batch.pairs.n_pairs, 2)
     part = batch.pairs.take(rows)
     fit = made_up_fit(part)
@@ -44,7 +44,7 @@ def test_a_part_of_the_file_is_judged_as_a_file_of_its_own(tmp_path, fault):
 
 
 def test_an_audit_with_its_gain_reads_texts_once(tmp_path, monkeypatch):
-    batch, *_ = batch_of(tmp_path, "near_duplicates")
+    batch, *_ = batch_of(tmp_path, "near_duplicates", n=100)
     read, times = Wordings.read, []
     monkeypatch.setattr(Wordings, "read", lambda texts: times.append(1) or read(texts))
     monkeypatch.setattr(gain, "_robust", lambda rng, work, *_: (np.ones(work.z.shape[1]), 0.0))
