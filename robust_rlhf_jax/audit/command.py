@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from robust_rlhf_jax.blas_threads import one_if_small
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import whole_folder
@@ -73,7 +74,7 @@ def audit_file(
     commands = Commands.called(source, pairs, config, reading, writing)
     # Opened first: that a folder cannot be written is said now, not after a minute of work.
     opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, (*FILES, RATERS))
-    with opened as folder, shown_steps() as step:
+    with opened as folder, one_if_small(len(pairs.names)), shown_steps() as step:
         try:
             result = _fit(fitted, config, step("fits of held-out folds"))
             found = None if config.inject else _find(pairs, result, config, commands, step)

@@ -65,12 +65,16 @@ class Flips(NamedTuple):
         return self.share if self.lower > LAPSES else 0.0
 
 
-def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"]) -> Flips:
+def estimate_flips(
+    margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, " N"], *, upper: bool = True
+) -> Flips:
     """Maximum likelihood of (q, s, a, b) from held-out margins m_n = o_nθᵀx_n and lengths ‖z_n‖ of whitened rows.
 
     The interval is by profile likelihood, of 95 %, and `upper` .025 more, since no reward is quite right. `share` and
     `lower` are 0 unless differences alone (q = 0) are less likely by e³, and where `lower` would exceed `MOST_FLIPS`.
     At most 20,000 pairs, drawn at random, are looked at.
+
+    **Arguments:** `upper`: whether that end is wanted, which takes more than half of the time; else it is ½.
     """
     m, v = _clipped(*_sample(np.asarray(margins), np.asarray(lengths)))
     none = min((_fit(m, v, 0.0, (0.3, *start)) for start in STARTS), key=lambda f: f.fun)
@@ -80,13 +84,13 @@ def estimate_flips(margins: Float[np.ndarray, " N"], lengths: Float[np.ndarray, 
     def allowed(share: float):
         return _fit(m, v, share, some.x[:3]).fun <= some.fun + ALLOWED_FALL
 
-    upper = min(_last(allowed, q, BOUNDS[3][1]) + NONLINEARITY, 0.5)
+    most = min(_last(allowed, q, BOUNDS[3][1]) + NONLINEARITY, 0.5) if upper else 0.5
     if none.fun - some.fun <= CERTAIN_FALL:
-        return Flips(0.0, _differences(none.x), 0.0, upper)
+        return Flips(0.0, _differences(none.x), 0.0, most)
     lower = _last(allowed, q, 0.0)
     if lower > MOST_FLIPS:
-        return Flips(0.0, _differences(none.x), 0.0, upper)
-    return Flips(q, _differences(some.x), lower, upper)
+        return Flips(0.0, _differences(none.x), 0.0, most)
+    return Flips(q, _differences(some.x), lower, most)
 
 
 def posterior(chance: Float[np.ndarray, " N"], share: float) -> Float[np.ndarray, " N"]:

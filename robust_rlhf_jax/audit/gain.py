@@ -213,7 +213,9 @@ def _kept_in_training(findings: Findings, work: _Work, fold: int, found: _Margin
     )  # fmt: skip
     # Without the featuriser, whose words for topics would be looked for in vain.
     pairs = dataclasses.replace(findings.pairs.decided().take(rows), featuriser=None)
-    batch = Batch(pairs, held_out_pairs(pairs, alone), findings.batch.truncate)
+    said = findings.batch.wordings
+    said = None if said is None else said.take(np.flatnonzero(findings.pairs.fitted)[rows])
+    batch = Batch(pairs, held_out_pairs(pairs, alone, upper=False), findings.batch.truncate, said)
     keep = np.zeros(len(work.z), bool)
     keep[rows] = judge_pairs(batch, find_issues(batch)).keep
     return keep

@@ -139,9 +139,12 @@ def usual_repeats(pairs: Pairs) -> int:
     return REPEATS if np.size(pairs.chosen) <= REPEATED else 1
 
 
-def held_out_pairs(pairs: Pairs, found: AuditResult) -> HeldOut:
-    """What `found`, an audit of `pairs.decided()`, says about all pairs."""
+def held_out_pairs(pairs: Pairs, found: AuditResult, *, upper: bool = True) -> HeldOut:
+    """What `found`, an audit of `pairs.decided()`, says about all pairs.
+
+    **Arguments:** `upper`: whether the upper end of `interval` is wanted (`estimate_flips`).
+    """
     differ = np.any(np.asarray(pairs.chosen) != np.asarray(pairs.rejected), axis=1)
     rest = ~most_suspicious(found.suspicion, found.evidence)
-    flips = estimate_flips(found.robust.margins[rest], found.lengths[rest])
+    flips = estimate_flips(found.robust.margins[rest], found.lengths[rest], upper=upper)
     return HeldOut(found, np.flatnonzero(pairs.fitted), differ, flips)

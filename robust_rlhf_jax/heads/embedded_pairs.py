@@ -37,7 +37,8 @@ def differences(embed: Embed, chosen: Any, rejected: Any, batch: int) -> Iterato
     """Embeddings of the chosen inputs less those of the rejected ones, batch by batch."""
     for start in range(0, len(chosen), batch):
         cut = slice(start, start + batch)
-        first, second = (_embedded(embed, side[cut]) for side in (chosen, rejected))
+        rows = min(batch, len(chosen) - start)
+        first, second = (_embedded(embed, side[cut], rows) for side in (chosen, rejected))
         if first.shape != second.shape:
             raise ValueError(
                 f"embed gave {first.shape} for chosen and {second.shape} for rejected inputs: give [m, d] for both."
@@ -45,12 +46,11 @@ def differences(embed: Embed, chosen: Any, rejected: Any, batch: int) -> Iterato
         yield first - second
 
 
-def _embedded(embed: Embed, inputs: Any) -> Float[np.ndarray, "m d"]:
+def _embedded(embed: Embed, inputs: Any, rows: int) -> Float[np.ndarray, "m d"]:
+    """`rows`: how many `inputs` are, which a slice of a `datasets.Dataset`, a dict of columns, does not say."""
     values = as_numpy(embed(inputs))
-    if values.ndim != 2 or len(values) != len(inputs):
-        raise ValueError(
-            f"embed gave {values.shape} for {len(inputs)} inputs: give [m, d], a row for each input."
-        )
+    if values.ndim != 2 or len(values) != rows:
+        raise ValueError(f"embed gave {values.shape} for {rows} inputs: give [m, d], a row for each input.")
     if not np.isfinite(values).all():
         raise ValueError("embed gave numbers that are not finite: has the training diverged?")
     return values

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ def refit_head(
     **Arguments:**
 
     - `embed`: a batch of inputs → [m, d], the input of the model's last layer; NumPy, JAX or torch.
-    - `chosen`, `rejected`: N inputs each, arrays or lists, or whatever has a length and gives slices.
+    - `chosen`, `rejected`: N inputs each, arrays, lists or a `datasets.Dataset`, or whatever has a length and gives
+      slices.
     - `before` [N]: the weights before, for `moved`.
     - `batch`: how many inputs `embed` is given at once.
     - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory.
@@ -109,10 +111,16 @@ def mean_change(before: Float[np.ndarray, " N"], after: Float[np.ndarray, " N"])
 
 
 def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
-    """**Raises:** ValueError for sides of other lengths or with their rows in another order, no pair, and batches of no
-    input.
+    """**Raises:** ValueError for sides of other lengths or with their rows in another order, dicts of columns, no pair,
+    and batches of no input.
     """
     check_rows(chosen=chosen, rejected=rejected)
+    for name, side in (("chosen", chosen), ("rejected", rejected)):
+        if isinstance(side, Mapping):
+            raise ValueError(
+                f"{name} is a {type(side).__name__} of columns, whose rows have no numbers: give a list, an array or "
+                "a datasets.Dataset."
+            )
     if len(chosen) != len(rejected) or not len(chosen):
         raise ValueError(
             f"{len(chosen)} chosen inputs and {len(rejected)} rejected ones: give as many of both, at least one."

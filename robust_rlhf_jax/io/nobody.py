@@ -18,7 +18,7 @@ R_NO_NAME = "NA"
 def each_named(values: Any) -> Any:
     """One name for each pair as an array that can be sorted; where it is missing, `NOBODY` and the row.
 
-    Numbers stay numbers where none is missing; names of several types become words. JAX arrays stay what they are.
+    Numbers stay numbers where none is missing, whole ones as whole numbers; names of several types become words.
 
     **Example:**
 
@@ -34,7 +34,9 @@ def each_named(values: Any) -> Any:
         return array
     missing = [_is_missing(value) for value in array.tolist()]
     if not any(missing):
-        return array if _can_be_sorted(array) else np.array([str(value) for value in array.tolist()])
+        return (
+            _whole(array) if _can_be_sorted(array) else np.array([name_of(value) for value in array.tolist()])
+        )
     return np.array(
         [
             f"{NOBODY}{row}" if gone else name_of(value)
@@ -63,6 +65,14 @@ def _is_missing(value: Any) -> bool:
     # pandas' NA and NaT say neither that they are nor that they are not themselves.
     said = str(value).strip()
     return said == R_NO_NAME or said.casefold() in (*NO_NAMES, "nat")
+
+
+def _whole(array: np.ndarray) -> np.ndarray:
+    """Floats that are whole numbers as those, so that 3.0 is called 3; anything else as it is."""
+    if array.dtype.kind != "f" or not (np.abs(array) < 2**53).all():
+        return array
+    whole = array.astype(np.int64)
+    return whole if (whole == array).all() else array
 
 
 def _can_be_sorted(array: np.ndarray) -> bool:

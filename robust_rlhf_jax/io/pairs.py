@@ -1,6 +1,7 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,16 +87,17 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     rows: Int[np.ndarray, " N"] = _USUAL
     n_rows: int = _USUAL
     second_rows: Int[np.ndarray, " N"] | None = None
-    featuriser: Featuriser | None = None
+    featuriser: Featuriser | None = dataclasses.field(default=None, compare=False)
     columns: tuple[str, ...] = ()
     unused: dict[str, str] = dataclasses.field(default_factory=dict)
     bad: tuple[BadCell, ...] = ()
-    source: Source | None = None
-    description: "Description | None" = None
+    source: Source | None = dataclasses.field(default=None, compare=False)
+    description: "Description | None" = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
         check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *_BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
+        _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
             object.__setattr__(self, name, _array(getattr(self, name)))
@@ -153,6 +155,13 @@ fit: other weights go on to exports, and fits count every pair as 1 |
 
     def __len__(self) -> int:
         return self.n_pairs
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are the same but for how a file was read: `featuriser`, `source`, `description`."""
+        if not isinstance(other, Pairs):
+            return NotImplemented
+        compared = [field.name for field in dataclasses.fields(self) if field.compare]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in compared)
 
     def __repr__(self) -> str:
         """How many pairs, of which features, from where."""
@@ -225,12 +234,27 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
 
 
+def _check_order(names: Any, columns: tuple[str, ...]) -> None:
+    """**Raises:** ValueError for names that are those of the columns in another order: each would name another one."""
+    given = columns if names is None else tuple(map(str, names))
+    if columns and given != columns and sorted(given) == sorted(columns):
+        raise ValueError(
+            f"names are those of the columns, {', '.join(columns)}, in another order: leave them out, or order the "
+            "columns."
+        )
+
+
 def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndarray | None:
     """`Pairs.clusters` of these, each pair named (`each_named`)."""
     for found in (groups, raters):
         if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:
             return found
     return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    arrays = any(hasattr(value, "shape") for value in (one, other))
+    return np.array_equal(one, other) if arrays else bool(one == other)
 
 
 def _array(values: Any) -> Any:
@@ -350,10 +374,16 @@ def _check_features(pairs: Pairs) -> None:
             "Both options of every pair have the same features, or as good as the same in "
             f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
         )
-    if x.dtype != float_type:
-        lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= limits.tiny).any(axis=0))
-        if len(lost):
-            raise ValueError(
-                f"column chosen − rejected {pairs.names[lost[0]]} is as good as 0 in {float_type}: give the feature in "
-                "a smaller unit."
-            )
+    check_columns_kept(x, "chosen − rejected", pairs.names)
+
+
+def check_columns_kept(x: Float[np.ndarray, "N p"], what: str, names: Sequence[str]) -> None:
+    """**Raises:** ValueError for a column of differences that JAX's floats make 0."""
+    float_type = jax.dtypes.canonicalize_dtype(x.dtype)
+    if x.dtype == float_type:
+        return
+    lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= jnp.finfo(float_type).tiny).any(axis=0))
+    if len(lost):
+        raise ValueError(
+            f"column {what} {names[lost[0]]} is as good as 0 in {float_type}: give the feature in a smaller unit."
+        )

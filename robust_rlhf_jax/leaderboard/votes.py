@@ -75,8 +75,9 @@ class Votes(NamedTuple):
     def wins(self, weights: Float[np.ndarray, " N"] | None = None) -> np.ndarray:
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
-        **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, and for
-        another number of raters than votes, here and in `pairs`; for another number of weights.
+        **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, for two
+        models of one name, and for another number of raters than votes, here and in `pairs`; for another number of
+        weights.
         """
         votes = self._checked()
         weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
@@ -124,6 +125,9 @@ class Votes(NamedTuple):
             raise ValueError(
                 "outcome must be 1 where the first model won, -1 where the second, and 0 for a tie."
             )
+        twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"names has {twice!r} twice: give each model one name and one number.")
         for side, models in (("first", first), ("second", second)):
             if models.dtype.kind not in "iu" or ((models < 0) | (models >= len(self.names))).any():
                 raise ValueError(f"{side} must hold numbers of models, from 0 to {len(self.names) - 1}.")

@@ -9,7 +9,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Float
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked
+from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked, usual_names
+from robust_rlhf_jax.io.pairs import check_columns_kept
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding
@@ -31,7 +32,8 @@ def preferences_from_options(
     JAX has x64 enabled). Options are subtracted before they are cast (`rounding`): x is right where they are large.
 
     **Raises:** ValueError for shapes that differ, entries that are not numbers, data frames of other columns or of the
-    same index in another order, and all that `check_preferences` refuses.
+    same index in another order, columns whose differences are 0 in those floats alone, and all that
+    `check_preferences` refuses.
 
     **Example:**
 
@@ -54,6 +56,7 @@ def preferences_from_options(
     fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
     data = PreferenceData(*fields, rounding=rounding)  # pyright: ignore[reportArgumentType]
     check_preferences(data)
+    check_columns_kept(exact[:, 1] - exact[:, 0], "option1 − option0", usual_names(p))
     return jax.device_put(data)  # may share memory: every array above is a copy of its own
 
 

@@ -104,3 +104,8 @@ def test_absurd_margins_and_lengths_give_numbers():
     found = estimate_flips(m, np.array([1e300, 0.0, 1.0, 1e30, 2.0] * 4))
     assert np.all(np.isfinite(found.honest.agree(m, np.full(20, 1e300))))
     assert 0 <= found.lower <= found.share <= found.upper <= BOUNDS[3][1] + 0.025
+
+
+def test_without_its_upper_end_the_rest_is_the_same():
+    given = labelled(500, 0.1, PEOPLE["all alike"](500))
+    assert estimate_flips(*given, upper=False) == estimate_flips(*given)._replace(upper=0.5)

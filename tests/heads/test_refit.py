@@ -164,3 +164,13 @@ def test_sides_whose_rows_stand_in_another_order_are_refused(sides):
     for given in (refit_head, lambda _, *both: RobustHead(*both)):
         with pytest.raises(ValueError, match="chosen and rejected have the same index in another order"):
             given(np.tanh, chosen, rejected[::-1])
+
+
+def test_a_data_set_gives_its_slices_as_columns_and_columns_alone_are_refused(sides, found):
+    datasets = pytest.importorskip("datasets")
+    chosen, rejected = ({"x": side.tolist()} for side in sides[:2])
+    embed = lambda batch: np.tanh(np.asarray(batch["x"]))  # noqa: E731
+    given = map(datasets.Dataset.from_dict, (chosen, rejected))
+    np.testing.assert_allclose(refit_head(embed, *given, batch=400).weights, found.weights, atol=1e-5)
+    with pytest.raises(ValueError, match="chosen is a dict of columns"):
+        refit_head(embed, chosen, rejected)

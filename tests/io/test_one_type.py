@@ -357,3 +357,24 @@ def test_a_column_that_floats_lose_is_refused():
     check_pairs(Pairs(x, 0 * x))
     x[:, 1] = 0
     check_pairs(Pairs(x, 0 * x))
+
+
+def test_names_that_permute_the_columns_of_a_frame_are_refused():
+    frame = pd.DataFrame({"price": [1.0, 2.0], "time": [3.0, 5.0]})
+    with pytest.raises(ValueError, match="names are those of the columns, price, time, in another order"):
+        Pairs(frame, 0 * frame, names=("time", "price"))
+    for names in (("price", "time"), ("cost", "time")):
+        assert Pairs(frame, 0 * frame, names=names).names == names
+
+
+def test_pairs_are_equal_where_all_fields_are():
+    x = np.ones((2, 2))
+    pairs = Pairs(x, 0 * x, raters=["Ann", None])
+    assert pairs == Pairs(x.copy(), 0 * x, raters=["Ann", None])
+    for other in (
+        Pairs(x, 0 * x),
+        Pairs(x, 0 * x, raters=[1, 2]),
+        Pairs(2 * x, 0 * x, raters=["Ann", None]),
+        1,
+    ):
+        assert pairs != other

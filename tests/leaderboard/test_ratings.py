@@ -114,6 +114,7 @@ def test_ties_count_for_neither():
         ({"first": np.array([0, 2])}, "first must hold numbers of models, from 0 to 1"),
         ({"second": np.array([-1, 1])}, "second must hold numbers of models"),
         ({"second": np.array(["b", "b"])}, "second must hold numbers of models"),
+        ({"names": ("a", "a")}, "names has 'a' twice"),
     ],
 )
 def test_votes_that_say_nothing_are_refused(changes, said):

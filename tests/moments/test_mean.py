@@ -1,5 +1,7 @@
 """The robust mean: an independent NumPy filter, its parts, and contaminated data."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,6 +72,15 @@ def test_known_covariance_against_an_independent_filter(x64):
     np.testing.assert_array_equal(weights, 1.0)
 
 
+@functools.cache
+def many_wide_rows(known, kind, n=16_500, d=32):
+    """(rows, scales, what `numpy_filter_mean` makes of them), their covariance known and far from I, or unknown."""
+    z, _ = contaminated(kind, n=n, d=d)
+    scales = np.geomspace(0.1, 10.0, d) if known else np.ones(d)
+    level = (1 + np.sqrt(d / n)) ** 2 if known else 0.0
+    return z * scales, scales, numpy_filter_mean(z, EPSILON, level)
+
+
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator sums all rows at every step")
 @pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-9)])
 @pytest.mark.parametrize("kind", ["two_clusters", "far"])
@@ -79,17 +90,12 @@ def test_many_wide_rows_against_an_independent_filter(known, kind, wide, toleran
 
     In single precision another row or two may stand at a threshold, each 3/n of the mean.
     """
-    n, d = 16_500, 32
-    z, _ = contaminated(kind, n=n, d=d)
-    scales = np.geomspace(0.1, 10.0, d)
-    x, level = (z * scales, (1 + np.sqrt(d / n)) ** 2) if known else (z, 0.0)
+    x, scales, (mean, weights, top, steps) = many_wide_rows(known, kind)
     assert updates_pay(x.shape)
-    mean, weights, top, steps = numpy_filter_mean(x / scales if known else x, EPSILON, level)
     with jax.enable_x64(wide):
         covariance = jnp.asarray(np.diag(scales**2)) if known else None
         found = filter_mean(jnp.asarray(x), EPSILON, covariance=covariance)
-    whitened = np.asarray(found.mean) / (scales if known else 1.0)
-    np.testing.assert_allclose(whitened, mean, atol=tolerance)
+    np.testing.assert_allclose(np.asarray(found.mean) / scales, mean, atol=tolerance)
     np.testing.assert_allclose(found.top_eigenvalue, top, rtol=10 * tolerance)
     assert found.steps == steps
     if wide:

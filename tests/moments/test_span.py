@@ -175,23 +175,24 @@ def test_fewer_rows_than_columns_are_projected_to_their_span(x64):
 
 @pytest.mark.parametrize("hidden", [span_module.HIDDEN, -1.0])
 @pytest.mark.parametrize("shape", [(300, 140), (140, 300)])
-@pytest.mark.parametrize("null", [0, 30])
-def test_far_rows_hide_no_direction_of_the_others(shape, null, hidden, monkeypatch):
+def test_far_rows_hide_no_direction_of_the_others(shape, hidden, monkeypatch):
     """One direction a thousand times as long: the first Gram matrix has no digit for the others, the second has,
     whether the direction is `hidden` from an iteration or found by a decomposition.
     """
     monkeypatch.setattr(span_module, "HIDDEN", hidden)
+    found = jax.jit(lambda x: row_span(x, jnp.ones(len(x))))
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.normal(size=(size, 140)))[0] for size in shape)
-    values = np.r_[1e3, np.ones(139 - null), np.zeros(null)]
-    x = np.asarray(left * values @ right.T, np.float32)
-    span = jax.jit(lambda x: row_span(x, jnp.ones(len(x))))(jnp.asarray(x))
-    assert span.rank == 140 - null
-    axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
-    np.testing.assert_allclose(axes.T @ axes, np.eye(140 - null), atol=1e-5)
-    exact = np.linalg.svd(x.astype(float))[0][:, : 140 - null]
-    leverages = np.asarray(span.lengths(jnp.asarray(x)), np.float64) ** 2 / len(x)
-    np.testing.assert_allclose(leverages, np.sum(exact**2, axis=1), atol=1e-4)
+    for null in (0, 30):
+        values = np.r_[1e3, np.ones(139 - null), np.zeros(null)]
+        x = np.asarray(left * values @ right.T, np.float32)
+        span = found(jnp.asarray(x))
+        assert span.rank == 140 - null
+        axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
+        np.testing.assert_allclose(axes.T @ axes, np.eye(140 - null), atol=1e-5)
+        exact = np.linalg.svd(x.astype(float), full_matrices=False)[0][:, : 140 - null]
+        leverages = np.asarray(span.lengths(jnp.asarray(x)), np.float64) ** 2 / len(x)
+        np.testing.assert_allclose(leverages, np.sum(exact**2, axis=1), atol=1e-4)
 
 
 @pytest.mark.parametrize("shown", [1, 5, 140])

@@ -136,3 +136,9 @@ def test_bad_features_are_named():
 def test_labels_that_a_mask_hides_are_missing():
     with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
         preferences_from_options(OPTION0, OPTION1, np.ma.masked_array(LABELS, [0, 1, 0]))
+
+
+@pytest.mark.parametrize("units", [[1.0, 1e-50], [1e-50, 1e-50]])
+def test_columns_that_float32_makes_0_are_named(units):
+    with jax.enable_x64(False), pytest.raises(ValueError, match=r"f[01] is as good as 0 in float32"):
+        preferences_from_options(OPTION0 * units, OPTION1 * units, LABELS)

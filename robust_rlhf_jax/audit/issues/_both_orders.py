@@ -20,7 +20,7 @@ def both_orders(batch: Batch) -> Issue | None:
     if not has_telling_sides(pairs):
         return None
     votes: dict = defaultdict(lambda: defaultdict(list))
-    for row, (asked, first, second) in enumerate(keys_of_sides(pairs)):
+    for row, (asked, first, second) in enumerate(keys_of_sides(batch)):
         if first != second and not pairs.ties[row]:
             votes[asked, frozenset((first, second))][first].append(row)
     n = pairs.n_pairs

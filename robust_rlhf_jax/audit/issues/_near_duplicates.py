@@ -1,18 +1,15 @@
 """Nearly the same two options with contradicting labels."""
 
-import zlib
 from collections import defaultdict
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.sparse import csr_array
+from jaxtyping import Int
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.texts import Texts
 
 from .base import Batch, Issue
-from .telling import contradicted, has_telling_sides, judged_by_several, plain
+from .telling import contradicted, has_telling_sides, judged_by_several
+from .wordings import PRIME, Wordings
 
 ORDER = 50
 
@@ -22,9 +19,6 @@ OVERLAP, DISTANCE = 0.8, 0.05
 BITS = 12
 # Buckets that hold more are no duplicates but a habit.
 CROWD = 64
-PRIME = (1 << 31) - 1
-# Pairs of texts whose words are compared at once: some ten million words in memory.
-AT_ONCE = 1 << 16
 
 
 def near_duplicates(batch: Batch) -> Issue | None:
@@ -37,7 +31,7 @@ def near_duplicates(batch: Batch) -> Issue | None:
     pairs = batch.pairs
     if not has_telling_sides(pairs):
         return None
-    found = _near_texts(pairs.texts) if pairs.texts is not None else _near_rows(pairs)
+    found = _near_texts(batch.wordings) if batch.wordings is not None else _near_rows(pairs)
     n, margins = pairs.n_pairs, batch.held_out.margins
     score, drop, twin = np.ones(n), np.zeros(n, bool), np.full(n, -1)
     for i, j in found:
@@ -59,30 +53,17 @@ def near_duplicates(batch: Batch) -> Issue | None:
     )
 
 
-def _near_texts(texts: Texts):
-    # Once for each text: in files of votes many rows have the same ones.
-    distinct = list({*texts.prompt, *texts.chosen, *texts.rejected})
-    number = {text: place for place, text in enumerate(distinct)}
-    hashes = [_hashes(text) for text in distinct]
-    prompts, chosen, rejected = (
-        np.array([number[text] for text in column], int)
-        for column in (texts.prompt, texts.chosen, texts.rejected)
-    )
-    signatures, words = _signatures(hashes), _Words.of(hashes)
+def _near_texts(said: Wordings):
+    (prompts, chosen, rejected), signatures = said.of.T, _signatures(said)
     candidates = _reversed_candidates(signatures[chosen], signatures[rejected])
     rows = np.array(candidates, int).reshape(-1, 2)
     # Each filter leaves far fewer rows to the next.
     for one, other in ((chosen, rejected), (rejected, chosen), (prompts, prompts)):
-        rows = rows[words.overlap(one[rows[:, 0]], other[rows[:, 1]]) >= OVERLAP]
+        rows = rows[said.overlap(one[rows[:, 0]], other[rows[:, 1]]) >= OVERLAP]
     # Else either order is near.
-    rows = rows[words.overlap(chosen[rows[:, 0]], rejected[rows[:, 0]]) < OVERLAP]
-    return [(i, j) for i, j in rows.tolist() if not _are_reversed(texts, i, j)]
-
-
-def _are_reversed(texts: Texts, i: int, j: int) -> bool:
-    """Whether two pairs are each other's reverse to the letter."""
-    first, second = (tuple(map(plain, (texts.chosen[row], texts.rejected[row]))) for row in (i, j))
-    return first == second[::-1]
+    i, j = rows[said.overlap(chosen[rows[:, 0]], rejected[rows[:, 0]]) < OVERLAP].T
+    reversed_ = (chosen[i] == rejected[j]) & (rejected[i] == chosen[j])
+    return list(zip(i[~reversed_].tolist(), j[~reversed_].tolist(), strict=True))
 
 
 def _near_rows(pairs: Pairs):
@@ -118,43 +99,14 @@ def _reversed_candidates(first: Int[np.ndarray, "T N"], second: Int[np.ndarray, 
     return sorted(seen)
 
 
-def _hashes(text: str) -> np.ndarray:
-    return np.fromiter(
-        {zlib.crc32(w.encode(errors="replace")) % PRIME for w in plain(text).split()}, np.int64
-    )
-
-
-def _signatures(sets: list[np.ndarray]) -> np.ndarray:
-    """[N, TABLES]: min-hashes under fixed random maps h ↦ (ah + b) mod p, `ROWS` of them in one number."""
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(1, PRIME, (2, TABLES * ROWS))
-    signatures = np.zeros((len(sets), TABLES * ROWS), np.int64)
-    for row, hashes in enumerate(sets):
-        if len(hashes):
-            signatures[row] = ((hashes[:, None] * (a >> 8)[None] + b) % PRIME).min(axis=0)
+def _signatures(said: Wordings) -> Int[np.ndarray, "texts tables"]:
+    """Min-hashes of the words of each text under fixed random maps h ↦ (ah + b) mod p, `ROWS` of them in one number."""
+    a, b = np.random.default_rng(0).integers(1, PRIME, (2, TABLES * ROWS))
+    signatures = np.zeros((len(said.count), TABLES * ROWS), np.int64)
+    there = said.count > 0
+    begins = said.has.indptr[:-1][there]
+    for place, (factor, more) in enumerate(zip(a >> 8, b, strict=True)):
+        of_words = (said.hashes * factor + more) % PRIME
+        signatures[there, place] = np.minimum.reduceat(of_words[said.has.indices], begins)
     folded = signatures.reshape(-1, TABLES, ROWS)
     return folded[..., 0] * PRIME + folded[..., 1]
-
-
-class _Words(NamedTuple):
-    """Which words each text has [texts, words], and how many."""
-
-    has: csr_array
-    count: Int[np.ndarray, " texts"]
-
-    @classmethod
-    def of(cls, hashes: list[np.ndarray]) -> "_Words":
-        count = np.array([len(each) for each in hashes], int)
-        together = np.concatenate([np.zeros(0, np.int64), *hashes])
-        _, word = np.unique(together, return_inverse=True)
-        begins = np.concatenate([[0], np.cumsum(count)])
-        shape = (len(hashes), int(word.max(initial=0)) + 1)
-        return cls(csr_array((np.ones(len(word), np.int32), word, begins), shape=shape), count)
-
-    def overlap(self, first: Int[np.ndarray, " M"], second: Int[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
-        """Jaccard's of the words of texts by number; 1 of two without words."""
-        blocks = (slice(begin, begin + AT_ONCE) for begin in range(0, len(first), AT_ONCE))
-        shared = [np.asarray(self.has[first[b]].multiply(self.has[second[b]]).sum(axis=1)) for b in blocks]
-        common = np.concatenate([np.zeros(0, int), *shared])
-        either = self.count[first] + self.count[second] - common
-        return np.where(either > 0, common / np.maximum(either, 1), 1.0)

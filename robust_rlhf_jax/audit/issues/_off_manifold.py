@@ -1,14 +1,10 @@
 """Features unlike those of all other pairs: planted, broken, or from elsewhere."""
 
-from collections import Counter
-
 import numpy as np
 from jaxtyping import Float
 
-from robust_rlhf_jax.io.texts import Texts
-
 from .base import Batch, Issue, counted
-from .telling import plain
+from .wordings import Wordings
 
 ORDER = 20
 
@@ -35,7 +31,7 @@ def off_manifold(batch: Batch) -> Issue:
     chosen, rejected = (np.asarray(side, np.float64) for side in (pairs.chosen, pairs.rejected))
     distances = [_distance(chosen - rejected), *_side_distances(chosen, rejected)]
     excess = np.max([_excess(d) for d in distances], axis=0)
-    strange = np.zeros(len(chosen)) if pairs.texts is None else _unseen_words(pairs.texts)
+    strange = np.zeros(len(chosen)) if batch.wordings is None else _unseen_words(batch.wordings)
     alone = strange > max(UNSEEN, np.median(strange) + DEVIATIONS * _deviation(strange))
     flag = (excess > 1.0) | alone
     typical = np.max([d / np.median(np.maximum(d, LEAST_DISTANCE)) for d in distances], axis=0)
@@ -102,13 +98,8 @@ def _deviation(values: Float[np.ndarray, " N"]):
     return 1.4826 * np.median(np.abs(values - np.median(values)))
 
 
-def _unseen_words(texts: Texts):
+def _unseen_words(said: Wordings):
     """Share of each pair's words, of the stranger side, that occur in no other pair; 0 for sides of a few words."""
-    words = {text: set(plain(text).split()) for text in {*texts.chosen, *texts.rejected}}
-    sides = [[words[text] for text in side] for side in (texts.chosen, texts.rejected)]
-    seen = Counter(word for a, b in zip(*sides, strict=True) for word in a | b)
-    return np.array([max(_unseen(side, seen) for side in both) for both in zip(*sides, strict=True)])
-
-
-def _unseen(words, seen):
-    return sum(seen[word] == 1 for word in words) / len(words) if len(words) >= FEW_WORDS else 0.0
+    alone = said.has @ (said.pairs_with() == 1)
+    share = np.where(said.count >= FEW_WORDS, alone / np.maximum(said.count, 1), 0.0)
+    return share[said.of[:, 1:]].max(axis=1)

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,6 +12,7 @@ from robust_rlhf_jax.io import Pairs
 
 from ..held_out import HeldOut
 from ..shown_names import feature_words, shown_names
+from .wordings import Wordings
 
 # Words to which texts are cut where a trainer would: TRL and OpenRLHF train on about so many tokens.
 TRUNCATED_AT = 512
@@ -19,7 +20,8 @@ TRUNCATED_AT = 512
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """`pairs` as read; `held_out`: what fits say that did not see a pair; `truncate`: words that a trainer keeps.
+    """`pairs` as read; `held_out`: what fits say that did not see a pair; `truncate`: words that a trainer keeps;
+    `said`: what the texts say, where that is known already.
 
     **Example:**
 
@@ -33,6 +35,14 @@ class Batch:
     pairs: Pairs
     held_out: HeldOut
     truncate: int = TRUNCATED_AT
+    said: Wordings | None = None
+
+    @functools.cached_property
+    def wordings(self) -> Wordings | None:
+        """What the texts say; None without texts."""
+        if self.said is not None or self.pairs.texts is None:
+            return self.said
+        return Wordings.read(self.pairs.texts)
 
     @functools.cached_property
     def feature_words(self) -> dict[str, dict[str, list[str]]]:
@@ -86,6 +96,11 @@ class Issue:
     @property
     def dropped(self) -> Bool[np.ndarray, " N"]:
         return self.flag if self.drop is None else self.drop
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the sentences on flagged pairs in place of the function: pickle takes no local one."""
+        told = {int(row): self.explain(int(row)) for row in np.flatnonzero(self.flag)}
+        return {**self.__dict__, "explain": told.__getitem__}
 
     def checked(self, n: int) -> "Issue":
         """The issue, if it keeps the contract.

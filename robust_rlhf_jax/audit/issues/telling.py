@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
 
-from .base import Issue, counted
+from .base import Batch, Issue, counted
 
 # Rows of fewer features repeat by chance.
 TELLING = 16
@@ -17,19 +17,13 @@ def has_telling_sides(pairs: Pairs) -> bool:
     return pairs.texts is not None or (pairs.kind != "arrays" and np.shape(pairs.chosen)[1] >= TELLING)
 
 
-def keys_of_sides(pairs: Pairs) -> Iterator[tuple[str, str | bytes, str | bytes]]:
-    """(prompt, chosen, rejected) of each pair, so that equal ones are equal: texts without case and spaces at ends."""
-    if pairs.texts is not None:
-        for row in zip(pairs.texts.prompt, pairs.texts.chosen, pairs.texts.rejected, strict=True):
-            yield tuple(plain(text) for text in row)  # pyright: ignore[reportReturnType]
+def keys_of_sides(batch: Batch) -> Iterator[tuple[int, int | bytes, int | bytes]]:
+    """(prompt, chosen, rejected) of each pair, so that equal ones are equal: texts but for case and spaces."""
+    if batch.wordings is not None:
+        yield from map(tuple, batch.wordings.of.tolist())
         return
-    for first, second in zip(np.asarray(pairs.chosen), np.asarray(pairs.rejected), strict=True):
-        yield "", first.tobytes(), second.tobytes()
-
-
-def plain(text: str) -> str:
-    """Without case, and with single spaces."""
-    return " ".join(text.casefold().split())
+    for first, second in zip(np.asarray(batch.pairs.chosen), np.asarray(batch.pairs.rejected), strict=True):
+        yield 0, first.tobytes(), second.tobytes()
 
 
 def judged_by_several(pairs: Pairs, rows: list[int]) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -123,3 +124,13 @@ def test_an_issue_type_of_ones_own(tmp_path):
         find_issues(batch, [short, short])
     with pytest.raises(ValueError, match=r"a score in \[0, 1\]"):
         find_issues(batch, [lambda b: Issue("bad", np.full(300, 2.0), np.zeros(300, bool), str, "")])
+
+
+def test_findings_can_be_pickled(tmp_path):
+    batch, *_ = batch_of(tmp_path, "near_duplicates")
+    found = find(batch.pairs, batch.held_out)
+    copy, worst = pickle.loads(pickle.dumps(found)), found.worst()
+    assert len(worst)
+    assert copy.pairs == found.pairs
+    assert copy.worst().tolist() == worst.tolist()
+    assert [copy.reason(row) for row in worst] == [found.reason(row) for row in worst]
