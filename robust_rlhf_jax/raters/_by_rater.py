@@ -57,7 +57,7 @@ class RowsByRater(eqx.Module):
 
     def margins(self, t: Float[Array, "K r"]) -> Float[Array, " N"]:
         """t_kᵀy_i of every pair i of rater k."""
-        return jnp.sum(self.rows * t[self.raters], axis=1)
+        return einsum("cbi,ci->cb", self.chunks, t[self.owner]).reshape(-1)[self.slot]
 
     def sums(self, values: Float[Array, " N *m"]) -> Float[Array, " K *m"]:
         """Σ_{i∈k} of every rater k."""
@@ -71,3 +71,8 @@ class RowsByRater(eqx.Module):
         each = einsum("cbi,cbj->cij", weighted, self.chunks)
         # A chunk beyond the last has no owner: it is dropped.
         return jax.ops.segment_sum(each, self.owner, self.n_raters)
+
+    def squares(self, matrices: Float[Array, "K r r"]) -> Float[Array, " N"]:
+        """y_iᵀA_k y_i of every pair i of rater k."""
+        half = einsum("cbi,cij->cbj", self.chunks, matrices[self.owner])
+        return jnp.sum(half * self.chunks, axis=2).reshape(-1)[self.slot]

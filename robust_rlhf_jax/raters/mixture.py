@@ -13,34 +13,39 @@ from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weight
 
 from ._by_rater import RowsByRater
 from ._leap import leap
+from ._lengths import lengths
 from .taste import Crowd, Tastes, tastes, tastes_nearby
 
-# EM begins with each of these spreads of tastes, as shares of the squared length of the crowd's, and the likelihood
-# chooses: from the narrow one it may end where contrary raters pass for people of any taste.
-FIRST_SPREADS = (0.25, 2.0)
-# Rounds from each start, a multiple of `LEAPS`. Every third round but the last leaps ahead: without leaps EM is far
-# from its end after a hundred rounds, and farther from one start than from another.
-ROUNDS, LEAPS = 36, 3
-# A spread of this share counts as seen, by as many raters as there are axes and two more.
-PRIOR_SPREAD = 0.025
-# Raters that count as seen: of the crowd, of all other tastes together, and of each kind that does not read the pair.
+# EM begins with this spread of tastes, as a share of the squared length of the crowd's: from a narrow one it may end where
+# contrary raters pass for people of any taste.
+FIRST_SPREAD = 2.0
+# A cycle is three rounds and a leap; EM ends after so many, or where each of two gains fewer nats in all, or as few as
+# rounding does. One alone may have leapt too far.
+CYCLES, ENOUGH = 48, 0.01
+# A spread of this share counts as seen, by so many raters. More of them would make a crowd without spread, among many
+# other tastes, likelier than one that fits the labels better by 50 nats.
+PRIOR_SPREAD, SEEN_SPREAD = 0.025, 2.0
+# The length of weak tastes, of any direction, as a share of the others'. Without them an honest minority with more noise
+# in its answers than the crowd passes for random.
+WEAK = 0.25
+# Raters that count as seen: of the crowd, of all other tastes and weak ones together, and of each kind that does not read the pair.
 SEEN_CROWD, SEEN_OTHER, SEEN_BAD = 10.0, 1.0, 0.5
 # A rater with a habit follows it as if it had been seen to do so in all but half a pair of ten.
 FOLLOWED, LEFT = 10.0, 0.5
 
 
-# How tastes under a crowd are found, from where: `tastes`, or `tastes_nearby`.
-Search = Callable[[RowsByRater, Crowd, Float[Array, "K r"]], Tastes]
+# How tastes under a crowd are found, from which tastes and variance of margins: `tastes`, or `tastes_nearby`.
+Search = Callable[[RowsByRater, Crowd, Float[Array, "K r"], Float[Array, " N"]], Tastes]
 
 
 class Mixture(NamedTuple):
-    """Where EM ended from its best start.
+    """Where EM ended.
 
     `log_chance` [K, J] of each of J kinds given a rater's labels; `shares` [J] of the kinds; log `evidence` [K, J] of a
     rater's labels under each; `crowd`; `taste` of each rater as one of the crowd or of the likeliest other taste,
-    leanings to habits last; `ends` [S]: the log-likelihood of all labels plus log-priors at the end of each start.
+    leanings to habits last; `value`: the log-likelihood of all labels plus log-priors.
 
-    Kinds, in order: the crowd, o other tastes, contrary, random, then the habits.
+    Kinds, in order: the crowd, o reversed tastes, any taste, weak ones, contrary, random, then the habits.
     """
 
     log_chance: Float[Array, "K J"]
@@ -48,7 +53,14 @@ class Mixture(NamedTuple):
     evidence: Float[Array, "K J"]
     crowd: Crowd
     taste: Tastes
-    ends: Float[Array, " S"]
+    value: Float[Array, ""]
+
+
+class _Near(NamedTuple):
+    """Where the next tastes of each of m kinds are looked for: tastes `t`, and the `variance` of their margins."""
+
+    t: Float[Array, "m K r"]
+    variance: Float[Array, "m N"]
 
 
 class _Point(NamedTuple):
@@ -79,10 +91,11 @@ def fit_mixture(
     others: Float[Array, "o r r"],
     habits: Float[Array, "N h"],
 ) -> Mixture:
-    """The mixture of kinds by EM, from a fit t to all pairs and several spreads of tastes.
+    """The mixture of kinds by EM, from a fit t to all pairs and a broad spread of tastes.
 
     - the crowd: t_k ~ N(t̄, Σ);
     - other tastes: N(A_j t̄, Σ) for each `others` A_j, which reverses a feature, and N(0, Σ + ‖t̄‖²/r·I): any;
+    - weak: N(0, w²(Σ + ‖t̄‖²/r·I)), w = `WEAK`: any, with more noise;
     - contrary: N(−t̄, Σ): a member of the crowd whose labels are turned;
     - random: each label with chance ½;
     - a habit: `habits` [N, h] is +1 where the label follows it, −1 where not, 0 where it says nothing.
@@ -90,14 +103,22 @@ def fit_mixture(
     Tastes lean to habits, too: t_k, t̄ and Σ have an axis for each, after the r of the features, which no other kind
     turns. What all raters like somewhat is no fault of those who like it most.
 
-    t̄, Σ and the shares of the kinds maximise the likelihood, in Laplace's approximation, under weak priors. Of the
-    maxima that EM finds from `FIRST_SPREADS` the highest is taken.
+    t̄, Σ and the shares of the kinds maximise a bound of the likelihood, that of `tastes`, under weak priors.
     """
     model = _Model.of(rows, t, raters, n_raters, others, habits)
-    # One start after another: they are one program, and need the memory of one.
-    each = jax.lax.map(model.fitted_from, jnp.asarray(FIRST_SPREADS, rows.dtype))
-    best = jnp.argmax(jnp.where(jnp.isnan(each.ends), -jnp.inf, each.ends))
-    return jax.tree.map(lambda part: part[best], each)._replace(ends=each.ends)
+    return model.ended(model.climbed(model.begun()))
+
+
+class _Climb(NamedTuple):
+    """How far EM is: the last `point`, where it leaps to (`ahead`), tastes `near` those of both; of a round before, the
+    log-posterior `value`; by how much that changed in this cycle and in the last one.
+    """
+
+    point: _Point
+    ahead: _Point
+    near: _Near
+    value: Float[Array, ""]
+    gained: Float[Array, " 2"]
 
 
 class _Model(NamedTuple):
@@ -130,15 +151,15 @@ class _Model(NamedTuple):
         n = pairs.sums(jnp.ones_like(rows[:, 0]))
         of_habits = _habit_evidence(habits, raters, n_raters, n)
         fixed = jnp.concatenate([-jnp.log(2.0) * n[:, None], of_habits], axis=1)
-        n_others = others.shape[0] + 1
+        n_others = others.shape[0] + 2
         seen = [SEEN_CROWD, *[SEEN_OTHER / n_others] * n_others, *[SEEN_BAD] * (1 + fixed.shape[1])]
         leaning = (jnp.arange(rows.shape[1]) >= axes).astype(dtype)
         return cls(pairs, t, others, axes, leaning, fixed, jnp.asarray(seen, dtype))
 
     @property
     def n_tastes(self) -> int:
-        """The crowd and the other tastes: all kinds whose raters are not bad."""
-        return self.others.shape[0] + 2
+        """The crowd, the other tastes and weak ones: all kinds whose raters are not bad."""
+        return self.others.shape[0] + 3
 
     @property
     def turn(self) -> Float[Array, " r"]:
@@ -151,76 +172,127 @@ class _Model(NamedTuple):
         return matmul(self.t, self.t) / self.axes
 
     def crowds(self, crowd: Crowd) -> Crowd:
-        """The prior of tastes of each kind that has some [o + 3]: the crowd, the others, any, contrary."""
+        """The prior of tastes of each kind that has some [o + 4]: the crowd, reversed, any, weak, contrary."""
         (mean, covariance), leaning, turn = crowd, self.leaning, self.turn
         taste = (1.0 - leaning) * mean
         broad = covariance + matmul(taste, taste) / self.axes * jnp.diag(1.0 - leaning)
         reversed_ = einsum("oij,j->oi", self.others, mean)
-        means = jnp.concatenate([mean[None], reversed_, (leaning * mean)[None], (turn * mean)[None]])
-        spreads = jnp.broadcast_to(covariance, (len(means), *covariance.shape)).at[-2].set(broad)
-        return Crowd(means, spreads.at[-1].set(turn[:, None] * covariance * turn))
+        means = jnp.concatenate(
+            [mean[None], reversed_, jnp.stack([leaning * mean, leaning * mean, turn * mean])]
+        )
+        spreads = jnp.broadcast_to(covariance, (len(means), *covariance.shape))
+        last = jnp.stack([broad, WEAK**2 * broad, turn[:, None] * covariance * turn])
+        return Crowd(means, spreads.at[-3:].set(last))
 
     def look(
-        self, crowd: Crowd, shares: Float[Array, " J"], start: Float[Array, "m K r"], search: Search
+        self, crowd: Crowd, shares: Float[Array, " J"], near: _Near, search: Search
     ) -> tuple[Tastes, Float[Array, "K J"], Float[Array, "K J"]]:
         """(tastes [m, K] of each rater under the prior of each kind; log evidence and log chance of the kinds)."""
         each = lambda given: search(self.pairs, *given)  # noqa: E731
         # One after another where all at once would take much memory.
         many = self.pairs.n_raters * len(self.t) ** 2 > 2**16
-        given = self.crowds(crowd), start
+        given = self.crowds(crowd), *near
         found = jax.lax.map(each, given) if many else jax.vmap(each)(given)
         evidence = jnp.concatenate([found.evidence.T, self.fixed], axis=1)
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
-    def step(
-        self, point: _Point, start: Float[Array, "m K r"], search: Search
-    ) -> tuple[_Point, Float[Array, "m K r"]]:
-        """One round of EM, and the tastes that it found."""
-        n_raters, turn = self.pairs.n_raters, self.turn
+    def step(self, point: _Point, near: _Near, search: Search) -> tuple[_Point, _Near, Float[Array, ""]]:
+        """One round of EM, where it expects the tastes of the next; the log-posterior of the point that it was given."""
         crowd, shares = point.parts()
-        found, _, log_chance = self.look(crowd, shares, start, search)
+        found, evidence, log_chance = self.look(crowd, shares, near, search)
+        value = self.log_posterior(crowd, shares, evidence)
         chance = jnp.exp(log_chance)
-        shares = (jnp.sum(chance, axis=0) + self.seen) / (n_raters + jnp.sum(self.seen))
+        shares = (jnp.sum(chance, axis=0) + self.seen) / (self.pairs.n_raters + jnp.sum(self.seen))
+        mean, covariance = self.spread_of(found, chance)
+        centres = self.crowds(crowd).mean
+        mine = jnp.concatenate([chance[:, : self.n_tastes], chance[:, self.n_tastes, None]], axis=1).T
+        of_mean, of_spread = lengths(self.pairs, centres, found, mine, self.pull_of_spread(covariance))
+        mean = of_mean * crowd.mean + of_spread * (mean - crowd.mean)
+        t = of_mean * centres[:, None] + of_spread * (found.t - centres[:, None])
+        point = _Point.of(Crowd(mean, of_spread**2 * covariance), shares)
+        return point, _Near(t, of_spread**2 * found.variance), value
+
+    def log_posterior(
+        self, crowd: Crowd, shares: Float[Array, " J"], evidence: Float[Array, "K J"]
+    ) -> Float[Array, ""]:
+        likelihood = jnp.sum(jax.nn.logsumexp(evidence + jnp.log(shares), axis=1))
+        return likelihood + self.log_prior(crowd, shares)
+
+    def spread_of(self, found: Tastes, chance: Float[Array, "K J"]) -> Crowd:
+        """Mean and covariance of the tastes of the crowd and, turned, of contrary raters."""
+        n_raters, turn = self.pairs.n_raters, self.turn
         weight = jnp.concatenate([chance[:, 0], chance[:, self.n_tastes]])
         own = jnp.concatenate([found.t[0], turn * found.t[-1]])
-        crowd_or_contrary = jax.tree.map(lambda part: jnp.concatenate([part[0], part[-1]]), found)
-        spread = crowd_or_contrary.covariance().at[n_raters:].multiply(turn[:, None] * turn)
+        spread = jnp.concatenate([found.covariance[0], turn[:, None] * found.covariance[-1] * turn])
         total = jnp.sum(weight) + 1e-3
         mean = weighted_sum(weight, own) / total
         square = weighted_gram(own - mean, weight) + einsum("k,kij->ij", weight, spread)
-        prior, unit = self.axes + 2.0, jnp.eye(len(mean), dtype=mean.dtype)
-        covariance = (square + prior * PRIOR_SPREAD * self.size * unit) / (total + prior)
-        return _Point.of(Crowd(mean, covariance), shares), found.t
+        unit = jnp.eye(len(mean), dtype=mean.dtype)
+        covariance = (square + SEEN_SPREAD * PRIOR_SPREAD * self.size * unit) / (total + SEEN_SPREAD)
+        return Crowd(mean, covariance)
 
     def log_prior(self, crowd: Crowd, shares: Float[Array, " J"]) -> Float[Array, ""]:
-        factor = cholesky(crowd.covariance)
+        trace, log_determinant = self._narrowness(crowd.covariance)
+        return jnp.sum(self.seen * jnp.log(shares)) - 0.5 * SEEN_SPREAD * (trace + log_determinant)
+
+    def pull_of_spread(self, covariance: Float[Array, "r r"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Derivative of the log-prior of α²Σ by α at 1, and what its negative second is near the prior's maximum."""
+        trace, _ = self._narrowness(covariance)
+        return SEEN_SPREAD * (trace - len(covariance)), SEEN_SPREAD * (trace + len(covariance))
+
+    def _narrowness(self, covariance: Float[Array, "r r"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """(tr S Σ⁻¹, log|Σ|), S the spread that the prior expects."""
+        factor = cholesky(covariance)
         inverse = cholesky_solve(factor, jnp.eye(len(factor), dtype=factor.dtype))
         log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
-        of_spread = PRIOR_SPREAD * self.size * jnp.trace(inverse) + log_determinant
-        return jnp.sum(self.seen * jnp.log(shares)) - 0.5 * (self.axes + 2.0) * of_spread
+        return PRIOR_SPREAD * self.size * jnp.trace(inverse), log_determinant
 
-    def fitted_from(self, first: Float[Array, ""]) -> Mixture:
-        """Where EM ends if the spread of tastes begins at this share of the squared length of the crowd's."""
-
-        def round_of(n, state):
-            before, point, start = state
-            new, start = self.step(point, start, tastes_nearby)
-            ahead = leap(before, point, new)
-            return point, jax.tree.map(partial(jnp.where, n % LEAPS == 0), ahead, new), start
-
+    def begun(self) -> _Climb:
+        """After a round from the first spread of tastes."""
         # Leanings begin narrow: where people have none, EM shrinks a wide spread slowly, and it would hide bad raters.
-        spread = jnp.diag(jnp.where(self.leaning > 0, PRIOR_SPREAD, first))
-        crowd, k = Crowd(self.t, self.size * spread), jnp.arange(self.pairs.n_raters)
+        spread = jnp.diag(jnp.where(self.leaning > 0, PRIOR_SPREAD, FIRST_SPREAD))
+        crowd = Crowd(self.t, self.size * spread)
         means = self.crowds(crowd).mean[:, None]
-        start = jnp.broadcast_to(means, (len(means), len(k), len(self.t)))
-        point, start = self.step(_Point.of(crowd, self.seen / jnp.sum(self.seen)), start, tastes)
-        _, point, start = jax.lax.fori_loop(1, ROUNDS, round_of, (point, point, start))
-        crowd, shares = point.parts()
-        found, evidence, log_chance = self.look(crowd, shares, start, tastes)
+        t = jnp.broadcast_to(means, (len(means), self.pairs.n_raters, len(self.t)))
+        near = _Near(t, jnp.zeros((len(means), len(self.pairs.rows)), t.dtype))
+        point, near, value = self.step(_Point.of(crowd, self.seen / jnp.sum(self.seen)), near, tastes)
+        return _Climb(point, point, near, value, jnp.full(2, jnp.inf, value.dtype))
+
+    def climbed(self, start: _Climb) -> _Climb:
+        """Where EM gains no more, or after `CYCLES`."""
+
+        def round_of(state, _):
+            point, near, value = self.step(*state[:2], tastes_nearby)
+            return (point, near, value), point
+
+        def cycle(state):
+            n, at = state
+            begin = at.ahead, at.near, at.value
+            (point, near, value), points = jax.lax.scan(round_of, begin, None, length=3)
+            ahead = leap(*(jax.tree.map(lambda part, i=i: part[i], points) for i in range(3)))
+            gained = jnp.stack([jnp.abs(value - at.value), at.gained[0]])
+            return n + 1, _Climb(point, ahead, near, value, gained)
+
+        def goes_on(state):
+            n, at = state
+            rounding = 4.0 * jnp.finfo(at.value.dtype).eps * jnp.abs(at.value)
+            return (n < CYCLES) & (jnp.max(at.gained) > jnp.maximum(ENOUGH, rounding))
+
+        return jax.lax.while_loop(goes_on, cycle, (0, start))[1]
+
+    def ended(self, at: _Climb) -> Mixture:
+        crowd, shares = at.point.parts()
+        found, evidence, log_chance = self.look(crowd, shares, at.near, tastes)
         likeliest = jnp.argmax(log_chance[:, : self.n_tastes], axis=1)
-        taste = jax.tree.map(lambda part: part[likeliest, k], found)
-        likelihood = jnp.sum(jax.nn.logsumexp(evidence + jnp.log(shares), axis=1))
-        return Mixture(log_chance, shares, evidence, crowd, taste, likelihood + self.log_prior(crowd, shares))
+        n, k = jnp.arange(len(self.pairs.rows)), jnp.arange(self.pairs.n_raters)
+        taste = Tastes(
+            found.t[likeliest, k],
+            found.covariance[likeliest, k],
+            found.variance[likeliest[self.pairs.raters], n],
+            found.evidence[likeliest, k],
+        )
+        value = self.log_posterior(crowd, shares, evidence)
+        return Mixture(log_chance, shares, evidence, crowd, taste, value)
 
 
 def _with_leanings(

@@ -199,7 +199,7 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     to = np.asarray(pairs.to_theta)
     r = to.shape[1]  # beyond, leanings to habits
     own = np.asarray(mixture.taste.t)[:, :r] @ to.T
-    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance())[:, :r, :r], to)
+    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance)[:, :r, :r], to)
     return _Found(
         tested(scores, t), reliability(margins, of, n_raters), told, mixture, np.asarray(margins > 0), own,
         np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean)[:r], tuple(habits),

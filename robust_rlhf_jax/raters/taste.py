@@ -6,18 +6,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, lower_solve
+from robust_rlhf_jax.kernels.expected_logistic import expected_logistic
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
-from robust_rlhf_jax.kernels.logistic import label_variance, secant_curvature
+from robust_rlhf_jax.kernels.logistic import secant_curvature
+from robust_rlhf_jax.kernels.sweep import inverses
 
 from ._by_rater import RowsByRater
 
-# Steps to each maximum from the mean of the crowd: by a bound of the likelihood, which cannot overshoot, then by the
-# curvature itself.
-BY_BOUND, BY_NEWTON = 6, 2
-# Parts of a step from the last tastes, of which the best is taken: where labels were certain at the start and the prior
-# is broad, the whole step goes far beyond the maximum.
-PARTS = (1.0, 4.0**-1, 4.0**-2, 4.0**-3, 4.0**-4, 4.0**-5)
+# Steps to each maximum from the mean of the crowd: by a quadratic bound of the likelihood, which cannot overshoot, then
+# by the curvature itself.
+BY_BOUND, BY_NEWTON = 6, 6
+# A step from the last tastes is cut to so much of it, so many times at most, until the evidence is no less: where labels
+# were certain at the start and the prior is broad, the whole step goes far beyond the maximum.
+SHORTER, CUTS = 0.25, 5
 
 
 class Crowd(NamedTuple):
@@ -28,22 +29,18 @@ class Crowd(NamedTuple):
 
 
 class Tastes(NamedTuple):
-    """Of each of K raters: the likeliest `t` [K, r], the lower Cholesky `factor` [K, r, r] of the curvature H there,
-    and the log `evidence` [K] of the rater's labels under the crowd.
+    """Of each of K raters: the normal density N(`t` [K, r], `covariance` [K, r, r]) that is nearest to the taste's given
+    the labels, and the log `evidence` [K] of the labels under the crowd; `variance` [N] of the margin of each pair.
     """
 
     t: Float[Array, "K r"]
-    factor: Float[Array, "K r r"]
+    covariance: Float[Array, "K r r"]
+    variance: Float[Array, " N"]
     evidence: Float[Array, " K"]
-
-    def covariance(self) -> Float[Array, "K r r"]:
-        """H⁻¹ of every rater. Few need it, and it takes as long as the rest of the search for the maxima."""
-        half = jax.vmap(lambda f: lower_solve(f, jnp.eye(len(f), dtype=f.dtype)))(self.factor)
-        return einsum("kji,kjl->kil", half, half)
 
 
 class _Posterior(NamedTuple):
-    """log p(t | labels) of every rater, up to a constant; `precision` is Σ⁻¹, `half_log_det` ½ log|Σ|."""
+    """p(t | labels) of every rater, up to a constant; `precision` is Σ⁻¹, `half_log_det` ½ log|Σ|."""
 
     pairs: RowsByRater
     mean: Float[Array, " r"]
@@ -52,67 +49,85 @@ class _Posterior(NamedTuple):
 
     @classmethod
     def of(cls, pairs: RowsByRater, crowd: Crowd) -> "_Posterior":
-        factor = cholesky(crowd.covariance)
-        precision = cholesky_solve(factor, jnp.eye(len(crowd.mean), dtype=crowd.mean.dtype))
-        return cls(pairs, crowd.mean, precision, jnp.sum(jnp.log(jnp.diagonal(factor))))
+        precision, log_det = inverses(crowd.covariance)
+        return cls(pairs, crowd.mean, precision, 0.5 * log_det)
 
-    def factor(self, weights: Float[Array, " N"]) -> Float[Array, "K r r"]:
-        """The lower Cholesky factor of Σ⁻¹ + Σ_{i∈k} w_i y_i y_iᵀ."""
-        return jax.vmap(cholesky)(self.precision + self.pairs.gram(weights))
+    def spread(self, weights: Float[Array, " N"]) -> tuple[Float[Array, "K r r"], Float[Array, " K"]]:
+        """(V, ½ log|V|), V⁻¹ = Σ⁻¹ + Σ_{i∈k} w_i y_i y_iᵀ."""
+        covariance, log_det = inverses(self.precision + self.pairs.gram(weights))
+        return covariance, -0.5 * log_det
 
-    def pull(self, t: Float[Array, "K r"], margins: Float[Array, " N"]) -> Float[Array, "K r"]:
-        labels = self.pairs.sums(jax.nn.sigmoid(-margins)[:, None] * self.pairs.rows)
-        return labels - matmul(t - self.mean, self.precision)
+    def pull(self, t: Float[Array, "K r"], residual: Float[Array, " N"]) -> Float[Array, "K r"]:
+        return self.pairs.sums(residual[:, None] * self.pairs.rows) - matmul(t - self.mean, self.precision)
 
-    def log(self, t: Float[Array, "K r"], margins: Float[Array, " N"]) -> Float[Array, " K"]:
+    def log(self, t: Float[Array, "K r"], log_likelihood: Float[Array, " N"]) -> Float[Array, " K"]:
         off = t - self.mean
-        labels = self.pairs.sums(jax.nn.log_sigmoid(margins))
-        return labels - 0.5 * einsum("ki,ij,kj->k", off, self.precision, off)
+        return self.pairs.sums(log_likelihood) - 0.5 * einsum("ki,ij,kj->k", off, self.precision, off)
 
-    def evidence(self, log: Float[Array, " K"], factor: Float[Array, "K r r"]) -> Float[Array, " K"]:
-        diagonals = jnp.diagonal(factor, axis1=1, axis2=2)
-        return log - self.half_log_det - jnp.sum(jnp.log(diagonals), axis=1)
+    def evidence(
+        self, log: Float[Array, " K"], covariance: Float[Array, "K r r"], log_det: Float[Array, " K"]
+    ) -> Float[Array, " K"]:
+        trace = einsum("ij,kij->k", self.precision, covariance)
+        return log - 0.5 * (trace - len(self.mean)) - self.half_log_det + log_det
 
 
-def tastes(pairs: RowsByRater, crowd: Crowd, start: Float[Array, "K r"]) -> Tastes:
-    """Maximum a posteriori and Laplace's evidence ∫ Π_{i∈k} σ(tᵀy_i) N(t; μ, Σ) dt of every rater. Jit- and vmap-able.
+def tastes(pairs: RowsByRater, crowd: Crowd, t: Float[Array, "K r"], variance: Float[Array, " N"]) -> Tastes:
+    """The nearest normal density to p(t | labels) of every rater, and a bound of log ∫ Π_{i∈k} σ(tᵀy_i) N(t; μ, Σ) dt.
 
-    The search for the maxima begins at `start`.
-    With T the maximum and H the curvature there: Σ log σ(Tᵀy) − ½(T − μ)ᵀΣ⁻¹(T − μ) − ½ log|Σ| − ½ log|H|.
+    N(t, V) maximises the evidence E Σ log σ(tᵀy) − KL(N(t, V) ‖ N(μ, Σ)): V⁻¹ = Σ⁻¹ + Σ E[σ(tᵀy)σ(−tᵀy)] yyᵀ. Unlike
+    the maximum of p and the curvature there (Laplace), it does not make the spread of tastes small where raters give
+    few answers. The search begins at tastes `t` whose margins have this `variance`. Jit- and vmap-able.
 
-    **Source:** MacKay 1992 for the evidence; the bound of Jaakkola & Jordan 2000 for the first steps.
+    **Source:** Ormerod & Wand 2012, *Gaussian variational approximate inference for generalized linear mixed models*;
+    the bound of Jaakkola & Jordan 2000 for the first steps.
     """
     posterior = _Posterior.of(pairs, crowd)
     linear = matmul(posterior.precision, crowd.mean) + 0.5 * pairs.sums(pairs.rows)
 
-    def by_bound(_, t):
-        return _solve(posterior.factor(secant_curvature(pairs.margins(t))), linear)
+    def by_bound(_, near):
+        t, variance = near
+        covariance, _ = posterior.spread(secant_curvature(jnp.sqrt(pairs.margins(t) ** 2 + variance)))
+        return einsum("kij,kj->ki", covariance, linear), pairs.squares(covariance)
 
-    def by_newton(_, t):
-        margins = pairs.margins(t)
-        return t + _solve(posterior.factor(label_variance(margins)), posterior.pull(t, margins))
+    def by_newton(_, near):
+        found = _newton_step(posterior, *near)
+        return found.t, found.variance
 
-    t = jax.lax.fori_loop(0, BY_BOUND, by_bound, start)
-    t = jax.lax.fori_loop(0, BY_NEWTON, by_newton, t)
-    margins = pairs.margins(t)
-    factor = posterior.factor(label_variance(margins))
-    return Tastes(t, factor, posterior.evidence(posterior.log(t, margins), factor))
+    near = jax.lax.fori_loop(0, BY_BOUND, by_bound, (t, variance))
+    return _newton_step(posterior, *jax.lax.fori_loop(0, BY_NEWTON - 1, by_newton, near))
 
 
-def tastes_nearby(pairs: RowsByRater, crowd: Crowd, start: Float[Array, "K r"]) -> Tastes:
-    """`tastes` by one Newton step from those of nearly the same crowd, at the price of one factorisation. Jit-able.
+def tastes_nearby(
+    pairs: RowsByRater, crowd: Crowd, t: Float[Array, "K r"], variance: Float[Array, " N"]
+) -> Tastes:
+    """`tastes` by one step from those of nearly the same crowd, at the price of one factorisation. Jit-able.
 
-    H is the curvature where the step began. Repeated, steps end at the maxima, and H is the curvature there.
+    V is that of the curvature where the step began, and the evidence is the bound for it. Repeated, steps end at
+    `tastes`.
     """
-    posterior, margins = _Posterior.of(pairs, crowd), pairs.margins(start)
-    factor = posterior.factor(label_variance(margins))
-    step = _solve(factor, posterior.pull(start, margins))
-    gained, part = pairs.margins(step), jnp.asarray(PARTS, start.dtype)
-    logs = jax.vmap(lambda a: posterior.log(start + a * step, margins + a * gained))(part)
-    best = jnp.argmax(logs, axis=0)
-    log = jnp.take_along_axis(logs, best[None], axis=0)[0]
-    return Tastes(start + part[best][:, None] * step, factor, posterior.evidence(log, factor))
+    return _newton_step(_Posterior.of(pairs, crowd), t, variance)
 
 
-def _solve(factor: Float[Array, "K r r"], rhs: Float[Array, "K r"]) -> Float[Array, "K r"]:
-    return jax.vmap(lambda f, b: cholesky_solve(f, b[:, None])[:, 0])(factor, rhs)
+def _newton_step(posterior: _Posterior, t: Float[Array, "K r"], variance: Float[Array, " N"]) -> Tastes:
+    pairs = posterior.pairs
+    margins = pairs.margins(t)
+    _, residual, curvature = expected_logistic(margins, variance)
+    covariance, log_det = posterior.spread(curvature)
+    variance = pairs.squares(covariance)
+    step = einsum("kij,kj->ki", covariance, posterior.pull(t, residual))
+    gained = pairs.margins(step)
+
+    def log_at(part):
+        ahead = margins + part[pairs.raters] * gained
+        return posterior.log(t + part[:, None] * step, expected_logistic(ahead, variance).log_likelihood)
+
+    def cut(state):
+        n, part, log = state
+        part = jnp.where(log >= least, part, SHORTER * part)
+        return n + 1, part, log_at(part)
+
+    least, whole = log_at(jnp.zeros_like(t[:, 0])), jnp.ones_like(t[:, 0])
+    goes_on = lambda state: (state[0] < CUTS) & jnp.any(state[2] < least)  # noqa: E731
+    _, part, log = jax.lax.while_loop(goes_on, cut, (0, whole, log_at(whole)))
+    evidence = posterior.evidence(log, covariance, log_det)
+    return Tastes(t + part[:, None] * step, covariance, variance, evidence)

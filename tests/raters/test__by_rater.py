@@ -24,3 +24,8 @@ def test_sums_are_those_of_a_loop(counts):
     np.testing.assert_allclose(
         pairs.margins(jnp.asarray(t)), np.sum(rows * t[raters], axis=1), rtol=1e-4, atol=1e-5
     )
+    square = rng.normal(size=(3, 4, 4))
+    np.testing.assert_allclose(
+        pairs.squares(jnp.asarray(square)), [row @ square[k] @ row for row, k in zip(rows, raters, strict=True)],
+        rtol=1e-4, atol=1e-5,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tastes of raters: Laplace's evidence against quadrature, shrinkage."""
+"""Tastes of raters: mean, covariance and evidence against quadrature, shrinkage."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,11 @@ from robust_rlhf_jax.raters.taste import Crowd, tastes, tastes_nearby
 
 def from_the_mean(rows, who, crowd):
     pairs = RowsByRater.of(jnp.asarray(rows), jnp.asarray(who), 3)
-    return tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
+    return tastes(pairs, crowd, *at_the_mean(crowd, len(rows)))
+
+
+def at_the_mean(crowd, n):
+    return jnp.broadcast_to(crowd.mean, (3, 2)), jnp.zeros(n)
 
 
 @pytest.mark.slow
@@ -33,7 +37,15 @@ def test_the_evidence_is_the_integral():
 
     for k in range(3):
         value, _ = integrate.dblquad(joint, -4, 5, -4, 4, args=(k,), epsrel=1e-5)
-        np.testing.assert_allclose(found.evidence[k], np.log(value), atol=0.05)
+        assert np.log(value) - 0.05 < found.evidence[k] < np.log(value) + 1e-3  # a bound from below
+        first, _ = integrate.dblquad(lambda b, a, k: a * joint(b, a, k), -4, 5, -4, 4, args=(k,), epsrel=1e-4)
+        second, _ = integrate.dblquad(
+            lambda b, a, k: a**2 * joint(b, a, k), -4, 5, -4, 4, args=(k,), epsrel=1e-4
+        )
+        np.testing.assert_allclose(found.t[k, 0], first / value, atol=0.02)
+        np.testing.assert_allclose(
+            found.covariance[k, 0, 0], second / value - (first / value) ** 2, rtol=0.06
+        )
 
 
 @pytest.mark.slow
@@ -54,12 +66,12 @@ def test_repeated_steps_end_at_the_maximum_and_its_evidence():
         jnp.asarray(rng.normal(size=(60, 2)), jnp.float32), jnp.asarray(np.arange(60) % 3), 3
     )
     crowd = Crowd(jnp.asarray([0.8, -0.4]), 0.5 * jnp.eye(2))
-    there = tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
+    there = tastes(pairs, crowd, *at_the_mean(crowd, 60))
     one_step = jax.jit(tastes_nearby)
-    near = one_step(pairs, crowd, there.t + 0.1)
+    near = one_step(pairs, crowd, there.t + 0.1, there.variance)
     np.testing.assert_allclose(near.t, there.t, atol=1e-2)
-    for _ in range(3):
-        near = one_step(pairs, crowd, near.t)
+    for _ in range(12):
+        near = one_step(pairs, crowd, near.t, near.variance)
     for one, other in zip(near, there, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
@@ -73,24 +85,29 @@ def test_steps_from_far_away_end_there_too(far):
         jnp.asarray(3 * rng.normal(size=(60, 2)), jnp.float32), jnp.asarray(np.arange(60) % 3), 3
     )
     crowd = Crowd(jnp.asarray([0.8, -0.4]), 100.0 * jnp.eye(2))
-    there = tastes(pairs, crowd, jnp.broadcast_to(crowd.mean, (3, 2)))
+    there = tastes(pairs, crowd, *at_the_mean(crowd, 60))
     one_step = jax.jit(tastes_nearby)
-    t = far * jnp.asarray([[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]])
+    near = far * jnp.asarray([[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]]), jnp.zeros(60)
     for _ in range(40):
-        t = one_step(pairs, crowd, t).t
-    np.testing.assert_allclose(t, there.t, atol=1e-3)
+        near = one_step(pairs, crowd, *near)
+        near = near.t, near.variance
+    np.testing.assert_allclose(near[0], there.t, atol=1e-3)
 
 
 @pytest.mark.slow
-def test_the_covariance_is_the_inverse_of_the_curvature():
+def test_the_covariance_is_the_inverse_of_the_expected_curvature():
     rng = np.random.default_rng(4)
     rows, who = rng.normal(size=(30, 2)), np.repeat([0, 1, 2], 10)
     precision = np.linalg.inv([[0.5, 0.2], [0.2, 0.4]])
     found = from_the_mean(
         rows.astype(np.float32), who, Crowd(jnp.asarray([0.8, -0.4]), jnp.asarray([[0.5, 0.2], [0.2, 0.4]]))
     )
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     for k in range(3):
-        mine = rows[who == k]
-        chance = 1 / (1 + np.exp(-mine @ np.asarray(found.t[k], float)))
-        curvature = precision + (mine * (chance * (1 - chance))[:, None]).T @ mine
-        np.testing.assert_allclose(found.covariance()[k], np.linalg.inv(curvature), rtol=1e-4)
+        mine, covariance = rows[who == k], np.asarray(found.covariance[k], float)
+        spread = np.einsum("ni,ij,nj->n", mine, covariance, mine)
+        np.testing.assert_allclose(found.variance[who == k], spread, rtol=1e-4)
+        margins = (mine @ np.asarray(found.t[k], float))[:, None] + np.sqrt(spread)[:, None] * nodes
+        curvature = (1 / (2 + 2 * np.cosh(margins))) @ weights / weights.sum()
+        expected = np.linalg.inv(precision + (mine * curvature[:, None]).T @ mine)
+        np.testing.assert_allclose(covariance, expected, rtol=2e-3)

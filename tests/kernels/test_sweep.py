@@ -1,0 +1,45 @@
+"""Inverses of many matrices at once against NumPy in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from robust_rlhf_jax.kernels.sweep import inverses
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (50, 9), (3, 40)])
+def test_the_inverse_and_the_log_determinant(n, d):
+    rng = np.random.default_rng(d)
+    half = rng.normal(size=(n, d, d + 4))
+    matrices = half @ np.swapaxes(half, 1, 2) + 0.1 * np.eye(d)
+    found, log_determinant = jax.jit(inverses)(jnp.float32(matrices))
+    expected = np.linalg.inv(matrices)
+    size = np.max(np.abs(expected), axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(found / size, expected / size, atol=1e-4)
+    np.testing.assert_allclose(log_determinant, np.linalg.slogdet(matrices)[1], rtol=1e-5, atol=1e-4)
+
+
+def test_a_batch_is_a_loop_and_the_inverse_is_symmetric():
+    rng = np.random.default_rng(0)
+    half = jnp.float32(rng.normal(size=(5, 3, 6, 8)))
+    matrices = half @ jnp.swapaxes(half, -1, -2)
+    whole = inverses(matrices)
+    one_by_one = jax.vmap(jax.vmap(inverses))(matrices)
+    for one, other in zip(whole, one_by_one, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    np.testing.assert_allclose(whole[0], jnp.swapaxes(whole[0], -1, -2), rtol=1e-5, atol=1e-6)
+
+
+def test_columns_of_other_units_keep_their_digits():
+    matrix = np.array([[2.0, 0.6], [0.6, 1.0]])
+    units = np.diag([1e6, 1e-4])
+    found, _ = inverses(jnp.float32(units @ matrix @ units))
+    np.testing.assert_allclose(units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5)
+
+
+def test_one_bad_matrix_leaves_the_others_alone():
+    found, _ = inverses(jnp.stack([jnp.eye(3), jnp.full((3, 3), jnp.nan), 2.0 * jnp.eye(3)]))
+    np.testing.assert_allclose(found[0], np.eye(3))
+    np.testing.assert_allclose(found[2], 0.5 * np.eye(3))
+    assert bool(jnp.all(jnp.isnan(found[1])))
