@@ -16,19 +16,20 @@ from ._leap import leap
 from ._lengths import lengths
 from .taste import Crowd, Tastes, tastes, tastes_nearby
 
-# EM begins with this spread of tastes, as a share of the squared length of the crowd's: from a narrow one it may end where
-# contrary raters pass for people of any taste.
+# EM begins with this spread of tastes, as a share of the squared length of the crowd's: from a narrow one it may end
+# where contrary raters pass for people of any taste.
 FIRST_SPREAD = 2.0
 # A cycle is three rounds and a leap; EM ends after so many, or where each of two gains fewer nats in all, or as few as
 # rounding does. One alone may have leapt too far.
 CYCLES, ENOUGH = 48, 0.01
-# A spread of this share counts as seen, by so many raters. More of them would make a crowd without spread, among many
-# other tastes, likelier than one that fits the labels better by 50 nats.
+# A spread of this share counts as seen, by so many raters. With many more, a crowd without spread among many other
+# tastes would be likelier than one that fits the labels better by 50 nats.
 PRIOR_SPREAD, SEEN_SPREAD = 0.025, 2.0
-# The length of weak tastes, of any direction, as a share of the others'. Without them an honest minority with more noise
-# in its answers than the crowd passes for random.
+# The length of weak tastes, of any direction, as a share of the others'. Without them an honest minority with more
+# noise in its answers than the crowd passes for random.
 WEAK = 0.25
-# Raters that count as seen: of the crowd, of all other tastes and weak ones together, and of each kind that does not read the pair.
+# Raters that count as seen: of the crowd, of all other tastes and weak ones together, and of each kind that does not
+# read the pair.
 SEEN_CROWD, SEEN_OTHER, SEEN_BAD = 10.0, 1.0, 0.5
 # A rater with a habit follows it as if it had been seen to do so in all but half a pair of ten.
 FOLLOWED, LEFT = 10.0, 0.5
@@ -197,7 +198,7 @@ class _Model(NamedTuple):
         return found, evidence, jax.nn.log_softmax(evidence + jnp.log(shares), axis=1)
 
     def step(self, point: _Point, near: _Near, search: Search) -> tuple[_Point, _Near, Float[Array, ""]]:
-        """One round of EM, where it expects the tastes of the next; the log-posterior of the point that it was given."""
+        """One round of EM, where it expects the tastes of the next, and the log-posterior of the point it was given."""
         crowd, shares = point.parts()
         found, evidence, log_chance = self.look(crowd, shares, near, search)
         value = self.log_posterior(crowd, shares, evidence)
@@ -220,7 +221,7 @@ class _Model(NamedTuple):
 
     def spread_of(self, found: Tastes, chance: Float[Array, "K J"]) -> Crowd:
         """Mean and covariance of the tastes of the crowd and, turned, of contrary raters."""
-        n_raters, turn = self.pairs.n_raters, self.turn
+        turn = self.turn
         weight = jnp.concatenate([chance[:, 0], chance[:, self.n_tastes]])
         own = jnp.concatenate([found.t[0], turn * found.t[-1]])
         spread = jnp.concatenate([found.covariance[0], turn[:, None] * found.covariance[-1] * turn])
@@ -262,16 +263,17 @@ class _Model(NamedTuple):
         """Where EM gains no more, or after `CYCLES`."""
 
         def round_of(state, _):
-            point, near, value = self.step(*state[:2], tastes_nearby)
+            point, near, _ = state
+            point, near, value = self.step(point, near, tastes_nearby)
             return (point, near, value), point
 
         def cycle(state):
             n, at = state
             begin = at.ahead, at.near, at.value
             (point, near, value), points = jax.lax.scan(round_of, begin, None, length=3)
-            ahead = leap(*(jax.tree.map(lambda part, i=i: part[i], points) for i in range(3)))
+            first, second, third = (jax.tree.map(lambda part, i=i: part[i], points) for i in range(3))
             gained = jnp.stack([jnp.abs(value - at.value), at.gained[0]])
-            return n + 1, _Climb(point, ahead, near, value, gained)
+            return n + 1, _Climb(point, leap(first, second, third), near, value, gained)
 
         def goes_on(state):
             n, at = state

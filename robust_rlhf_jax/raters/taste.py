@@ -16,8 +16,8 @@ from ._by_rater import RowsByRater
 # Steps to each maximum from the mean of the crowd: by a quadratic bound of the likelihood, which cannot overshoot, then
 # by the curvature itself.
 BY_BOUND, BY_NEWTON = 6, 6
-# A step from the last tastes is cut to so much of it, so many times at most, until the evidence is no less: where labels
-# were certain at the start and the prior is broad, the whole step goes far beyond the maximum.
+# A step from the last tastes is cut to so much of it, so many times at most, until the evidence is no less: where
+# labels were certain at the start and the prior is broad, the whole step goes far beyond the maximum.
 SHORTER, CUTS = 0.25, 5
 
 
@@ -29,8 +29,8 @@ class Crowd(NamedTuple):
 
 
 class Tastes(NamedTuple):
-    """Of each of K raters: the normal density N(`t` [K, r], `covariance` [K, r, r]) that is nearest to the taste's given
-    the labels, and the log `evidence` [K] of the labels under the crowd; `variance` [N] of the margin of each pair.
+    """Of each of K raters: the normal density N(`t` [K, r], `covariance` [K, r, r]) nearest to that of the taste given
+    the labels, and log `evidence` [K] of the labels under the crowd; `variance` [N] of the margin of each pair.
     """
 
     t: Float[Array, "K r"]
