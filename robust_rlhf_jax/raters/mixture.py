@@ -21,7 +21,7 @@ from .taste import Crowd, Tastes, tastes, tastes_nearby
 FIRST_SPREAD = 2.0
 # A cycle is three rounds and a leap; EM ends after so many, or where each of two gains fewer nats in all, or as few as
 # rounding does. One alone may have leapt too far.
-CYCLES, ENOUGH = 48, 0.01
+CYCLES, ENOUGH = 24, 0.01
 # A spread of this share counts as seen, by so many raters. With many more, a crowd without spread among many other
 # tastes would be likelier than one that fits the labels better by 50 nats.
 PRIOR_SPREAD, SEEN_SPREAD = 0.025, 2.0
