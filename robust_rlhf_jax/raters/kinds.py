@@ -19,22 +19,33 @@ KINDS = (
 # Kinds whose labels say nothing of what raters like.
 BAD = ("random", "always first", "always longer", "contrary")
 
-# Pairs below which nothing is said of a rater; nats by which a bad kind must explain all labels better to be believed.
+# Pairs below which nothing is said of a rater; nats by which a kind must explain all labels better to be believed.
 FEWEST, CERTAINTY = 5, 3.0
 # Reliability below which, with all of its interval below 1, a rater of the crowd is noisy.
 NOISY = 0.6
 
 
 def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
-    """P(kind) without the bad kinds that do not explain the labels of all raters better than the others do."""
+    """P(kind) without the kinds that do not explain the labels of all raters better than the others do.
+
+    What a bad kind had goes to all others. What another taste had goes to the crowd: nobody is bad for lack of it.
+    """
     evidence, shares = (np.asarray(part, float) for part in (mixture.evidence, mixture.shares))
     joint = evidence + np.log(shares)
-    for j in range(first_bad, len(shares)):
-        rest = np.delete(np.arange(len(shares)), j)
-        without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
-        if np.sum(np.logaddexp.reduce(evidence + np.log(shares), axis=1) - without) < CERTAINTY:
-            joint[:, j] = -1e6
-    return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    gains = np.array([_gain(joint, shares, j) for j in range(len(shares))])
+    joint[:, first_bad:] = np.where(gains[first_bad:] < CERTAINTY, -1e6, joint[:, first_bad:])
+    chance = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    doubtful = np.flatnonzero(gains[1:first_bad] < CERTAINTY) + 1
+    chance[:, 0] += chance[:, doubtful].sum(axis=1)
+    chance[:, doubtful] = 0.0
+    return chance
+
+
+def _gain(joint: Float[np.ndarray, "K J"], shares: Float[np.ndarray, " J"], j: int) -> float:
+    """Nats by which the labels of all raters are likelier with kind j than without."""
+    rest = np.delete(np.arange(len(shares)), j)
+    without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
+    return float(np.sum(np.logaddexp.reduce(joint, axis=1) - without))
 
 
 def kind_of(
