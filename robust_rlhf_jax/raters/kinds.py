@@ -28,24 +28,28 @@ NOISY = 0.6
 def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
     """P(kind) without the kinds that do not explain the labels of all raters better than the others do.
 
-    What a bad kind had goes to all others. What another taste had goes to the crowd: nobody is bad for lack of it.
+    What a bad kind had goes to all others. What other tastes had, which are asked together, goes to the crowd: nobody
+    is bad for lack of them.
     """
     evidence, shares = (np.asarray(part, float) for part in (mixture.evidence, mixture.shares))
     joint = evidence + np.log(shares)
-    gains = np.array([_gain(joint, shares, j) for j in range(len(shares))])
-    joint[:, first_bad:] = np.where(gains[first_bad:] < CERTAINTY, -1e6, joint[:, first_bad:])
+    whole = np.logaddexp.reduce(joint, axis=1)
+
+    def doubtful(kinds: list[int]) -> bool:
+        rest = np.delete(np.arange(len(shares)), kinds)
+        without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-np.sum(shares[kinds]))
+        return bool(np.sum(whole - without) < CERTAINTY)
+
+    others = list(range(1, first_bad))
+    no_others = doubtful(others)
+    for j in range(first_bad, len(shares)):
+        if doubtful([j]):
+            joint[:, j] = -1e6
     chance = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    doubtful = np.flatnonzero(gains[1:first_bad] < CERTAINTY) + 1
-    chance[:, 0] += chance[:, doubtful].sum(axis=1)
-    chance[:, doubtful] = 0.0
+    if no_others:
+        chance[:, 0] += chance[:, others].sum(axis=1)
+        chance[:, others] = 0.0
     return chance
-
-
-def _gain(joint: Float[np.ndarray, "K J"], shares: Float[np.ndarray, " J"], j: int) -> float:
-    """Nats by which the labels of all raters are likelier with kind j than without."""
-    rest = np.delete(np.arange(len(shares)), j)
-    without = np.logaddexp.reduce(joint[:, rest], axis=1) - np.log1p(-shares[j])
-    return float(np.sum(np.logaddexp.reduce(joint, axis=1) - without))
 
 
 def kind_of(
