@@ -8,16 +8,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh
+from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import einsum, matmul, weighted_gram, weighted_sum
+from robust_rlhf_jax.kernels.sweep import inverses
 
 from ._by_rater import RowsByRater
 from ._leap import leap
 from ._lengths import lengths
 from .taste import Crowd, Tastes, tastes, tastes_nearby
 
-# EM begins with this spread of tastes, as a share of the squared length of the crowd's: from a narrow one it may end
-# where contrary raters pass for people of any taste.
+# EM begins with this spread of tastes, as a share of the squared length of the crowd's. Where it ends hardly depends on
+# it.
 FIRST_SPREAD = 2.0
 # A cycle is three rounds and a leap; EM ends after so many, or where each of two gains fewer nats in all, or as few as
 # rounding does. One alone may have leapt too far.
@@ -206,8 +207,8 @@ class _Model(NamedTuple):
         shares = (jnp.sum(chance, axis=0) + self.seen) / (self.pairs.n_raters + jnp.sum(self.seen))
         mean, covariance = self.spread_of(found, chance)
         centres = self.crowds(crowd).mean
-        mine = jnp.concatenate([chance[:, : self.n_tastes], chance[:, self.n_tastes, None]], axis=1).T
-        of_mean, of_spread = lengths(self.pairs, centres, found, mine, self.pull_of_spread(covariance))
+        prior = self.pull_of_spread(covariance)
+        of_mean, of_spread = lengths(self.pairs, centres, found, chance[:, : len(centres)].T, prior)
         mean = of_mean * crowd.mean + of_spread * (mean - crowd.mean)
         t = of_mean * centres[:, None] + of_spread * (found.t - centres[:, None])
         point = _Point.of(Crowd(mean, of_spread**2 * covariance), shares)
@@ -243,9 +244,7 @@ class _Model(NamedTuple):
 
     def _narrowness(self, covariance: Float[Array, "r r"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """(tr S Σ⁻¹, log|Σ|), S the spread that the prior expects."""
-        factor = cholesky(covariance)
-        inverse = cholesky_solve(factor, jnp.eye(len(factor), dtype=factor.dtype))
-        log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
+        inverse, log_determinant = inverses(covariance)
         return PRIOR_SPREAD * self.size * jnp.trace(inverse), log_determinant
 
     def begun(self) -> _Climb:

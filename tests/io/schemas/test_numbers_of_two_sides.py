@@ -220,43 +220,28 @@ def test_where_the_first_side_always_won_no_column_says_so():
     assert load_pairs(rows, columns=Columns(label="none")).names == ("price", "new")
 
 
+def answers(name, people):
+    """Twelve choices between two prices and times, with a column of this name."""
+    return [
+        {name: who, "price_a": i, "price_b": 9 - i, "time_a": i % 5, "time_b": 2, "choice": "ab"[i % 2]}
+        for i, who in enumerate(people)
+    ]
+
+
 @pytest.mark.parametrize("name", ["resp", "Subject", "household_id", "respnum", "RespondentID"])
 def test_people_whose_rows_stand_together_are_raters(name):
-    rows = [
-        {
-            name: 100 + i // 4,
-            "price_a": i,
-            "price_b": 9 - i,
-            "time_a": i % 5,
-            "time_b": 2,
-            "choice": "ab"[i % 2],
-        }
-        for i in range(12)
-    ]
-    assert load_pairs(rows).raters.tolist() == [str(100 + i // 4) for i in range(12)]
+    people = [100 + i // 4 for i in range(12)]
+    assert load_pairs(answers(name, people)).raters.tolist() == [str(who) for who in people]
 
 
 def test_answers_called_resp_are_no_raters():
-    rows = [
-        {"resp": i % 5, "price_a": i, "price_b": 9 - i, "time_a": i % 5, "time_b": 2, "choice": "ab"[i % 2]}
-        for i in range(12)
-    ]
+    rows = answers("resp", [i % 5 for i in range(12)])
     assert load_pairs(rows).raters is None
 
 
 @pytest.mark.parametrize(("who", "known"), [(["maths", "physics", "sport"], False), (["S1", "S2", ""], True)])
 def test_words_called_subject_are_topics_and_codes_are_people(who, known):
-    rows = [
-        {
-            "subject": who[i // 4],
-            "price_a": i,
-            "price_b": 9 - i,
-            "time_a": i % 5,
-            "time_b": 2,
-            "choice": "ab"[i % 2],
-        }
-        for i in range(12)
-    ]
+    rows = answers("subject", [who[i // 4] for i in range(12)])
     assert (load_pairs(rows).raters is not None) == known
 
 
