@@ -31,6 +31,10 @@ def scores(theta, z):
     return np.mean(margins > 0) + 0.5 * np.mean(margins == 0), np.mean(np.logaddexp(0, -margins))
 
 
+def share_of(named, those):
+    return np.mean(named[those]) if those.any() else np.nan
+
+
 def cells(name, shared, seed, quick, kinds):
     """A row of numbers for each kind and share of bad raters."""
     train, of, test = divided(name, shared, seed)
@@ -56,7 +60,8 @@ def cells(name, shared, seed, quick, kinds):
             "back": (one[1] - two[1]) / (one[1] - base[1]) if one[1] - base[1] > LOSS else np.nan,
             "all": caught(named, rated.bad), "judged": caught(*(v[pairs_each >= JUDGED] for v in (named, rated.bad))),
             "bots": np.mean(named[rated.bad]) if rated.bad.any() else np.mean(named),
-            "other": np.mean((kinds == "other taste")[rated.bad]) if rated.bad.any() else np.nan,
+            "other": share_of(kinds == "other taste", rated.bad),
+            "rest": share_of(kinds == "other taste", ~rated.bad),
         }  # fmt: skip
 
 
@@ -87,15 +92,18 @@ def main():
             judged, every = (sum(c[w] for c in same) for w in ("judged", "all"))
             caught_of = " | ".join(f"{rates_of(counts)} ({counts[2]})" for counts in (judged, every))
             if same[0]["kind"] == "minority":
-                bots, other = (np.mean([c[w] for c in same]) for w in ("bots", "other"))
-                minorities.append(f"| {name} | {short(bots)} | {short(other)} | {plain} | {weighed} |")
+                bots, other, rest = (short(np.mean([c[w] for c in same])) for w in ("bots", "other", "rest"))
+                minorities.append(f"| {name} | {bots} | {other} | {rest} | {plain} | {weighed} |")
                 continue
             print(
                 f"| {name} | {same[0]['kind']} | {same[0]['share']:.2f} | {plain} | {weighed} | "
                 f"{'–' if np.isnan(back) else f'{back:.0%}'} | {caught_of} |",
                 flush=True,
             )
-    print("\n| data | minority called bots | named other taste | plain | weighed |\n|---|---|---|---|---|")
+    print(
+        "\n| data | minority called bots | named other taste | of all others named that | plain | weighed |"
+    )
+    print("|---|---|---|---|---|---|")
     print("\n".join(minorities))
 
 

@@ -53,14 +53,22 @@ def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
 
 
 def kind_of(
-    pairs: int, chance: Float[np.ndarray, " J"], first_bad: int, bad_kinds: tuple[str, ...], noisy: bool
+    pairs: int,
+    chance: Float[np.ndarray, " J"],
+    first_bad: int,
+    bad_kinds: tuple[str, ...],
+    opposite: bool,
+    noisy: bool,
 ) -> str:
-    """One of `KINDS`: what is likelier than not, given the `chance` of the crowd, other tastes and the `bad_kinds`."""
+    """One of `KINDS`: what is likelier than not, given the `chance` of the crowd, other tastes and the `bad_kinds`.
+
+    A rater of the crowd who weighs a weighty feature the `opposite` way has another taste as well.
+    """
     bad, other = float(chance[first_bad:].sum()), float(chance[1:first_bad].sum())
     if pairs < FEWEST or max(bad, other, chance[0]) <= 0.5:
         return UNKNOWN
     if bad > 0.5:
         return bad_kinds[int(np.argmax(chance[first_bad:]))]
-    if other > 0.5:
+    if other > 0.5 or opposite:
         return OTHER_TASTE
     return "noisy" if noisy else "attentive"

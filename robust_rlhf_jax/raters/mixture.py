@@ -44,8 +44,8 @@ class Mixture(NamedTuple):
     """Where EM ended.
 
     `log_chance` [K, J] of each of J kinds given a rater's labels; `shares` [J] of the kinds; log `evidence` [K, J] of a
-    rater's labels under each; `crowd`; `taste` of each rater as one of the crowd or of the likeliest other taste,
-    leanings to habits last; `value`: the log-likelihood of all labels plus log-priors.
+    rater's labels under each; `crowd`; `tastes` [m, K] of each rater under the prior of each of m kinds, those that are
+    not bad, leanings to habits last; `value`: the log-likelihood of all labels plus log-priors.
 
     Kinds, in order: the crowd, o reversed tastes, any taste, weak ones, contrary, random, then the habits.
     """
@@ -54,7 +54,7 @@ class Mixture(NamedTuple):
     shares: Float[Array, " J"]
     evidence: Float[Array, "K J"]
     crowd: Crowd
-    taste: Tastes
+    tastes: Tastes
     value: Float[Array, ""]
 
 
@@ -284,16 +284,9 @@ class _Model(NamedTuple):
     def ended(self, at: _Climb) -> Mixture:
         crowd, shares = at.point.parts()
         found, evidence, log_chance = self.look(crowd, shares, at.near, tastes)
-        likeliest = jnp.argmax(log_chance[:, : self.n_tastes], axis=1)
-        n, k = jnp.arange(len(self.pairs.rows)), jnp.arange(self.pairs.n_raters)
-        taste = Tastes(
-            found.t[likeliest, k],
-            found.covariance[likeliest, k],
-            found.variance[likeliest[self.pairs.raters], n],
-            found.evidence[likeliest, k],
-        )
+        good = jax.tree.map(lambda part: part[: self.n_tastes], found)
         value = self.log_posterior(crowd, shares, evidence)
-        return Mixture(log_chance, shares, evidence, crowd, taste, value)
+        return Mixture(log_chance, shares, evidence, crowd, good, value)
 
 
 def _with_leanings(
@@ -322,13 +315,8 @@ def _habit_evidence(
 
 
 def reversals(
-    theta: Float[Array, " k"],
-    sizes: Float[Array, " k"],
-    to_t: Float[Array, "r k"],
-    to_theta: Float[Array, "k r"],
-    most: int,
+    features: Int[Array, " o"], to_t: Float[Array, "r k"], to_theta: Float[Array, "k r"]
 ) -> Float[Array, "o r r"]:
-    """A_j [r, r] = M⁻¹(I − 2e_je_jᵀ)M for the `most` features j that move margins most: each reverses one feature."""
-    top = jnp.argsort(-jnp.abs(theta) * sizes)[:most]
+    """A_j [r, r] = M⁻¹(I − 2e_je_jᵀ)M, which reverses feature j and no other, for each of the `features`."""
     unit = jnp.eye(to_t.shape[0], dtype=to_t.dtype)
-    return jax.vmap(lambda j: unit - 2.0 * to_t[:, j][:, None] * to_theta[j][None])(top)
+    return jax.vmap(lambda j: unit - 2.0 * to_t[:, j][:, None] * to_theta[j][None])(features)

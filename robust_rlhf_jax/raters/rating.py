@@ -18,18 +18,17 @@ from robust_rlhf_jax.sources import PairSource
 
 from ._habits import Habits, habit_of
 from ._holm import holm
+from ._opposite import Weights, log_odds, weighs_opposite
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
 from .kinds import FEWEST, NOISY, OTHER_TASTE, admitted, kind_of
 from .mixture import Mixture, fit_mixture, reversals
 from .table import Rater, RaterTable
 
-# Features whose reversal is looked for: those that move margins most.
-REVERSED = 6
+# Features whose reversal is looked for, the weightiest: those that move margins most.
+WEIGHTIEST = 6
 # The most axes r: the taste of each rater takes r² numbers.
 MOST_AXES = 64
-# Standard errors by which a weight has the other sign than the crowd's, to be called reversed.
-REVERSED_BY = 1.645
 
 
 class WeighedReward(NamedTuple):
@@ -48,22 +47,18 @@ class WeighedReward(NamedTuple):
 
 
 class _Found(NamedTuple):
+    """`told`: numbers of the raters with enough pairs to say anything, those of `weights` and of the `chance` of kinds,
+    whose last are the `bad_kinds`; `right` [N]: labels as the fit without the rater expects them.
+    """
+
     test: ScoreTest
     reliable: Reliability
-    told: (
-        np.ndarray
-    )  # numbers of the raters with enough pairs to say anything: those of the mixture, own and error
-    mixture: Mixture
     right: np.ndarray
-    own: np.ndarray
-    error: np.ndarray
-    theta: np.ndarray
-    habits: tuple[str, ...]
-
-    @property
-    def first_bad(self) -> int:
-        """The number of the first bad kind: contrary, random and the habits come last."""
-        return self.mixture.shares.shape[0] - 2 - len(self.habits)
+    told: np.ndarray
+    chance: np.ndarray
+    bad_kinds: tuple[str, ...]
+    weights: Weights
+    weightiest: np.ndarray
 
 
 def rate_raters(
@@ -77,10 +72,12 @@ def rate_raters(
     """What each rater is: attentive, noisy, random, contrary, of another taste, or someone who follows a habit.
 
     Every rater has a taste of their own, t_k ~ N(t̄, Σ) around the crowd's. A bad rater explains their labels better by
-    a coin, by a habit, or by the opposite of a taste of the crowd; a rater of another taste by one with a feature
-    reversed, or by any other. Tastes lean to the habits that are known, too, so that a liking for the first option that
-    all share makes nobody bad. Shares, t̄ and Σ maximise the likelihood of all labels, so that few answers condemn
-    nobody, and a bad kind counts only where it explains the labels of all better by 3 nats.
+    a coin, by a habit, or by the opposite of a taste of the crowd. A rater of another taste explains them better by one
+    with a feature reversed, or by any other; or t_k weighs one of the six weightiest features the other way than t̄,
+    likelier than not and by 3 nats likelier than before the labels were seen. Tastes lean to the habits that are known,
+    too, so that a liking for the first option that all share makes nobody bad. Shares, t̄ and Σ maximise the likelihood
+    of all labels, so that few answers condemn nobody, and a bad kind counts only where it explains the labels of all
+    better by 3 nats.
 
     **Arguments:**
 
@@ -194,16 +191,26 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     margins = jnp.sum(pairs.rows * without_each(scores, t)[of], axis=1)
     columns = np.stack([*habits.values()], axis=1) if habits else np.zeros((len(labels), 0))
     sizes = jnp.sqrt(jnp.mean(x**2, axis=0))
-    others = reversals(theta, sizes, pairs.from_theta, pairs.to_theta, min(REVERSED, x.shape[1]))
+    weightiest = jnp.argsort(-jnp.abs(theta) * sizes)[:WEIGHTIEST]
+    others = reversals(weightiest, pairs.from_theta, pairs.to_theta)
     told, mixture = _mixture_of_told(pairs.rows, t, np.asarray(of), n_raters, others, columns)
-    to = np.asarray(pairs.to_theta)
-    r = to.shape[1]  # beyond, leanings to habits
-    own = np.asarray(mixture.taste.t)[:, :r] @ to.T
-    variance = np.einsum("ki,nij,kj->nk", to, np.asarray(mixture.taste.covariance)[:, :r, :r], to)
+    bad_kinds = ("contrary", "random", *habits)
+    first_bad = mixture.shares.shape[0] - len(bad_kinds)
+    chance = admitted(mixture, first_bad)
+    weights = _weights(mixture, np.argmax(chance[:, :first_bad], axis=1), np.asarray(pairs.to_theta))
     return _Found(
-        tested(scores, t), reliability(margins, of, n_raters), told, mixture, np.asarray(margins > 0), own,
-        np.sqrt(np.maximum(variance, 0)), to @ np.asarray(mixture.crowd.mean)[:r], tuple(habits),
+        tested(scores, t), reliability(margins, of, n_raters), np.asarray(margins > 0), told, chance, bad_kinds,
+        weights, np.asarray(weightiest),
     )  # fmt: skip
+
+
+def _weights(mixture: Mixture, kind: Int[np.ndarray, " K"], to: Float[np.ndarray, "k r"]) -> Weights:
+    """The weights θ = M t of features by raters of these kinds and by the crowd, leanings to habits left out."""
+    r, k = to.shape[1], np.arange(len(kind))
+    t, covariance = (np.asarray(part[kind, k]) for part in (mixture.tastes.t, mixture.tastes.covariance))
+    mean, spread = (np.asarray(part) for part in mixture.crowd)
+    error = lambda of: np.sqrt(np.maximum(np.einsum("ki,...ij,kj->...k", to, of[..., :r, :r], to), 0))  # noqa: E731
+    return Weights(t[:, :r] @ to.T, error(covariance), to @ mean[:r], error(spread))
 
 
 def _mixture_of_told(rows, t, of, n_raters, others, columns) -> tuple[np.ndarray, Mixture]:
@@ -223,10 +230,10 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     of = np.asarray(of)
     n, place = np.bincount(of, minlength=len(names)), np.full(len(names), -1)
     place[found.told] = np.arange(len(found.told))
-    first_bad = found.first_bad
-    bad_kinds = ("contrary", "random", *found.habits)
-    chance = np.zeros((len(names), len(found.mixture.shares)))
-    chance[found.told] = admitted(found.mixture, first_bad)
+    first_bad = found.chance.shape[1] - len(found.bad_kinds)
+    chance = np.zeros((len(names), found.chance.shape[1]))
+    chance[found.told] = found.chance
+    opposite, odds = weighs_opposite(found.weights), log_odds(found.weights)
     bad = np.where(n < FEWEST, 0.0, chance[:, first_bad:].sum(axis=1))
     reliable = [np.asarray(part, float) for part in found.reliable[:4]]
     right = np.bincount(of[found.right], minlength=len(names))
@@ -235,12 +242,10 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
     rows = []
     for k, name in enumerate(names):
-        kind = kind_of(
-            int(n[k]), chance[k], first_bad, bad_kinds, noisy=reliable[0][k] < NOISY and reliable[3][k] < 1
-        )
-        differs: tuple[str, ...] = ()
-        if kind == OTHER_TASTE:
-            differs = _reversed(found.own[place[k]], found.error[place[k]], found.theta, columns)
+        noisy = reliable[0][k] < NOISY and reliable[3][k] < 1
+        turned = place[k] >= 0 and opposite[place[k], found.weightiest].any()
+        kind = kind_of(int(n[k]), chance[k], first_bad, found.bad_kinds, bool(turned), bool(noisy))
+        differs = _names(opposite[place[k]], odds[place[k]], columns) if kind == OTHER_TASTE else ()
         rows.append(
             Rater(
                 str(name), int(n[k]), float(agreement[k]), float(low[k]), float(high[k]),
@@ -260,8 +265,6 @@ def _wilson(right: int, n: int) -> tuple[float, float]:
     return found.low, found.high
 
 
-def _reversed(own, error, crowd, columns) -> tuple[str, ...]:
-    """Features that a rater weighs the other way, surely; else the one that comes nearest to it."""
-    deviations = -np.sign(crowd) * own / np.where(error > 0, error, np.inf)
-    sure = np.flatnonzero(deviations > REVERSED_BY)
-    return tuple(columns[j] for j in (sure if len(sure) else [int(np.argmax(deviations))]))
+def _names(opposite, odds, columns) -> tuple[str, ...]:
+    """Features that a rater weighs the other way than the crowd; else the one that comes nearest to it."""
+    return tuple(columns[j] for j in (np.flatnonzero(opposite) if opposite.any() else [int(np.argmax(odds))]))
