@@ -166,7 +166,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
     what = "rows" if mapped.origin is None else "pairs"
     kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.in_file, what)
-    groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
+    groups = groups_of(table, roles, ids, texts, raters)
     swapped = strength[kept] < 0
     raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
     texts = None if texts is None else turned(texts.take(kept), swapped)
@@ -185,7 +185,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
         second_rows=None if mapped.second is None else mapped.second[kept],
         source=file.source if file.source.files else None,
-        columns=file.names, unused=unused_columns(file, table, roles, kind, mapped.used),
+        columns=file.names, unused=unused_columns(file, roles, kind, mapped.used),
         bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))

@@ -135,9 +135,7 @@ def _scaled(mdp: LinearMDP, theta: Float[Array, "H p"]):
     return best, best - worst
 
 
-def _golden_section(
-    concave: Callable[[Float[Array, ""]], Float[Array, ""]], dtype: Any, steps: int = HALVINGS
-) -> Float[Array, ""]:
+def _golden_section(concave: Callable[[Float[Array, ""]], Float[Array, ""]], dtype: Any) -> Float[Array, ""]:
     """argmax over [0, 1] (Kiefer 1953), both inner points evaluated afresh."""
 
     def shrink(_, bounds):
@@ -146,7 +144,7 @@ def _golden_section(
         go_left = concave(left) >= concave(right)
         return jnp.where(go_left, low, left), jnp.where(go_left, right, high)
 
-    low, high = jax.lax.fori_loop(0, steps, shrink, (jnp.zeros((), dtype), jnp.ones((), dtype)))
+    low, high = jax.lax.fori_loop(0, HALVINGS, shrink, (jnp.zeros((), dtype), jnp.ones((), dtype)))
     return 0.5 * (low + high)
 
 
