@@ -74,7 +74,7 @@ def measure(file: AdvisedFile) -> dict:
 def fitted_plain(pairs, weights) -> np.ndarray:
     z, to_x, _ = widened(jnp.asarray(pairs.preferred_differences()))
     ones = jnp.ones(len(z), z.dtype)
-    return to_x @ np.asarray(fit_plain(z, ones, jnp.asarray(weights, z.dtype), ones[0]).theta)
+    return to_x @ np.asarray(fit_plain(z, ones, jnp.asarray(weights, z.dtype)).theta)
 
 
 def scored(x: np.ndarray, theta: np.ndarray) -> tuple[float, float]:

@@ -90,11 +90,9 @@ def audit(
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = whiten(seen.x)
     clean = np.asarray(seen.labels)
-    radius, level = (
-        jnp.asarray(RADIUS, z.dtype),
-        jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype),
-    )
-    injected = _choose_injected(rng, z, clean, inject, injection, radius)
+    radius = jnp.asarray(RADIUS, z.dtype)
+    level = jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype)
+    injected = _choose_injected(rng, z, clean, inject, injection)
     audited = np.where(injected, -clean, clean)
 
     def fit(training: Bool[np.ndarray, " N"], rows: Int[np.ndarray, " n"]):
@@ -102,7 +100,7 @@ def audit(
         x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
         few = len(rows) == most < len(z)
         plain = fit_plain(
-            *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
+            *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype)))
         )
         of, same = numbers_at(together, rows), numbers_at(comparisons, rows)
         return plain, fit_robust(entry, x, labels, level, radius, of, same)
@@ -137,14 +135,13 @@ def _choose_injected(
     clean: Float[np.ndarray, " N"],
     fraction: float,
     injection: str,
-    radius: Float[Array, ""],
 ):
     """Mask of the ⌊inject·N⌋ labels to flip."""
     count = corruption_count(float(fraction), len(clean))
     if injection == "flip_random":
         order = rng.uniform(size=len(clean))
     else:
-        theta, _ = fit_plain(z, clean, np.ones_like(clean), radius)
+        theta, _ = fit_plain(z, clean, np.ones_like(clean))
         order = clean * (z @ np.asarray(theta))
     return np.asarray(largest(jnp.asarray(order, z.dtype), count))
 

@@ -42,9 +42,8 @@ def fit_plain(
     z: Float[Array | np.ndarray, "n k"],
     labels: Float[Array | np.ndarray, " n"],
     weights: Float[Array | np.ndarray, " n"],
-    radius: Float[Array, ""],
 ) -> PlainFoldFit:
-    """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
+    """`fit_reward` at ε = 0 on the rows of weight 1."""
     return PlainFoldFit(*plain_fit(z, labels, weights))
 
 

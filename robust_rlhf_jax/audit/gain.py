@@ -224,9 +224,9 @@ def _kept_in_training(findings: Findings, work: _Work, fold: int, found: _Margin
 def _agreement(work: _Work, fold: int, keep: Bool[np.ndarray, " N"]) -> Float[np.ndarray, "2 n"]:
     """Whether the plain fits to all training pairs, and to those that are kept, agree with each held-out label."""
     training, labels = work.fold_of != fold, jnp.ones(len(work.z), work.z.dtype)
-    radius, right = jnp.asarray(RADIUS, work.z.dtype), []
+    right = []
     for rows in (training, keep if keep.any() else training):
-        fit = fit_plain(jnp.asarray(work.z), labels, jnp.asarray(rows, work.z.dtype), radius)
+        fit = fit_plain(jnp.asarray(work.z), labels, jnp.asarray(rows, work.z.dtype))
         right.append(0.5 * (1.0 + np.sign(work.z[~training] @ np.asarray(fit.theta))))
     return np.stack(right)
 

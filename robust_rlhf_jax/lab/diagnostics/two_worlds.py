@@ -88,7 +88,6 @@ def chance_of_wins(
     relabel: Callable[[np.ndarray], np.ndarray] | None,
     clean_x,
     draws: int = 200,
-    rng: np.random.Generator | None = None,
 ):
     """Q [N] in world A. Of an attack on labels, `relabel` of honest ones, the mean over `draws` of honest labels; of
     planted rows what they say, and what θ_A says of the others.
@@ -97,7 +96,7 @@ def chance_of_wins(
     if relabel is None:
         kept = np.all(np.isclose(seen_x, clean_x, rtol=1e-5, atol=0), axis=1)
         return np.where(kept, honest, seen_labels > 0)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0)
     changes = np.zeros(len(honest))
     for _ in range(draws):
         labels = np.where(rng.random(len(honest)) < honest, 1.0, -1.0)
