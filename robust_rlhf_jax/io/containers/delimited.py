@@ -134,10 +134,10 @@ def _records(source: Source) -> Iterator[list[str]]:
     try:
         with _open(path, source.compression, letters) as file, long_cells():
             for row in _rows(csv.reader(_lines(file, source.how["quotes"]), **_style(source.how))):
+                if escaped and row is not BROKEN:
+                    row = [cell.replace(INSIDE, '"') for cell in row]
                 if row:
-                    yield (
-                        [cell.replace(INSIDE, '"') for cell in row] if escaped and row is not BROKEN else row
-                    )
+                    yield row
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
 

@@ -22,7 +22,7 @@ from robust_rlhf_jax.sources import PairSource
 from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
 from ..config import RobustFit, among_informative
-from ..contamination import cells_of_lengths
+from ..contamination import Cells, cells_of_lengths
 from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
@@ -240,12 +240,8 @@ class _Streamed:
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
-        judged = judged_by_all(measured, lanes, cells)
-        if self.groups is not None or comparisons is not None:
-            same = None if comparisons is None else Comparisons(comparisons, informative)
-            plain = jnp.asarray(measured.margins[0][: self.passes.n])
-            of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
-            judged = dispersed_by_all(judged, measured, cells, of_each)
+        same = None if comparisons is None else Comparisons(comparisons, informative)
+        judged = self._judged(measured, lanes, cells, dispersion, same)
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),
@@ -257,6 +253,22 @@ class _Streamed:
             coordinates.rank,
             self.passes.n,
         )
+
+    def _judged(
+        self,
+        measured: Measured,
+        lanes: Lanes,
+        cells: Cells,
+        dispersion: Float[Array, ""],
+        same: Comparisons | None,
+    ) -> Judged:
+        """The explanations by all pairs, which groups and equal comparisons make less certain."""
+        judged = judged_by_all(measured, lanes, cells)
+        if self.groups is None and same is None:
+            return judged
+        plain = jnp.asarray(measured.margins[0][: self.passes.n])
+        of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
+        return dispersed_by_all(judged, measured, cells, of_each)
 
     def _sample(self) -> Float[Array, "m k"]:
         state = self._state("sample", lambda: {"rows": read_sample(self.passes, self.places)})
