@@ -2,8 +2,9 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
+from robust_rlhf_jax.collected import told_in_help
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, needs_epsilon
@@ -25,16 +26,7 @@ ASK_FROM = 0.5
 MOST_DECIDING = 20
 
 
-Class = TypeVar("Class", bound=type)
-
-
-def _with_names(cls: Class) -> Class:
-    """The docstring, which is the command's help, with the names of today in the place of their table."""
-    cls.__doc__ = (cls.__doc__ or "").replace("names in `ESTIMATORS`", ", ".join(ESTIMATORS))
-    return cls
-
-
-@_with_names
+@told_in_help({"names in `ESTIMATORS`": ESTIMATORS})
 @dataclasses.dataclass(frozen=True)
 class AuditConfig:
     """What is fitted, and how often.
