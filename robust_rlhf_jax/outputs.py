@@ -49,7 +49,7 @@ def _missing(folder: Path) -> list[Path]:
 
 
 def _remove_empty(folders: list[Path]) -> None:
-    with contextlib.suppress(OSError):  # not empty: the work is in it
+    with contextlib.suppress(OSError):  # not empty: it holds the results
         for folder in folders:
             folder.rmdir()
 
@@ -87,7 +87,7 @@ def page_templates(package: str) -> Any:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """`content` as indented JSON, which has no NaN: a number that is none is null. Lone surrogates are escaped."""
+    """`content` as indented JSON, which has no NaN: NaN and infinity become null. Lone surrogates are escaped."""
     text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 

@@ -23,7 +23,7 @@ from .terminal_tables import worst_first
 
 SUSPECTS, ASK, RECORD, PICTURE, PAGE = "suspects.csv", "ask.csv", "audit.json", "suspicion.png", "audit.html"
 FILES = (SUSPECTS, ASK, RECORD, PICTURE, PAGE)
-# Of a file that says who labelled the pairs.
+# Written if the file says who labelled the pairs.
 RATERS = "raters.csv"
 
 

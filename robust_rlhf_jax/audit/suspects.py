@@ -112,14 +112,14 @@ def flag(
     found = _examine(data, epsilon, estimator, radius, groups, ask_table, streaming, compare)
     if epsilon is not None:
         return _flag(found, corruption_count(epsilon, data.n_pairs), epsilon)
-    # The share that was found is a mean of chances: the nearest number of pairs.
+    # The share that was found is a mean of probabilities, so that the number of pairs is rounded.
     share = jnp.minimum(found.share + 0.5 / data.n_pairs, 0.499)
     return _flag(found, corruption_count(share, data.n_pairs), found.share)
 
 
 class _Examined(NamedTuple):
     """`share`: of the pairs that there is evidence against, 0 where the estimator does not say; `off` [N]: pairs that
-    the table contradicts; `alternative`: whom another explanation suspects, None where nobody asks.
+    the table contradicts; `alternative`: the pairs that another explanation suspects, None unless it is asked for.
     """
 
     scores: Float[Array, " N"]

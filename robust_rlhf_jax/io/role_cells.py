@@ -67,7 +67,7 @@ def numbers_of(table: Table, columns: dict[str, tuple[str, str]]):
 
 
 def people_of(table: Table, roles: Roles):
-    """(raters or None, weights or None, the weights that are none)."""
+    """(raters or None, weights or None, the cells that are no weight)."""
     raters = None if roles.rater is None else named_in(table.cells(roles.rater))
     if roles.weight is None:
         return raters, None, []

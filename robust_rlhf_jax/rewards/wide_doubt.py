@@ -108,7 +108,7 @@ def _few_directions(
     close = share > 1.0 - covered - CLOSE
     off = close & (length(rest) > FOUND**2 * length(images))
     doubted = (1.0 - share < covered) & (contradicted > covered)
-    # Where nobody is contradicted there are none.
+    # If no pair is contradicted, no direction is doubted.
     anyone = jnp.any(weights < 1)
     sure = ~anyone | (~jnp.any(off) & ~jnp.all(close) & jnp.all(jnp.isfinite(share)))
     return _Few(unit_rows(directions, doubted & anyone), sure, jnp.where(off[:, None], 0.0, directions))

@@ -101,7 +101,7 @@ def embedded(
 def _checked(made: Featuriser) -> Featuriser:
     """The featuriser; a local model is named so that its folder is found from any other one.
 
-    **Raises:** ValueError for what is none, before any work.
+    **Raises:** ValueError for what is no featuriser, before any work.
     """
     lost = [part for part in ("names", "fit", "transform", "settings", "arrays") if not hasattr(made, part)]
     if isinstance(made, type) or not isinstance(made, Featuriser):

@@ -34,7 +34,7 @@ class NpyShard(NamedTuple):
 
 
 def npy_shard(path: Path) -> NpyShard:
-    """**Raises:** ValueError for a file that is none, or holds anything but numbers [N, k]."""
+    """**Raises:** ValueError for a file that is no `.npy` file, or holds anything but numbers [N, k]."""
     values = mapped(path)
     dtype = block_type(values.dtype, str(path))
     check_shape(values.shape, str(path))

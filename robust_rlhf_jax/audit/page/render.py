@@ -25,7 +25,8 @@ from .flagged import CUTS, Packed, cut_text, pack_flagged
 from .one_pair import largest_differences, texts_of
 from .word_differences import word_differences
 
-# What is shown: pairs without JavaScript, pairs that flip, signs of a text, raters, pairs to ask about, their signs.
+# How many are shown: pairs without JavaScript, pairs that flip, characters of a text, raters, pairs to ask about, and
+# characters of those.
 WORST, FLIPS, LONGEST_TEXT, RATERS, ASKED, BRIEF = 30, 15, CUTS[0], 40, 20, 400
 # Rows of the differences that the effects are measured on.
 MOST_ROWS = 50_000

@@ -41,7 +41,7 @@ class Checked(NamedTuple):
 def read_claims(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSON file, one or a list.
 
-    **Raises:** ValueError in one sentence for what is no such file.
+    **Raises:** ValueError in one sentence for a file that holds no claims.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))

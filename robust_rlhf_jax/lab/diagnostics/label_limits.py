@@ -23,7 +23,8 @@ from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
 
 HALVINGS = 30
-# A world whose returns span less than this share of θ★'s counts as if they spanned it: no division by nothing.
+# A world whose returns span less than this share of θ★'s counts as if they spanned it, so that nothing is divided by
+# zero.
 SMALLEST_RANGE = 1e-3
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 

@@ -25,7 +25,7 @@ class ProbabilityCertificate(NamedTuple):
     stake: float
 
     def holds(self, epsilon: float, error: float) -> bool:
-        """B is within reach, and who answers with the probabilities of A is wrong there by more than `error`."""
+        """B is within reach, and the probabilities of A are wrong there by more than `error`."""
         return self.cost <= epsilon and self.stake > error
 
 
@@ -54,7 +54,7 @@ class LogLossCertificate(NamedTuple):
     regret: float
 
     def holds(self, epsilon: float, lost: float) -> bool:
-        """B is within reach, the fit loses no more than `lost` there, and who answers with the chances of A does."""
+        """B is within reach, the fit loses no more than `lost` there, and the chances of A lose more."""
         return self.cost <= epsilon and self.stake > lost >= self.regret
 
 

@@ -32,7 +32,7 @@ class Certificate(NamedTuple):
     regret: float
 
     def holds(self, epsilon: float) -> bool:
-        """B is within reach, the answer is right there, and who answers with the truth of A is wrong."""
+        """B is within reach, the answer is right there, and the truth of A is wrong there."""
         return self.cost <= epsilon and self.stake > LOSS and self.regret <= LOSS
 
 

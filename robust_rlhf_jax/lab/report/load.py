@@ -89,7 +89,7 @@ def _finished(folder: Path, name: str) -> Result:
 def _unfinished(folder: Path, paths: list[Path]) -> Result:
     """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells.
 
-    **Raises:** ValueError for parts of several sweeps or reproductions, whose cells are no one's.
+    **Raises:** ValueError for parts of several sweeps or reproductions, whose cells cannot be told apart.
     """
     begun = settings_in(folder)
     if len(begun) > 1:

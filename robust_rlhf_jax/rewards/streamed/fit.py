@@ -57,7 +57,7 @@ PER_PAIR = 100
 MOMENTS, LEAST_SAMPLE = 6, 1024
 # The last pass is for the leverages.
 LAST = 1
-# The first state that tells of all pairs what no change of one would leave as it is.
+# The first state that a change of any pair would change.
 LENGTHS = "lengths"
 
 
@@ -101,7 +101,7 @@ def fit_by_passes(
     streaming: Streaming,
     compare: bool = False,
 ) -> tuple[RewardFit, Alternative | None]:
-    """`fit_source` without asking whether the pairs fit into memory; the alternative where somebody wants to `compare`.
+    """`fit_source` by passes, even if the pairs fit into memory; with the alternative if asked to `compare`.
 
     **Raises:** as `fit_source`.
     """
@@ -217,7 +217,7 @@ class _Streamed:
 
         **Raises:** ValueError for a checkpoint of other pairs.
         """
-        # What comes before the lengths nobody could compare with the pairs of today.
+        # States before the lengths hold nothing that could be compared with the pairs as they are now.
         self.resumed = self.checkpoint.load(LENGTHS) is not None
         sample = self._sample()
         coordinates = self._coordinates(sample)
