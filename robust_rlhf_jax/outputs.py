@@ -19,8 +19,8 @@ from robust_rlhf_jax.unfinished import check_places, publish, remove_leftovers, 
 def whole_folder(out: Path, names: Iterable[str] = ()) -> Iterator[Path]:
     """A scratch folder within `out` whose files move into `out` when the block ends well, and vanish if not.
 
-    Within, not beside: `out` may be a mount, and whether it can be written shows before the block's work. So does
-    whether a folder stands where one of the files, `names`, will go.
+    It is within `out`, not beside it, since `out` may be a mount. That `out` cannot be written, or that a folder stands
+    where one of the files `names` will go, is found before the block's work.
 
     **Raises:** ValueError if `out` is not a folder or cannot be written, or for such a folder.
     """

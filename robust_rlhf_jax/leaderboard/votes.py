@@ -33,10 +33,10 @@ FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 # Of each side; a rating may be Elo's, of the model.
 SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
-# Called so, numbers may be what a vote counts, or something else.
+# Columns of these names may hold what a vote counts, or something else.
 WEIGHTS = ("weight", "weights", "vote_weight")
 NAMED_BY = {"models": "--model-a and --model-b", "winners": "--winner", "raters": "--rater"}
-# What rating a vote takes, most of it in `fit_reward`.
+# Bytes that rating takes for each vote, most of them in `fit_reward`.
 BYTES = 3_000
 # Names of models that a representation lists.
 SHOWN = 6
@@ -353,5 +353,5 @@ def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
 
 
 def _people(table: Table, name: str) -> np.ndarray:
-    """Who voted; of a vote without a name, nobody else."""
+    """Who voted; a vote without a name has a voter of its own."""
     return named_in(table.cells(name))

@@ -23,7 +23,7 @@ class NpyShard(NamedTuple):
         return self._replace(path=self.path.absolute())
 
     def rows(self, cut: slice) -> Shaped[np.ndarray, "m k"]:
-        """A view of the file, mapped anew: pages that were read are given up with it.
+        """A view of the file, mapped anew: the pages that were read are freed with it.
 
         **Raises:** ValueError for a file that has changed.
         """

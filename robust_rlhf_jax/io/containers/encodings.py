@@ -15,7 +15,7 @@ MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 BLOCK = 1 << 20
-# Bytes that no text in Latin-1 has.
+# Bytes that do not occur in Latin-1 texts.
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
