@@ -62,17 +62,7 @@ def by_name(found: Iterable[tuple[str, Value]]) -> dict[str, Value]:
 
 
 def told_in_help(tables: Mapping[str, Iterable[str]]) -> Callable[[Class], Class]:
-    """A decorator: in the docstring, which is the command's help, names of today take the place of their tables.
-
-    **Example:**
-
-    >>> from robust_rlhf_jax.collected import told_in_help
-    >>> @told_in_help({"names in `ATTACKS`": ("near", "far")})
-    ... class Config:
-    ...     "attacks: of these: names in `ATTACKS`."
-    >>> Config.__doc__
-    'attacks: of these: near, far.'
-    """
+    """A decorator: in the docstring, which is the command's help, names of today take the place of their tables."""
 
     def tell(cls: Class) -> Class:
         for table, names in tables.items():
