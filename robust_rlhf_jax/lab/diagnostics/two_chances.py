@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from .calibration import calibration_gaps, expected_calibration_error
-from .two_worlds import least_replaced, same_rows_alike, sigmoid
+from .two_worlds import least_replaced, same_rows_alike
 
 # P(first is preferred) [n] of differences [n, k].
 Chances = Callable[[np.ndarray], np.ndarray]
@@ -37,7 +38,7 @@ def certificate_of_probabilities(
 ) -> ProbabilityCertificate:
     """Of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
     x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
-    p, of_a = np.asarray(believed(x), float), sigmoid(x @ theta_a)
+    p, of_a = np.asarray(believed(x), float), expit(x @ theta_a)
     honest, replaced = least_replaced(p, wins)
     right = np.where(of_a > 0.5, p, 1 - p)
     gaps = calibration_gaps(np.maximum(of_a, 1 - of_a), right, honest)
