@@ -25,8 +25,8 @@ from studies import SHARED, short
 
 from robust_rlhf_jax.audit import advise, cross_fit, find, gain, hold_out
 from robust_rlhf_jax.audit.config import AuditConfig
-from robust_rlhf_jax.audit.fits import fit_plain
 from robust_rlhf_jax.outputs import environment
+from robust_rlhf_jax.rewards import plain_fit
 
 SIZES, SHARES = (300, 1000, 4000), (0.05, 0.1)
 # What a gain or a loss of accuracy must exceed to count.
@@ -74,7 +74,7 @@ def measure(file: AdvisedFile) -> dict:
 def fitted_plain(pairs, weights) -> np.ndarray:
     z, to_x, _ = widened(jnp.asarray(pairs.preferred_differences()))
     ones = jnp.ones(len(z), z.dtype)
-    return to_x @ np.asarray(fit_plain(z, ones, jnp.asarray(weights, z.dtype), ones[0]).theta)
+    return to_x @ np.asarray(plain_fit(z, ones, jnp.asarray(weights, z.dtype))[0])
 
 
 def scored(x: np.ndarray, theta: np.ndarray) -> tuple[float, float]:

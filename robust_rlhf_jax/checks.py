@@ -7,6 +7,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+# How far chances that a caller rounded may be below 0, and their sum from 1.
+ROUNDING = 1e-4
+
 
 def is_traced(x: Any) -> bool:
     """Whether x is known only to the compiler: then its values cannot be checked."""
@@ -73,6 +76,12 @@ def check_positive(value: Any, name: str, or_zero: bool = False) -> None:
         pass
     least = "at least 0" if or_zero else "positive"
     raise ValueError(f"{name}={value} must be {least} and finite.")
+
+
+def are_chances(values: Any) -> bool:
+    """Whether values, along the last axis, are at least 0 and sum to 1, but for a caller's rounding."""
+    chances = np.asarray(values, np.float64)
+    return bool(chances.min() >= -ROUNDING and np.abs(chances.sum(axis=-1) - 1).max() <= ROUNDING)
 
 
 def check_finite(x: Any, name: str) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+Class = TypeVar("Class", bound=type)
 
 
 def modules_of(package: ModuleType | str) -> list[ModuleType]:
@@ -58,6 +59,17 @@ def by_name(found: Iterable[tuple[str, Value]]) -> dict[str, Value]:
         if known.setdefault(name, value) is not value:
             raise ValueError(f"Two entries of a registry have the name {name!r}: rename one.")
     return known
+
+
+def told_in_help(tables: Mapping[str, Iterable[str]]) -> Callable[[Class], Class]:
+    """A decorator: in the docstring, which is the command's help, names of today take the place of their tables."""
+
+    def tell(cls: Class) -> Class:
+        for table, names in tables.items():
+            cls.__doc__ = (cls.__doc__ or "").replace(table, ", ".join(names))
+        return cls
+
+    return tell
 
 
 def in_order(found: Mapping[str, Value], first: Iterable[str]) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""The memory of this machine, and words for numbers of bytes.
+"""The memory of this machine, and numbers of bytes in words.
 
 What limits a fit by passes: `rewards/streamed/config.py`. The batches of a sweep: `lab/sweeps/batch_size.py`.
 """

@@ -19,8 +19,8 @@ from robust_rlhf_jax.unfinished import check_places, publish, remove_leftovers, 
 def whole_folder(out: Path, names: Iterable[str] = ()) -> Iterator[Path]:
     """A scratch folder within `out` whose files move into `out` when the block ends well, and vanish if not.
 
-    Within, not beside: `out` may be a mount, and whether it can be written shows before the block's work. So does
-    whether a folder stands where one of the files, `names`, will go.
+    It is within `out`, not beside it, since `out` may be a mount. That `out` cannot be written, or that a folder stands
+    where one of the files `names` will go, is found before the block's work.
 
     **Raises:** ValueError if `out` is not a folder or cannot be written, or for such a folder.
     """
@@ -49,7 +49,7 @@ def _missing(folder: Path) -> list[Path]:
 
 
 def _remove_empty(folders: list[Path]) -> None:
-    with contextlib.suppress(OSError):  # not empty: the work is in it
+    with contextlib.suppress(OSError):  # not empty: it holds the results
         for folder in folders:
             folder.rmdir()
 
@@ -87,7 +87,7 @@ def page_templates(package: str) -> Any:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """`content` as indented JSON, which has no NaN: a number that is none is null. Lone surrogates are escaped."""
+    """`content` as indented JSON, which has no NaN: NaN and infinity become null. Lone surrogates are escaped."""
     text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 

@@ -16,7 +16,7 @@ from robust_rlhf_jax.compilation_cache import VARIABLE
 MISSING = "The engine ray needs the package ray: pip install 'robust-rlhf-jax[ray]'."
 # Of a task whose worker or node was lost. An error of ours would come again, and is not tried again.
 RETRIES = 10
-# Tasks in flight: one that runs, and one that is there when it is done.
+# Tasks in flight for each CPU: one that runs, and the next one.
 TASKS_PER_CPU = 2
 SECONDS_TO_CONNECT = 10.0
 # Off, a node's address is 127.0.0.1, and its servers listen there alone: so it is by default on Windows and macOS,

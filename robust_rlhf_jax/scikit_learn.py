@@ -34,8 +34,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
 
     **Attributes after `fit`:** `classes_` [2]; `coef_` [1, p], θ; `intercept_` [1], 0; `n_features_in_`; `epsilon_`,
     `interval_`: share of pairs that are corrupt, as `RewardModel` has them; `weights_`, `suspicion_` [N] of the
-    training pairs, too, but for ε = 0, where nobody looks for suspects: 1 for pairs that a table contradicts, else 0.
-    It passes `check_estimator`; it takes two classes, dense X and no sample weights.
+    training pairs, too. At ε = 0 there are no suspects: 1 for pairs that a table contradicts, else 0. It passes
+    `check_estimator`; it takes two classes, dense X and no sample weights.
 
     **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite in
     JAX's floats.

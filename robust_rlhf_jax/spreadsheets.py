@@ -2,7 +2,7 @@
 
 import contextlib
 
-# What a spreadsheet takes for the beginning of a formula.
+# The first characters that a spreadsheet takes for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

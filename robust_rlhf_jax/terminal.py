@@ -1,4 +1,4 @@
-"""Names and texts of others, shown so that they can do a terminal no harm."""
+"""Names and texts from files, shown so that they cannot harm a terminal."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import Any
 def harmless(text: str | os.PathLike) -> str:
     r"""`text` with what is not printable as escapes: "\x1b" for the code that starts a terminal's commands.
 
-    Newlines, bytes of a file name that are no UTF-8 and signs that turn the direction of writing are among them.
+    Newlines, bytes of a file name that are no UTF-8 and characters that change the direction of writing are among them.
     """
     text = os.fspath(text)
     if text.isprintable():
@@ -31,14 +31,14 @@ def counted(number: int, what: str) -> str:
 
 
 def print_anything(*streams: Any) -> None:
-    """Let no sign that a stream's encoding lacks end the work: it is printed as an escape."""
+    """Print characters that a stream's encoding lacks as escapes, so that they do not end the work."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush_or_drop(stream: Any) -> None:
-    """Write out what waits to be printed, or forget it, so that Python's end does not stumble over it again."""
+    """Write out what waits to be printed, or drop it, so that it does not raise again when Python ends."""
     if stream is None:
         return
     try:

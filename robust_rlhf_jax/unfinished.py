@@ -1,4 +1,6 @@
-"""Files that are whole or as before: work has a hidden name, and a lock that says whether its owner still lives."""
+"""Files that are whole or as before: unfinished work has a hidden name, and a lock that says whether its process is
+still alive.
+"""
 
 import contextlib
 import os
@@ -18,13 +20,13 @@ MARKED = re.compile(r"\..+\.[0-9a-f]{32}\.(unfinished|finished)")
 
 
 def unfinished_name(name: str) -> str:
-    """What `name` is called until it is whole: hidden, with a token of its own."""
+    """The hidden name, with a token of its own, that `name` has until it is whole."""
     return f".{name}.{uuid.uuid4().hex}.unfinished"
 
 
 @contextlib.contextmanager
 def unfinished_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in `parent`, claimed for as long as the block runs; what is left of it then is removed."""
+    """A new folder in `parent`, locked for as long as the block runs; what is left of it then is removed."""
     with _claimed(parent, "results", os.mkdir) as path:
         try:
             yield path
@@ -116,7 +118,7 @@ def check_file(option: str, path: Path, given: Iterable[Path] = ()) -> None:
 def remove_leftovers(folder: Path) -> None:
     """Put the results of killed processes in `folder` in their places where they were whole; remove what was not.
 
-    What a running process is at stays.
+    Work of a running process stays.
     """
     for path in folder.glob(".*.*finished"):
         if MARKED.fullmatch(path.name) and _abandoned(path):
@@ -167,7 +169,7 @@ def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
             return
         handle = os.open(path, os.O_RDONLY)
         try:
-            # Between the two lines above somebody may have taken it for abandoned.
+            # Between the two lines above another process may have taken it for abandoned.
             if _lock(handle, wait=True) is False or path.exists():
                 yield path
                 return
@@ -176,7 +178,7 @@ def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
 
 
 def _abandoned(path: Path) -> bool:
-    """Whether no process holds `path`; False where nobody can say."""
+    """Whether no process holds `path`; False where that cannot be known."""
     if fcntl is None:
         return False
     try:

@@ -5,7 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.checks import check_epsilon, check_epsilons, check_labels, check_positive, is_traced
+from robust_rlhf_jax.checks import (
+    are_chances,
+    check_epsilon,
+    check_epsilons,
+    check_labels,
+    check_positive,
+    is_traced,
+)
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -124,3 +131,19 @@ def test_every_reward_estimator_refuses_labels_0_and_1():
         # Traced with labels that are known: nothing is compiled on the way to the check.
         with pytest.raises(ValueError, match="labels look like 0/1"):
             jax.eval_shape(lambda x, fit=fit: fit(x, labels, jnp.asarray(0.1)), x)
+
+
+@pytest.mark.parametrize(
+    ("values", "are"),
+    [
+        ([0.25, 0.75], True),
+        ([[0.3, 0.7], [1.0, 0.0]], True),
+        ([-5e-5, 1.0], True),
+        ([-2e-4, 1.0002], False),
+        ([0.3, 0.6], False),
+        ([[0.3, 0.7], [0.3, 0.3]], False),
+        ([np.nan, 1.0], False),
+    ],
+)
+def test_chances_are_not_negative_and_sum_to_one_but_for_rounding(values, are):
+    assert are_chances(np.array(values)) is are

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from robust_rlhf_jax.collected import by_name, functions_of, in_order, modules_of, modules_with
+from robust_rlhf_jax.collected import by_name, functions_of, in_order, modules_of, modules_with, told_in_help
 
 
 @pytest.fixture
@@ -91,3 +91,11 @@ def test_settled_names_come_first_and_new_ones_by_name():
     assert list(in_order(found, ())) == ["a", "b", "c", "d"]
     with pytest.raises(KeyError, match="e"):
         in_order(found, ("e",))
+
+
+def test_names_of_today_take_the_place_of_their_tables():
+    @told_in_help({"names in `ATTACKS`": {"near": 1, "far": 2}, "a name in `PRESETS`": ("tiny",)})
+    class Config:
+        """attacks: of these: names in `ATTACKS`. preset: a name in `PRESETS`. seed: of everything."""
+
+    assert Config.__doc__ == "attacks: of these: near, far. preset: tiny. seed: of everything."

@@ -49,8 +49,8 @@ def robust_policy(
     `pessimistic` (whether the plan is not the greedy one), `guaranteed_gain` and `promised_gain` over the reference,
     `off_table`, `oracle_calls`, `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, a reference of another shape, or
-    an `oracle` that is none, such as a class of oracles.
+    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, a reference of another shape, or an
+    `oracle` without the methods of one, such as a class of oracles.
 
     **Source:** the paper's Algorithm 3 and Theorem 4.3; the set over explanations and the certificate are ours.
 
@@ -81,7 +81,7 @@ def _run(
 ) -> Solution:
     believed, off = ask_table(data)
     dtype = data.features.dtype
-    # What the table shows to be corrupt is no longer among the pairs that may be.
+    # Pairs that the table contradicts are corrupt for certain, and no longer among those that may be.
     gone = jnp.mean(believed_pairs(off), dtype=dtype)
     seen = as_labelled(data)
     found, remaining = reward_and_share(seen, epsilon, gone)

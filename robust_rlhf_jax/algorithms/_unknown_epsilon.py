@@ -27,7 +27,7 @@ def unknown_epsilon(
     groups: Int[np.ndarray, " N"] | None = None,
     **options: Any,
 ) -> Solution:
-    """`algorithm` with a quarter more than the ε of `estimate_epsilon`: 0 where nothing speaks of corruption.
+    """`algorithm` with a quarter more than the ε of `estimate_epsilon`: 0 where there is no evidence of corruption.
 
     Costs one reward fit. What not knowing ε costs in the gap: docs/unknown_epsilon.md.
 

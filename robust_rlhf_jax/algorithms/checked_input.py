@@ -17,7 +17,7 @@ def checked(
     epsilon: float | Float[Array, ""] | None,
     reference: Float[Array, "H p"] | None = None,
 ) -> tuple[PreferenceData, Any]:
-    """(data that can be planned on, ε in their precision, None if nobody says).
+    """(data that can be planned on, ε in their precision, or None if it is not given).
 
     **Raises:** ValueError for ε outside [0, ½), data that `check_preferences` refuses, or a reference that is
     misshapen or not finite.

@@ -152,7 +152,7 @@ class SubgradientDescent(Module):
         )
 
     def terminate(self, problem: DescentProblem, state: DescentState) -> Int[Array, ""]:
-        """Only what cannot be mended ends the descent before its last step."""
+        """Only a status that later steps cannot mend ends the descent early."""
         lost = state.oracle_status == Status.NONFINITE
         empty = (state.projection_status == Status.NONFINITE) | (state.projection_status == Status.INFEASIBLE)
         status = worst_status(state.oracle_status, state.projection_status)

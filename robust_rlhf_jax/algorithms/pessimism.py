@@ -35,8 +35,8 @@ from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_
 from .solution import Solution
 
 ZETAS = ("explained", "calibrated", "theory")
-# Where the data have holes, honest rows about them lie as far out as lies do. A pessimist can do without them, and must
-# not let them use up the filter's budget: it may lose this share of the rows beyond 2ε.
+# Where the data have holes, the honest rows near them lie as far out as lies do, and would use up the filter's budget.
+# A pessimist can do without them: the filter may remove this share of the rows beyond 2ε.
 DOUBT = 0.1
 
 
@@ -168,7 +168,7 @@ def _explained_rewards(data: PreferenceData, epsilon: Float[Array, ""], radius: 
 
 
 def _bounded_length(status: Int[Array, ""]):
-    """Labels that leave θ without a length do no harm here: the ball bounds it."""
+    """`separable` counts as converged here: the ball bounds the length of θ."""
     return jnp.where(status == Status.SEPARABLE, Status.CONVERGED.array(), status)
 
 
@@ -181,7 +181,7 @@ def _likely_rewards(
     """(Θ(D₁), status, diagnostics) as printed: the likelihood ratio to θ̂ on what filter and trimming leave."""
     x = data.differences()
     reward = robust_reward(x, x, data.labels, epsilon, radius=radius, doubt=DOUBT)
-    # Neither what the filter took nor what was trimmed says where θ may lie: θ̂ is the maximum over what is left.
+    # Only the rows that the filter and the trimming left say where θ may lie, since θ̂ is the maximum over these.
     weights = floored_weights(x, reward.fit.weights, epsilon)
     zeta = _zeta(zeta, epsilon, reward.rank, jnp.sum(weights), data)
     allowed = confidence_set(x, data.labels, reward.fit.theta, zeta, radius=radius, weights=weights)

@@ -23,8 +23,8 @@ REACH, LEAST_REACH = 3.0, 1.0
 
 
 def lies_may_hide(found: RewardFit, epsilon: Float[Array, ""], gone: Float[Array, ""]) -> Bool[Array, ""]:
-    """Whether the data show corruption, and fewer pairs on the table are disputed than the share ε of them that may
-    lie.
+    """Whether the data show corruption, and the disputed pairs are fewer than the share ε of the pairs on the table
+    that may be lies.
     """
     pairs = found.undisputed.size
     disputed = 1.0 - jnp.sum(found.undisputed) / (pairs * (1.0 - gone))
@@ -83,6 +83,6 @@ def possible_rewards(
 
 
 def _believed(found: RewardFit) -> Float[Array, "E k"]:
-    """The rewards that contend for the explanation of the pairs; θ̂ in the place of every other one."""
+    """The plausible explanations; every other row is θ̂."""
     counts = found.explanations.probability >= RobustFit().plausible
     return jnp.where(counts[:, None], found.explanations.theta, found.theta)

@@ -15,9 +15,9 @@ from .pessimism_objective import PessimismObjective, Smoothing
 from .possible_rewards import PossibleRewards
 
 STEPS = 60
-# Nothing is descended for where the data leave no more than this share of what the greedy plan promises uncertain; and
-# the pessimist's plan must be guaranteed this share of it more than the greedy one to be returned. Both are 0 where
-# lies may hide.
+# The descent is left out if at most the share `UNCERTAIN` of what the greedy plan promises is uncertain. The
+# pessimistic plan is returned if it is guaranteed more than the greedy one by the share `GAINED` of that promise. Both
+# are 0 where lies may hide.
 UNCERTAIN, GAINED = 0.1, 0.02
 
 
@@ -95,7 +95,7 @@ def safe_plan(
     def consider(t):
         """What the plan at t gains over the reference by the estimate, and at least."""
         answer = objective.solve(t)
-        # The derivative of V̂ − E_ref·θ: what the plan's features exceed the reference's by.
+        # The derivative of V̂ − E_ref·θ: the plan's features less the reference's.
         ahead = objective.evaluate(t, objective.memory, key=key).gradient
         gains = possible.guaranteed(ahead), possible.promised(ahead)
         return Candidate(t, answer.policy, answer.value, *gains, answer.status)

@@ -19,8 +19,8 @@ def solve_asked(
     The share of pairs off the table joins the diagnostics as `off_table` either way; above ½ nothing was left out.
     """
     asked, share = _ask(data, config.ask_table)
-    # The asking is a program of its own and the solving one for both settings: what is not contradicted is solved to
-    # the last bit as without it.
+    # The table is asked in a program of its own, and both settings share the program that solves: data that the table
+    # does not contradict give the same bits either way.
     solution = solve(asked, dataclasses.replace(config, ask_table=True))
     return dataclasses.replace(solution, diagnostics={**solution.diagnostics, "off_table": share})
 

@@ -11,7 +11,7 @@ from robust_rlhf_jax.io.labels import is_missing, word, word_rule
 
 from .ask_pairs import BETTER, first_is_rejected
 
-# The two sides stand under these names, in an order that tells nothing of the label.
+# The columns of the two sides, whose order does not depend on the label.
 SIDES = ("first", "second")
 NUMBERS = {"1": "first", "2": "second"}
 RULE = word_rule(SIDES)

@@ -1,4 +1,5 @@
-"""The pairs that raters are asked about again, sides in random order: that of most files gives the label away.
+"""The pairs that raters are asked about again, with sides in random order: the order of most files gives the label
+away.
 
 Which pairs those are: `advice.py`.
 """

@@ -17,6 +17,7 @@ from robust_rlhf_jax.terminal import flush_or_drop, harmless
 
 from .advice import Advice, advise
 from .advice_commands import Commands
+from .audited_file import AuditedFile
 from .by_passes.source_command import point_to_passes
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
@@ -83,10 +84,11 @@ def audit_file(
         findings, advice = found or (None, None)
         raters = _rate(pairs, config, writing, step)
         seconds = time.perf_counter() - began
+        audited = AuditedFile(source, pairs, result, config, seconds, findings, advice, raters)
         if folder is not None:
             step("writing")
-            write_files(folder, source, pairs, result, findings, config, seconds, advice, raters)
-    _print(source, pairs, result, findings, config, top, seconds, advice)
+            write_files(folder, audited)
+    _print(audited, top)
     for sentence in [] if raters is None else raters.sentences():
         print(sentence)
     warn_of_clean(advice, writing)
@@ -134,23 +136,14 @@ def _rate(
     return rate_file(pairs)
 
 
-def _print(
-    source: str,
-    pairs: Pairs,
-    result: AuditResult,
-    findings: Findings | None,
-    config: AuditConfig,
-    top: int,
-    seconds: float,
-    advice: Advice | None,
-) -> None:
+def _print(audited: AuditedFile, top: int) -> None:
     from rich.console import Console
 
-    console = Console()
-    if findings is not None and advice is not None:
-        print_advice(console, findings, advice, top)
-    print_fits(console, source, pairs, result, config, top, seconds)
-    if config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
+    console, findings, result = Console(), audited.findings, audited.result
+    if findings is not None and audited.advice is not None:
+        print_advice(console, findings, audited.advice, top)
+    print_fits(console, audited, top)
+    if audited.config.epsilon is None and (findings is None or findings.summary.epsilon == result.evidence):
         console.print(evidence(result, findings is not None and len(findings.worst()) > 0))
     if findings is not None:
         print_findings(console, findings, top)

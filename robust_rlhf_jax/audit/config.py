@@ -2,8 +2,9 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
+from robust_rlhf_jax.collected import told_in_help
 from robust_rlhf_jax.io import Columns, Pairs
 from robust_rlhf_jax.io.exports import check_export
 from robust_rlhf_jax.rewards.registry import DEFAULT, ESTIMATORS, needs_epsilon
@@ -13,28 +14,19 @@ from .fail_if import SHARES, check_name
 from .issues import ISSUES, TRUNCATED_AT
 
 DEFAULT_EPSILON = 0.1
-# Pairs are advised out only where this confidence interval of the gain lies above 0: where nothing is gained that
+# The advice is to drop pairs only if this confidence interval of the gain lies above 0. Where nothing is gained, that
 # happens by chance in about 1 of 40 files.
 GAIN_CONFIDENCE = 0.95
 # A pair of a training fold is scored without its own fold and without the held-out one: a third must be left to fit.
 FEWEST_FOLDS = 3
-# Raters are asked again about kept pairs whose label is likelier corrupted than honest: below ½ a new label more often
-# confirms the old one than not.
+# Raters are asked again about kept pairs whose label is likelier corrupted than honest: where that is less likely, a
+# new label would more often confirm the old one than not.
 ASK_FROM = 0.5
 # Pairs that decide between two rewards, as many as `RewardModel.deciding` lists.
 MOST_DECIDING = 20
 
 
-Class = TypeVar("Class", bound=type)
-
-
-def _with_names(cls: Class) -> Class:
-    """The docstring, which is the command's help, with the names of today in the place of their table."""
-    cls.__doc__ = (cls.__doc__ or "").replace("names in `ESTIMATORS`", ", ".join(ESTIMATORS))
-    return cls
-
-
-@_with_names
+@told_in_help({"names in `ESTIMATORS`": ESTIMATORS})
 @dataclasses.dataclass(frozen=True)
 class AuditConfig:
     """What is fitted, and how often.
@@ -124,7 +116,7 @@ class Writing:
         return found + [path for path in (self.export, self.clean, self.head) if path is not None]
 
     def check_conditions(self) -> None:
-        """**Raises:** ValueError for a `fail_if` that is none, or on a share that no audit has."""
+        """**Raises:** ValueError for a `fail_if` that cannot be parsed, or that names a share which no audit has."""
         for condition in self.fail_if:
             check_name(condition, (*ISSUES, *SHARES))
 

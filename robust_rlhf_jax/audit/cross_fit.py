@@ -13,7 +13,7 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
 from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
-from robust_rlhf_jax.rewards import CEILING, Streaming
+from robust_rlhf_jax.rewards import CEILING, Streaming, plain_fit
 from robust_rlhf_jax.rewards.coordinates import unit_free
 from robust_rlhf_jax.rewards.registry import DEFAULT as DEFAULT_ESTIMATOR
 from robust_rlhf_jax.rewards.registry import named
@@ -23,7 +23,7 @@ from robust_rlhf_jax.sources import PairSource
 
 from .contention import strongest
 from .cross_validation import cross_validate
-from .fits import fit_plain, fit_robust, numbers_at
+from .fits import PlainFoldFit, fit_robust, numbers_at
 from .folds import group_folds
 from .result import AuditResult, score_fits, summarise
 
@@ -90,20 +90,17 @@ def audit(
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     z, to_x, rank = whiten(seen.x)
     clean = np.asarray(seen.labels)
-    radius, level = (
-        jnp.asarray(RADIUS, z.dtype),
-        jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype),
-    )
-    injected = _choose_injected(rng, z, clean, inject, injection, radius)
+    radius = jnp.asarray(RADIUS, z.dtype)
+    level = jnp.asarray(CEILING if epsilon is None else epsilon, z.dtype)
+    injected = _choose_injected(rng, z, clean, inject, injection)
     audited = np.where(injected, -clean, clean)
 
     def fit(training: Bool[np.ndarray, " N"], rows: Int[np.ndarray, " n"]):
         turn = rng.choice([-1.0, 1.0], len(rows)).astype(z.dtype)
         x, labels = jnp.asarray(z[rows] * turn[:, None]), jnp.asarray(audited[rows] * turn)
         few = len(rows) == most < len(z)
-        plain = fit_plain(
-            *((x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))), radius
-        )
+        given = (x, labels, np.ones_like(turn)) if few else (z, audited, training.astype(z.dtype))
+        plain = PlainFoldFit(*plain_fit(*given))
         of, same = numbers_at(together, rows), numbers_at(comparisons, rows)
         return plain, fit_robust(entry, x, labels, level, radius, of, same)
 
@@ -137,14 +134,13 @@ def _choose_injected(
     clean: Float[np.ndarray, " N"],
     fraction: float,
     injection: str,
-    radius: Float[Array, ""],
 ):
     """Mask of the ⌊inject·N⌋ labels to flip."""
     count = corruption_count(float(fraction), len(clean))
     if injection == "flip_random":
         order = rng.uniform(size=len(clean))
     else:
-        theta, _ = fit_plain(z, clean, np.ones_like(clean), radius)
+        theta, _ = plain_fit(z, clean, np.ones_like(clean))
         order = clean * (z @ np.asarray(theta))
     return np.asarray(largest(jnp.asarray(order, z.dtype), count))
 

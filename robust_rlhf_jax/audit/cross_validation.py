@@ -59,7 +59,9 @@ def cross_validate(
     most: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> CrossValidation:
-    """Call `fit(training, rows)` for each fold: which pairs are in the others, and at most `most` of their numbers."""
+    """Call `fit(training, rows)` for each fold: `training` marks the pairs of the other folds, and `rows` are at most
+    `most` of their numbers.
+    """
     fold_of = np.stack([group_folds(rng, groups, folds) for _ in range(repeats)])
     rows = training_rows(rng, fold_of, folds)[..., :most]
     plain, robust = FoldFits.empty(repeats, folds, z), FoldFits.empty(repeats, folds, z)

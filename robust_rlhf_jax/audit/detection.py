@@ -92,7 +92,7 @@ def _share(flagged: ArrayLike, corrupt: ArrayLike, of: ArrayLike) -> jax.Array:
 
 
 def _mask(values: ArrayLike, name: str) -> Bool[Array, " N"]:
-    """Truths, or 0 and 1, as truths.
+    """Booleans, or 0 and 1, as booleans.
 
     **Raises:** ValueError for other values, such as numbers of pairs or labels.
     """

@@ -17,7 +17,7 @@ class ThresholdCrossed(Exception):
 def check_thresholds(conditions: Iterable[str], shares: dict[str, float]) -> list[str]:
     """One sentence for each condition, such as "corrupt>0.05" or "identical>1%", that holds.
 
-    **Raises:** ValueError for a condition that is none, or a share that the audit does not have.
+    **Raises:** ValueError for a condition that cannot be parsed, or a share that the audit does not have.
     """
     crossed = []
     for condition in conditions:
@@ -30,7 +30,7 @@ def check_thresholds(conditions: Iterable[str], shares: dict[str, float]) -> lis
 def check_name(condition: str, names: Iterable[str]) -> tuple[str, str, float]:
     """What `parse_threshold` finds.
 
-    **Raises:** ValueError for what is no condition, and for one on something else than these `names`.
+    **Raises:** ValueError for a condition that cannot be parsed, or that is on anything but these `names`.
     """
     name, test, limit = parse_threshold(condition)
     there = sorted(names)

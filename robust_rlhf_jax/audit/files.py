@@ -12,9 +12,8 @@ from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import harmless
 
 from . import plot
-from .advice import Advice
 from .ask_pairs import write_ask
-from .config import AuditConfig
+from .audited_file import AuditedFile
 from .findings import Findings
 from .pair_check import pair_check
 from .raters_of_file import RatersOfFile
@@ -24,7 +23,7 @@ from .terminal_tables import worst_first
 
 SUSPECTS, ASK, RECORD, PICTURE, PAGE = "suspects.csv", "ask.csv", "audit.json", "suspicion.png", "audit.html"
 FILES = (SUSPECTS, ASK, RECORD, PICTURE, PAGE)
-# Of a file that says who labelled the pairs.
+# Written if the file says who labelled the pairs.
 RATERS = "raters.csv"
 
 
@@ -33,42 +32,29 @@ def files_of(raters: RatersOfFile | None) -> tuple[str, ...]:
     return FILES if raters is None or raters.table is None else (*FILES, RATERS)
 
 
-def write_files(
-    folder: Path,
-    source: str,
-    pairs: Pairs,
-    result: AuditResult,
-    findings: Findings | None,
-    config: AuditConfig,
-    seconds: float,
-    advice: Advice | None = None,
-    raters: RatersOfFile | None = None,
-) -> None:
-    """All of `files_of(raters)`; a page without `findings` tells of the fits alone."""
+def write_files(folder: Path, audited: AuditedFile) -> None:
+    """All of `files_of(audited.raters)`; a page without findings tells of the fits alone."""
     from .page import render_audit
 
-    corrupted = f", {config.inject:.0%} of labels flipped" if config.inject else ""
-    name = harmless(Path(source).name)
-    _write_suspects(folder / SUSPECTS, pairs, result, findings, advice)
-    write_ask(folder / ASK, findings, advice)
+    raters, inject = audited.raters, audited.config.inject
+    title = harmless(Path(audited.source).name) + (f", {inject:.0%} of labels flipped" if inject else "")
+    _write_suspects(folder / SUSPECTS, audited)
+    write_ask(folder / ASK, audited.findings, audited.advice)
     if raters is not None and raters.table is not None:
         raters.table.save(folder / RATERS)
-    record = audit_record(source, pairs, result, findings, config, seconds, advice, raters)
+    record = audit_record(audited)
     write_json(folder / RECORD, record)
-    plot.plot_suspicion(result, folder / PICTURE, f"Suspicion of each pair: {name}{corrupted}")
-    page = render_audit(
-        pairs, result, findings, record, title=f"{name}{corrupted}", advice=advice, raters=raters
-    )
+    plot.plot_suspicion(audited.result, folder / PICTURE, f"Suspicion of each pair: {title}")
+    page = render_audit(audited, record, title)
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
-def _write_suspects(
-    path: Path, pairs: Pairs, result: AuditResult, findings: Findings | None, advice: Advice | None
-):
+def _write_suspects(path: Path, audited: AuditedFile):
     """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other.
 
-    With an `advice` the file is one of decisions (`page_decisions.py`): the advice, until someone edits them.
+    With an advice the file is one of decisions (`page_decisions.py`): the advice, until someone edits them.
     """
+    pairs, result, findings, advice = audited.pairs, audited.result, audited.findings, audited.advice
     header = [] if advice is None else ["pair", "decision"]
     header += ["row", "suspicion", "margin", "label", "flagged", "injected"]
     header += [] if findings is None else ["reason"]

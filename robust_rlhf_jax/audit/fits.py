@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.preferences import group_numbers
-from robust_rlhf_jax.rewards import Explanations, plain_fit
+from robust_rlhf_jax.rewards import Explanations
 from robust_rlhf_jax.rewards.registry import Entry
 
 
@@ -36,16 +36,6 @@ class RobustFoldFit(NamedTuple):
     interval: Float[Array, " 2"]
     weights: Float[Array, " n"]
     explanations: Explanations | None
-
-
-def fit_plain(
-    z: Float[Array | np.ndarray, "n k"],
-    labels: Float[Array | np.ndarray, " n"],
-    weights: Float[Array | np.ndarray, " n"],
-    radius: Float[Array, ""],
-) -> PlainFoldFit:
-    """`fit_reward` at ε = 0 on the rows of weight 1; `radius` is not used."""
-    return PlainFoldFit(*plain_fit(z, labels, weights))
 
 
 def numbers_at(groups: np.ndarray | None, rows: Int[np.ndarray, " n"]) -> Int[Array, " n"] | None:

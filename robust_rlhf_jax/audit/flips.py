@@ -15,18 +15,18 @@ from robust_rlhf_jax.rewards import RobustFit
 
 # The fall of the log-likelihood that a 95 % interval allows, and that one-sided 99 % confidence asks for (χ²₁/2).
 ALLOWED_FALL, CERTAIN_FALL = 1.92, 3.0
-# What no model of choices gets right: added on the upper end of the interval, as `rewards.interval` does.
+# Added to the upper end of the interval, as in `rewards.interval`, since no model of choices is exact.
 NONLINEARITY = 0.025
-# Clean sets of people's choices show so many lapses: below, they are no evidence of corruption.
+# Clean sets of people's choices have this share of lapses, so that fewer are no evidence of corruption.
 LAPSES = 0.01
-# More flips are no admissible explanation, as in `rewards.decision`: a poor reward, right as often whatever its margin,
-# looks like a third of the labels flipped.
+# A larger share of flips is not admitted as an explanation, as in `rewards.decision`: a poor reward, whose accuracy
+# does not depend on its margin, looks as if a third of the labels were flipped.
 MOST_FLIPS = RobustFit().ceiling * RobustFit().allowance
 # Bounds of log s, spread, taste and q, and where the search starts.
 BOUNDS = ((-3.0, 4.0), (0.0, 1.5), (0.0, 8.0), (0.0, 0.49))
 STARTS = ((0.3, 0.3), (1.0, 0.1), (0.1, 1.0))
 BISECTIONS = 7
-# More pairs tell nothing more about four numbers.
+# Pairs that are used at most: more would not make four numbers more certain.
 MOST = 20_000
 # Quadrature over a normal variable.
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(9)

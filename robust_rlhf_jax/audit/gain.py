@@ -11,14 +11,14 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import stdtrit
 
 from robust_rlhf_jax.preferences import as_labelled
-from robust_rlhf_jax.rewards import CEILING
+from robust_rlhf_jax.rewards import CEILING, plain_fit
 from robust_rlhf_jax.rewards.registry import named
 
 from ._clustered_mean import clustered_mean
 from .config import FEWEST_FOLDS, GAIN_CONFIDENCE, AuditConfig
 from .cross_fit import RADIUS, whiten
 from .findings import Findings
-from .fits import fit_plain, fit_robust, numbers_at
+from .fits import fit_robust, numbers_at
 from .folds import group_folds
 from .held_out import MOST_ROWS, held_out_pairs
 from .issues import Batch, find_issues
@@ -224,10 +224,10 @@ def _kept_in_training(findings: Findings, work: _Work, fold: int, found: _Margin
 def _agreement(work: _Work, fold: int, keep: Bool[np.ndarray, " N"]) -> Float[np.ndarray, "2 n"]:
     """Whether the plain fits to all training pairs, and to those that are kept, agree with each held-out label."""
     training, labels = work.fold_of != fold, jnp.ones(len(work.z), work.z.dtype)
-    radius, right = jnp.asarray(RADIUS, work.z.dtype), []
+    right = []
     for rows in (training, keep if keep.any() else training):
-        fit = fit_plain(jnp.asarray(work.z), labels, jnp.asarray(rows, work.z.dtype), radius)
-        right.append(0.5 * (1.0 + np.sign(work.z[~training] @ np.asarray(fit.theta))))
+        theta, _ = plain_fit(jnp.asarray(work.z), labels, jnp.asarray(rows, work.z.dtype))
+        right.append(0.5 * (1.0 + np.sign(work.z[~training] @ np.asarray(theta))))
     return np.stack(right)
 
 

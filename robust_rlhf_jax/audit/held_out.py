@@ -14,7 +14,7 @@ from .cross_fit import audit
 from .flips import Flips, estimate_flips
 from .result import AuditResult, most_suspicious
 
-# Rows that a fit sees at most: more would move no margin by what matters, and cost minutes.
+# Rows that a fit sees at most: more would cost minutes, and move no margin by an amount that matters.
 MOST_ROWS = 20_000
 # Entries of the differences up to which the cross-validation is repeated with other folds.
 REPEATED, REPEATS = 100_000, 5

@@ -42,8 +42,8 @@ def read_decisions(path: str | os.PathLike, pairs: Pairs) -> Decided:
     keep or drop; where there is a `check`, it is that of the pair (`pair_check`). Or it is `ask.csv` with answers in
     its column better, several rows of a pair among them: pairs whose label the answers do not confirm are not kept.
 
-    **Raises:** FileNotFoundError; ValueError in one sentence for a file that is none, another word, a pair decided
-    twice, or one that `pairs` does not have in that row, or that holds something else there.
+    **Raises:** FileNotFoundError; ValueError in one sentence for a file that holds no decisions, another word, a pair
+    decided twice, or one that `pairs` does not have in that row, or that holds something else there.
 
     **Example:**
 

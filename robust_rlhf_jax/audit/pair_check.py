@@ -1,4 +1,4 @@
-"""A few signs that tell whether a decision is about this pair: of its texts, or of its features where it has none."""
+"""A short check that a decision is about this pair: made of its texts, or of its features where it has none."""
 
 import hashlib
 
@@ -6,13 +6,14 @@ import numpy as np
 
 from robust_rlhf_jax.io import Pairs
 
-# Of 16⁸ values: two pairs have the same by chance once in four billion. No spreadsheet makes a number of letters.
-SIGNS = 8
+# Of 16⁸ values: two pairs have the same one by chance once in four billion. Letters alone, which no spreadsheet turns
+# into a number.
+LENGTH = 8
 LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 def pair_check(pairs: Pairs, i: int) -> str:
-    """Eight letters of what pair `i` holds, whatever its place in the file.
+    """Eight letters that depend on what pair `i` holds, not on its place in the file.
 
     **Example:**
 
@@ -30,7 +31,7 @@ def pair_check(pairs: Pairs, i: int) -> str:
     else:
         with np.errstate(over="ignore"):
             told = [np.asarray(side[i], np.float32).tobytes() for side in (pairs.chosen, pairs.rejected)]
-    digest = hashlib.blake2s(digest_size=SIGNS // 2)
+    digest = hashlib.blake2s(digest_size=LENGTH // 2)
     for part in told:
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest().translate(LETTERS)

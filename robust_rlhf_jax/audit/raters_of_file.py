@@ -100,7 +100,7 @@ def _chose_first(pairs: Pairs) -> Int[np.ndarray, " N"] | None:
 
 
 def _chose_longer(pairs: Pairs) -> list[bool | None] | None:
-    """Truths, since 0 and 1 alone could be truths as well; None of sides of one length."""
+    """As booleans, since 0 and 1 could be taken for such; None where both sides are of the same length."""
     if pairs.texts is None:
         return None
     both = zip(pairs.texts.chosen, pairs.texts.rejected, strict=True)

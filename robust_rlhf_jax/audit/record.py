@@ -8,15 +8,14 @@ import json
 import math
 from importlib import resources
 
-from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import environment
 
-from .advice import Advice, advice_record
-from .config import AuditConfig
+from .advice import advice_record
+from .audited_file import AuditedFile
 from .contention import Contention
 from .findings import Findings
 from .raters_of_file import RatersOfFile
-from .result import AuditResult, FitScores
+from .result import FitScores
 from .terminal_tables import audit_warnings
 
 SCHEMA, VERSION = "robust_rlhf_jax.audit", 1
@@ -35,23 +34,16 @@ def schema() -> dict:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def audit_record(
-    source: str,
-    pairs: Pairs,
-    result: AuditResult,
-    findings: Findings | None,
-    config: AuditConfig,
-    seconds: float,
-    advice: Advice | None = None,
-    raters: RatersOfFile | None = None,
-) -> dict:
-    """The record of an audit; without `findings` (labels were flipped on purpose) the parts about the file are null."""
+def audit_record(audited: AuditedFile) -> dict:
+    """The record of an audit; without findings (labels were flipped on purpose) the parts about the file are null."""
+    pairs, result, findings = audited.pairs, audited.result, audited.findings
+    advice, raters = audited.advice, audited.raters
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "config": {"source": source, **dataclasses.asdict(config)},
+        "config": {"source": audited.source, **dataclasses.asdict(audited.config)},
         "environment": environment(),
-        "seconds": round(seconds, 3),
+        "seconds": round(audited.seconds, 3),
         "n_pairs": len(result.labels),
         "n_rows": pairs.n_rows,
         "format": pairs.format,

@@ -85,15 +85,14 @@ def flag(
 ) -> Bool[Array, " N"]:
     """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
 
-    Without ε there are as many as are left out, to the nearest number.
+    Without ε there are as many, to the nearest number, as there is evidence for, as `estimate_epsilon` counts them:
+    none on clean data.
 
     Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
     of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
     what it names are corrupt. On honest choices and under random flips there was no such explanation
     (docs/detection.md); labels that are nearly coins may have one. By passes over a source explanations that fall far
     behind are not followed to their end, and the other one may differ from that of memory.
-
-    Without ε as many as there is evidence for, as `estimate_epsilon` counts them: none on clean data.
 
     **Arguments** and **Raises:** as `suspicion_scores`.
 
@@ -113,14 +112,14 @@ def flag(
     found = _examine(data, epsilon, estimator, radius, groups, ask_table, streaming, compare)
     if epsilon is not None:
         return _flag(found, corruption_count(epsilon, data.n_pairs), epsilon)
-    # The share that was found is a mean of chances: the nearest number of pairs.
+    # The share that was found is a mean of probabilities, so that the number of pairs is rounded.
     share = jnp.minimum(found.share + 0.5 / data.n_pairs, 0.499)
     return _flag(found, corruption_count(share, data.n_pairs), found.share)
 
 
 class _Examined(NamedTuple):
     """`share`: of the pairs that there is evidence against, 0 where the estimator does not say; `off` [N]: pairs that
-    the table contradicts; `alternative`: whom another explanation suspects, None where nobody asks.
+    the table contradicts; `alternative`: the pairs that another explanation suspects, None unless it is asked for.
     """
 
     scores: Float[Array, " N"]

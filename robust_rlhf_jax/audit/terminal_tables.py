@@ -12,6 +12,7 @@ from robust_rlhf_jax.terminal import harmless, marked
 
 from .advice import Advice
 from .ask_pairs import ask_sides
+from .audited_file import AuditedFile
 from .config import AuditConfig
 from .findings import Findings
 from .result import AuditResult
@@ -78,19 +79,13 @@ def print_written(files: list[Path]) -> None:
         print(f"Wrote {', '.join(harmless(path) for path in files)}.")
 
 
-def print_fits(
-    console: Any,
-    source: str,
-    pairs: Pairs,
-    result: AuditResult,
-    config: AuditConfig,
-    top: int,
-    seconds: float,
-) -> None:
+def print_fits(console: Any, audited: AuditedFile, top: int) -> None:
     """Held-out figures of the plain and the robust fit, and the pairs of tables that look corrupt."""
+    pairs, result, config = audited.pairs, audited.result, audited.config
     n, k = result.differences.shape
     flipped = f", {int(result.injected.sum())} labels flipped" if config.inject else ""
-    console.print(f"{marked(source)}: {n} pairs{flipped}; rank {result.rank} of {k}; {seconds:.1f} s")
+    took = f"{audited.seconds:.1f} s"
+    console.print(f"{marked(audited.source)}: {n} pairs{flipped}; rank {result.rank} of {k}; {took}")
     for sentence in audit_warnings(result):
         console.print(f"[yellow]Warning:[/] {sentence}")
     console.print(_accuracy_table(result, config))

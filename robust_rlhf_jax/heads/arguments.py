@@ -11,7 +11,7 @@ import tyro
 from robust_rlhf_jax.io import Columns
 from robust_rlhf_jax.ray_connection import check_address, ray_connected
 
-# Where the command starts a cluster of its own: for the sums of some chunks on their way.
+# Object store of a Ray cluster that the command starts itself: room for the sums of the chunks that are under way.
 OBJECT_BYTES = 1 << 30
 
 

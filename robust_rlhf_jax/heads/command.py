@@ -26,7 +26,7 @@ FILES = (
     "keep.npy",
     "fit.json",
 )
-# Names, and what made them of texts.
+# Names of features, and the featuriser of texts.
 Features = tuple[tuple[str, ...], Featuriser | None]
 
 
@@ -51,7 +51,8 @@ def fit_command(
     check_apart(path, "--out", out)
     check_apart(path, "--checkpoint", checkpoint)
     copies.check(source)
-    features = _features(path, source)  # what it stumbles over must not come after hours of a fit
+    # Here, so that what is wrong with them is not found after hours of a fit.
+    features = _features(path, source)
     with whole_folder(out, FILES) as folder:
         begun = time.monotonic()
         with shown_passes(quiet) as tell:

@@ -1,4 +1,4 @@
-"""A linear reward fitted anew to what a model says of all pairs now, and the weight that each pair then has."""
+"""A linear reward, fitted anew to the current embeddings of all pairs, and the weight that it gives each pair."""
 
 import dataclasses
 import os
@@ -72,7 +72,7 @@ def refit_head(
     - `epsilon`, `groups`, `config`, `streaming`: as `fit_reward` takes them; `streaming` says how much memory.
     - `folder`: where the embeddings are kept while the fit reads them, for more than fit into memory; removed then.
 
-    **Raises:** ValueError for sides or `before` of other lengths, a `folder` that is none, embeddings that are not
+    **Raises:** ValueError for sides or `before` of other lengths, a `folder` that is a file, embeddings that are not
     finite [m, d], and as `fit_reward`.
 
     **Example:**

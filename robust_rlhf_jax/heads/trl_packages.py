@@ -1,4 +1,4 @@
-"""What trains as TRL does, imported when it is asked for."""
+"""The packages of TRL, imported where they are needed."""
 
 import importlib
 from typing import Any

@@ -127,7 +127,7 @@ def own_names(pairs: Pairs, columns: Iterable[str]) -> dict[str, str]:
 
 
 def six_digits(value: float) -> float:
-    """Six significant digits: a small weight is none of 0."""
+    """Six significant digits, so that a small weight does not become 0."""
     return float(f"{float(value):.6g}")
 
 

@@ -70,7 +70,7 @@ def _same_entries(one: Any, other: Any) -> bool:
 
 
 def usual_names(p: int) -> tuple[str, ...]:
-    """What p features are called that nobody named."""
+    """The default names of p features."""
     return tuple(f"f{i}" for i in range(p))
 
 

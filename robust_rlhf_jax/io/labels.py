@@ -1,4 +1,4 @@
-"""Who won: labels in words that name a side. Numbers, of which somebody said what they mean: `label_rules.py`."""
+"""Who won: labels in words that name a side. Numbers whose meaning a caller gave: `label_rules.py`."""
 
 import dataclasses
 import functools
@@ -209,7 +209,7 @@ def _who(token: str, named: tuple[str, str]) -> float | None:
 
 
 def number_in(said: Any) -> float | None:
-    """The finite number that a word or another cell is; truths are none."""
+    """The finite number that a word or another cell is; None for booleans."""
     if isinstance(said, bool):
         return None
     try:

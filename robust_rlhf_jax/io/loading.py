@@ -30,6 +30,7 @@ from .role_cells import (
     unused_columns,
 )
 from .schemas import map_table
+from .schemas.base import Roles
 from .schemas.numbers import NoSides, choose_kind
 from .table import Table
 from .texts import check_no_files
@@ -153,31 +154,20 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     bad += more
     texts, more = texts_of(table, roles)
     bad += more
-    numbers, names = None, ()
-    if embeddings:
-        numbers = npy_pair(Path(embeddings[0]), Path(embeddings[1]), table.n_rows)
-        bad += nonfinite_cells(numbers, [str(name) for name in embeddings])
-        names = tuple(f"e{i}" for i in range(numbers[0].shape[1]))
-    elif kind != "texts":
-        numbers, names, more = numbers_of(table, roles.numbers[kind])
-        bad += more
+    numbers, names, more = _numbers(table, roles, kind, embeddings)
+    bad += more
     raters, weights, more = people_of(table, roles)
     ids = ids_of(table, roles)
     bad += more + other_pairs_of_an_id(ids, texts, raters, roles.id, asked.pair_id is not None)
     what = "rows" if mapped.origin is None else "pairs"
     kept = usable_rows(file.path, table.n_rows, bad, skip_bad, mapped.in_file, what)
-    groups = groups_of(table, roles, mapped.origin, ids, texts, raters)
+    groups = groups_of(table, roles, ids, texts, raters)
     swapped = strength[kept] < 0
     raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
     texts = None if texts is None else turned(texts.take(kept), swapped)
-    if numbers is None:
-        chosen = rejected = np.zeros((len(kept), 0))
-    else:
-        # Where all rows are kept and none is turned, they stay memory-mapped.
-        every = len(kept) == table.n_rows
-        chosen, rejected = preferred_first(
-            numbers if every else (numbers[0][kept], numbers[1][kept]), swapped
-        )
+    # Where all rows are kept and none is turned, numbers stay memory-mapped.
+    every = len(kept) == table.n_rows
+    chosen, rejected = preferred_first(numbers if every else (numbers[0][kept], numbers[1][kept]), swapped)
     usable = set(kept.tolist())
     pairs = Pairs(
         chosen, rejected, swapped=swapped, strength=np.abs(strength[kept]), names=tuple(names), raters=raters,
@@ -185,10 +175,21 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
         second_rows=None if mapped.second is None else mapped.second[kept],
         source=file.source if file.source.files else None,
-        columns=file.names, unused=unused_columns(file, table, roles, kind, mapped.used),
+        columns=file.names, unused=unused_columns(file, roles, kind, mapped.used),
         bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
+
+
+def _numbers(table: Table, roles: Roles, kind: str, embeddings):
+    """(Both sides' numbers, their names, bad cells); of texts no columns."""
+    if embeddings:
+        numbers = npy_pair(Path(embeddings[0]), Path(embeddings[1]), table.n_rows)
+        bad = nonfinite_cells(numbers, [str(name) for name in embeddings])
+        return numbers, [f"e{i}" for i in range(numbers[0].shape[1])], bad
+    if kind == "texts":
+        return (np.zeros((table.n_rows, 0)),) * 2, [], []
+    return numbers_of(table, roles.numbers[kind])
 
 
 def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:

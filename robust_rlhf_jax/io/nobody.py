@@ -1,4 +1,4 @@
-"""Who labelled a pair where nobody says: a rater of their own, for two pairs without a name need not have one rater."""
+"""Who labelled a pair that names no rater: a rater of its own, since two such pairs may be of different raters."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from .labels import is_missing
 
-# A pair without a name is its own rater: this and its row.
+# The rater of a pair without a name is called this and its row.
 NOBODY = "nobody, row "
 # How tables write that a name is missing.
 NO_NAMES = ("null", "\\n", "none", "nan", "n/a", "<na>")

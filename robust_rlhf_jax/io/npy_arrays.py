@@ -13,7 +13,8 @@ DAMAGE = (ValueError, OSError, EOFError, SyntaxError, TypeError, OverflowError, 
 def npy_matrix(path: Path, n_rows: int | None) -> np.ndarray:
     """An array [N, p] of numbers in a `.npy` file, memory-mapped.
 
-    **Raises:** FileNotFoundError; ValueError for a file that is none, holds objects, or has another number of rows.
+    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, holds objects, or has another number of
+    rows.
     """
     values = mapped(path)
     if values.dtype.kind not in "iuf" or values.ndim != 2 or 0 in values.shape:
@@ -39,7 +40,7 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
 def mapped(path: Path) -> np.ndarray:
     """The array of a `.npy` file, memory-mapped, whatever it holds but objects.
 
-    **Raises:** FileNotFoundError; ValueError for a file that is none, or holds objects.
+    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, or holds objects.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")

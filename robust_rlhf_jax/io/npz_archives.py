@@ -61,7 +61,7 @@ def read_arrays(path: Path, header: tuple[str, ...]) -> tuple[dict[str, np.ndarr
 def names_of(path: Path) -> set[str]:
     """The names of the arrays of an archive.
 
-    **Raises:** ValueError for a file that is none.
+    **Raises:** ValueError for a file that is no such archive.
     """
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty (0 bytes): write the data again.")

@@ -26,7 +26,7 @@ MAGIC = {
 }
 # Tables of spreadsheets and statistics programs, which those save as CSV.
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
-# What lies beside data and holds none.
+# Files beside data that hold none.
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
 
 

@@ -99,8 +99,8 @@ class RewardHead:
     def load(path: str | os.PathLike) -> "RewardHead":
         """The head that `save` wrote.
 
-        **Raises:** ValueError for a file that is none, of another version, or of texts whose featuriser is not one of
-        ours.
+        **Raises:** ValueError for a file that `save` did not write, of another version, or of texts whose featuriser is
+        not one of ours.
         """
         from safetensors import SafetensorError, safe_open
 

@@ -67,7 +67,7 @@ def numbers_of(table: Table, columns: dict[str, tuple[str, str]]):
 
 
 def people_of(table: Table, roles: Roles):
-    """(raters or None, weights or None, the weights that are none)."""
+    """(raters or None, weights or None, the cells that are no weight)."""
     raters = None if roles.rater is None else named_in(table.cells(roles.rater))
     if roles.weight is None:
         return raters, None, []
@@ -99,7 +99,7 @@ def other_pairs_of_an_id(
     return bad
 
 
-def groups_of(table: Table, roles: Roles, origin, ids, texts: Texts | None, raters) -> np.ndarray | None:
+def groups_of(table: Table, roles: Roles, ids, texts: Texts | None, raters) -> np.ndarray | None:
     """Which pairs are dependent: those of one row, of one prompt's answers, of one id, or the same texts; None if
     none."""
     if roles.group is not None:
@@ -140,9 +140,7 @@ def turned(texts: Texts, swapped: Bool[np.ndarray, " N"]) -> Texts:
     return Texts(texts.prompt, *columns)
 
 
-def unused_columns(
-    file: Table, table: Table, roles: Roles, kind: str, used: tuple[str, ...]
-) -> dict[str, str]:
+def unused_columns(file: Table, roles: Roles, kind: str, used: tuple[str, ...]) -> dict[str, str]:
     """Why each of the file's columns that is not used is not."""
     mine = {roles.label, roles.rater, roles.weight, roles.tie, roles.id, *(roles.text or ()), *used}
     reasons = dict(roles.ignored)

@@ -74,7 +74,7 @@ def read_texts(
 
 
 def check_no_files(texts: Texts, path: str) -> None:
-    """**Raises:** ValueError where all sides are names of pictures and the like, whose letters say nothing of them."""
+    """**Raises:** ValueError where all sides are names of pictures and the like, which say nothing of their content."""
     sides = [text.strip() for column in (texts.chosen, texts.rejected) for text in column if text.strip()]
     if sides and all(FILE.fullmatch(text) for text in sides):
         raise ValueError(

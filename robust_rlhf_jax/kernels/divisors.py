@@ -1,4 +1,4 @@
-"""What it is safe to divide by."""
+"""Divisors that are never 0."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

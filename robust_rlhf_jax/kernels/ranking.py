@@ -11,8 +11,8 @@ def highest_first(scores):
 
 
 def turned(scores):
-    """Numbers in the opposite order, equal ones equal: −x of floats; of whole numbers and truths their complement, as
-    −x of unsigned ones is none.
+    """Numbers in the opposite order, equal ones equal: −x of floats; of integers and booleans their complement, since
+    unsigned integers have no −x.
     """
     return -scores if jnp.issubdtype(scores.dtype, jnp.floating) else ~scores
 

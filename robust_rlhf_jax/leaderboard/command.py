@@ -88,7 +88,7 @@ def described(votes: Votes) -> str:
 
 
 def without_rating(votes: Votes) -> list[str]:
-    """Whose rating is not finite; nothing where all are."""
+    """A sentence on the models whose rating is not finite; empty where all are finite."""
     names = [harmless(votes.names[m]) for m in without_finite_rating(votes.wins())]
     if not names:
         return []

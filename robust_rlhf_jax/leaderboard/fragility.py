@@ -92,7 +92,7 @@ def _after(wins: np.ndarray, taken: np.ndarray, how: How) -> np.ndarray:
 
 
 def _moves(wins: np.ndarray, theta: np.ndarray, leader: int, rival: int, how: How) -> np.ndarray:
-    """By how much the gap of leader and rival falls when one more win of i over j is taken, to first order."""
+    """How much the gap of leader and rival falls, to first order, if one more win of i over j is dropped or flipped."""
     inverse = covariance(wins, theta)
     along = inverse[leader] - inverse[rival]
     size = 1 - win_chances(theta) if how == "dropped" else 1.0
@@ -100,7 +100,7 @@ def _moves(wins: np.ndarray, theta: np.ndarray, leader: int, rival: int, how: Ho
 
 
 def _without_surplus(wins: np.ndarray, taken: np.ndarray, leader: int, rival: int, how: How) -> np.ndarray:
-    """As few votes as do, each cell by bisection, the one that moves least first."""
+    """The fewest votes that suffice: each cell is reduced by bisection, the one that moves the gap least first."""
     theta = bradley_terry(_after(wins, taken, how))
     moves = _moves(_after(wins, taken, how), theta, leader, rival, how)
     for cell in sorted(map(tuple, np.argwhere(taken > 0)), key=lambda c: moves[c]):

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from robust_rlhf_jax.io.frames import is_frame, unmasked
 from robust_rlhf_jax.io.nobody import has_name
@@ -120,7 +121,7 @@ def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -
 
 def win_chances(theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:
     """P(model i wins over model j) = σ(θ_i − θ_j)."""
-    return 1 / (1 + np.exp(-np.clip(theta[:, None] - theta[None], -500, 500)))
+    return expit(theta[:, None] - theta[None])
 
 
 def believed(votes: Votes) -> RewardModel:

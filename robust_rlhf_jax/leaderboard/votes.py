@@ -33,10 +33,10 @@ FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 # Of each side; a rating may be Elo's, of the model.
 SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
-# Called so, numbers may be what a vote counts, or something else.
+# Columns of these names may hold what a vote counts, or something else.
 WEIGHTS = ("weight", "weights", "vote_weight")
 NAMED_BY = {"models": "--model-a and --model-b", "winners": "--winner", "raters": "--rater"}
-# What rating a vote takes, most of it in `fit_reward`.
+# Bytes that rating takes for each vote, most of them in `fit_reward`.
 BYTES = 3_000
 # Names of models that a representation lists.
 SHOWN = 6
@@ -260,13 +260,7 @@ def _outcomes(
     """Who won each vote, and the cells that do not say."""
     plain = by_plain_name(table)
     if winner is None and plain.keys() >= set(FLAGS):
-        names = [plain[name] for name in (*FLAGS, TIES) if name in plain]
-        flags, wrong = zip(*(_flags(table, name) for name in names), strict=True)
-        bad = [cell for of_flag in wrong for cell in of_flag]
-        said = np.sum(flags, axis=0)
-        unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
-        bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
-        return flags[0] - flags[1], bad
+        return _by_flags(table, [plain[name] for name in (*FLAGS, TIES) if name in plain])
     found = named(table, WINNERS)
     if winner is None and found is None:
         called = (Answers(sides, False, names) for names in (suffixes(sides), sides))
@@ -283,6 +277,16 @@ def _outcomes(
     rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is, scale=scale))
     strength, bad = read_labels(cells, name, rule)
     return np.sign(strength).astype(int), list(bad)
+
+
+def _by_flags(table: Table, names: list[str]) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
+    """1 where the first flag is set, −1 the second, 0 neither, and the cells that leave it open."""
+    flags, wrong = zip(*(_flags(table, name) for name in names), strict=True)
+    bad = [cell for of_flag in wrong for cell in of_flag]
+    said = np.sum(flags, axis=0)
+    unclear = np.flatnonzero((said != 1) if len(names) > len(FLAGS) else said > 1).tolist()
+    bad += [BadCell(row, names[0], f"has not exactly one 1 among {', '.join(names)}") for row in unclear]
+    return flags[0] - flags[1], bad
 
 
 def _flags(table: Table, name: str) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
@@ -349,5 +353,5 @@ def _counts(table: Table) -> tuple[Int[np.ndarray, " N"], list[BadCell]]:
 
 
 def _people(table: Table, name: str) -> np.ndarray:
-    """Who voted; of a vote without a name, nobody else."""
+    """Who voted; a vote without a name has a voter of its own."""
     return named_in(table.cells(name))

@@ -35,7 +35,7 @@ def dense_geometry(
     starts: Float[Array, "m k"],
     whiten: bool,
 ) -> RowGeometry:
-    """The starts as they are: whoever has the projector projects them."""
+    """The starts are as given: the solver projects them, since it has the projector."""
     moment, span = _span(x, weights, epsilon, exact=whiten)
     lengths = span.lengths(x) if whiten else None
     size = span.column_size

@@ -16,7 +16,7 @@ from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.moments.influence import bounded_rows
 
-from .geometry import dense_geometry, wide_geometry
+from .geometry import RowGeometry, dense_geometry, wide_geometry
 from .logistic_problem import LogisticProblem, begin
 from .logistic_regression import NEWTON_LIMIT, fit_logistic
 from .separation import all_won, some_direction_flat
@@ -222,18 +222,13 @@ def _fit(
         geometry.column_size,
         newton_limit,
     )
-    rows = [geometry.starts]
-    if geometry.lengths is not None:
-        rows.append(row_normalised_start(problem, geometry.lengths)[None])
-    if n_random:
-        rows.append(_random_subset_starts(key, problem, n_random))
 
     def run(start: Float[Array, " k"]):
         local = eqx.tree_at(lambda p: p.start, problem, start)
         return iterate(Alternation(), local, max_steps=max_rounds)
 
     # One start after the other: batched, every start would pay for every other's curvature.
-    ends = jax.lax.map(run, jnp.concatenate(rows))
+    ends = jax.lax.map(run, _all_starts(problem, geometry, key, n_random))
     best = jnp.argmax(jnp.where(ends.status == Status.NONFINITE, -jnp.inf, ends.state.objective))
     end = jax.tree.map(lambda leaf: leaf[best], ends)
     return TrimmedFit(
@@ -247,6 +242,18 @@ def _fit(
         start=best,
         status=worst_status(end.status, end.state.inner_status, _separation(problem, end.state)),
     )
+
+
+def _all_starts(
+    problem: TrimmedProblem, geometry: RowGeometry, key: Any, n_random: int
+) -> Float[Array, "m k"]:
+    """Those of the geometry, the fit to rows of one length where it is robust, and fits to random tenths."""
+    rows = [geometry.starts]
+    if geometry.lengths is not None:
+        rows.append(row_normalised_start(problem, geometry.lengths)[None])
+    if n_random:
+        rows.append(_random_subset_starts(key, problem, n_random))
+    return jnp.concatenate(rows)
 
 
 def _separation(problem: TrimmedProblem, state: TrimmedState) -> Int[Array, ""]:

@@ -7,6 +7,9 @@ from jaxtyping import Array, Float
 from robust_rlhf_jax.kernels.linalg import einsum
 from robust_rlhf_jax.module import Module
 
+# Rows whose transitions are held at once while they are checked.
+BLOCK = 4096
+
 
 class LinearMDP(Module):
     """P_h(s'|s,a) = φ(s,a)ᵀμ_h(s') and r_h(s,a) = φ(s,a)ᵀθ_h, episodes of fixed length H.
@@ -131,12 +134,11 @@ def _check_transitions(
     measure: Float[np.ndarray, "d S"],
     h: int,
     tolerance: float,
-    block: int = 4096,
 ):
     if phi.min() >= 0 and measure.min() >= 0:  # mixtures of non-negative measures: only the sums can be wrong
         lowest, sums = 0.0, phi @ measure.sum(axis=1)
     else:
-        rows = [phi[i : i + block] @ measure for i in range(0, len(phi), block)]
+        rows = [phi[i : i + BLOCK] @ measure for i in range(0, len(phi), BLOCK)]
         lowest = min(r.min() for r in rows)
         sums = np.concatenate([r.sum(axis=1) for r in rows])
     if lowest < -tolerance or np.abs(sums - 1).max() > tolerance:

@@ -1,4 +1,4 @@
-"""What becomes of suspect rows: what those that a filter removed still count, and how far any row may lie."""
+"""Bounds on suspect rows: the weight of those that a filter removed, and how far any row may lie."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.lapack import FEW, eigh, qr_basis, right_svd, svd
 from robust_rlhf_jax.kernels.linalg import matmul, relative_tolerance
 
-# Eigenvalues this many times the tolerance have digits enough.
+# Eigenvalues of at least so many tolerances are accurate enough.
 RESOLVED = 10.0
 # The most directions along which far rows may hide all others from the Gram matrix.
 FAR = 32

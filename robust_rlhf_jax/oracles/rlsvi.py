@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, worst_status
-from robust_rlhf_jax.checks import check_positive, is_traced
+from robust_rlhf_jax.checks import are_chances, check_positive, is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, pseudo_inverse_root
 from robust_rlhf_jax.kernels.regression import huber_mean, huber_multiple
 from robust_rlhf_jax.module import Module
@@ -19,9 +19,6 @@ from robust_rlhf_jax.preferences import PreferenceData
 from .backward_induction import backward_induction, rewards_from
 from .base import OracleResult
 from .transitions import fresh_folds, initial_state_weights, transitions_per_step
-
-# How far the chances of a known start may be below 0, and their sum from 1.
-ROUNDING = 1e-4
 
 
 class RobustTransitions(eqx.Module):
@@ -80,10 +77,10 @@ class RLSVI(Module):
             raise ValueError(f'bonus={self.bonus!r} is unknown: it is "none" or "relative".')
         check_positive(self.bonus_scale, "bonus_scale", or_zero=True)
         check_positive(self.ridge, "ridge", or_zero=True)
-        if self.initial is not None and not is_traced(self.initial):
-            chances = np.asarray(self.initial, np.float64)
-            if chances.ndim != 1 or not (chances.min() >= -ROUNDING and abs(chances.sum() - 1) <= ROUNDING):
-                raise ValueError("initial is not a distribution [S]: its chances must be ≥ 0 and sum to 1.")
+        if self.initial is None or is_traced(self.initial):
+            return
+        if np.ndim(self.initial) != 1 or not are_chances(self.initial):
+            raise ValueError("initial is not a distribution [S]: its chances must be ≥ 0 and sum to 1.")
 
     def prepare(
         self, data: PreferenceData, epsilon: Float[Array, ""], *, key: PRNGKeyArray

@@ -10,14 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import are_chances, is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.mdp import LinearMDP, rollout, segment_mdp, uniform_policy
 
 from .data import PreferenceData
-
-# How far chances that a caller rounded may be below 0, and their sum from 1.
-ROUNDING = 1e-4
 
 
 def sample_preferences(
@@ -125,10 +122,7 @@ def _check_behaviour(policies: Sequence[Float[Array, "H S A"]], mdp: LinearMDP):
             raise ValueError(
                 f"behaviour[{i}] has shape {jnp.shape(policy)}; this MDP needs [H, S, A] = {shape}."
             )
-        if is_traced(policy):
-            continue
-        values = np.asarray(policy, np.float64)
-        if not (values.min() >= -ROUNDING and np.abs(values.sum(axis=-1) - 1).max() <= ROUNDING):
+        if not is_traced(policy) and not are_chances(policy):
             raise ValueError(
                 f"behaviour[{i}] is not a policy: the chances of the actions in each state must be ≥ 0 and sum to 1."
             )

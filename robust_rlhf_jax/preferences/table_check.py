@@ -9,7 +9,7 @@ from .data import PreferenceData
 # Three of float32's seven digits, for sums in another order and a file's decimals. Numbers in float64 may have come
 # through float32, and are held to no more.
 ROUNDINGS = 1024
-# A table that contradicts more of the data than this is itself not to be believed: a placeholder, or another world's.
+# A table that contradicts a larger share of the data is not believed: it is a placeholder, or another world's.
 MOST = 0.5
 
 

@@ -26,11 +26,11 @@ def alternative_to(
     epsilon: Float[Array, ""],
     config: RobustFit,
 ) -> Alternative:
-    """The mean of the explanations that disagree with the likeliest one on `contradicts` of the pairs at least, all
-    alike: their evidence differs by chance.
+    """The mean, with equal weights since their evidence differs by chance, of the explanations that disagree with the
+    likeliest one on a share `contradicts` of the pairs or more.
 
     They must explain the labels at least as well, or need `uses`·ε and convict at most `allowance`·ε. They are shown,
-    not believed: the limit on what a believed one needs does not bind.
+    not believed: the limit on what a believed explanation may need does not apply.
     """
     disagrees = disagreement(judged.margins, judged.n_informative)[likeliest]
     ahead = decision.evidence >= decision.evidence[likeliest]

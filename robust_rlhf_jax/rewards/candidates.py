@@ -14,8 +14,9 @@ from .proposals import HOLD, UNSURE, Proposal, best_share, independent, proposal
 
 # Mean change of a weight below which a candidate has settled.
 SETTLED_WEIGHTS = 1e-3
-# Refits for the proposal that doubts the pairs of which the plain fit is sure: where corrupt pairs have brought that
-# fit to zero, it leaves it as slowly as expectation–maximisation does. With many coordinates that is too expensive.
+# Refits for the proposal that doubts the pairs of which the plain fit is sure. Where corrupt pairs have brought that
+# fit to zero, the proposal leaves zero as slowly as expectation–maximisation does. With many coordinates that is too
+# expensive.
 PATIENCE = 40
 # A later refit of a wide candidate counts as no worse if it explains the labels by up to this many nats per axis less;
 # chance moves ½. Earlier refits explain a little more, since their prior is still too weak.
@@ -41,7 +42,7 @@ class Candidates(NamedTuple):
 
 
 class _State(NamedTuple):
-    """`now`, judged where anyone asks; the `best` judged so far; what the proposal ended with, as `proposed`."""
+    """`now`, judged where that is needed; `best`, the best judged so far; `proposed`, what the proposal ended with."""
 
     now: Explanation
     best: Explanation
@@ -88,7 +89,8 @@ def candidates(pairs: UnitFreePairs, cells: Cells, config: RobustFit) -> Candida
 def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
     """(plain, the weights proposed, what settled): the first group in turn, then proposals of a group in lockstep.
 
-    Of many columns a look at the rows takes as long as to read them: for several fits hardly longer than for one.
+    With many columns, a product with the rows takes as long as reading them, and for several fits hardly longer than
+    for one.
     """
     begin, *groups = independent(len(table.keep), config)
     given = jax.tree.map(lambda leaf: leaf[: begin.stop], table)
@@ -105,7 +107,7 @@ def _side_by_side(table: Proposal, first, settle, in_turn, config: RobustFit):
 
 
 class _Settling(NamedTuple):
-    """A proposal, `given`, with at most so many `rounds` of refits as proposed, and as many until it settles."""
+    """A proposal, `given`: at most `rounds` refits as it proposes, and at most as many again until it settles."""
 
     pairs: UnitFreePairs
     cells: Cells
@@ -115,7 +117,9 @@ class _Settling(NamedTuple):
 
     @property
     def wanders(self) -> Bool[Array, ""]:
-        """Hard weights make the doubt of sure pairs wander: it settles from the best place that it came by."""
+        """Whether the proposal doubts the pairs of which the plain fit is sure. Its 0–1 weights make it wander, so that
+        it settles from the best round.
+        """
         return (self.given.kind == UNSURE) & (self.given.of_plain > 0)
 
     def from_fit(self, start: Fit) -> tuple[Explanation, Explanation]:
@@ -147,7 +151,7 @@ class _Settling(NamedTuple):
         proposed = _where(state.settling, state.proposed, now)
         begins = over & ~state.settling
         now = _where(begins & wanders, best, now)
-        # What it came by counts the pairs of which it is unsure alone: a fit to all honest ones is to take its place.
+        # The best round counts only the pairs of which the fit is unsure; a fit to all honest pairs is to replace it.
         value = jnp.where(begins, -jnp.inf, best.judged.value)
         best = best._replace(judged=best.judged._replace(value=value))
         again = jnp.where(over, 0, state.round + 1)

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-# The largest share of corrupt pairs that is considered where nobody says: beyond a fifth, whoever corrupts a fifth of
-# the pairs and knows the others can outvote them in what matters.
+# The largest share of corrupt pairs that is considered where ε is not given. An adversary who corrupts a fifth of the
+# pairs and knows the others can already outvote them in what matters.
 CEILING = 0.2
 
 

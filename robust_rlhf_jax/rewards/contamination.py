@@ -16,11 +16,11 @@ from .coordinates import UnitFreePairs, count_of
 
 # Steps of the rates' fixed point, which starts at the excess of contradictions.
 STEPS = 3
-# No rate is 1, or one honest surprise in a cell of lies would be impossible.
+# Rates stay below 1: at 1, a single honest surprise in a cell of lies would be impossible.
 SUREST = 1.0 - 1e-4
 
 
-# Lengths at which the margins of a fit are tried: fits to the pairs that agree with them are too sure.
+# Factors by which the margins of a fit are shortened on trial: a fit to the pairs that agree with it is too sure.
 SCALES = tuple(2.0 ** (-0.5 * halvings) for halvings in range(6))
 
 
@@ -65,7 +65,7 @@ def cells_of(pairs: UnitFreePairs) -> Cells:
 def cells_of_lengths(lengths: Float[Array, " N"], informative: Float[Array, " N"]) -> Cells:
     """`cells_of` pairs whose Mahalanobis lengths are known."""
     most = most_bins(len(lengths))
-    # Where there are b bins and another begins: as ⌊·⌉ does it, and in integers, so that nothing is rounded.
+    # The numbers of pairs from which on there is one bin more, as ⌊·⌉ has it, in integers, so that nothing is rounded.
     begins = jnp.asarray([math.ceil((b + 0.5) ** 4) for b in range(2, most)], jnp.int32)
     bins = 2 + jnp.sum(_count(informative) >= begins, dtype=jnp.int32)
     absurd = lengths > LONGEST_IN_SCALES * median_of_positive(lengths)
@@ -169,7 +169,7 @@ def noise_by_margin(
     margins: Float[Array, " N"], rates: Float[Array, " N"], bin_of: Int[Array, " N"], cells: Cells
 ) -> NoiseByMargin:
     """`NoiseByMargin` of the pairs that were judged, in their bins by |margin|."""
-    # Bins that are not there are as the last one is.
+    # Unused bins repeat the last one.
     number = jnp.minimum(jnp.arange(cells.most), cells.bins - 1)
 
     def mean(values):
@@ -194,7 +194,7 @@ class AtBestLength(NamedTuple):
 
 
 def unjudged(cells: Cells, dtype) -> AtBestLength:
-    """What every finite explanation is better than."""
+    """A placeholder that every finite explanation surpasses."""
     zero, zeros = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
     rates = jnp.zeros(cells.most, dtype)
     nothing = Contaminated(zeros - jnp.inf, zeros, zeros, zero, zero)

@@ -18,7 +18,8 @@ from robust_rlhf_jax.kernels.units import (
 )
 from robust_rlhf_jax.moments.span import row_span
 
-# Coordinates from which on every fit is expensive: candidates get fewer rounds, and no filter of second moments.
+# With this many coordinates or more every fit is expensive: candidates get fewer rounds, and no filter of second
+# moments.
 WIDE = 128
 
 
@@ -76,7 +77,7 @@ def unit_free(x: Float[Array, "n k"], labels: Float[Array, " n"]) -> UnitFreePai
     relative = lengths / honest_size(lengths)
     scaled = shortened(scaled, relative)
     weights = weights_in_scales(relative)
-    # Where no pair tells anything, all rows are 0, whatever they count.
+    # If no pair is informative, all rows are 0, whatever their weights.
     weights = jnp.where(jnp.any(weights > 0), weights, 1.0)
     span = row_span(scaled, weights)
     deviations = jnp.sqrt(positive_or_one(span.variances))
@@ -98,7 +99,7 @@ def informative_rows(lengths: Float[Array, " n"]) -> Float[Array, " n"]:
 
 
 def count_of(informative: Float[Array, " n"]) -> Float[Array, ""]:
-    """How many pairs are informative, and 1 where none is, so that shares of them can be told."""
+    """How many pairs are informative, and 1 where none is, so that shares can be divided by it."""
     return jnp.maximum(jnp.sum(informative), 1.0)
 
 

@@ -20,7 +20,7 @@ from .coordinates import UnitFreePairs, count_of
 from .once_each import alike, once_each
 from .posterior_fit import margin_covariance, optimism
 
-# Of the Bayesian bootstrap: the standard error of a belief of ½ is .03.
+# Draws of the Bayesian bootstrap: the standard error of a belief of ½ is then .03.
 DRAWS = 256
 
 
@@ -172,7 +172,7 @@ def standing(probability: Float[Array, " E"], same: Bool[Array, "E E"]) -> Stand
     belief = matmul(same.astype(probability.dtype), probability)
     around = same[jnp.argmax(belief)]
     likeliest = jnp.argmax(jnp.where(around, probability, -1.0))
-    # Rows between two that differ are the same as both.
+    # A row between two rows that differ may be the same as both.
     rest = matmul(same.astype(probability.dtype), jnp.where(same[likeliest], 0.0, probability))
     return Standing(jnp.where(same[likeliest], belief, rest), likeliest)
 
@@ -214,7 +214,7 @@ def bootstrap_weights(
     known = jnp.where(eligible[:, None], log_likelihoods, log_likelihoods[:1]) / overdispersion
     mean = jnp.sum(known, axis=1, keepdims=True) / count_of(informative)
     centred = jnp.where(informative > 0, known - mean, 0.0)
-    # Relative to row 0, so that nothing is lost to the rounding of what all share.
+    # Relative to row 0, so that what all rows share costs no digits.
     values, axes = eigh(matmul(centred - centred[:1], (centred - centred[:1]).T) * overdispersion)
     # Drawn while tracing: they are constants, and a generator takes a second to compile.
     noise = jnp.asarray(np.random.default_rng(0).standard_normal((DRAWS, len(known))), known.dtype)

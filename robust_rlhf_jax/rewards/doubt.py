@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.units import relative_lengths
 from .coordinates import UnitFreePairs
 from .posterior_fit import secant_information
 
-# What is known of every axis beside the pairs: a hundredth of one, so that nothing divides by zero.
+# Information that is added along every axis, that of a hundredth of a pair, so that nothing is divided by zero.
 FLOOR = 0.01
 # Squared length of a direction's share of unit rows, from which on it is in their span.
 IN_SPAN = 1e-3
@@ -59,7 +59,7 @@ def doubted_directions(
         contradicted = jnp.sum(matmul(found.directions, gone) * found.directions, axis=1)
         return unit_rows(found.directions, (found.share < covered) & (contradicted > covered))
 
-    # Where nobody is contradicted there are none, and their eigenvectors need not be computed.
+    # If no pair is contradicted, no direction is doubted, and the eigenvectors need not be computed.
     r = len(t)
     return jax.lax.cond(jnp.any(weights < 1), directions, lambda: jnp.zeros((r, r), t.dtype))
 

@@ -17,7 +17,7 @@ from robust_rlhf_jax.likelihood.davidson import tie_chances
 from .config import RobustFit
 from .contamination import NoiseByMargin
 
-# The chance that a label means nothing is no more than this: some pairs like any other were believed.
+# Upper bound on the probability that a label means nothing: some of the pairs of any kind were believed.
 NOISIEST = 0.9
 
 

@@ -1,4 +1,4 @@
-"""The curvature of a fit to many columns, known by its products alone: what a factor of it would cost is never paid."""
+"""The curvature of a fit to many columns, used through its products, since a factor of it would be expensive."""
 
 import math
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from .prior_strength import PriorShare
 PROBES, FEWEST_PROBES, PROBED_ROWS = 32, 8, 64_000
 # Random draws for the leverages: each is known to √(2/64), and what they come to as well as the trace.
 DRAWS = 64
-# Relative residual of a solution, and of one that a next one corrects. A trace is off by its square.
+# Relative residual of a solution, and of a rough one that later solutions correct. The error of a trace is the square
+# of it.
 RESOLVED, ROUGH = 0.005, 0.02
 
 

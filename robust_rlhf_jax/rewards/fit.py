@@ -134,7 +134,7 @@ def _fit(
     comparisons: Int[Array, " N"] | None,
     compare: bool,
 ) -> tuple[RewardFit, Alternative | None]:
-    """(The fit; the alternative, or None where nobody asks to `compare`), of a usual number of pairs."""
+    """(The fit; the alternative, or None unless asked to `compare`), of a usual number of pairs."""
     check_labels(labels)
     n, more = len(x), rows_to_fill(x, labels, epsilon, groups, config, comparisons)
     found, other = _fit_differences(
@@ -180,7 +180,7 @@ def _fit_differences(
         same = None if comparisons is None else Comparisons(comparisons, pairs.informative)
         of_each = dispersions(judged, pairs.margins(plain.t), dispersion, same, config.ceiling)
         judged = dispersed(judged, found.explanations, cells, of_each)
-    # Where the labels are predicted one and all, or nobody is to be doubted, no direction is.
+    # If all labels are predicted, or no pair may be doubted, no direction is doubted.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)
     evidence = Evidence(

@@ -1,4 +1,6 @@
-"""How much more alike the labels of the same two options are than a reward says: what its features do not tell."""
+"""How much more alike the labels of the same two options are than a reward predicts, because of qualities that its
+features miss.
+"""
 
 from typing import NamedTuple
 

@@ -31,7 +31,7 @@ from .explanations import Explanations
 FORMAT = "robust_rlhf_jax.RewardModel"
 VERSION = 5
 CERTAINTY = RobustFit().certainty
-# What `jax.vmap` returns is a batch of fits, whose methods speak of one.
+# Under `jax.vmap` a model is a batch of fits, whereas its methods are about one fit.
 _ONE = "take one by jax.tree.map(lambda leaf: leaf[i], model)"
 
 
@@ -276,7 +276,7 @@ decided ones; 0: plain maximum likelihood |
     def load(path: str | os.PathLike) -> "RewardModel":
         """The model that `save` wrote.
 
-        **Raises:** ValueError for a file that is none; OSError if it cannot be read.
+        **Raises:** ValueError for a file that `save` did not write; OSError if it cannot be read.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -308,7 +308,7 @@ def kept(model: RewardModel) -> Bool[np.ndarray, " N"]:
 
 
 class _OtherVersion(Exception):
-    """A file whose header is not ours of today."""
+    """A file whose header is of another version."""
 
 
 def _flat(explanations: Explanations) -> dict[str, Array]:

@@ -18,7 +18,7 @@ def overdispersion(pairs: UnitFreePairs, t: Float[Array, " r"], groups: Int[Arra
     margins = pairs.margins(t)
     scores = missed(margins)[:, None] * pairs.rows
     by_group = jax.ops.segment_sum(scores, groups, pairs.n_pairs)
-    # A hundredth of a pair along every axis, so that axes of which nothing is known divide by something.
+    # A hundredth of a pair along every axis, so that nothing is divided by zero along axes of which nothing is known.
     known = information(pairs, jnp.ones_like(margins), margins) + 0.01 * jnp.eye(len(t), dtype=t.dtype)
     whitened = lower_solve(cholesky(known), by_group.T)
     return jnp.maximum(jnp.sum(whitened**2) / jnp.maximum(pairs.rank, 1), 1.0)

@@ -27,7 +27,7 @@ SETTLED_STRENGTH = 0.05
 ROWS_PER_AXIS = 4
 # Share of a pair's own information that is left without it, at least.
 LEAST_LEFT = 0.05
-# The least variance of a label by which the share of its pair is divided: below, the share is rounding.
+# The least label variance by which the share of a pair is divided: below it the share is rounding.
 LEAST_VARIANCE = 1e-6
 
 
@@ -62,7 +62,8 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
     """
     if pairs.wide:
         return _refit_of_wide(pairs, weights, last, config)
-    # Its curvature is of this λ, from no further away than `last`: where refits settle, that at the maximum.
+    # The curvature has this λ, and is from a point no further from the maximum than `last`: once refits settle, it is
+    # the one at the maximum.
     found = maximise(pairs.rows, weights, last.t, last.strength * pairs.penalty)
     half = lower_solve(
         found.factor, jnp.sqrt(pairs.penalty)[:, None] * jnp.eye(len(last.t), dtype=last.t.dtype)

@@ -74,7 +74,7 @@ def next_strength(
     change = jnp.clip(change, asked - LEAP, asked + LEAP)
     found = jnp.clip(strength * jnp.exp(change), *bounds(pairs, config))
     moved = jnp.log(found / strength)
-    # Further away the first order is no guide.
+    # Further away the first-order change of t is not reliable.
     return found, t - jnp.where(jnp.abs(moved) < LEAP, moved, 0.0) * share.pull
 
 

@@ -53,7 +53,7 @@ def proposals(pairs: UnitFreePairs, config: RobustFit) -> list[Proposal]:
     | contrary_short, contrary_unsure | all but those that the settled fit of that name leaves out | |
 
     ε is the configuration's `ceiling` whatever the user says: what may be believed is decided later. The contrary ones
-    find the honest majority where a fit that the corrupt pairs won accuses it in crowds.
+    find the honest majority where a fit to the corrupt pairs accuses it in crowds.
 
     **Raises:** ValueError for a name that is none of these.
     """
@@ -131,5 +131,5 @@ PROPOSALS: dict[str, Callable[[UnitFreePairs, RobustFit], Proposal]] = {
     "crowd": _crowd,
     "filtered": _filtered,
 }
-# Whose accused each contrary one believes.
+# The proposal whose accused pairs each contrary one believes.
 CONTRARY = {"contrary_short": "short", "contrary_unsure": "unsure"}

@@ -92,7 +92,7 @@ def evidence(
     compare: bool = False,
     comparisons: Int[Array, " n"] | None = None,
 ) -> tuple[RewardFit, Alternative | None]:
-    """All that `fit_differences` finds, and whom another explanation suspects where somebody asks to `compare`."""
+    """All that `fit_differences` finds, and the pairs that another explanation suspects if asked to `compare`."""
     if compare:
         return fit_with_alternative(x, labels, epsilon, groups, comparisons=comparisons)
     return fit_differences(x, labels, epsilon, groups, comparisons=comparisons), None
@@ -164,7 +164,7 @@ ESTIMATORS: dict[str, Entry] = in_order(
 
 
 class _Functions(Mapping[str, RewardEstimator]):
-    """The estimators of today's table, by name."""
+    """The estimators that are registered now, by name."""
 
     def __getitem__(self, name: str) -> RewardEstimator:
         return ESTIMATORS[name].estimate

@@ -151,7 +151,7 @@ def scarce_directions(
         shown = ascending(matmul(z, v) ** 2)
         held = jnp.sum(jnp.where(last, shown, 0.0))
         scarce = held > decisive(share, config) * jnp.sum(shown)
-        # What rounding leaves after the last direction of the span is none.
+        # What rounding leaves after the last direction of the span is no direction.
         alive = length[longest] > 1e-3
         return rest - jnp.outer(matmul(rest, v), v), jnp.where(scarce & alive, v, 0.0)
 

@@ -1,4 +1,4 @@
-"""How likely each pair is to be corrupt, in the eyes of what is believed: contradicted alone, or in a crowd.
+"""How likely each pair is to be corrupt under the explanations that are believed: contradicted alone, or in a crowd.
 
 Their order: `kernels/ranking.py`.
 """
@@ -11,7 +11,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .decision import Judged
 
-# The least rate of corruption, so that labels are ranked even where nothing is amiss.
+# The least rate of corruption, so that labels are ranked even if none is contradicted.
 LEAST = 0.01
 # Margins count up to here (beyond, by a thousandth), so that nothing rounds to certainty.
 SUREST = 6.0

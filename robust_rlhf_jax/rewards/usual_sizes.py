@@ -43,7 +43,7 @@ def filled(array: Array | np.ndarray, more: int, value: float = 0.0) -> Array:
     """The array with `more` rows of the value at its end."""
     if not more:
         return jnp.asarray(array)
-    # On the host, where every number of rows needs no program of its own.
+    # On the host, where another number of rows compiles nothing.
     rows = np.asarray(array)
     return jnp.asarray(np.concatenate([rows, np.full((more, *rows.shape[1:]), value, rows.dtype)]))
 

@@ -15,7 +15,8 @@ from .coordinates import UnitFreePairs
 from .doubt import FLOOR, IN_SPAN, doubted_directions, of_middling_length, span_basis, unit_rows
 from .fisher_products import ROUGH, Curvature, diagonal_of, signs
 
-# Directions sought at once. Iterations: what owes 30 % of its information to suspects is then below 1e-3.
+# Directions sought at once; and iterations, which shrink a direction that owes 30 % of its information to suspects
+# below 1e-3.
 BLOCK, ITERATIONS = 8, 6
 # Relative residual up to which a direction counts as found. Shares that lack this much of what doubts are close calls.
 FOUND, CLOSE = 0.1, 0.1
@@ -86,7 +87,7 @@ def _few_directions(
     everyone = _of_all(pairs, t)
     rows, known = everyone.rows, everyone.variance
     suspect = everyone._replace(variance=known * (1.0 - proposal))
-    # The first two sums are of all suspects and of those contradicted: of pairs in one place none cancels.
+    # The first two sums are of all suspects and of those contradicted, so that pairs in one place do not cancel.
     start = signs(pairs.n_pairs, BLOCK, t.dtype).at[0].set(1.0).at[1].set(1.0 - weights)
     block = matmul(start * jnp.sqrt(suspect.variance), rows)
 
@@ -108,7 +109,7 @@ def _few_directions(
     close = share > 1.0 - covered - CLOSE
     off = close & (length(rest) > FOUND**2 * length(images))
     doubted = (1.0 - share < covered) & (contradicted > covered)
-    # Where nobody is contradicted there are none.
+    # If no pair is contradicted, no direction is doubted.
     anyone = jnp.any(weights < 1)
     sure = ~anyone | (~jnp.any(off) & ~jnp.all(close) & jnp.all(jnp.isfinite(share)))
     return _Few(unit_rows(directions, doubted & anyone), sure, jnp.where(off[:, None], 0.0, directions))

@@ -91,7 +91,7 @@ class _Objective(NamedTuple):
             t, margins, value, gradient, _remember(s.memory, t - s.t, s.gradient - gradient),
             jnp.ones((), dtype), quiet, done, s.look + 1,
         )  # fmt: skip
-        # Where the parabola through both values and the slope has its top.
+        # The maximum of the parabola through both values and the slope.
         top = 0.5 * s.scale * rise / positive_or_one(s.scale * rise - (value - s.value))
         shorter = s.scale * jnp.clip(jnp.nan_to_num(top, nan=0.5), 0.1, 0.5)
         lost = ~better & (s.scale < 1e-3)
@@ -137,7 +137,7 @@ def maximise_by_looks(
 
 
 def _hidden(t: Float[Array, " r"], diagonal: Float[Array, " r"]) -> Float[Array, ""]:
-    """The rise below which no step moves t by a third of √eps of it."""
+    """A step that promises a smaller rise than this moves t by less than a third of √eps of it."""
     return 0.1 * jnp.finfo(t.dtype).eps * (LEAST + matmul(t, t * diagonal))
 
 
@@ -167,7 +167,7 @@ def _direction(
         (step, fall, inverse), share = given
         return move + (share - inverse * matmul(fall, move)) * step, None
 
-    # Loops, for they compile faster than what they say written out.
+    # Loops, since they compile faster than the same steps written out.
     g, shares = jax.lax.scan(forget, gradient, memory, reverse=True)
     newest = memory.falls[-1]
     size = memory.inverse[-1] * matmul(newest, newest / diagonal)

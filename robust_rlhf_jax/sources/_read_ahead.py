@@ -12,8 +12,8 @@ def read_ahead(blocks: Iterable[T], depth: int = 1) -> Iterator[T]:
     """`blocks` in their order, read in a thread that is at most `depth` blocks ahead.
 
     The thread begins with the first block that is asked for, and ends with the last one, or where the iterator is
-    closed or dropped: once the block that it is reading then is read, and `blocks` closed. What it raises, the caller
-    hears.
+    closed or dropped: once the block that it is reading then is read, and `blocks` closed. What it raises is raised in
+    the caller.
 
     **Raises:** ValueError, at the call, for `depth` below 1.
 
@@ -35,7 +35,7 @@ def _ahead(blocks: Iterable[Any], depth: int) -> Iterator[Any]:
     reader = threading.Thread(target=_read, args=(blocks, found, room, stop), name="read_ahead", daemon=True)
     reader.start()
     try:
-        # No block has a name here: it is the caller's alone.
+        # No block has a name here, so that the caller alone holds it.
         while (kind := found.get()) == "block":
             yield _taken(found, room)
         if kind == "error":

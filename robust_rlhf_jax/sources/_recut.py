@@ -54,7 +54,7 @@ def _recut(blocks: Iterable[np.ndarray], rows: int) -> Iterator[np.ndarray]:
     for block in blocks:
         for cut in cuts(begin, len(block), rows):
             full = (begin + cut.stop) % rows == 0
-            # What waits for more is copied: a view would hold its whole block.
+            # Rows that wait for more are copied: a view would keep its whole block in memory.
             parts.append(block[cut] if full else block[cut].copy())
             if full:
                 yield _joined(parts)

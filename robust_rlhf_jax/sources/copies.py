@@ -62,7 +62,7 @@ def write_copy(
     keep = np.ones(source.n_pairs, bool) if keep is None else np.asarray(keep)
     _check_keep(keep, source.n_pairs)
     with whole_path(path, folder=is_folder(source)) as place:
-        copy_to(source, place, columns or {}, keep, told or _nobody)
+        copy_to(source, place, columns or {}, keep, told or (lambda done, total: None))
     return path
 
 
@@ -149,7 +149,3 @@ def _check_keep(keep: np.ndarray, n_pairs: int) -> None:
         )
     if not keep.any():
         raise ValueError("keep leaves no pair: keep at least one.")
-
-
-def _nobody(done: int, total: int) -> None:
-    """Nobody watches."""

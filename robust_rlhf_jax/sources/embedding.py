@@ -78,7 +78,7 @@ def embedded(
     made = _checked(make_featuriser(featuriser))
     kind = type_named(_usual_type(made) if dtype is None else dtype)
     assert kind is not None
-    say = tell or _nobody
+    say = tell or (lambda doing, done, total: None)
     say("checking the file", 0, 0)
     pairs = text_pairs(path, columns, skip_bad=skip_bad, split=split, encoding=encoding)
     facts = {
@@ -101,7 +101,7 @@ def embedded(
 def _checked(made: Featuriser) -> Featuriser:
     """The featuriser; a local model is named so that its folder is found from any other one.
 
-    **Raises:** ValueError for what is none, before any work.
+    **Raises:** ValueError for what is no featuriser, before any work.
     """
     lost = [part for part in ("names", "fit", "transform", "settings", "arrays") if not hasattr(made, part)]
     if isinstance(made, type) or not isinstance(made, Featuriser):
@@ -213,7 +213,3 @@ def _fingerprint(path: Path) -> str:
     found = [Path(name) for name in glob.glob(str(path), recursive=True)]
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.is_file() else sorted(found)
     return fingerprint_of(*(file for file in files if file.is_file()))
-
-
-def _nobody(doing: str, done: int, total: int) -> None:
-    """Nobody watches."""

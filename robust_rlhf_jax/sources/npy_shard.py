@@ -23,7 +23,7 @@ class NpyShard(NamedTuple):
         return self._replace(path=self.path.absolute())
 
     def rows(self, cut: slice) -> Shaped[np.ndarray, "m k"]:
-        """A view of the file, mapped anew: pages that were read are given up with it.
+        """A view of the file, mapped anew: the pages that were read are freed with it.
 
         **Raises:** ValueError for a file that has changed.
         """
@@ -34,7 +34,7 @@ class NpyShard(NamedTuple):
 
 
 def npy_shard(path: Path) -> NpyShard:
-    """**Raises:** ValueError for a file that is none, or holds anything but numbers [N, k]."""
+    """**Raises:** ValueError for a file that is no `.npy` file, or holds anything but numbers [N, k]."""
     values = mapped(path)
     dtype = block_type(values.dtype, str(path))
     check_shape(values.shape, str(path))

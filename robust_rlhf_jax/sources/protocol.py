@@ -38,7 +38,7 @@ class PairSource(Protocol):
 
     @property
     def groups(self) -> Shaped[np.ndarray, " N"] | None:
-        """Who labelled each pair, or which pairs are dependent, as any values; None where nobody says."""
+        """Who labelled each pair, or which pairs are dependent, as any values; None if unknown."""
         ...
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:

@@ -68,7 +68,7 @@ def beside_of(source: PairSource) -> dict[str, Shaped[np.ndarray, " N"]]:
 
 
 def type_named(dtype: Any) -> np.dtype | None:
-    """**Raises:** ValueError for a type that is none of `TYPES`."""
+    """**Raises:** ValueError for a type that is not in `TYPES`."""
     if dtype is None:
         return None
     name = dtype if isinstance(dtype, str) else str(jnp.dtype(dtype))

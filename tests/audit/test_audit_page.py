@@ -14,6 +14,7 @@ from text_pairs import faulty_file, made_up_fit, read
 
 pytest.importorskip("jinja2")
 from robust_rlhf_jax.audit.advice import advise
+from robust_rlhf_jax.audit.audited_file import AuditedFile
 from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.page import figures, render_audit
@@ -34,8 +35,8 @@ def page_of(folder, fault="label", damage=None):
         pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
     found = find(pairs, fit)
-    record = audit_record(str(path), pairs, fit.audit, found, AuditConfig(repeats=1), 1.0)
-    return render_audit(pairs, fit.audit, found, record, title=f"pairs{damage or ''}"), found
+    audited = AuditedFile(str(path), pairs, fit.audit, AuditConfig(repeats=1), 1.0, found)
+    return render_audit(audited, audit_record(audited), title=f"pairs{damage or ''}"), found
 
 
 def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
@@ -143,8 +144,9 @@ def test_advice_stands_first(tmp_path):
     fit = made_up_fit(pairs)
     found = find(pairs, fit)
     advice = advise(found)
-    record = audit_record(str(path), pairs, fit.audit, found, AuditConfig(repeats=1), 1.0, advice)
-    page = render_audit(pairs, fit.audit, found, record, "pairs", advice)
+    audited = AuditedFile(str(path), pairs, fit.audit, AuditConfig(repeats=1), 1.0, found, advice)
+    record = audit_record(audited)
+    page = render_audit(audited, record, "pairs")
     assert record["advice"]["action"] == "leave"
     assert page.index(">Advice</h2>") < page.index(">Summary</h2>")
     assert "Leave the file as it is" in page

@@ -55,6 +55,7 @@ def test_the_pairs_that_decide_are_those_on_which_the_two_differ():
 
 def test_the_page_and_the_summary_show_both(tmp_path):
     pytest.importorskip("jinja2")
+    from robust_rlhf_jax.audit.audited_file import AuditedFile
     from robust_rlhf_jax.audit.config import AuditConfig
     from robust_rlhf_jax.audit.page import render_audit
     from robust_rlhf_jax.audit.record import audit_record
@@ -68,9 +69,10 @@ def test_the_page_and_the_summary_show_both(tmp_path):
     fit = dataclasses.replace(fit, audit=result)
     found = find(pairs, fit)
     assert result.contention.sentence in found.summary.likely
-    record = audit_record(str(path), pairs, result, found, AuditConfig(repeats=1), 1.0)
+    audited = AuditedFile(str(path), pairs, result, AuditConfig(repeats=1), 1.0, found)
+    record = audit_record(audited)
     assert record["contention"]["rewards"][1]["probability"] == pytest.approx(0.4)
-    page = render_audit(pairs, result, found, record, title="pairs")
+    page = render_audit(audited, record, title="pairs")
     assert ">Two explanations</h2>" in page
     assert result.contention.sentence in page
     first = result.contention.deciding(result.differences * result.labels[:, None], 1)[0]

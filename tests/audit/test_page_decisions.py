@@ -9,6 +9,7 @@ from text_pairs import faulty_file, made_up_fit, read
 
 from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.audit import Advice, find
+from robust_rlhf_jax.audit.audited_file import AuditedFile
 from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.files import write_files
 from robust_rlhf_jax.audit.page_decisions import SCHEMA, read_decisions
@@ -168,9 +169,9 @@ def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     advice = Advice(
         "drop" if dropped else "leave", out[: dropped * len(out)], out[:0], len(out), None, ("Said.",)
     )
-    write_files(
-        tmp_path, "pairs.jsonl", pairs, findings.held_out.audit, findings, AuditConfig(repeats=1), 1.0, advice
-    )
+    result = findings.held_out.audit
+    audited = AuditedFile("pairs.jsonl", pairs, result, AuditConfig(repeats=1), 1.0, findings, advice)
+    write_files(tmp_path, audited)
     suspects = tmp_path / "suspects.csv"
     assert (
         read_decisions(suspects, pairs).keep.tolist() == (~faulty if dropped else np.ones(40, bool)).tolist()

@@ -15,7 +15,7 @@ NUMBERS = 1 << 20
 
 class Look(NamedTuple):
     """Of each pair [N]: whether its difference is `empty`, all zero; `repeats` an earlier one, not empty; and whether
-    the `opposite` of it is there, too: the same two options with the other label.
+    its `opposite` is in the source as well: the same two options with the other label.
     """
 
     empty: Bool[np.ndarray, " N"]
@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
 
 def look(source: PairSource, tell: Tell | None = None) -> Look:
-    """One pass. Equal differences are told by hashes of 8 bytes: of ten million pairs none is taken for another one.
+    """One pass. Equal differences are recognised by hashes of 8 bytes, which tell ten million pairs apart.
 
     **Raises:** ValueError that names the first pair with a feature that is not finite, and how many there are.
     """

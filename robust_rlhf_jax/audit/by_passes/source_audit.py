@@ -87,7 +87,7 @@ class SourceAudit(NamedTuple):
         return found
 
     def not_done(self) -> list[str]:
-        """What an audit in memory says beside, and why it is not said here."""
+        """What an audit in memory says in addition, and why passes do not say it."""
         found = [
             "Accuracy and log-loss on held-out pairs: each fold would be fitted anew to all other pairs, by as many "
             "passes. What is said of probabilities is of the fit to the same pairs, "

@@ -1,4 +1,4 @@
-"""`audit --memory` as a command: open, look, fit, print, write; and what points to it."""
+"""`audit --memory` as a command: open, look, fit, print, write; and the refusals that point to it."""
 
 import contextlib
 import dataclasses
@@ -64,8 +64,9 @@ def audit_source_command(
 
 
 def point_to_passes(path: str) -> None:
-    """**Raises:** ValueError for embeddings of which an audit in memory takes more than there is, and for shards of
-    differences, which only passes read; what `--memory` says of them."""
+    """**Raises:** ValueError for embeddings of which an audit in memory needs more than there is, and for shards of
+    differences, which only passes can read; the message names `--memory`.
+    """
     place = Path(path)
     if not (place.is_dir() or place.suffix.lower() in PARQUET):
         return

@@ -16,11 +16,11 @@ from .source_raters import SourceRater
 
 SUSPECTS, RECORD, PAGE = "suspects.csv", "audit.json", "audit.html"
 FILES = (SUSPECTS, RECORD, PAGE)
-# Of a source that names its raters.
+# Written if the source names its raters.
 RATERS = "raters.csv"
-# Suspects that are listed at least: those that are left out, if they are more.
+# So many suspects are listed, or all that are left out if those are more.
 LISTED = 1_000
-# Explanations that are believed less are not listed, but for maximum likelihood on all pairs.
+# Explanations with less probability are not listed, except maximum likelihood on all pairs.
 BELIEVED = 0.001
 
 

@@ -37,7 +37,7 @@ def source_raters(
     raters: Any, margins: Float[np.ndarray, " N"], keep: Bool[np.ndarray, " N"]
 ) -> tuple[SourceRater, ...]:
     """One `SourceRater` for each rater with a name, the least reliable first; none of fewer than two. Pairs without a
-    name need not have one rater: they are nobody's.
+    name may be of several raters, and are left out.
 
     **Arguments:** `margins` [N]: under the fit to all pairs, the rater's own among them, so that agreement is a little
     too high where a rater judged many of them.
@@ -49,7 +49,8 @@ def source_raters(
     if len(names) < 2:
         return ()
     n = np.bincount(of)
-    # Pairs that are left out are told of apart: one far out against the fit would make its rater a liar.
+    # Reliabilities come from the pairs that are kept; `left_out` counts the others. One far out against the fit would
+    # otherwise make its rater a liar.
     kept = np.flatnonzero(keep)
     some = kept[_some_of_each(of[kept], np.bincount(of[kept], minlength=len(names)))]
     found = reliability(margins[some].astype(np.float32), of[some].astype(np.int32), len(names))

@@ -17,7 +17,7 @@ ORDER = 50
 TABLES, ROWS = 8, 2
 OVERLAP, DISTANCE = 0.8, 0.05
 BITS = 12
-# Buckets that hold more are no duplicates but a habit.
+# Larger buckets are a habit of the file, and are not searched for duplicates.
 CROWD = 64
 
 

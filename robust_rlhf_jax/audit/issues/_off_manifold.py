@@ -8,14 +8,16 @@ from .wordings import Wordings
 
 ORDER = 20
 
-# Beyond the median log-distance: so many robust standard deviations, and at least this factor.
+# A pair is far if its log-distance exceeds the median by so many robust standard deviations, and its distance the
+# typical one by this factor.
 DEVIATIONS, FACTOR = 7.0, 6.0
-# Variance that every direction is given, in typical entries: a rare honest feature is no distance by itself.
+# Variance added along every direction, in typical entries: a rare honest feature alone does not make a pair far.
 LEAST = 0.1
 ROUNDS = 3
-# Of the root mean square; and of a typical entry: where most rows are alike, what differs is not far.
+# Least typical entry, as a share of the root mean square; and least distance, in typical entries: where most rows are
+# alike, one that differs a little is not far.
 LEAST_ENTRY = LEAST_DISTANCE = 0.5
-# Share of a side's words that no other pair has; sides of fewer words are not asked.
+# Share of a side's words that no other pair has; sides of fewer words are not judged.
 UNSEEN, FEW_WORDS = 0.5, 8
 
 
@@ -76,7 +78,7 @@ def _distance(y: Float[np.ndarray, "N p"]):
 def _typical_entry(column: Float[np.ndarray, " N"]):
     """The median of what is not 0; at least half of the root mean square, where most entries are rounding.
 
-    The hundredth part of the entries that is largest has no say.
+    The largest hundredth of the entries does not count.
     """
     size = np.sort(np.abs(column))
     there = size[size > 0]

@@ -1,4 +1,4 @@
-"""What the texts of pairs say, whatever their labels: read once for a file, and taken for parts of it."""
+"""The words of the texts of pairs, whatever their labels: read once for a file; `take` gives those of a part."""
 
 import dataclasses
 import zlib

@@ -14,12 +14,12 @@ from .one_pair import largest_differences, texts_of
 
 # Bytes that the flagged pairs take at most, which leaves a page of 5 MB room for everything else.
 MOST_BYTES = 4_000_000
-# Signs of a text that are shown: the first of these with which the pairs fit.
+# Characters of a text that are shown: the first of these numbers with which the pairs fit.
 CUTS = (1500, 600, 250, 100, 40, 0)
 
 
 class Packed(NamedTuple):
-    """`text`: base64; `count`: of pairs; `cut`: signs of a text that are shown."""
+    """`text`: base64; `count`: of pairs; `cut`: characters of a text that are shown."""
 
     text: str
     count: int
@@ -45,7 +45,7 @@ def pack_flagged(findings: Findings, advice: Advice | None, most_bytes: int = MO
 
 
 def cut_text(text: str, length: int) -> str:
-    """A text of the file without control characters but for ends of lines, cut to `length` signs."""
+    """A text of the file without control characters but for ends of lines, cut to `length` characters."""
     lines = [harmless(line) for line in str(text)[:length].split("\n")]
     return "\n".join(lines) + (" …" if len(str(text)) > length else "")
 

@@ -14,8 +14,8 @@ from robust_rlhf_jax.raters.kinds import BAD
 
 from ..advice import Advice
 from ..ask_pairs import ask_sides
+from ..audited_file import AuditedFile
 from ..findings import Findings
-from ..raters_of_file import RatersOfFile
 from ..result import AuditResult
 from ..shown_names import shown_names
 from . import figures
@@ -25,27 +25,22 @@ from .flagged import CUTS, Packed, cut_text, pack_flagged
 from .one_pair import largest_differences, texts_of
 from .word_differences import word_differences
 
-# What is shown: pairs without JavaScript, pairs that flip, signs of a text, raters, pairs to ask about, their signs.
+# How many are shown: pairs without JavaScript, pairs that flip, characters of a text, raters, pairs to ask about, and
+# characters of those.
 WORST, FLIPS, LONGEST_TEXT, RATERS, ASKED, BRIEF = 30, 15, CUTS[0], 40, 20, 400
 # Rows of the differences that the effects are measured on.
 MOST_ROWS = 50_000
 
 
-def render_audit(
-    pairs: Pairs,
-    result: AuditResult,
-    findings: Findings | None,
-    record: dict[str, Any],
-    title: str,
-    advice: Advice | None = None,
-    raters: RatersOfFile | None = None,
-) -> str:
-    """One self-contained HTML page: `result` is the audit of `pairs.decided()`; every text is escaped, long ones cut.
+def render_audit(audited: AuditedFile, record: dict[str, Any], title: str) -> str:
+    """One self-contained HTML page, with what its `record` says; every text is escaped, long ones cut.
 
     All flagged pairs are on it; its one script, which the page's own policy names by its hash, shows them in parts.
 
     **Raises:** ImportError without the extra `cli`.
     """
+    pairs, result, findings = audited.pairs, audited.result, audited.findings
+    advice, raters = audited.advice, audited.raters
     environment = page_templates("robust_rlhf_jax.audit.page")
     environment.filters.update(percent=lambda v: f"{v:.1%}", shown=shown, brief=lambda v: cut_text(v, BRIEF))
     names = shown_names(pairs) if findings is None else findings.batch.shown_names

@@ -3,7 +3,7 @@
 import re
 from difflib import SequenceMatcher
 
-# Words above which texts are not aligned: that takes time by the square.
+# Texts of more words are not aligned: the time grows with the square of the number.
 MOST_WORDS = 600
 
 

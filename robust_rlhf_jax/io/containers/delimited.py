@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 from ..bad_cells import BadCell
 from ..table import Source, Table
 from .compression import compression_of
-from .encodings import Letters, letters_of, open_text, write_text
+from .encodings import Encoding, encoding_of, open_text, write_text
 
 ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
@@ -23,11 +23,11 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SEP = re.compile(r'"?sep=[,;\t|]"?\r?\n', re.I)
 # A quotation mark inside a cell, as databases and Spark write it: after a backslash, but not after two.
 ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
-# What stands for it while cells are told apart: no letter.
+# What stands for it while cells are told apart: a code point that is no character.
 INSIDE = "\ufdd0"
 # Stands for a record that is by no rule.
 BROKEN = ["\ufdd1"]
-# Lines with quotation marks by which it is seen whether these are letters.
+# Lines with quotation marks by which it is seen whether these are plain characters.
 MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
 SNIFFED, CUT_LINES = 50, 200
@@ -36,12 +36,12 @@ SNIFFED, CUT_LINES = 50, 200
 def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for what is no table, a name that is there twice, or no header."""
     source = _source(path, how)
-    letters, delimiter = source.how["letters"], source.how["delimiter"]
+    encoding, delimiter = source.how["encoding"], source.how["delimiter"]
     records = _records(source)
     table = _table(source, _names(path, next(records, None)), records)
-    cut = _cut_short(source, table.n_rows, letters)
+    cut = _cut_short(source, table.n_rows, encoding)
     said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
-    notes = (*((letters.note,) if letters.note else ()), *said)
+    notes = (*((encoding.note,) if encoding.note else ()), *said)
     return dataclasses.replace(table, bad=(*table.bad, *cut), notes=notes)
 
 
@@ -57,23 +57,23 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
     while some:
         after = list(itertools.islice(records, rows))
         table = _table(source, header, some)
-        cut = () if after else _cut_short(source, table.n_rows, source.how["letters"])
+        cut = () if after else _cut_short(source, table.n_rows, source.how["encoding"])
         yield dataclasses.replace(table, bad=(*table.bad, *cut))
         some = after
 
 
 def _source(path: Path, how: dict[str, Any]) -> Source:
     compression = compression_of(path)
-    letters = letters_of(path, compression, how.get("encoding"))
-    told = _told(path, compression, letters)
-    delimiter = _delimiter(path, compression, letters) if told is None else told.strip('"\r\n')[-1]
+    encoding = encoding_of(path, compression, how.get("encoding"))
+    told = _told(path, compression, encoding)
+    delimiter = _delimiter(path, compression, encoding) if told is None else told.strip('"\r\n')[-1]
     own = {
-        "letters": letters,
+        "encoding": encoding,
         "delimiter": delimiter,
-        "ends": _line_ends(path, compression, letters),
+        "ends": _line_ends(path, compression, encoding),
         "told": told,
     }
-    own |= _quotes(path, compression, letters, delimiter)
+    own |= _quotes(path, compression, encoding, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
     return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
 
@@ -100,8 +100,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     header = next(records)
     kept = [i for i, name in enumerate(header) if name not in extra]
     place = {row: i for i, row in enumerate(rows)}
-    encoding = source.how["letters"].encoding
-    with write_text(path, source.compression, encoding) as file:
+    with write_text(path, source.compression, source.how["encoding"].name) as file:
         file.write(source.how["told"] or "")
         put = _writer(file, source.how)
         put([*(header[i] for i in kept), *extra])
@@ -129,32 +128,32 @@ def _names(path: Path, header: list[str] | None) -> list[str]:
 
 
 def _records(source: Source) -> Iterator[list[str]]:
-    letters, path = source.how["letters"], source.file
+    encoding, path = source.how["encoding"], source.file
     escaped = source.how["quotes"] == "escaped"
     try:
-        with _open(path, source.compression, letters) as file, long_cells():
+        with _open(path, source.compression, encoding) as file, long_cells():
             for row in _rows(csv.reader(_lines(file, source.how["quotes"]), **_style(source.how))):
+                if escaped and row is not BROKEN:
+                    row = [cell.replace(INSIDE, '"') for cell in row]
                 if row:
-                    yield (
-                        [cell.replace(INSIDE, '"') for cell in row] if escaped and row is not BROKEN else row
-                    )
+                    yield row
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
 
 
 @contextlib.contextmanager
-def _open(path: Path, compression: str, letters: Letters) -> Iterator[TextIO]:
+def _open(path: Path, compression: str, encoding: Encoding) -> Iterator[TextIO]:
     """The text from the header on."""
-    told = _told(path, compression, letters)
-    with open_text(path, compression, letters) as file:
+    told = _told(path, compression, encoding)
+    with open_text(path, compression, encoding) as file:
         if told is not None:
             file.readline()
         yield file
 
 
-def _told(path: Path, compression: str, letters: Letters) -> str | None:
+def _told(path: Path, compression: str, encoding: Encoding) -> str | None:
     """The line before the header that says by what cells are separated, or None."""
-    with open_text(path, compression, letters) as file:
+    with open_text(path, compression, encoding) as file:
         first = file.readline(len('"sep=;"\r\n'))
     return first if SEP.fullmatch(first) else None
 
@@ -170,10 +169,10 @@ def _rows(reader: Any) -> Iterator[list[str]]:
             yield BROKEN
 
 
-def _delimiter(path: Path, compression: str, letters: Letters) -> str:
+def _delimiter(path: Path, compression: str, encoding: Encoding) -> str:
     """The delimiter by which the header has the most cells, if the next records have as many; else a comma."""
     usual = "\t" if ".tsv" in path.name.lower() or ".tab" in path.name.lower() else ","
-    with _open(path, compression, letters) as file:
+    with _open(path, compression, encoding) as file:
         lines = io.StringIO(file.read(1 << 18), newline="").readlines()
     if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
         lines = lines[:-1]
@@ -197,20 +196,20 @@ def _width(lines: list[str], delimiter: str) -> int:
 
 
 def _style(how: dict[str, Any]) -> dict[str, Any]:
-    plain = {} if how["quotes"] != "letters" else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    plain = {} if how["quotes"] != "plain" else {"quoting": csv.QUOTE_NONE, "quotechar": None}
     return {"delimiter": how["delimiter"], "strict": how["broken"], **plain}
 
 
-def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> dict[str, Any]:
+def _quotes(path: Path, compression: str, encoding: Encoding, delimiter: str) -> dict[str, Any]:
     """`quotes`, what quotation marks are: "doubled" inside cells that they enclose, as the rule is; "escaped" there by
-    a backslash; or "letters", where each line has the cells of the header as it is, and by the rules most lines with a
+    a backslash; or "plain", where each line has the cells of the header as it is, and by the rules most lines with a
     cell that begins with one are broken, or cells would swallow lines. `cut`: whether the last cell never ends;
     `broken`: whether some record is by no rule.
     """
     width, lines, marked, alike = 0, 0, [], True
     begins = re.compile(rf'(?:^|{re.escape(delimiter)})"')
     marks = False
-    with _open(path, compression, letters) as file:
+    with _open(path, compression, encoding) as file:
         for line in file:
             if line.strip("\r\n"):
                 lines, width = lines + 1, width or line.count(delimiter)
@@ -219,7 +218,7 @@ def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> d
                 marked += [line] if len(marked) < MARKED and begins.search(line) else []
     found = {}
     for quotes in ("doubled", "escaped") if marks else ():
-        with _open(path, compression, letters) as file:
+        with _open(path, compression, encoding) as file:
             found[quotes] = _faults(_lines(file, quotes), delimiter)
     best = min(found, key=lambda quotes: found[quotes].rank, default="doubled")
     seen = found.get(best, Faults(0, lines, False, False))
@@ -228,7 +227,7 @@ def _quotes(path: Path, compression: str, letters: Letters, delimiter: str) -> d
     broken = sum(one.broken or one.cut for one in alone)
     swallows = not seen.broken and seen.misfits > 0 and seen.records < lines
     if as_lines and (swallows or (seen.broken and 2 * broken > len(marked))):
-        return {"quotes": "letters", "cut": False, "broken": False}
+        return {"quotes": "plain", "cut": False, "broken": False}
     return {"quotes": best, "cut": seen.cut, "broken": seen.broken}
 
 
@@ -290,20 +289,20 @@ def _written(record: list[str], how: dict[str, Any]) -> str:
     return how["delimiter"].join(quoted) + how["ends"]
 
 
-def _line_ends(path: Path, compression: str, letters: Letters) -> str:
-    with _open(path, compression, letters) as file:
+def _line_ends(path: Path, compression: str, encoding: Encoding) -> str:
+    with _open(path, compression, encoding) as file:
         return "\r\n" if file.readline().endswith("\r\n") else "\n"
 
 
-def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
-    """The last row, if its quotation mark never ends or its last letter is half there.
+def _cut_short(source: Source, n_rows: int, encoding: Encoding) -> list[BadCell]:
+    """The last row, if its quotation mark never ends or its last character is half there.
 
     **Raises:** ValueError where the open quotation mark swallowed many lines.
     """
     lines, opened, at = 0, False, 0
     if not source.how["cut"]:
-        return [BadCell(n_rows - 1, "", "is cut short")] if letters.cut and n_rows else []
-    with _open(source.file, source.compression, letters) as file:
+        return [BadCell(n_rows - 1, "", "is cut short")] if encoding.cut and n_rows else []
+    with _open(source.file, source.compression, encoding) as file:
         for lines, line in enumerate(_lines(file, source.how["quotes"]), 1):
             if line.count('"') % 2:
                 opened = not opened
@@ -311,6 +310,6 @@ def _cut_short(source: Source, n_rows: int, letters: Letters) -> list[BadCell]:
     if opened and lines - at > CUT_LINES:
         at += source.how["told"] is not None
         raise ValueError(f"{source.file}: the quotation mark in line {at} never ends: close it.")
-    if (opened or letters.cut) and n_rows:
+    if (opened or encoding.cut) and n_rows:
         return [BadCell(n_rows - 1, "", "is cut short")]
     return []

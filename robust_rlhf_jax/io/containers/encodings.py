@@ -1,5 +1,4 @@
-"""In which letters a text file is written: UTF-8, UTF-16 and UTF-32 for sure, Latin-1 where nothing speaks against
-it."""
+"""The encoding of a text file: UTF-8, UTF-16 and UTF-32 for certain, Latin-1 where nothing speaks against it."""
 
 import codecs
 import contextlib
@@ -16,19 +15,19 @@ MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 BLOCK = 1 << 20
-# Bytes that no text in Latin-1 has.
+# Bytes that do not occur in Latin-1 texts.
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
-class Letters(NamedTuple):
-    """`encoding`: Python's name; `note`: what to tell the reader; `cut`: whether the last letter is incomplete."""
+class Encoding(NamedTuple):
+    """`name`: Python's; `note`: what to tell the reader; `cut`: whether the last character is incomplete."""
 
-    encoding: str
+    name: str
     note: str = ""
     cut: bool = False
 
 
-def letters_of(path: Path, compression: str, asked: str | None = None) -> Letters:
+def encoding_of(path: Path, compression: str, asked: str | None = None) -> Encoding:
     """**Raises:** ValueError for an unknown name, and for bytes that are neither Unicode nor Latin-1 throughout."""
     if asked is not None:
         return _as_asked(path, compression, asked)
@@ -36,24 +35,24 @@ def letters_of(path: Path, compression: str, asked: str | None = None) -> Letter
         head = file.read(4096)
     mark = next((name for bom, name in MARKS if head.startswith(bom)), None)
     if mark in ("utf-16", "utf-32"):
-        return Letters(mark, f"Read as {mark.upper()}.")
+        return Encoding(mark, f"Read as {mark.upper()}.")
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if (
             len(head) > 3
             and head[start::2].count(0) > 0.6 * len(head[start::2])
             and not head[1 - start :: 2].count(0)
         ):
-            return Letters(name, f"Read as {name.upper()}.")
-    encoding = mark or "utf-8"
+            return Encoding(name, f"Read as {name.upper()}.")
+    name = mark or "utf-8"
     place, reason = _first_error(path, compression, "utf-8")
     if place is None:
-        return Letters(encoding)
+        return Encoding(name)
     if reason == "unexpected end of data":
-        return Letters(encoding, "The file ends within a letter: it was cut short.", cut=True)
+        return Encoding(name, "The file ends within a letter: it was cut short.", cut=True)
     return _one_byte(path, compression, place)
 
 
-def _as_asked(path: Path, compression: str, asked: str) -> Letters:
+def _as_asked(path: Path, compression: str, asked: str) -> Encoding:
     try:
         codecs.lookup(asked)
     except (LookupError, ValueError, TypeError):
@@ -66,7 +65,7 @@ def _as_asked(path: Path, compression: str, asked: str) -> Letters:
         raise ValueError(f"{path} is not {asked} ({error}): give another --encoding.") from None
     if place is not None:
         raise ValueError(f"{path} is not {asked} (byte {place}): give another --encoding.")
-    return Letters(asked)
+    return Encoding(asked)
 
 
 def _first_error(path: Path, compression: str, encoding: str) -> tuple[int | None, str]:
@@ -84,8 +83,8 @@ def _first_error(path: Path, compression: str, encoding: str) -> tuple[int | Non
             done += len(block)
 
 
-def _one_byte(path: Path, compression: str, place: int) -> Letters:
-    """Latin-1 (as Windows has it) if no letter is valid UTF-8 beyond ASCII, so that nothing says that it is damaged."""
+def _one_byte(path: Path, compression: str, place: int) -> Encoding:
+    """Latin-1 (as Windows has it) if no character beyond ASCII is valid UTF-8, so that nothing looks like damage."""
     with open_bytes(path, compression) as file:
         content = file.read()
     escaped = content.decode("utf-8", errors="surrogateescape")
@@ -97,18 +96,18 @@ def _one_byte(path: Path, compression: str, place: int) -> Letters:
     try:
         content.decode("cp1252")
     except UnicodeDecodeError:
-        return Letters("latin-1", "Read as Latin-1, since it is not UTF-8: --encoding names another.")
-    return Letters(
+        return Encoding("latin-1", "Read as Latin-1, since it is not UTF-8: --encoding names another.")
+    return Encoding(
         "cp1252", "Read as Latin-1 (Windows-1252), since it is not UTF-8: --encoding names another."
     )
 
 
 @contextlib.contextmanager
-def open_text(path: Path, compression: str, letters: Letters, newline: str = "") -> Iterator[TextIO]:
-    """The text inside, without a byte-order mark; a letter that was cut off is replaced."""
-    errors = "replace" if letters.cut else "strict"
+def open_text(path: Path, compression: str, encoding: Encoding, newline: str = "") -> Iterator[TextIO]:
+    """The text inside, without a byte-order mark; a character that was cut off is replaced."""
+    errors = "replace" if encoding.cut else "strict"
     with open_bytes(path, compression) as file:
-        yield io.TextIOWrapper(file, encoding=letters.encoding, errors=errors, newline=newline)
+        yield io.TextIOWrapper(file, encoding=encoding.name, errors=errors, newline=newline)
 
 
 @contextlib.contextmanager

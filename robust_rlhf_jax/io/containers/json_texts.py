@@ -9,7 +9,7 @@ from typing import Any
 from ..bad_cells import BadCell, shown
 from ..table import Source, Table
 from .compression import compression_of
-from .encodings import letters_of, open_text, write_text
+from .encodings import encoding_of, open_text, write_text
 from .json_documents import Document, document_of
 
 ORDER, NAME, SUFFIXES = 20, "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
@@ -20,10 +20,8 @@ def read(path: Path, how: dict[str, Any]) -> Table:
 
     **Raises:** ValueError for what is no text, or a document in which no rows are found.
     """
-    compression = compression_of(path)
-    letters = letters_of(path, compression, how.get("encoding"))
-    source = Source(path, (path,), NAME, "", compression, {"letters": letters}, "JSON", ragged=True)
-    notes = (letters.note,) if letters.note else ()
+    source = _source(path, how)
+    notes = tuple(filter(None, [source.how["encoding"].note]))
     found = None if _lines_of_objects(source) else document_of(_text(source), path)
     if found is None:
         return _table(source, (_object(line) for line in _lines(source)), notes)
@@ -39,19 +37,23 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
 
     **Raises:** as `read`.
     """
-    compression = compression_of(path)
-    letters = letters_of(path, compression, how.get("encoding"))
-    source = Source(path, (path,), NAME, "", compression, {"letters": letters}, "JSON", ragged=True)
+    source = _source(path, how)
     if _lines_of_objects(source):
         lines = _lines(source)
         while some := list(itertools.islice(lines, rows)):
             yield _table(source, map(_object, some), ())
 
 
+def _source(path: Path, how: dict[str, Any]) -> Source:
+    compression = compression_of(path)
+    encoding = encoding_of(path, compression, how.get("encoding"))
+    return Source(path, (path,), NAME, "", compression, {"encoding": encoding}, "JSON", ragged=True)
+
+
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
     """The objects of `source` with further keys, in lines or in the document that they came in."""
     place = {row: i for i, row in enumerate(rows)}
-    with write_text(path, source.compression, source.how["letters"].encoding) as file:
+    with write_text(path, source.compression, source.how["encoding"].name) as file:
         if "document" in source.how:
             found = document_of(_text(source), source.file)
             assert found is not None
@@ -94,14 +96,14 @@ def _lines_of_objects(source: Source) -> bool:
 
 
 def _text(source: Source) -> str:
-    with open_text(source.file, source.compression, source.how["letters"]) as file:
+    with open_text(source.file, source.compression, source.how["encoding"]) as file:
         return file.read()
 
 
 def _lines(source: Source) -> Iterator[str]:
     """Lines that are not blank; only a line feed ends one."""
     try:
-        with open_text(source.file, source.compression, source.how["letters"], newline="\n") as file:
+        with open_text(source.file, source.compression, source.how["encoding"], newline="\n") as file:
             yield from (line for line in file if line.strip().strip("\ufeff"))
     except UnicodeError as error:
         raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None

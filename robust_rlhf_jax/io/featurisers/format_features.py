@@ -39,7 +39,7 @@ class FormatFeatures:
 
 
 def _counted(text: str) -> tuple[int, ...]:
-    """The numbers behind `FORMAT_NAMES`; expressions run only where their letters occur."""
+    """The numbers behind `FORMAT_NAMES`; expressions run only where their characters occur."""
     content = text.encode("utf-8", "surrogatepass")
     digits = (
         len(content) - len(content.translate(None, ASCII_DIGITS))

@@ -16,9 +16,7 @@ FEWEST_TEXTS = 3
 LEAST_CORRELATION = 0.1
 
 
-def topic_words(
-    texts: Texts, values: Float[np.ndarray, "T C"], most: int = SHOWN
-) -> list[tuple[list[str], list[str]]]:
+def topic_words(texts: Texts, values: Float[np.ndarray, "T C"]) -> list[tuple[list[str], list[str]]]:
     """For each of C directions the n-grams (words and pairs of words) at its upper and at its lower end.
 
     corr(v_c, n) over texts t of the value v_tc of direction c and of the count n_t of the n-gram, log(1 + count) as
@@ -47,7 +45,7 @@ def topic_words(
     if found is None:
         return [([], [])] * values.shape[1]
     ngrams, correlations = found
-    return [(_top(ngrams, row, most), _top(ngrams, -row, most)) for row in correlations]
+    return [(_top(ngrams, row), _top(ngrams, -row)) for row in correlations]
 
 
 def _correlations(said: list[str], values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -73,14 +71,14 @@ def _correlations(said: list[str], values: np.ndarray) -> tuple[np.ndarray, np.n
         return counting.get_feature_names_out(), np.where(scale > 1e-12, together / scale, 0.0)
 
 
-def _top(ngrams: np.ndarray, correlations: np.ndarray, most: int) -> list[str]:
+def _top(ngrams: np.ndarray, correlations: np.ndarray) -> list[str]:
     """The n-grams that correlate most, the longer first among equals."""
     lengths = np.array([len(ngram) for ngram in ngrams])
-    order = np.lexsort((-lengths, -np.round(correlations, 6)))[: 8 * most]
+    order = np.lexsort((-lengths, -np.round(correlations, 6)))[: 8 * SHOWN]
     shown: list[str] = []
     for j in order:
         words = set(re.findall(r"\w+", str(ngrams[j])))
-        if len(shown) == most or correlations[j] < LEAST_CORRELATION:
+        if len(shown) == SHOWN or correlations[j] < LEAST_CORRELATION:
             break
         if not any(words & set(re.findall(r"\w+", other)) for other in shown):
             shown.append(str(ngrams[j]))

@@ -1,4 +1,4 @@
-"""What an attack says of itself: `@listed()` puts it into `ATTACKS`, and the tests hold it to what stands there."""
+"""What an attack declares: `@listed()` puts it into `ATTACKS`, and the tests hold it to its `Conduct`."""
 
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
@@ -9,7 +9,7 @@ from robust_rlhf_jax.collected import by_name, in_order
 from .base import Attack
 
 Function = TypeVar("Function", bound=Callable)
-# What an attack on labels alone leaves as it was.
+# The fields that an attack on labels alone leaves as they are.
 ALL_BUT_LABELS = ("states", "actions", "features")
 
 

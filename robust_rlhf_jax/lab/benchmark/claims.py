@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +41,7 @@ class Checked(NamedTuple):
 def read_claims(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSON file, one or a list.
 
-    **Raises:** ValueError in one sentence for what is no such file.
+    **Raises:** ValueError in one sentence for a file that holds no claims.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -93,9 +92,7 @@ def check_before(claims: list[dict[str, Any]], known: Players) -> None:
         read_problem(claim["file"], config.pairs, config.seed)
 
 
-def check_claim(
-    claim: dict[str, Any], known: Players, on_batch: Callable[..., None] = lambda *_: None
-) -> Checked:
+def check_claim(claim: dict[str, Any], known: Players) -> Checked:
     """Compute the cells of a claim, and compare accuracy and log-loss.
 
     **Raises:** ValueError for an attack, an estimator or settings that there are not; as `read_problem`.
@@ -105,7 +102,7 @@ def check_claim(
     problem = read_problem(claim["file"], config.pairs, config.seed)
     if problem.digest != claim["data"]:
         return Checked(claim, [], f"its data are {claim['data']}, and those here are {problem.digest}.")
-    rows = run_benchmark([problem], config, known.attacks, known.estimators, on_batch)
+    rows = run_benchmark([problem], config, known.attacks, known.estimators)
     key = (problem.name, claim["attack"], config.epsilons[0], claim["estimator"])
     found = means(rows).get(key)
     if found is None:

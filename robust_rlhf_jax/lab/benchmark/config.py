@@ -1,9 +1,9 @@
 """What a benchmark runs (`BenchmarkConfig`)."""
 
 import dataclasses
-from typing import Any
 
 from robust_rlhf_jax.checks import check_epsilon, check_seed
+from robust_rlhf_jax.collected import told_in_help
 from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS
 
 from .contestant import contestants
@@ -13,15 +13,7 @@ from .problems import FOLDS
 CLEAN = "none"
 
 
-def _with_names(cls: type) -> Any:
-    """The docstring, which is the command's help, with the names of today in the place of their tables."""
-    names = {"names in `PAIR_ATTACKS`": PAIR_ATTACKS, "names of `contestants`": contestants()}
-    for table, known in names.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(table, ", ".join(known))
-    return cls
-
-
-@_with_names
+@told_in_help({"names in `PAIR_ATTACKS`": PAIR_ATTACKS, "names of `contestants`": contestants()})
 @dataclasses.dataclass(frozen=True)
 class BenchmarkConfig:
     """Every attack at every ε on every file, and every estimator on what is left.

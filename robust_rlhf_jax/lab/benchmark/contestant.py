@@ -27,8 +27,8 @@ LENGTH = ("words", "length", "tokens", "chars")
 
 
 class Fitted(NamedTuple):
-    """`probability` of the first option from differences [m, k]; `suspicion` [N], None from who has none; `bad` [K]:
-    raters that are called bad, None from who does not judge raters.
+    """`probability` of the first option from differences [m, k]; `suspicion` [N] or None; `bad` [K]: which raters are
+    called bad, None if raters are not judged.
 
     **Example:**
 
@@ -59,7 +59,8 @@ class Contestant(NamedTuple):
 
 
 def contestants(more: Mapping[str, Entry | RaterEntry] | None = None) -> dict[str, Contestant]:
-    """Everybody by name: `fit_reward`, told ε and not, the other estimators, those that know raters, null baselines.
+    """All contestants by name: `fit_reward`, told ε and not, the other estimators, those that know raters, null
+    baselines.
 
     **Arguments:** `more`: further estimators, as in `rewards/registry.py` and `raters/registry.py`.
 
@@ -172,7 +173,7 @@ def _majority(pairs: AttackedPairs, epsilon: float, names: tuple[str, ...]) -> F
 
 
 def _longest(pairs: AttackedPairs, epsilon: float, names: tuple[str, ...]) -> Fitted:
-    """A coin where no feature is a length."""
+    """A fair coin if no feature is a length."""
     column = next((i for i, name in enumerate(names) if any(word in name for word in LENGTH)), None)
     if column is None:
         return Fitted(lambda x: np.full(len(x), 0.5))

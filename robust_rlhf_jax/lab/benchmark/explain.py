@@ -1,4 +1,4 @@
-"""Why `fit_reward` does not lead: whether anybody could have told, by the certificate of two worlds."""
+"""Why `fit_reward` does not lead: whether any method could have done better, by the certificate of two worlds."""
 
 import jax.numpy as jnp
 import numpy as np

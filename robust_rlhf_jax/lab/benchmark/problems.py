@@ -111,7 +111,7 @@ def rows_of(pairs: AttackedPairs, rows: Int[np.ndarray, " m"]) -> AttackedPairs:
 
 
 def _read_only(pairs: AttackedPairs) -> AttackedPairs:
-    """An attack that works in place would change what the next one sees."""
+    """The pairs, made read-only: an attack that works in place would change what the next one sees."""
     for part in pairs:
         if part is not None:
             part.flags.writeable = False

@@ -150,7 +150,7 @@ def attack_on(
 ) -> AttackedPairs:
     """What an attack leaves; it draws the same whatever others are run beside it.
 
-    **Raises:** ValueError for an attack that changed more than ⌊εN⌋ pairs, or made numbers that are none.
+    **Raises:** ValueError for an attack that changed more than ⌊εN⌋ pairs, or made numbers that are not finite.
     """
     clean = trial.train
     if name == CLEAN:

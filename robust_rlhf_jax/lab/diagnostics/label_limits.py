@@ -23,7 +23,8 @@ from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
 
 HALVINGS = 30
-# A world whose returns span less than this share of θ★'s counts as if they spanned it: no division by nothing.
+# A world whose returns span less than this share of θ★'s counts as if they spanned it, so that nothing is divided by
+# zero.
 SMALLEST_RANGE = 1e-3
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -135,9 +136,7 @@ def _scaled(mdp: LinearMDP, theta: Float[Array, "H p"]):
     return best, best - worst
 
 
-def _golden_section(
-    concave: Callable[[Float[Array, ""]], Float[Array, ""]], dtype: Any, steps: int = HALVINGS
-) -> Float[Array, ""]:
+def _golden_section(concave: Callable[[Float[Array, ""]], Float[Array, ""]], dtype: Any) -> Float[Array, ""]:
     """argmax over [0, 1] (Kiefer 1953), both inner points evaluated afresh."""
 
     def shrink(_, bounds):
@@ -146,7 +145,7 @@ def _golden_section(
         go_left = concave(left) >= concave(right)
         return jnp.where(go_left, low, left), jnp.where(go_left, right, high)
 
-    low, high = jax.lax.fori_loop(0, steps, shrink, (jnp.zeros((), dtype), jnp.ones((), dtype)))
+    low, high = jax.lax.fori_loop(0, HALVINGS, shrink, (jnp.zeros((), dtype), jnp.ones((), dtype)))
     return 0.5 * (low + high)
 
 

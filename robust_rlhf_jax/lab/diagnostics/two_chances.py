@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from .calibration import calibration_gaps, expected_calibration_error
-from .two_worlds import least_replaced, same_rows_alike, sigmoid
+from .two_worlds import least_replaced, same_rows_alike
 
 # P(first is preferred) [n] of differences [n, k].
 Chances = Callable[[np.ndarray], np.ndarray]
@@ -25,7 +26,7 @@ class ProbabilityCertificate(NamedTuple):
     stake: float
 
     def holds(self, epsilon: float, error: float) -> bool:
-        """B is within reach, and who answers with the probabilities of A is wrong there by more than `error`."""
+        """B is within reach, and the probabilities of A are wrong there by more than `error`."""
         return self.cost <= epsilon and self.stake > error
 
 
@@ -37,7 +38,7 @@ def certificate_of_probabilities(
 ) -> ProbabilityCertificate:
     """Of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
     x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
-    p, of_a = np.asarray(believed(x), float), sigmoid(x @ theta_a)
+    p, of_a = np.asarray(believed(x), float), expit(x @ theta_a)
     honest, replaced = least_replaced(p, wins)
     right = np.where(of_a > 0.5, p, 1 - p)
     gaps = calibration_gaps(np.maximum(of_a, 1 - of_a), right, honest)
@@ -54,7 +55,7 @@ class LogLossCertificate(NamedTuple):
     regret: float
 
     def holds(self, epsilon: float, lost: float) -> bool:
-        """B is within reach, the fit loses no more than `lost` there, and who answers with the chances of A does."""
+        """B is within reach, the fit loses no more than `lost` there, and the chances of A lose more."""
         return self.cost <= epsilon and self.stake > lost >= self.regret
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 # Lengths of θ_B that are tried, times its own.
 LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
@@ -32,7 +33,7 @@ class Certificate(NamedTuple):
     regret: float
 
     def holds(self, epsilon: float) -> bool:
-        """B is within reach, the answer is right there, and who answers with the truth of A is wrong."""
+        """B is within reach, the answer is right there, and the truth of A is wrong there."""
         return self.cost <= epsilon and self.stake > LOSS and self.regret <= LOSS
 
 
@@ -52,10 +53,10 @@ def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: floa
 
 def _of(x, wins, theta_b, answer, theta_a) -> Certificate:
     margins = x @ theta_b
-    worlds = [least_replaced(sigmoid(length * margins), wins) for length in LENGTHS]
+    worlds = [least_replaced(expit(length * margins), wins) for length in LENGTHS]
     least = int(np.argmin([replaced.mean() for _, replaced in worlds]))
     honest, replaced = worlds[least]
-    sure = honest * np.abs(2 * sigmoid(LENGTHS[least] * margins) - 1)
+    sure = honest * np.abs(2 * expit(LENGTHS[least] * margins) - 1)
     stake, regret = (np.mean(sure * (margins * (x @ theta) < 0)) for theta in (theta_a, answer))
     return Certificate(replaced.mean(), stake, regret)
 
@@ -88,16 +89,15 @@ def chance_of_wins(
     relabel: Callable[[np.ndarray], np.ndarray] | None,
     clean_x,
     draws: int = 200,
-    rng: np.random.Generator | None = None,
 ):
     """Q [N] in world A. Of an attack on labels, `relabel` of honest ones, the mean over `draws` of honest labels; of
     planted rows what they say, and what θ_A says of the others.
     """
-    honest = sigmoid(np.asarray(seen_x, float) @ theta_a)
+    honest = expit(np.asarray(seen_x, float) @ theta_a)
     if relabel is None:
         kept = np.all(np.isclose(seen_x, clean_x, rtol=1e-5, atol=0), axis=1)
         return np.where(kept, honest, seen_labels > 0)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0)
     changes = np.zeros(len(honest))
     for _ in range(draws):
         labels = np.where(rng.random(len(honest)) < honest, 1.0, -1.0)
@@ -115,7 +115,3 @@ def same_rows_alike(x, wins):
     _, group, sizes = np.unique(x, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     return x, (np.bincount(group, wins) / sizes)[group]
-
-
-def sigmoid(margins):
-    return 1 / (1 + np.exp(-np.clip(margins, -500, 500)))

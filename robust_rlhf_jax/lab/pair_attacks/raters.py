@@ -1,4 +1,4 @@
-"""Raters who do not look, or who mean the opposite: single labels of theirs, or all labels of some raters."""
+"""Raters who do not look, or who answer the opposite: single labels, or all labels of some raters."""
 
 import numpy as np
 

@@ -30,7 +30,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     out = folder / "report.html" if out is None else Path(out)
     if out.is_dir():
         raise ValueError(f"--out {out} is a folder: name a file.")
-    if out.suffix.lower() not in (".html", ".htm"):  # a slip must not cost the measurements
+    if out.suffix.lower() not in (".html", ".htm"):  # or a slip would overwrite the measurements
         raise ValueError(f"--out {out} is no page: give a name that ends in .html.")
     page = render_page(load_results(folder), title=folder.resolve().name)
     with whole_folder(out.parent) as scratch:

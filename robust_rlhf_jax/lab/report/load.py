@@ -18,7 +18,7 @@ from .numbers import NO_ATTACK
 # What the commands leave: NAME.parquet with the cells, and the file with settings and versions.
 FACTS = {"results": "summary.json", "robustness": "robustness.json", "table1": "table1.json"}
 TITLES = {"results": "Sweep", "robustness": "Robustness", "table1": "Table 1"}
-# Settings lie in settings; none of ours so far down.
+# The deepest nesting of settings that a file may have; ours are shallower.
 DEEPEST = 20
 KEY = ("family", "attack", "epsilon", "seed", "algorithm")
 OUTCOMES = ("normalised_gap", "suboptimality")
@@ -89,7 +89,7 @@ def _finished(folder: Path, name: str) -> Result:
 def _unfinished(folder: Path, paths: list[Path]) -> Result:
     """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells.
 
-    **Raises:** ValueError for parts of several sweeps or reproductions, whose cells are no one's.
+    **Raises:** ValueError for parts of several sweeps or reproductions, whose cells cannot be told apart.
     """
     begun = settings_in(folder)
     if len(begun) > 1:

@@ -9,7 +9,7 @@ from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.reproduce.worst_case import WorstCase, worst_cases
 from robust_rlhf_jax.lab.sweeps.curves import LABELS
 from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
-from robust_rlhf_jax.lab.sweeps.summary import quartiles, unconverged
+from robust_rlhf_jax.lab.sweeps.summary import quartiles, setting_of, unconverged
 
 Row = dict[str, Any]
 PLAIN = "standard"
@@ -58,13 +58,15 @@ class GapLine(NamedTuple):
 
 def gap_lines(rows: list[Row]) -> list[GapLine]:
     """One line per family, attack, algorithm and ε; a NaN counts as 1."""
-    counts = Counter((row["family"], row["attack"], row["algorithm"], row["epsilon"]) for row in rows)
+    counts = Counter(map(setting_of, rows))
     found, bad = quartiles(rows), unconverged(rows)
     axes = axes_of(rows)
     places = [
         {name: i for i, name in enumerate(names)} for names in (axes.families, axes.attacks, axes.algorithms)
     ]
-    order = sorted(counts, key=lambda key: (*(p[name] for p, name in zip(places, key, strict=False)), key[3]))
+    order = sorted(
+        counts, key=lambda key: (*(p[name] for p, name in zip(places, key[:3], strict=True)), key[3])
+    )
     return [GapLine(*key, *found[key], counts[key], bad[key]) for key in order]
 
 
@@ -176,9 +178,10 @@ class StatusLine(NamedTuple):
 
 def status_lines(rows: list[Row]) -> list[StatusLine]:
     """One line per family, attack, algorithm, ε and status other than `converged`, the most frequent first."""
-    cell = lambda row: (row["family"], row["attack"], row["algorithm"], row["epsilon"])  # noqa: E731
-    cells = Counter(map(cell, rows))
-    bad = Counter((*cell(row), row["status"]) for row in rows if row["status"] not in ("converged", None))
+    cells = Counter(map(setting_of, rows))
+    bad = Counter(
+        (*setting_of(row), row["status"]) for row in rows if row["status"] not in ("converged", None)
+    )
     lines = [StatusLine(*key, n, cells[key[:4]]) for key, n in bad.items()]
     return sorted(lines, key=lambda line: (-line.n / line.of, line))
 
@@ -201,8 +204,7 @@ def unscaled_lines(rows: list[Row]) -> list[UnscaledLine]:
     """One line per family, attack, algorithm and ε; the mean too, since some worlds lose all or nothing."""
     groups: dict[tuple, list[float]] = {}
     for row in rows:
-        key = (row["family"], row["attack"], row["algorithm"], row["epsilon"])
-        groups.setdefault(key, []).append(row["suboptimality"])
+        groups.setdefault(setting_of(row), []).append(row["suboptimality"])
     return [_unscaled_line(key, groups[key]) for key in sorted(groups)]
 
 

@@ -39,7 +39,7 @@ def render_page(results: list[Result], title: str) -> str:
 
 
 def share(value: float) -> str:
-    """Three digits, no −0; "–" for a number that is none."""
+    """Three digits, no −0; "–" for NaN and infinity."""
     return "–" if value != value else f"{round(value, 3) + 0.0:.3f}"
 
 
@@ -115,7 +115,7 @@ def _text(value: Any) -> str:
 
 
 def duration(seconds: Any) -> str | None:
-    """Seconds in words; None for what is no number, or none that work can take."""
+    """Seconds in words; None for what is no number, or no possible duration."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < LONGEST:
         return None
     minutes = round(seconds / 60)

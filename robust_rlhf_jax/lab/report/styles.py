@@ -14,7 +14,7 @@ from robust_rlhf_jax.lab.sweeps.programs import REFERENCE
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross", "bar")
 # Each dash with every marker in turn: ours are drawn solid as far as the markers reach.
 OUR_DASHES, DASHES = ("", "14 2", "10 2 2 2"), ("7 3", "3 3", "8 3 2 3", "9 2 2 2 2 2")
-# Darker colours drown in a dark ground.
+# The least lightness of a colour on dark ground.
 ON_DARK = 0.66
 
 

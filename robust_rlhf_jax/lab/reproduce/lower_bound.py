@@ -18,7 +18,7 @@ from robust_rlhf_jax.mdp import optimal_policy, policy_value
 from robust_rlhf_jax.preferences import sample_preferences
 
 HALVINGS = 40
-# What its parts say they are.
+# The `kind` of its parts.
 KIND = "lower bound"
 
 

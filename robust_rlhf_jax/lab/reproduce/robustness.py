@@ -80,9 +80,9 @@ def run_robustness(
     return [{**row, "attack": "none"} for row in clean] + run_sweep(config, on_batch, store).rows
 
 
-def areas(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> dict[tuple[str, str], float]:
+def areas(rows: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
     """(family, algorithm) → area under the median worst-case return against ε, from ε = 0 on."""
-    worst = worst_cases(rows, without)
+    worst = worst_cases(rows)
     found = {}
     for family, name in dict.fromkeys(key[:2] for key in worst):
         points = sorted(

@@ -75,7 +75,7 @@ def _lowest(seeds: dict[int, list[tuple[float, str]]]) -> np.ndarray:
 
 
 def _culprit(seeds: dict[int, list[tuple[float, str]]]) -> str:
-    """By harm over all seeds: within one seed attacks often tie, and then the alphabet would name one."""
+    """The attack that harms most over all seeds: within one seed attacks often tie, and the alphabet would decide."""
     returns: dict[str, list[float]] = {}
     for found in seeds.values():
         for left, attack in found:

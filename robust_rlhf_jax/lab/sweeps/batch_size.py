@@ -48,16 +48,15 @@ def lanes_that_fit(config: SweepConfig, worlds: World, memory: int | None = None
     return -(-n // batches)
 
 
-def check_memory(config: SweepConfig, worlds: World, memory: int | None = None) -> None:
+def check_memory(config: SweepConfig, worlds: World) -> None:
     """Check that the sweep can fit at all: its clean data sets, one attacked one and a copy of it, and its rows.
 
-    **Raises:** ValueError with the memory that is needed. `memory` in bytes; this machine's if None.
+    **Raises:** ValueError with the memory that is needed.
     """
     datasets = len(config.families) * config.seeds
     width = min(config.lanes or 1, cells_per_attack(config))
     size = data_bytes(config, worlds) * (datasets + 2 * width) + ROW_BYTES * config.n_cells
-    remedy = "give fewer pairs, seeds or lanes"
-    check_room("the sweep", size, remedy, memory_bytes() if memory is None else memory)
+    check_room("the sweep", size, "give fewer pairs, seeds or lanes", memory_bytes())
 
 
 def process_bytes(config: SweepConfig, worlds: World, width: int) -> int:

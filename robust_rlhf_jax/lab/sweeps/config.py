@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from robust_rlhf_jax.checks import check_epsilons, check_seed
+from robust_rlhf_jax.collected import told_in_help
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import METHODS
 from robust_rlhf_jax.preferences.bradley_terry import check_temperature
@@ -27,20 +28,14 @@ def _families() -> str:
     return "; ".join(f"{', '.join(families)} ({', '.join(names)})" for families, names in presets.items())
 
 
-def _with_names(cls):
-    """The docstring, which is the command's help, with the names of today in the place of their tables."""
-    names = {
-        "a name in `PRESETS`": ", ".join(PRESETS),
-        "families of the preset": _families(),
-        "names in `ATTACKS`": ", ".join(ATTACKS),
-        "names in `METHODS`": ", ".join((*METHODS, REFERENCE)),
+@told_in_help(
+    {
+        "a name in `PRESETS`": PRESETS,
+        "families of the preset": [_families()],
+        "names in `ATTACKS`": ATTACKS,
+        "names in `METHODS`": (*METHODS, REFERENCE),
     }
-    for table, listed in names.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(table, listed)
-    return cls
-
-
-@_with_names
+)
 @dataclasses.dataclass(frozen=True)
 class SweepConfig:
     """A sweep as data.

@@ -1,4 +1,4 @@
-"""A method's curve against ε, as every figure draws it, without a display; its colour and label are `methods.py`'s."""
+"""A method's curve against ε, as every figure draws it, without a display; colours and labels: `methods.py`."""
 
 from collections.abc import Iterable
 from pathlib import Path

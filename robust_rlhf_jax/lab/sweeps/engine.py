@@ -91,7 +91,7 @@ class _Planned(NamedTuple):
 
 
 class _DataSets:
-    """The data sets of the sweep that was asked for last, drawn when somebody asks, and the label entropies of all."""
+    """The data sets of the last sweep asked for, drawn when they are needed, and the label entropies of all."""
 
     def __init__(self, sweeps: list[_Planned]):
         self._worlds = {sweep.config: sweep.worlds for sweep in sweeps}

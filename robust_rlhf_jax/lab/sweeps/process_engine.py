@@ -140,7 +140,7 @@ def _next(
 
 
 def _serve(connection: Connection) -> None:
-    """What a worker process does: tasks, until nobody asks for any."""
+    """What a worker process does: one task after another, until it is told to end."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:

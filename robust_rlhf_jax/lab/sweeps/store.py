@@ -43,9 +43,9 @@ class PartStore:
     """`folder`/NAME.parquet, written under another name and renamed when whole.
 
     The folder is made with its first part. What a killed run left half-written is removed at the start. A part that is
-    not to the bit what was written, that is another's or that cannot be read, is no part: it is computed anew, and
-    replaced. `settings`: what is remembered of the sweep or reproduction beside its first part, so that parts of two
-    are not taken for one.
+    not to the bit what was written, that is another's or that cannot be read, is ignored, computed anew and replaced.
+    `settings`: what is remembered of the sweep or reproduction beside its first part, so that parts of two are not
+    taken for one.
 
     **Raises:** ValueError where something else has the folder's name; OSError where it cannot be made or written.
     """

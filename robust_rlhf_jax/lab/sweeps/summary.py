@@ -5,29 +5,31 @@ from typing import Any
 
 import numpy as np
 
+Setting = tuple[str, str, str, float]
 
-def quartiles(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str, float], tuple[float, float, float]]:
+
+def setting_of(row: dict[str, Any]) -> Setting:
+    """(family, attack, algorithm, ε): what the cells have in common that seeds are summarised over."""
+    return row["family"], row["attack"], row["algorithm"], row["epsilon"]
+
+
+def quartiles(rows: list[dict[str, Any]]) -> dict[Setting, tuple[float, float, float]]:
     """(family, attack, algorithm, ε) → (lower quartile, median, upper quartile) of the normalised gap.
 
     A NaN gap counts as 1, the worst: an algorithm that breaks down is not left out of its own statistics.
     """
-    groups: dict[tuple[str, str, str, float], list[float]] = {}
+    groups: dict[Setting, list[float]] = {}
     for row in rows:
-        key = (row["family"], row["attack"], row["algorithm"], row["epsilon"])
-        groups.setdefault(key, []).append(row["normalised_gap"])
+        groups.setdefault(setting_of(row), []).append(row["normalised_gap"])
     return {
         key: tuple(np.quantile(np.nan_to_num(gaps, nan=1.0), (0.25, 0.5, 0.75)).tolist())
         for key, gaps in groups.items()
     }
 
 
-def unconverged(rows: list[dict[str, Any]]) -> Counter[tuple[str, str, str, float]]:
+def unconverged(rows: list[dict[str, Any]]) -> Counter[Setting]:
     """(family, attack, algorithm, ε) → how many seeds ended with a status other than `converged`."""
-    return Counter(
-        (row["family"], row["attack"], row["algorithm"], row["epsilon"])
-        for row in rows
-        if row.get("status") not in ("converged", None)
-    )
+    return Counter(setting_of(row) for row in rows if row.get("status") not in ("converged", None))
 
 
 def print_table(rows: list[dict[str, Any]], console: Any) -> None:

@@ -29,6 +29,6 @@ def parts_of(task: Task) -> Generator[dict[str, Rows], None, None]:
 
 @functools.lru_cache(maxsize=1)
 def _kept(config: SweepConfig) -> tuple[list[str], Material]:
-    """For the next task of the same sweep; on a new worker it is drawn anew, to the same bits."""
+    """The data sets, kept for the next task of the same sweep; a new worker draws them again, to the same bits."""
     worlds = sweep_worlds(config)
     return world_digests(config, worlds), sample_material(config, worlds)

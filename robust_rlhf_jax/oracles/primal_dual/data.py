@@ -177,7 +177,7 @@ def clip_residuals(game: Game, theta: Float[Array, "H p"], tables: PolicyTables)
         columns = game.phi[slot].T
         targets = matmul(game.reward_phi[slot], theta[h]) + following[h][game.states[slot + 1]]
         fit = huber_regression(columns, targets, game.base[h], game.gram_root_inverse[h], multiple)
-        # Rewards alone, before w has moved, are linear in φ: nothing but rounding is left of them.
+        # Before w has moved the residuals are of rewards alone, which are linear in φ: only rounding is left.
         rounding = 1e3 * jnp.finfo(targets.dtype).eps * jnp.max(jnp.abs(targets))
         return huber_weights(targets - matmul(fit, columns), game.base[h], multiple, rounding)
 

@@ -19,7 +19,7 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 PER_FEATURE, FEWEST = 64, 16_384
 # A sample, second moments, lengths, a step, leverages.
 STAGES = 5
-# Where nobody says: this share of the machine's memory.
+# The share of the machine's memory that is used if `memory` is not given.
 SHARE = 0.5
 
 

@@ -88,7 +88,7 @@ def level_basis(sample: Float[Array, "m k"], columns: Columns) -> Float[np.ndarr
     direction whose standard deviation is below √eps of the largest. Directions that the sample does not show are as
     long as rounding allows.
     """
-    # What is not finite is named by the pass that follows.
+    # The pass that follows names what is not finite.
     sample = jnp.where(jnp.isfinite(sample), sample, 0.0)
     rows, weights, _ = (np.asarray(part, np.float64) for part in _scaled(sample, columns))
     values, axes = np.linalg.eigh((rows * weights[:, None]).T @ rows / max(weights.sum(), 1e-30))

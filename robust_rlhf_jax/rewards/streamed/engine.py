@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Engine(abc.ABC):
-    """Whoever computes passes; the numbers are the same whoever does."""
+    """What computes passes. All engines give the same numbers."""
 
     @abc.abstractmethod
     def of(self, source: PairSource, layout: Layout) -> Compute:

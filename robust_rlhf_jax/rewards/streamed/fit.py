@@ -22,7 +22,7 @@ from robust_rlhf_jax.sources import PairSource
 from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
 from ..config import RobustFit, among_informative
-from ..contamination import cells_of_lengths
+from ..contamination import Cells, cells_of_lengths
 from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
@@ -57,7 +57,7 @@ PER_PAIR = 100
 MOMENTS, LEAST_SAMPLE = 6, 1024
 # The last pass is for the leverages.
 LAST = 1
-# The first state that tells of all pairs what no change of one would leave as it is.
+# The first state that a change of any pair would change.
 LENGTHS = "lengths"
 
 
@@ -101,7 +101,7 @@ def fit_by_passes(
     streaming: Streaming,
     compare: bool = False,
 ) -> tuple[RewardFit, Alternative | None]:
-    """`fit_source` without asking whether the pairs fit into memory; the alternative where somebody wants to `compare`.
+    """`fit_source` by passes, even if the pairs fit into memory; with the alternative if asked to `compare`.
 
     **Raises:** as `fit_source`.
     """
@@ -217,7 +217,7 @@ class _Streamed:
 
         **Raises:** ValueError for a checkpoint of other pairs.
         """
-        # What comes before the lengths nobody could compare with the pairs of today.
+        # States before the lengths hold nothing that could be compared with the pairs as they are now.
         self.resumed = self.checkpoint.load(LENGTHS) is not None
         sample = self._sample()
         coordinates = self._coordinates(sample)
@@ -240,12 +240,8 @@ class _Streamed:
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
-        judged = judged_by_all(measured, lanes, cells)
-        if self.groups is not None or comparisons is not None:
-            same = None if comparisons is None else Comparisons(comparisons, informative)
-            plain = jnp.asarray(measured.margins[0][: self.passes.n])
-            of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
-            judged = dispersed_by_all(judged, measured, cells, of_each)
+        same = None if comparisons is None else Comparisons(comparisons, informative)
+        judged = self._judged(measured, lanes, cells, dispersion, same)
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),
@@ -257,6 +253,22 @@ class _Streamed:
             coordinates.rank,
             self.passes.n,
         )
+
+    def _judged(
+        self,
+        measured: Measured,
+        lanes: Lanes,
+        cells: Cells,
+        dispersion: Float[Array, ""],
+        same: Comparisons | None,
+    ) -> Judged:
+        """The explanations by all pairs, which groups and equal comparisons make less certain."""
+        judged = judged_by_all(measured, lanes, cells)
+        if self.groups is None and same is None:
+            return judged
+        plain = jnp.asarray(measured.margins[0][: self.passes.n])
+        of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
+        return dispersed_by_all(judged, measured, cells, of_each)
 
     def _sample(self) -> Float[Array, "m k"]:
         state = self._state("sample", lambda: {"rows": read_sample(self.passes, self.places)})

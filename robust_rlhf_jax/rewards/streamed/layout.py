@@ -10,7 +10,7 @@ BLOCKS, PER_FEATURE = 16, 16
 class Layout(NamedTuple):
     """`n` pairs of `n_features` in blocks of `rows`, the last one padded.
 
-    Chunks depend on these alone, and so does the order in which sums are added, whoever adds them.
+    Chunks, and the order in which sums are added, depend on these alone, not on who adds them.
     """
 
     n: int
@@ -23,7 +23,7 @@ class Layout(NamedTuple):
 
     @property
     def padded(self) -> int:
-        """Pairs with those of the last block that are none."""
+        """How many pairs there are once the last block is padded."""
         return self.blocks * self.rows
 
     @property

@@ -13,7 +13,7 @@ from .layout import Layout
 
 class Kind(enum.Enum):
     """What a function gives of a block: something per pair [..., m], sums over its pairs, rows [any, ...] that the
-    caller collects, or what nobody asks for.
+    caller collects, or something that is not asked for.
     """
 
     PAIR = enum.auto()
@@ -62,8 +62,8 @@ def _of_named(name: tuple[str, str], doing: str, *rest: Any) -> Pass:
 
 
 class Part(NamedTuple):
-    """What a pass `found` of the pairs at `place`, in the order of `Pass.gives`; None for what nobody asks for, and for
-    sums up to the end of their chunk, where they are those of the whole chunk in float64.
+    """What a pass `found` of the pairs at `place`, in the order of `Pass.gives`; None for what is not asked for, and
+    for sums up to the end of their chunk, where they are those of the whole chunk in float64.
     """
 
     place: slice

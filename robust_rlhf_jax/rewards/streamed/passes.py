@@ -48,13 +48,17 @@ class Passes:
             for number, (kind, found) in enumerate(zip(a_pass.gives, part.found, strict=True)):
                 if kind is Kind.ROWS and each is not None:
                     each(part.place, found)
-                elif kind is Kind.PAIR:
-                    if whole[number] is None:
-                        whole[number] = self.room(*found.shape[:-1])
-                    whole[number][..., part.place] = found
-                elif kind is Kind.SUM and found is not None:
-                    whole[number] = found if whole[number] is None else whole[number] + found
+                whole[number] = self._with(whole[number], kind, part.place, found)
         return tuple(whole)
+
+    def _with(self, whole: Any, kind: Kind, place: slice, found: Any) -> Any:
+        """What a pass has given so far, with what it `found` of the pairs at `place`."""
+        if kind is Kind.PAIR:
+            whole = self.room(*found.shape[:-1]) if whole is None else whole
+            whole[..., place] = found
+        elif kind is Kind.SUM and found is not None:
+            whole = found if whole is None else whole + found
+        return whole
 
     def _parts(self, a_pass: Pass) -> Iterator[Part]:
         for part in self.compute(a_pass):

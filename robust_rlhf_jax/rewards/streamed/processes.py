@@ -49,8 +49,8 @@ class Processes(Engine):
     adds the sums up in the order of one process alone, decides, reports and keeps the checkpoint; all end with its
     result, to the bit. A process that is lost ends all: the checkpoint is what a new start goes on from.
 
-    **Raises:** ValueError, in all processes, for whatever the fit or one of them stumbles over, such as another source
-    or other versions.
+    **Raises:** ValueError, in all processes, for any error of the fit or of one of them, such as another source or
+    other versions.
 
     **Example:** in every process, `jax.distributed.initialize(...)` and then the fit; on CPUs before it
     `jax.config.update("jax_cpu_collectives_implementation", "gloo")`. One process is a program, too:
@@ -123,7 +123,7 @@ class _Shares:
     def of(self, now: Round, quiet: bool = False) -> list[list[Part]]:
         """What all processes have computed in one round.
 
-        **Raises:** ValueError for what one of them stumbled over, but `quiet`: the first process will say it.
+        **Raises:** ValueError for an error in one of them; not if `quiet`, since the first process will raise it.
         """
         found = from_each(self._mine(now))
         problem = next((each for each in found if isinstance(each, str)), None)

@@ -93,7 +93,7 @@ class _Tasks:
                 self.ray.cancel(reference, force=True)
 
     def _shares(self) -> list[Share]:
-        """A source that reads all that comes before a share gets few of them."""
+        """A source that has to read everything before a share gets few shares."""
         chunks, workers = self.layout.chunks, max(1, cpus(self.ray))
         size = min(MOST_CHUNKS, chunks // (PER_CPU * workers)) if self.skips else -(-chunks // workers)
         size = max(1, min(size, SUM_BYTES // (8 * self.layout.n_features**2)))

@@ -16,7 +16,7 @@ from ..posterior_fit import Fit
 from .one_pass import Kind, Pass
 from .passes import Passes
 
-# Explanations of a sample that differ in fewer of its pairs are settled once: what they prefer differs by chance.
+# Explanations that differ in a smaller share of the sample's pairs are settled once, since they differ by chance.
 SAME = 0.01
 SEED = 0
 
@@ -39,7 +39,7 @@ def sampled_places(n: int, size: int) -> Int[np.ndarray, " m"]:
 
 def read_sample(passes: Passes, places: Int[np.ndarray, " m"]) -> np.ndarray:
     """One pass: the pairs at `places` in float32 [m, k]."""
-    # In one piece from the start: small pieces kept between large blocks would leave the memory in holes.
+    # In one piece from the start: small pieces kept between large blocks would fragment the memory.
     rows, filled = np.empty((len(places), passes.n_features), np.float32), 0
     chosen = np.zeros(passes.padded, bool)
     chosen[places] = True

@@ -27,11 +27,11 @@ from .passes import Passes
 # An explanation has settled where the next step promises next to nothing, in nats (r/2 of them are what chance moves a
 # fit of r coordinates by), and the weights and the prior's strength, relatively, hardly change on average.
 SETTLED_GAIN, SETTLED_WEIGHTS, SETTLED_STRENGTH = 0.05, 1e-3, 0.05
-# Nats by which an explanation is behind for good: its belief is e⁻¹⁰⁰, whatever ε is.
+# Nats behind another one at which an explanation is dropped: its belief is e⁻¹⁰⁰, whatever ε is.
 HOPELESS = 100.0
-# Share of an objective that the rounding of its terms hides.
+# Changes of an objective below this share are rounding of its terms.
 ROUNDING = 1e-7
-# A step is halved this often before its explanation is left where it was.
+# Halvings of a step after which its explanation stays at the last accepted point.
 HALVINGS = 10
 
 

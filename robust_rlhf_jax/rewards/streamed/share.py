@@ -58,7 +58,7 @@ def _joined(a_pass: Pass, parts: list[Part]) -> Part:
 
 
 def what_decides() -> dict[str, Any]:
-    """Versions, devices and the width of floats: where they are the same, so are the numbers."""
+    """Versions, devices and the width of floats: machines on which they agree give the same numbers."""
     here = environment()
     versions = {name: here["versions"][name] for name in ("robust-rlhf-jax", "jax", "jaxlib")}
     here |= {"devices": len(jax.local_devices()), "floats": str(jnp.result_type(float))}
