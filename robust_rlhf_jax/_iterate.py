@@ -60,7 +60,7 @@ class Solver(Protocol[State]):
 
 
 class Iteration(eqx.Module, Generic[State]):
-    """Where a run stands, or how it ended.
+    """Where a run stands: enough to resume it exactly.
 
     `state` is the solver's last finite state, `step` the number of steps made, `status` a `Status` code.
     """
@@ -70,26 +70,32 @@ class Iteration(eqx.Module, Generic[State]):
     status: Int[Array, ""]
 
 
+def start(solver: Solver, problem: PyTree, *, key: PRNGKeyArray | None = None) -> Iteration:
+    """The iteration before its first step."""
+    state = _strongly_typed(solver.init(problem, key=_key_of(key, 0)))
+    status = jnp.where(has_nan(state), Status.NONFINITE.array(), solver.terminate(problem, state))
+    return Iteration(state, jnp.zeros((), jnp.int32), status.astype(jnp.int32))
+
+
 def iterate(
     solver: Solver,
     problem: PyTree,
     *,
     key: PRNGKeyArray | None = None,
     max_steps: int | Int[Array, ""],
+    resume: Iteration | None = None,
 ) -> Iteration:
-    """Step `solver` until it terminates or has made `max_steps` steps, which may be traced.
+    """Step `solver` until it terminates or has made `max_steps` steps in all, which may be traced.
 
-    The key of step t is `fold_in(key, t + 1)`; a solver that draws nothing needs none. A step whose result holds a NaN
-    is not taken: the state before it is returned with status `nonfinite`. Under `vmap`, lanes that are done stay as
-    they are while others go on.
+    The key of step t is `fold_in(key, t + 1)`, so that a resumed run equals an uninterrupted one; a solver that draws
+    nothing needs none. A step whose result holds a NaN is not taken: the state before it is returned with status
+    `nonfinite`. Under `vmap`, lanes that are done stay as they are while others go on.
 
     **Raises:** ValueError for `max_steps` < 0.
     """
     if not is_traced(max_steps) and max_steps < 0:
         raise ValueError(f"max_steps={max_steps} is negative: give 0 or more.")
-    state = _strongly_typed(solver.init(problem, key=_key_of(key, 0)))
-    status = jnp.where(has_nan(state), Status.NONFINITE.array(), solver.terminate(problem, state))
-    first = Iteration(state, jnp.zeros((), jnp.int32), status.astype(jnp.int32))
+    first = start(solver, problem, key=key) if resume is None else _reopen(resume, solver, problem)
 
     def unfinished(it: Iteration):
         return (it.status == Status.RUNNING) & (it.step < max_steps)
@@ -118,6 +124,12 @@ def has_nan(tree: PyTree):
     together = [jnp.stack(numbers)] if numbers else []
     counts = [jnp.sum(jnp.isnan(x), dtype=jnp.float32) for x in together + arrays]
     return sum(counts, jnp.zeros((), jnp.float32)) > 0
+
+
+def _reopen(it: Iteration, solver: Solver, problem: PyTree) -> Iteration:
+    """An iteration that stopped at its step limit may go on; any other end is final."""
+    open_again = solver.terminate(problem, it.state).astype(jnp.int32)
+    return Iteration(it.state, it.step, jnp.where(it.status == Status.MAX_STEPS, open_again, it.status))
 
 
 def _strongly_typed(tree: PyTree) -> PyTree:

@@ -1,4 +1,4 @@
-"""The driver: it is a Python loop, and NaN stops only its own lane."""
+"""The driver: it is a Python loop, a resumed run is the uninterrupted one, and NaN stops only its own lane."""
 
 import equinox as eqx
 import jax
@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax._iterate import Iteration, Status, iterate, worst_status
+from robust_rlhf_jax._iterate import Iteration, Status, iterate, start, worst_status
 
 
 class NoisyDescent(eqx.Module):
@@ -97,12 +97,37 @@ def test_it_stops_at_convergence_or_at_the_limit(max_steps):
     np.testing.assert_allclose(result.state["x"], expected["x"], rtol=1e-6, atol=1e-6)
 
 
-def test_a_larger_limit_does_not_move_a_run_that_has_ended():
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", [(4,), (0, 1, 6)])
+def test_resumed_equals_uninterrupted(cuts):
+    solver, problem = NoisyDescent(), descent()
+    whole = run(solver, problem, key=KEY, max_steps=9)
+    part = None
+    for limit in (*cuts, 9):
+        part = run(solver, problem, key=KEY, max_steps=limit, resume=part)
+        assert part.step == limit
+    assert_same(part, whole)
+    other = run(solver, problem, key=jax.random.key(1), max_steps=9)
+    assert (other.state["x"] != whole.state["x"]).any(), (
+        "the solver must use its key for this test to mean anything"
+    )
+
+
+@pytest.mark.slow
+def test_resume_from_the_start():
+    solver, problem = NoisyDescent(), descent()
+    whole = run(solver, problem, key=KEY, max_steps=6)
+    first = start(solver, problem, key=KEY)
+    assert (first.step, first.status) == (0, Status.RUNNING)
+    assert_same(run(solver, problem, key=KEY, max_steps=6, resume=first), whole)
+
+
+def test_a_finished_run_stays_finished():
     done = run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=10)
     assert (done.status, done.step, done.state["value"]) == (Status.CONVERGED, 3, 3.0)
-    assert_same(run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=50), done)
+    assert_same(run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=50, resume=done), done)
     failed = run(Countdown(), countdown(poison=2), key=KEY, max_steps=10)
-    assert_same(run(Countdown(), countdown(poison=2), key=KEY, max_steps=50), failed)
+    assert_same(run(Countdown(), countdown(poison=2), key=KEY, max_steps=50, resume=failed), failed)
 
 
 def test_converged_at_the_start_takes_no_step():
@@ -190,6 +215,7 @@ def test_a_weakly_typed_start_is_made_strong():
     result = iterate(Weak(), countdown(3.0), key=KEY, max_steps=5)
     assert Weak.traces == [False], "the step is traced once, with a strongly typed state"
     assert not result.state["value"].weak_type
+    assert not start(Weak(), countdown(3.0), key=KEY).state["value"].weak_type
 
 
 def test_a_state_may_hold_a_key():
@@ -213,6 +239,16 @@ def test_new_data_compile_nothing(count_compilations):
         run(other, key)
     assert count.compiled == count.traced == []
     assert run._cache_size() == 1
+
+
+def test_resuming_again_compiles_nothing(count_compilations):
+    """The result of a run has the types of its input: no second program for the second chunk."""
+    run = jax.jit(lambda it, key: iterate(Weak(), countdown(9.0), key=key, max_steps=4, resume=it))
+    first = start(Weak(), countdown(9.0), key=KEY)
+    once = run(first, KEY)
+    with count_compilations() as count:
+        run(once, KEY)
+    assert count.compiled == count.traced == []
 
 
 def test_bad_input():
