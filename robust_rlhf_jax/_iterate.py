@@ -83,16 +83,22 @@ def iterate(
     *,
     key: PRNGKeyArray | None = None,
     max_steps: int | Int[Array, ""],
+    loop: str = "while",
     resume: Iteration | None = None,
 ) -> Iteration:
-    """Step `solver` until it terminates or has made `max_steps` steps in all, which may be traced.
+    """Step `solver` until it terminates or has made `max_steps` steps in all.
 
     The key of step t is `fold_in(key, t + 1)`, so that a resumed run equals an uninterrupted one; a solver that draws
     nothing needs none. A step whose result holds a NaN is not taken: the state before it is returned with status
     `nonfinite`. Under `vmap`, lanes that are done stay as they are while others go on.
 
-    **Raises:** ValueError for `max_steps` < 0.
+    **Arguments:** `loop` is "while" (stops early) or "scan" (reverse-differentiable; makes max_steps passes);
+    `max_steps` may be traced with "while".
+
+    **Raises:** ValueError for another `loop` or `max_steps` < 0.
     """
+    if loop not in ("while", "scan"):
+        raise ValueError(f'loop={loop!r} is unknown: it is "while" or "scan".')
     if not is_traced(max_steps) and max_steps < 0:
         raise ValueError(f"max_steps={max_steps} is negative: give 0 or more.")
     first = start(solver, problem, key=key) if resume is None else _reopen(resume, solver, problem)
@@ -107,7 +113,14 @@ def iterate(
         status = jnp.where(bad, Status.NONFINITE.array(), solver.terminate(problem, state))
         return Iteration(state, it.step + jnp.where(bad, 0, 1), status.astype(jnp.int32))
 
-    last = jax.lax.while_loop(unfinished, advance, first)
+    def frozen_advance(it: Iteration, _):
+        go, proposed = unfinished(it), advance(it)
+        return jax.tree.map(lambda new, old: jnp.where(go, new, old), proposed, it), None
+
+    if loop == "while":
+        last = jax.lax.while_loop(unfinished, advance, first)
+    else:
+        last = jax.lax.scan(frozen_advance, first, length=int(max_steps))[0]
     status = jnp.where(last.status == Status.RUNNING, Status.MAX_STEPS.array(), last.status)
     return Iteration(last.state, last.step, status)
 

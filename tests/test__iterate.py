@@ -1,4 +1,4 @@
-"""The driver: it is a Python loop, a resumed run is the uninterrupted one, and NaN stops only its own lane."""
+"""The driver: both loops agree, a resumed run is the uninterrupted one, and NaN stops only its own lane."""
 
 import equinox as eqx
 import jax
@@ -51,7 +51,8 @@ class Countdown(eqx.Module):
 
 KEY = jax.random.key(0)
 # Jitted, so that tests share their programs; the solvers have static fields only.
-run = jax.jit(iterate, static_argnames=("solver", "max_steps"))
+run = jax.jit(iterate, static_argnames=("solver", "max_steps", "loop"))
+LOOPS = ["while", "scan"]
 
 
 def descent(target=(1.0, -2.0, 0.5), rate=0.3):
@@ -78,8 +79,9 @@ def python_loop(solver, problem, key, max_steps):
     return state
 
 
-def test_against_a_python_loop():
-    result = run(NoisyDescent(), descent(), key=KEY, max_steps=7)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_against_a_python_loop(loop):
+    result = run(NoisyDescent(), descent(), key=KEY, max_steps=7, loop=loop)
     expected = python_loop(NoisyDescent(), descent(), KEY, 7)
     np.testing.assert_allclose(result.state["x"], expected["x"], rtol=1e-6)
     assert result.state["count"] == result.step == 7
@@ -88,69 +90,78 @@ def test_against_a_python_loop():
 
 
 @pytest.mark.parametrize("max_steps", [0, 4, 60])
-def test_it_stops_at_convergence_or_at_the_limit(max_steps):
+def test_while_equals_scan(max_steps):
     solver, problem = NoisyDescent(noise=0.01, tolerance=0.05), descent()
-    result = run(solver, problem, key=KEY, max_steps=max_steps)
-    assert result.status == (Status.CONVERGED if max_steps == 60 else Status.MAX_STEPS)
-    assert result.step < 60
-    expected = python_loop(solver, problem, KEY, int(result.step))
-    np.testing.assert_allclose(result.state["x"], expected["x"], rtol=1e-6, atol=1e-6)
+    results = [run(solver, problem, key=KEY, max_steps=max_steps, loop=loop) for loop in LOOPS]
+    assert_same(*results)
+    assert results[0].status == (Status.CONVERGED if max_steps == 60 else Status.MAX_STEPS)
+    assert results[0].step < 60
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cuts", [(4,), (0, 1, 6)])
-def test_resumed_equals_uninterrupted(cuts):
+def test_resumed_equals_uninterrupted(loop, cuts):
     solver, problem = NoisyDescent(), descent()
-    whole = run(solver, problem, key=KEY, max_steps=9)
+    whole = run(solver, problem, key=KEY, max_steps=9, loop=loop)
     part = None
     for limit in (*cuts, 9):
-        part = run(solver, problem, key=KEY, max_steps=limit, resume=part)
+        part = run(solver, problem, key=KEY, max_steps=limit, loop=loop, resume=part)
         assert part.step == limit
     assert_same(part, whole)
-    other = run(solver, problem, key=jax.random.key(1), max_steps=9)
+    other = run(solver, problem, key=jax.random.key(1), max_steps=9, loop=loop)
     assert (other.state["x"] != whole.state["x"]).any(), (
         "the solver must use its key for this test to mean anything"
     )
 
 
 @pytest.mark.slow
-def test_resume_from_the_start():
+def test_resume_from_the_start_and_across_loops():
     solver, problem = NoisyDescent(), descent()
     whole = run(solver, problem, key=KEY, max_steps=6)
     first = start(solver, problem, key=KEY)
     assert (first.step, first.status) == (0, Status.RUNNING)
     assert_same(run(solver, problem, key=KEY, max_steps=6, resume=first), whole)
+    half = run(solver, problem, key=KEY, max_steps=3, loop="scan")
+    assert_same(run(solver, problem, key=KEY, max_steps=6, resume=half), whole)
 
 
-def test_a_finished_run_stays_finished():
-    done = run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=10)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_finished_run_stays_finished(loop):
+    done = run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=10, loop=loop)
     assert (done.status, done.step, done.state["value"]) == (Status.CONVERGED, 3, 3.0)
-    assert_same(run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=50, resume=done), done)
-    failed = run(Countdown(), countdown(poison=2), key=KEY, max_steps=10)
-    assert_same(run(Countdown(), countdown(poison=2), key=KEY, max_steps=50, resume=failed), failed)
+    assert_same(run(Countdown(), countdown(goal=3.0), key=KEY, max_steps=50, loop=loop, resume=done), done)
+    failed = run(Countdown(), countdown(poison=2), key=KEY, max_steps=10, loop=loop)
+    assert_same(
+        run(Countdown(), countdown(poison=2), key=KEY, max_steps=50, loop=loop, resume=failed), failed
+    )
 
 
-def test_converged_at_the_start_takes_no_step():
-    done = run(Countdown(), countdown(goal=0.0), key=KEY, max_steps=5)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_converged_at_the_start_takes_no_step(loop):
+    done = run(Countdown(), countdown(goal=0.0), key=KEY, max_steps=5, loop=loop)
     assert (done.status, done.step, done.state["steps"]) == (Status.CONVERGED, 0, 0)
 
 
-def test_convergence_on_the_last_allowed_step_counts():
-    assert run(Countdown(), countdown(5.0), key=KEY, max_steps=5).status == Status.CONVERGED
-    late = run(Countdown(), countdown(5.0), key=KEY, max_steps=4)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_convergence_on_the_last_allowed_step_counts(loop):
+    assert run(Countdown(), countdown(5.0), key=KEY, max_steps=5, loop=loop).status == Status.CONVERGED
+    late = run(Countdown(), countdown(5.0), key=KEY, max_steps=4, loop=loop)
     assert (late.status, late.step, late.state["value"]) == (Status.MAX_STEPS, 4, 4.0)
 
 
-def test_nan_keeps_the_last_finite_state():
-    result = run(Countdown(), countdown(poison=3), key=KEY, max_steps=10)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_nan_keeps_the_last_finite_state(loop):
+    result = run(Countdown(), countdown(poison=3), key=KEY, max_steps=10, loop=loop)
     assert result.status == Status.NONFINITE
     assert result.state["value"] == 2.0
     assert result.state["steps"] == 2, "every part of the refused step is dropped"
     np.testing.assert_array_equal(result.state["history"], [0.0, 1.0, -np.inf])
 
 
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("max_steps", [0, 5])
-def test_nan_at_the_start_is_reported(max_steps):
+def test_nan_at_the_start_is_reported(loop, max_steps):
     """A start that holds a NaN is not finite: the status must say so, whatever later steps make of it."""
 
     class Forgetful(Countdown):
@@ -161,14 +172,15 @@ def test_nan_at_the_start_is_reported(max_steps):
         def step(self, problem, state, *, key):
             return state | {"value": jnp.nan_to_num(state["value"]) + 1, "steps": state["steps"] + 1}
 
-    result = run(Forgetful(), countdown(), key=KEY, max_steps=max_steps)
+    result = run(Forgetful(), countdown(), key=KEY, max_steps=max_steps, loop=loop)
     assert result.status == Status.NONFINITE
 
 
-def test_one_bad_lane_leaves_the_others_unchanged():
+@pytest.mark.parametrize("loop", LOOPS)
+def test_one_bad_lane_leaves_the_others_unchanged(loop):
     goals, poisons = jnp.array([5.0, 50.0, 2.0, 5.0, 0.0]), jnp.array([-1, -1, -1, 2, -1])
     lane = lambda goal, poison: run(  # noqa: E731
-        Countdown(), {"goal": goal, "poison": poison}, key=KEY, max_steps=8
+        Countdown(), {"goal": goal, "poison": poison}, key=KEY, max_steps=8, loop=loop
     )
     batch = jax.vmap(lane)(goals, poisons)
     names = [Status(int(s)).name for s in batch.status]
@@ -177,11 +189,12 @@ def test_one_bad_lane_leaves_the_others_unchanged():
         assert_same(jax.tree.map(lambda leaf, i=i: leaf[i], batch), lane(goals[i], poisons[i]))
 
 
-def test_a_neighbour_with_nan_data_changes_no_bit():
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_neighbour_with_nan_data_changes_no_bit(loop):
     solver = NoisyDescent(noise=0.01, tolerance=0.05)
     targets = jnp.array([[1.0, 2.0], [-1.0, 0.5], [3.0, 3.0]])
     keys = jax.random.split(KEY, 3)
-    lanes = jax.vmap(lambda t, k: run(solver, descent(t), key=k, max_steps=40))
+    lanes = jax.vmap(lambda t, k: run(solver, descent(t), key=k, max_steps=40, loop=loop))
     clean, corrupted = lanes(targets, keys), lanes(targets.at[1].set(jnp.nan), keys)
     assert corrupted.status[1] == Status.NONFINITE
     assert np.isfinite(corrupted.state["x"]).all(), "the last finite state is kept"
@@ -194,6 +207,16 @@ def test_infinities_are_no_nan():
     result = run(Countdown(), countdown(goal=2.0), key=KEY, max_steps=5)
     assert np.isneginf(result.state["history"]).any()
     assert result.status == Status.CONVERGED
+
+
+def test_scan_is_reverse_differentiable():
+    """x_T = target + (1 − rate)^T (x_0 − target) without noise, so ∂x_T/∂target = 1 − (1 − rate)^T."""
+
+    def final(target):
+        problem = descent(target)
+        return run(NoisyDescent(noise=0.0), problem, key=KEY, max_steps=6, loop="scan").state["x"].sum()
+
+    np.testing.assert_allclose(jax.grad(final)(jnp.zeros(3)), 1 - 0.7**6, rtol=1e-5)
 
 
 class Weak(Countdown):
@@ -231,8 +254,9 @@ def test_a_state_may_hold_a_key():
     assert result.step == 3
 
 
-def test_new_data_compile_nothing(count_compilations):
-    run = jax.jit(lambda problem, key: iterate(NoisyDescent(), problem, key=key, max_steps=5))
+@pytest.mark.parametrize("loop", LOOPS)
+def test_new_data_compile_nothing(loop, count_compilations):
+    run = jax.jit(lambda problem, key: iterate(NoisyDescent(), problem, key=key, max_steps=5, loop=loop))
     other, key = descent((7.0, 7.0, 7.0), 0.9), jax.random.key(5)
     run(descent(), KEY)
     with count_compilations() as count:
@@ -252,6 +276,8 @@ def test_resuming_again_compiles_nothing(count_compilations):
 
 
 def test_bad_input():
+    with pytest.raises(ValueError, match="loop='for' is unknown"):
+        iterate(Countdown(), countdown(), key=KEY, max_steps=3, loop="for")
     with pytest.raises(ValueError, match="max_steps=-1 is negative"):
         iterate(Countdown(), countdown(), key=KEY, max_steps=-1)
 
