@@ -30,6 +30,12 @@ INSIDE = "\ufdd0"
 BROKEN = ["\ufdd1"]
 # What columns without a name are called.
 UNNAMED = re.compile(r"column \d+")
+# What a spreadsheet calls a row that sums up those above.
+TOTAL = re.compile(
+    r"(?:(?:(?:grand|sub)[ -]?)?totals?|sum|average|mean|gesamt(?:summe)?|summe|mittelwert|somme|moyenne|"
+    r"totale|somma|media|suma|promedio):?",
+    re.I,
+)
 # Lines with quotation marks by which it is seen whether these are letters.
 MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
@@ -46,7 +52,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     cut = _cut_short(source, table.n_rows, letters)
     said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
     notes = (*((letters.note,) if letters.note else ()), *said)
-    return dataclasses.replace(table, bad=(*table.bad, *cut), notes=notes)
+    return dataclasses.replace(table, bad=(*table.bad, *cut, *_totals(table)), notes=notes)
 
 
 def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
@@ -119,6 +125,29 @@ def _check_one_header(table: Table) -> None:
             f"{table.path} names its columns in two lines, of which the second holds {second}: write one line of "
             "names, such as chosen_price for price below chosen."
         )
+
+
+def _totals(table: Table) -> list[BadCell]:
+    """The last row, if it is called a total or a mean, and its numbers are those of the rows above."""
+    last = {name: table.cells(name)[-1] for name in table.names} if table.n_rows > 2 else {}
+    if not any(cell and TOTAL.fullmatch(cell.strip()) for cell in last.values()):
+        return []
+    above = {name: table.cells(name)[:-1] for name, cell in last.items() if cell and _is_number(cell)}
+    if above and all(_sums_up(last[name], cells) for name, cells in above.items()):
+        return [BadCell(table.n_rows - 1, "", "sums up the rows above")]
+    return []
+
+
+def _sums_up(cell: str, above: list) -> bool:
+    """Whether a number is the sum or the mean of others, as it is rounded."""
+    numbers = [_number(one) for one in above if one and _is_number(one)]
+    whole, decimals = _number(cell), len(cell.replace(",", ".").partition(".")[2])
+    sums = (sum(numbers), sum(numbers) / max(len(numbers), 1))
+    return any(abs(whole - one) <= 0.51 * 10.0**-decimals + 1e-9 * abs(one) for one in sums)
+
+
+def _number(cell: str) -> float:
+    return float(cell.replace(",", "."))
 
 
 def _number_below_a_word(cells: list) -> bool:

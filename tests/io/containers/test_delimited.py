@@ -220,3 +220,23 @@ def test_names_of_columns_that_come_again_are_no_pair(tmp_path):
     with pytest.raises(ValueError, match="row 2 repeats the names of the columns: mend or drop that row"):
         load_pairs(tmp_path / "a.csv", featuriser="format")
     assert load_pairs(tmp_path / "a.csv", featuriser="format", skip_bad=1).texts.chosen == ["x", "u"]
+
+
+@pytest.mark.parametrize(
+    ("total", "numbers"),
+    [("Total", "15,9"), ("Grand total", "15.0,9"), ("Mittelwert:", "3.75,2.25"), ("mean", "3.8,2.2")],
+)
+def test_a_row_that_sums_up_those_above_is_no_pair(tmp_path, total, numbers):
+    (tmp_path / "a.csv").write_text(
+        f"person,chosen_x,rejected_x\np1,1,2\np2,3,1\np1,4,4\np3,7,2\n{total},{numbers}\n"
+    )
+    with pytest.raises(ValueError, match="row 5 sums up the rows above: mend or drop that row"):
+        load_pairs(tmp_path / "a.csv")
+    assert len(load_pairs(tmp_path / "a.csv", skip_bad=1).rows) == 4
+
+
+@pytest.mark.parametrize("last", ["Total,15,8", "p4,15,9", "Total,,"])
+def test_a_row_of_other_numbers_is_a_pair_or_misses_some(tmp_path, last):
+    """A brand or a person may be called Total."""
+    (tmp_path / "a.csv").write_text(f"person,chosen_x,rejected_x\np1,1,2\np2,3,1\np1,4,4\np3,7,2\n{last}\n")
+    assert "sums up" not in "".join(cell.reason for cell in load_pairs(tmp_path / "a.csv", skip_bad=1).bad)
