@@ -154,6 +154,37 @@ def test_rankings_of_the_same_answers_in_another_order_are_asked_about():
         assert load_pairs(rows, columns=asked, featuriser="format").n_pairs == 6 * 2 * 3
 
 
+def ranked_in_two_places(ranks, **ids):
+    """Four answers to each prompt; in every third of them, the ranks stand in another order."""
+    return [
+        {
+            "prompt": f"p{i}",
+            **{name: f"{stem}{i}" for name, stem in ids.items()},
+            "response": f"x {i} {j}",
+            "rank": r,
+        }
+        for i in range(12)
+        for j, r in enumerate(ranks if i % 3 else sorted(ranks))
+    ]
+
+
+@pytest.mark.parametrize("id_of", ["ranking_id", "set_id", "Comparison ID"])
+def test_equal_ranks_of_one_id_are_ties(id_of):
+    rows = ranked_in_two_places((1, 2, 1, 2), **{id_of: "r"})
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (12 * 6, 12 * 4)
+
+
+def test_ranks_that_may_begin_again_or_be_ties_are_asked_about():
+    rows = ranked_in_two_places((1, 2, 1, 2), prompt_id="q")
+    with pytest.raises(
+        ValueError, match=r"rank gives several answers .* ties or those of another ranking: .* --pair-id"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(pair_id="prompt_id"), featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (12 * 6, 12 * 4)
+
+
 def test_equal_ranks_in_one_ranking_are_ties():
     rows = [
         {"prompt": f"p{i}", "response": f"x {i} {j}", "rank": rank}
