@@ -12,8 +12,13 @@ TURNED = re.compile(
     r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled)(?:_(?:ab|order|sides?|positions?|responses?))?$"
 )
 # Columns that may name the side that was shown first.
+WAS_SHOWN, THING = (
+    "(?:shown|presented|displayed|seen)",
+    "(?:side|option|item|response|answer|output|model|candidate)",
+)
 SHOWN = re.compile(
-    r"^(?:left|first|left_(?:side|option|item|response)|(?:first_)?shown|shown_(?:first|left))$"
+    rf"^(?:left|first|(?:left|first)_{THING}|{THING}_(?:{WAS_SHOWN}_)?(?:left|first|on_left)|(?:first_)?{WAS_SHOWN}|"
+    rf"{WAS_SHOWN}_(?:first|left|on_left))$"
 )
 ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
 PLACES = {"left", "right", "first", "second"}
@@ -35,7 +40,7 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     for column in table.names:
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
         turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
-        one_of = SHOWN.match(plain) and cells == {*named}
+        one_of = SHOWN.match(plain) and len(cells) == 2 and {*map(value, cells)} == {1.0, -1.0}
         order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
         if column not in (label, *sides) and (turned or (places and (one_of or order))):
             raise ValueError(

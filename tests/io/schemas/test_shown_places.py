@@ -26,6 +26,7 @@ CASES = (
     Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
     Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
     Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
+    Case("places_of_the_left_one", turned("left_response", "response_b", "response_a"), **ASKED),
 )
 
 
@@ -78,4 +79,22 @@ def test_a_label_that_may_name_places_is_asked_about(more, flags):
         for i in range(6)
     ]
     with pytest.raises(ValueError, match="column flipped says in which rows"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "column", ["presented_first", "Left Response", "answer_shown_first", "option_left", "displayed_left"]
+)
+@pytest.mark.parametrize("cells", [("a", "b"), ("response_a", "response_b")])
+def test_the_side_that_was_shown_first_has_many_names(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("first", "second")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column {column} says in which rows"):
         load_pairs(rows, featuriser="format")
