@@ -12,6 +12,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .numbers import find_numbers, is_number, scores_of
+from .shown_places import check_orders
 from .sides import (
     IDS,
     LABELS,
@@ -54,6 +55,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     if sides is not None and how != "named" and label is None and asked.label is None:
         raters = rater_columns(table, sides)
         if raters:
+            check_orders(table, raters, sides)
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
     texts = sides if sides is not None and not column_of_numbers(table, sides[0]) else None

@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 
 def turned(column, *cells):
@@ -98,3 +98,34 @@ def test_the_side_that_was_shown_first_has_many_names(column, cells):
     ]
     with pytest.raises(ValueError, match=f"column {column} says in which rows"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("orders", [("ab", "ba"), ("forward", "backward"), ("order_1", "order_2")])
+@pytest.mark.parametrize("places", [True, False])
+def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, places):
+    """Those that mostly agree name columns, and are two judgements."""
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", f"winner_{orders[0]}": "AB"[i % 2]}
+        | {f"winner_{orders[1]}": "AB"[(i % 2) != (places if i else not places)]}
+        for i in range(9)
+    ]
+    if places:
+        with pytest.raises(
+            ValueError, match=rf"winner_{orders[0]} and winner_{orders[1]} contradict .* by --label"
+        ):
+            load_pairs(rows, featuriser="format")
+        asked = Columns(label=f"winner_{orders[0]}")
+        assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [
+            i % 2 > 0 for i in range(9)
+        ]
+    else:
+        assert {*load_pairs(rows, featuriser="format").raters} == {*orders}
+
+
+def test_people_may_be_called_so_beside_others():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {f"label_{who}": "AB"[(i + k) % 2] for k, who in enumerate(("ab", "ba", "cd"))}
+        for i in range(6)
+    ]
+    assert {*load_pairs(rows, featuriser="format").raters} == {"ab", "ba", "cd"}
