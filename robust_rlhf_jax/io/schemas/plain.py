@@ -53,6 +53,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     sides, how, named_by = _decided_by(table, asked, *_sides(table, asked))
     label = asked.label if asked.label in table.columns else None
     if sides is not None and how != "named" and label is None and asked.label is None:
+        _check_no_names(table, sides)
         raters = rater_columns(table, sides)
         if raters:
             check_orders(table, raters, sides)
@@ -120,6 +121,21 @@ def _check_texts(table: Table, sides: tuple[str, str]) -> None:
         raise ValueError(
             f"columns {sides[0]} and {sides[1]} hold single numbers: a feature is called chosen_<name> and "
             "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
+        )
+
+
+def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for open sides whose cells are ends of names of other columns, where the answers are."""
+    cells = {word(cell) for side in sides for cell in table.some(side) if not is_missing(cell)}
+    if not 1 < len(cells) <= len(table.names):  # answers are many and long
+        return
+    others = [name for name in table.names if name not in sides and holds_texts(table.first(name))]
+    named_by = {cell: [name for name in others if f" {word(name)}".endswith(f" {cell}")] for cell in cells}
+    if all(len(names) == 1 for names in named_by.values()):
+        first, second = sorted(names[0] for names in named_by.values())[:2]
+        raise ValueError(
+            f"columns {sides[0]} and {sides[1]} say which of {first} and {second} stood there in each row: write a "
+            f"column of who won that names {first} or {second}, and give these by --chosen and --rejected with --label"
         )
 
 

@@ -245,3 +245,24 @@ def test_a_list_of_rejected_answers_is_no_answer():
     rows = [{"query": f"p{i}", "response": f"x {i}", "rejected_response": ["y", f"z {i}"]} for i in range(6)]
     with pytest.raises(ValueError, match="lacks the column chosen_response"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("stem", ["response_", "answer of "])
+def test_sides_that_name_the_columns_of_answers_are_no_answers(stem):
+    rows = [
+        {"prompt": f"p {i}", f"{stem}model1": f"x {i}", f"{stem}model2": f"y {i}"}
+        | {"A": f"model{1 + i % 2}", "B": f"model{2 - i % 2}", "winner": "AB"[i % 3 > 0]}
+        for i in range(6)
+    ]
+    with pytest.raises(
+        ValueError, match=rf"A and B say which of {stem}model1 and {stem}model2 stood there in each row"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
+def test_short_answers_that_end_no_name_of_a_column_stay_answers():
+    rows = [
+        {"statement yes": f"p {i}", "A": ("yes", "no")[i % 2], "B": ("no", "yes")[i % 2], "winner": "A"}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
