@@ -7,10 +7,11 @@ import numpy as np
 from ..bad_cells import shown
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule, is_missing, read_ties, word, word_rule
+from ..labels import Rule, is_missing, number_in, read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
+from .flags_of_sides import contradict_always
 from .numbers import find_numbers, is_number, scores_of
 from .shown_places import check_orders
 from .sides import (
@@ -71,6 +72,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     # Columns chosen_price and rejected_price have the sides in their names.
     features = any(numbers.values()) or (asked.words and words)
     between = sides or (("chosen", "rejected") if features else None)
+    if texts is not None and how == "named" and asked.chosen is None and texts[0] != "text_chosen":
+        _check_scores(table, texts, numbers["scores"])
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
     table, rule = _rule(table, label, between, asked)
@@ -137,6 +140,18 @@ def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
             f"columns {sides[0]} and {sides[1]} say which of {first} and {second} stood there in each row: write a "
             f"column of who won that names {first} or {second}, and give these by --chosen and --rejected with --label"
         )
+
+
+def _check_scores(table: Table, sides: tuple[str, str], scores: dict[str, tuple[str, str]]) -> None:
+    """**Raises:** ValueError for a score of both sides that is higher for the rejected one in nearly all rows."""
+    for names in scores.values():
+        both = ([number_in(cell) for cell in table.cells(name)] for name in names)
+        gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
+        if contradict_always([1.0] * len(gaps), gaps):
+            raise ValueError(
+                f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
+                f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
+            )
 
 
 def _check_vectors(table: Table, sides: tuple[str, str]) -> None:

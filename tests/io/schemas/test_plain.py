@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 TIES = {"ties": True}
 RATED = ("prompt", "row", "rater")
@@ -266,3 +266,20 @@ def test_short_answers_that_end_no_name_of_a_column_stay_answers():
         for i in range(6)
     ]
     assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
+
+
+@pytest.mark.parametrize("names", [("score_chosen", "score_rejected"), ("chosen_reward", "rejected_reward")])
+@pytest.mark.parametrize("wrong", [20, 17])
+def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(names, wrong):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}"}
+        | {names[0]: 1.5, names[1]: 2.0 if i < wrong else 1.0}
+        for i in range(20)
+    ]
+    if wrong == 20:
+        with pytest.raises(
+            ValueError, match=rf"{names[0]} is below {names[1]} in nearly all rows, .* give --chosen"
+        ):
+            load_pairs(rows, featuriser="format")
+    asked = Columns(chosen="chosen", rejected="rejected") if wrong == 20 else None
+    assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
