@@ -10,6 +10,8 @@ from .schemas.base import structured
 
 # Where dialogues in one string turn to the assistant.
 TURN = "\n\nAssistant:"
+# What databases write where a text is missing.
+NULL = "\\N"
 # What a message says something by.
 CONTENT = {"content", "tool_calls", "function_call"}
 # Keys of messages, each as another library has them.
@@ -54,7 +56,8 @@ def read_texts(
     rows, bad = [], []
     for row, (first, second) in enumerate(zip(chosen, rejected, strict=True)):
         given, first, second = (
-            messages_of(cell) for cell in (None if prompts is None else prompts[row], first, second)
+            None if cell == NULL else messages_of(cell)
+            for cell in (None if prompts is None else prompts[row], first, second)
         )
         sides = {names[1]: first, names[2]: second}
         sides |= {} if names[0] is None or given is None else {names[0]: given}

@@ -283,3 +283,10 @@ def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(name
             load_pairs(rows, featuriser="format")
     asked = Columns(chosen="chosen", rejected="rejected") if wrong == 20 else None
     assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
+
+
+def test_what_databases_write_for_null_is_no_text(tmp_path):
+    (tmp_path / "a.csv").write_text("prompt,chosen,rejected\nq,x,y\n\\N,u,v\nr,z,\\N\n")
+    with pytest.raises(ValueError, match="row 3, column rejected is missing"):
+        load_pairs(tmp_path / "a.csv", featuriser="format")
+    assert load_pairs(tmp_path / "a.csv", featuriser="format", skip_bad=1).texts.prompt == ["q", ""]
