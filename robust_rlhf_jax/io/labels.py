@@ -58,7 +58,10 @@ SENTENCES = re.compile(r"\s*\n\s*|(?<=[^\W\d][.!?])\s+|(?<=[.!?*])\s+(?=\S+:)")
 # Letters before a verdict at least: what is shorter is a list of sides, or their numbers.
 SHORTEST = 20
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
-SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
+SUFFIX = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B|gauche|droite|links|rechts|izquierda|derecha|"
+    r"sinistra|destra)$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
