@@ -184,7 +184,7 @@ def _word(cell: str) -> str:
         return "tie"
     said = BOLD.sub(r"\1", said)
     bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
-    return bare.strip(' .!*"') or bare  # stars alone are a rating
+    return bare.strip(" .!*\"'") or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object, rule: Rule, sentences: bool = True) -> object:

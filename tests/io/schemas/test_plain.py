@@ -290,3 +290,24 @@ def test_what_databases_write_for_null_is_no_text(tmp_path):
     with pytest.raises(ValueError, match="row 3, column rejected is missing"):
         load_pairs(tmp_path / "a.csv", featuriser="format")
     assert load_pairs(tmp_path / "a.csv", featuriser="format", skip_bad=1).texts.prompt == ["q", ""]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_list_of_one_label_is_that_label(as_text):
+    labels = [["A"], ["B"], ["tie"]]
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "label": str(labels[i % 3]) if as_text else labels[i % 3],
+        }
+        for i in range(6)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.swapped.tolist(), found.strength.tolist()) == (
+        [False, True, False] * 2,
+        [1.0, 1.0, 0.0] * 2,
+    )
+    rows[3]["label"] = ["A", "B"]
+    with pytest.raises(ValueError, match="row 4, column label holds the unknown label"):
+        load_pairs(rows, featuriser="format")
