@@ -150,13 +150,20 @@ def _split(prompt: Any, chosen: Any, rejected: Any) -> tuple[str, str, str]:
             plain_text(chosen[shared:] or chosen[-1:]),
             plain_text(rejected[shared:] or rejected[-1:]),
         )
-    first, second = plain_text(chosen), plain_text(rejected)
+    first, second = (plain_text(_after(prompt, side)) for side in (chosen, rejected))
     if prompt is None:
         return _shared_turns(first, second)
     said = plain_text(prompt)
     if said and first.startswith(said) and second.startswith(said):
         first, second = (text[len(said) :] if len(text) > len(said) else text for text in (first, second))
     return said, first, second
+
+
+def _after(prompt: Any, side: Any) -> Any:
+    """The last message of a dialogue, where the prompt is all that stands before it; anything else as it is."""
+    several = isinstance(side, list) and len(side) > 1 and prompt is not None
+    alike = several and plain_text(side[:-1]).strip() == plain_text(prompt).strip()
+    return side[-1:] if alike else side
 
 
 def _begins(before: list, prompt: Any) -> bool:

@@ -311,3 +311,15 @@ def test_a_list_of_one_label_is_that_label(as_text):
     rows[3]["label"] = ["A", "B"]
     with pytest.raises(ValueError, match="row 4, column label holds the unknown label"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("whole", ["chosen", "rejected"])
+def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
+    rows = [{"prompt": f"q {i}", "chosen": f"x {i}", "rejected": f"y {i}"} for i in range(3)]
+    for row in rows:
+        said = (("user", row["prompt"]), ("assistant", row[whole]))
+        row[whole] = [{"role": role, "content": text} for role, text in said]
+    texts = load_pairs(rows, featuriser="format").texts
+    assert (texts.prompt, texts.chosen, texts.rejected) == tuple(
+        [f"{a} {i}" for i in range(3)] for a in "qxy"
+    )
