@@ -83,7 +83,7 @@ def _numbers(cell: Any, from_text: bool):
 
 
 def _number(cell: Any, from_text: bool) -> float:
-    if isinstance(cell, bool) or (isinstance(cell, str) and not from_text):
+    if isinstance(cell, bool) or (isinstance(cell, str) and (not from_text or "_" in cell)):
         raise TypeError
     return float(cell)
 

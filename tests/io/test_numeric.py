@@ -29,3 +29,16 @@ def test_points_that_part_thousands_are_asked_about(tmp_path, prices):
 def test_decimals_are_read(tmp_path, prices):
     found = load_pairs(written(tmp_path, *prices))
     assert found.chosen[:, 0].tolist() == [float(price) for price in prices]
+
+
+def test_codes_with_underscores_are_no_numbers(tmp_path):
+    """Python's own numbers may have them."""
+    (tmp_path / "a.csv").write_text(
+        "chosen_x,rejected_x,chosen_card,rejected_card\n1,2,1_7,2_3\n4,3,1_2,1_4\n"
+    )
+    found = load_pairs(tmp_path / "a.csv")
+    assert found.names == ("x",)
+    assert "no numbers" in found.unused["chosen_card"]
+    (tmp_path / "b.csv").write_text("chosen_x,rejected_x\n1,2\n4,3_0\n")
+    with pytest.raises(ValueError, match=r"column rejected_x is not numeric \(row 2 holds '3_0'\)"):
+        load_pairs(tmp_path / "b.csv")

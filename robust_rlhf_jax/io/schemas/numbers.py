@@ -190,7 +190,9 @@ def mostly_numbers(cells: list) -> bool:
 
 
 def is_number(cell: Any) -> bool:
-    """Of a text only what a CSV file may mean by it: columns of words are no features."""
+    """Of a text only what a CSV file may mean by it: columns of words are no features, and 1_2 is a code."""
+    if isinstance(cell, str) and "_" in cell:
+        return False
     try:
         float(cell)
     except (TypeError, ValueError, OverflowError):
