@@ -33,6 +33,8 @@ from .words import LONGEST
 NAME = "columns"
 # Sides that are as often names of models or options.
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
+# What columns of ties are called.
+TIES, DRAWS = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied"), ("draw", "is draw")
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")
 # Lists of numbers as text: of tensors, shortened by three points, or three decimals and more without brackets.
@@ -269,9 +271,12 @@ def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
     """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
     if asked.tie is not None:
         return asked.tie
-    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie", "both equal"))
-    # A column may be called so and be of something else.
-    return next((n for n in ties if not read_ties(table.cells(n), n)[1]), None)
+    for name in (n for n in table.names if n != label and word(n) in (*TIES, *DRAWS)):
+        ties, bad = read_ties(table.cells(name), name)
+        # A column may be called so and be of something else: draw 1 of some lottery.
+        if not bad and (word(name) in TIES or not ties.all()):
+            return name
+    return None
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -323,3 +323,9 @@ def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
     assert (texts.prompt, texts.chosen, texts.rejected) == tuple(
         [f"{a} {i}" for i in range(3)] for a in "qxy"
     )
+
+
+@pytest.mark.parametrize(("cells", "ties"), [((1, 0, 0), 2), ((3, 1, 2), 0), ((1, 1, 1), 0)])
+def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_draws_are_counted(cells, ties):
+    rows = [{"chosen_x": i, "rejected_x": 3, "draw": cells[i % 3]} for i in range(6)]
+    assert (load_pairs(rows).strength == 0).sum() == ties
