@@ -8,10 +8,11 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Judged, Mapped, of_rows
+from .flags_of_sides import contradict_always
 from .numbers import is_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
-from .ranks_and_scores import check_agreement
+from .ranks_and_scores import check_agreement, steps_of
 from .sides import IDS, chosen_sides, holds_texts, named, open_sides, plain_name, prompt_named, with_rater
 from .words import LONGEST
 
@@ -33,7 +34,9 @@ SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id", "pair", "set_id"
 RANKED_TOGETHER = ("ranking_id", "set_id", "choice_id", "comparison_id", "interaction_id")
 # The share of prompts with equal ranks that may be no rankings one after another where the others are.
 MIXED = 0.1
-SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
+# Scores of which none is of one quality alone.
+OVERALL = ("overall_score", "score", "reward", "rating", "overall")
+SCORES = (*OVERALL, "helpfulness", *RANK_KEYS)
 
 
 def recognise(table: Table) -> bool:
@@ -88,6 +91,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         asked = dataclasses.replace(asked, pair_id=None)  # the id of a ranking is that of several pairs
     elif asked.label is None:
         _check_ranks(table, score, groups)
+        _check_scores(table, score, groups)
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
@@ -162,6 +166,21 @@ def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
         scores, ranks = table.cells(score), table.cells(rank)
         sets = (([scores[m] for m in members], [ranks[m] for m in members]) for members in groups)
         check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
+
+
+def _check_scores(table: Table, score: str, groups: list[list[int]]) -> None:
+    """**Raises:** ValueError for another score of as general a name that contradicts the scores in nearly all."""
+    others = (named(table, (name,)) for name in OVERALL)
+    for other in (name for name in others if name not in (None, score)):
+        cells = [table.cells(score), table.cells(other)]
+        both = ([column[m] for m in members] for column in cells for members in groups)
+        steps = [step for values in both for step in steps_of(values)]
+        half = len(steps) // 2
+        if contradict_always(steps[:half], steps[half:]):
+            raise ValueError(
+                f"{score} and {other} both score the answers, and disagree in nearly all of them: choose by --label "
+                f"{score} or --label {other}"
+            )
 
 
 def _notes(lost: int, by_person: list[list[int]] | None, apart: bool) -> tuple[str, ...]:

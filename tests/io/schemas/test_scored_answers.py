@@ -229,3 +229,25 @@ def test_a_label_of_options_is_no_score():
         for i in range(80)
     ]
     assert load_pairs(rows, columns=Columns(label="y")).names == ("price", "time")
+
+
+@pytest.mark.parametrize("other", ["reward", "Rating", "overall"])
+@pytest.mark.parametrize("wrong", [12, 10])
+def test_two_scores_that_contradict_each_other_throughout_are_asked_about(other, wrong):
+    rows = [
+        {"prompt": f"p{i}", "response": f"x {i} {j}", "score": j, other: 1 - j if i < wrong else j}
+        for i in range(12)
+        for j in range(2)
+    ]
+    if wrong == 12:
+        with pytest.raises(
+            ValueError, match="both score the answers, and disagree in nearly all of them: choose by"
+        ):
+            load_pairs(rows, featuriser="format")
+    chosen = {
+        name: load_pairs(rows, columns=Columns(label=name), featuriser="format").texts.chosen[0]
+        for name in ("score", other)
+    }
+    assert chosen == {"score": "x 0 1", other: "x 0 0"}
+    if wrong < 12:
+        assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0 1"
