@@ -1,9 +1,9 @@
 """What says of one side how good it is, beside a label: `a_chosen`, `winner_1`; ranks and scores of both; the loser."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..label_rules import OF_LOSERS
 from ..labels import is_missing, number_in, suffixes, word_rule, yes_or_no
 from ..table import Table
 from .sides import TOKENS, by_plain_name
@@ -16,6 +16,8 @@ ANSWERS = ("", "response_", "answer_")
 THINGS = (*ANSWERS, "model_", "option_", "side_")
 
 SCORES = ("score", "rating", "reward", "overall_score", "quality")
+# Not those of other criteria, such as more_harmful.
+LOSERS = re.compile(r"(?:^|[\W_])(?:loser|losing|rejected|dispreferred|worse|worst)(?:$|[\W_])", re.I)
 # Rows from which on it is no chance if scores agree with the label in less than this share of them.
 MANY, RARELY = 10, 0.1
 
@@ -43,8 +45,8 @@ def flags_called(
 def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
     """`ways`: above 0 where the label says that the first side won.
 
-    **Raises:** ValueError for flags, ranks or losers that say something else in most rows, and for scores that do in
-        nearly all: people may contradict them.
+    **Raises:** ValueError for flags or ranks that say something else in most rows, and for scores and losers that do in
+        nearly all: people may contradict scores.
     """
     flags = ((columns, _by_flags) for columns in flags_called(table, FLAGS, (suffixes(sides),)))
     ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),), ANSWERS))
@@ -60,12 +62,17 @@ def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[flo
                 f"{label} and {' and '.join(names)} both say which side won, and disagree in {rows} rows: give "
                 f"--label {label} if that is right"
             )
-    for name in (name for name in table.names if OF_LOSERS.search(name) and name not in (label, *sides)):
+    _check_losers(table, label, sides, ways)
+
+
+def _check_losers(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
+    """**Raises:** ValueError for a column of the losing side that names the winner in nearly all rows."""
+    for name in (name for name in table.names if LOSERS.search(name) and name not in (label, *sides)):
         lost = [word_rule(sides).value(cell) for cell in table.cells(name)]
-        if contradict_mostly(ways, [-way if way else None for way in lost]):
+        if contradict_always(ways, [-way if way else None for way in lost]):
             raise ValueError(
-                f"{label} and {name} name the same side in most rows, as the one that won and the one that lost: give "
-                f"--label {label} if that is right"
+                f"{label} and {name} name the same side in nearly all rows, as the one that won and the one that lost: "
+                f"give --label {label} if that is right"
             )
 
 

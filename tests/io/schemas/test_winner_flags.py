@@ -157,13 +157,22 @@ def test_scores_are_asked_about_where_they_contradict_nearly_all_labels(names, w
 def test_a_loser_that_is_the_winner_is_asked_about(column, wrong):
     rows = [
         {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 + i % 2, column: 1 + (i + 1 - wrong) % 2}
-        for i in range(6)
+        for i in range(12)
     ]
     if wrong:
-        with pytest.raises(ValueError, match=f"winner and {column} name the same side in most rows"):
+        with pytest.raises(ValueError, match=f"winner and {column} name the same side in nearly all rows"):
             load_pairs(rows, featuriser="format")
+        assert load_pairs(rows, columns=Columns(label="winner"), featuriser="format").n_pairs == 12
     else:
-        assert load_pairs(rows, featuriser="format").n_pairs == 6
+        assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_the_winner_may_be_the_more_harmful_side():
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 + i % 2, "more_harmful": 1 + i % 2}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 6
 
 
 @pytest.mark.parametrize("label", [True, False])
