@@ -39,8 +39,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert ticks is not None
     found = wide_choices.map(_labelled(table, ticks), _by(ticks, asked))
     columns, label = (*ticks.values(),), _label(ticks)
-    chosen = found.roles.said["chosen"].replace(f"{label} names", f"{label} tick")
-    said = found.roles.said | {"chosen": chosen, "label": f"{label}: the 1 of them"}
+    said = found.roles.said | {"label": f"{', '.join(columns)}: the 1 of them"}
     return dataclasses.replace(
         found,
         schema=NAME,
@@ -73,7 +72,8 @@ def _one(table: Table, of: dict[str, str]) -> list[str | None]:
 
 
 def _label(ticks: dict[str, str]) -> str:
-    return ", ".join(ticks.values())
+    """A name that no feature can have: chosen_car alone would be one."""
+    return f"the 1 of {', '.join(ticks.values())}"
 
 
 def _labelled(table: Table, ticks: dict[str, str]) -> Table:
