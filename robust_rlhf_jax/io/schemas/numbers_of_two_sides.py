@@ -40,12 +40,16 @@ BEFORE = re.compile(
     r"(?P<stem>.+)$",
     re.I,
 )
+SIDES = {token for pair in TOKENS for token in pair}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 
 
 def recognise(table: Table) -> bool:
-    sided = chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names)
+    matches = (NUMERIC.match(name) for name in table.names)
+    # chosen_a and chosen_b say which side won.
+    features = any(match and (match[1] != "chosen" or match[2].casefold() not in SIDES) for match in matches)
+    sided = chosen_sides(table) or open_sides(table) or features
     return not sided and _found(table) is not None
 
 

@@ -265,3 +265,18 @@ def test_ids_times_and_numbers_of_votes_are_no_features_and_the_reason_is_told(n
     assert found.unused[f"{name}_b"] == (
         f"{name} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
     )
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_flags_beside_the_label_are_no_features(wrong):
+    rows = [
+        {"price_a": i % 5, "price_b": 3, "time_a": 2, "time_b": i % 7, "choice": "ab"[i % 2]}
+        | {"chosen_a": int((i % 2 == 0) != wrong), "chosen_b": int((i % 2 == 1) != wrong)}
+        for i in range(12)
+    ]
+    if wrong:
+        with pytest.raises(ValueError, match="choice and chosen_a and chosen_b both say which side won"):
+            load_pairs(rows)
+    else:
+        found = load_pairs(rows)
+        assert (found.names, found.swapped.tolist()) == (("price", "time"), [False, True] * 6)
