@@ -58,7 +58,10 @@ SENTENCES = re.compile(r"\s*\n\s*|(?<=[^\W\d][.!?])\s+|(?<=[.!?*])\s+(?=\S+:)")
 # Letters before a verdict at least: what is shorter is a list of sides, or their numbers.
 SHORTEST = 20
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
-SUFFIX = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B)$")
+SUFFIX = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B|gauche|droite|links|rechts|izquierda|derecha|"
+    r"sinistra|destra)$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +184,7 @@ def _word(cell: str) -> str:
         return "tie"
     said = BOLD.sub(r"\1", said)
     bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
-    return bare.strip(' .!*"') or bare  # stars alone are a rating
+    return bare.strip(" .!*\"'") or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object, rule: Rule, sentences: bool = True) -> object:

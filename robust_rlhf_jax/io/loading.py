@@ -201,6 +201,10 @@ def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:
         check_no_files(pairs.texts, str(pairs.path))
     made = make_featuriser(featuriser)
     chosen, rejected = made.fit(pairs.texts)
+    if not made.names and len(pairs.rows) == 1 and pairs.texts.chosen != pairs.texts.rejected:
+        raise ValueError(
+            f"{pairs.path} has one pair, whose words make no feature by themselves: give two pairs or more."
+        )
     if not made.names:
         raise ValueError(
             f"{pairs.path}: featuriser {featuriser!r} finds nothing in which the texts differ: give others, or another "

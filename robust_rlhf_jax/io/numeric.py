@@ -1,5 +1,6 @@
 """Numbers of a table: features, embeddings and scores, a matrix for each side."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,17 @@ from .bad_cells import NOT_NUMERIC, BadCell, shown
 from .schemas.base import structured
 from .table import Table
 
+# Whole numbers up to 999, or with a point before each three digits.
+THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(?:\.\d{3})*|0")
+
 
 def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadCell]]:
     """A column of numbers [N, 1] or of lists of numbers [N, p] in float64 (lists in their own float).
 
     Texts of numbers are numbers only where all cells are texts, as in CSV. A bad cell's row is 0:
     missing, not a number, not finite, or a list of another length than the first.
+
+    **Raises:** ValueError for numbers whose points part thousands.
     """
     column = table.columns[name]
     if isinstance(column, np.ndarray):
@@ -25,7 +31,9 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
             return _finite(fast, name, [])
     cells = table.cells(name)
     from_text = table.source.only_texts
-    if from_text:  # lists, too
+    if from_text:
+        _check_thousands(name, cells)
+        # lists, too
         cells = [structured(cell) for cell in cells]
     width = next((len(cell) for cell in cells if isinstance(cell, list) and cell), None)
     values, bad = np.zeros((len(cells), width or 1)), []
@@ -40,6 +48,23 @@ def matrix(table: Table, name: str) -> tuple[Float[np.ndarray, "N p"], list[BadC
             bad.append(BadCell(row, name, why))
             values[row] = 0.0
     return _finite(values, name, bad)
+
+
+def _check_thousands(name: str, cells: list) -> None:
+    """**Raises:** ValueError for whole numbers whose points part thousands: 12.500 beside 740; who writes the zeros of
+    12.500 writes those of 740.000, too.
+    """
+    there = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    grouped = [cell for cell in there if "." in cell]
+    if not grouped or not all(THOUSANDS.fullmatch(cell) for cell in there):
+        return
+    ends = next((cell for cell in grouped if cell.endswith("0")), None)
+    plain = next((cell for cell in there if len(cell.lstrip("-")) == 3), None)
+    if ends is not None and plain is not None:
+        raise ValueError(
+            f"column {name} holds {shown(ends)} beside {shown(plain)}, as if points parted thousands: write numbers "
+            "with a decimal point and no other marks, such as 17500 for 17.500"
+        )
 
 
 def _wrong(cell: Any, width: int | None) -> str:
@@ -58,7 +83,7 @@ def _numbers(cell: Any, from_text: bool):
 
 
 def _number(cell: Any, from_text: bool) -> float:
-    if isinstance(cell, bool) or (isinstance(cell, str) and not from_text):
+    if isinstance(cell, bool) or (isinstance(cell, str) and (not from_text or "_" in cell)):
         raise TypeError
     return float(cell)
 

@@ -10,6 +10,8 @@ from .schemas.base import structured
 
 # Where dialogues in one string turn to the assistant.
 TURN = "\n\nAssistant:"
+# What databases write where a text is missing.
+NULL = "\\N"
 # What a message says something by.
 CONTENT = {"content", "tool_calls", "function_call"}
 # Keys of messages, each as another library has them.
@@ -54,7 +56,8 @@ def read_texts(
     rows, bad = [], []
     for row, (first, second) in enumerate(zip(chosen, rejected, strict=True)):
         given, first, second = (
-            messages_of(cell) for cell in (None if prompts is None else prompts[row], first, second)
+            None if cell == NULL else messages_of(cell)
+            for cell in (None if prompts is None else prompts[row], first, second)
         )
         sides = {names[1]: first, names[2]: second}
         sides |= {} if names[0] is None or given is None else {names[0]: given}
@@ -147,13 +150,20 @@ def _split(prompt: Any, chosen: Any, rejected: Any) -> tuple[str, str, str]:
             plain_text(chosen[shared:] or chosen[-1:]),
             plain_text(rejected[shared:] or rejected[-1:]),
         )
-    first, second = plain_text(chosen), plain_text(rejected)
+    first, second = (plain_text(_after(prompt, side)) for side in (chosen, rejected))
     if prompt is None:
         return _shared_turns(first, second)
     said = plain_text(prompt)
     if said and first.startswith(said) and second.startswith(said):
         first, second = (text[len(said) :] if len(text) > len(said) else text for text in (first, second))
     return said, first, second
+
+
+def _after(prompt: Any, side: Any) -> Any:
+    """The last message of a dialogue, where the prompt is all that stands before it; anything else as it is."""
+    several = isinstance(side, list) and len(side) > 1 and prompt is not None
+    alike = several and plain_text(side[:-1]).strip() == plain_text(prompt).strip()
+    return side[-1:] if alike else side
 
 
 def _begins(before: list, prompt: Any) -> bool:

@@ -199,3 +199,15 @@ def test_ties_alone_are_refused(tmp_path):
     csv_file(path, [{"response_a": "x", "response_b": "y", "winner": "tie"}] * 3)
     with pytest.raises(ValueError, match="ties or pairs of weight 0 alone"):
         text_pairs(path)
+
+
+def test_one_pair_of_texts_is_said_to_be_too_few():
+    """Sides as long as each other differ in words alone, and of one pair these have no directions."""
+    rows = [{"prompt": f"q {i}", "chosen": f"a good one {i}", "rejected": f"a bad one {i}"} for i in range(2)]
+    with pytest.raises(
+        ValueError, match="has one pair, whose words make no feature by themselves: give two pairs"
+    ):
+        load_pairs(rows[:1])
+    assert load_pairs(rows).names == ("topic0",)
+    with pytest.raises(ValueError, match="finds nothing in which the texts differ"):
+        load_pairs([{"chosen": "the same", "rejected": "the same"}])

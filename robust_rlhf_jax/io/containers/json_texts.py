@@ -1,5 +1,6 @@
 """JSON: lines of objects, an array of objects, an object around either, or columns as pandas writes them."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,8 @@ from .encodings import encoding_of, open_text, write_text
 from .json_documents import Document, document_of
 
 ORDER, NAME, SUFFIXES = 20, "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
+# Lines whose keys are looked at.
+FIRST_LINES = 100
 
 
 def read(path: Path, how: dict[str, Any]) -> Table:
@@ -24,6 +27,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     notes = tuple(filter(None, [source.how["encoding"].note]))
     found = None if _lines_of_objects(source) else document_of(_text(source), path)
     if found is None:
+        _check_keys(source)
         return _table(source, (_object(line) for line in _lines(source)), notes)
     source.how["document"] = found.kind
     said = f"The file holds {found.says}."
@@ -39,6 +43,7 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
     """
     source = _source(path, how)
     if _lines_of_objects(source):
+        _check_keys(source)
         lines = _lines(source)
         while some := list(itertools.islice(lines, rows)):
             yield _table(source, map(_object, some), ())
@@ -107,6 +112,25 @@ def _lines(source: Source) -> Iterator[str]:
             yield from (line for line in file if line.strip().strip("\ufeff"))
     except UnicodeError as error:
         raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None
+
+
+def _check_keys(source: Source) -> None:
+    """**Raises:** ValueError for a key that an object of the first lines has twice with two values, of which parsers
+    take the last one.
+    """
+    for number, line in enumerate(itertools.islice(_lines(source), FIRST_LINES)):
+        objects: list[list[tuple[str, Any]]] = []
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(
+                line, object_pairs_hook=lambda found, objects=objects: objects.append(found) or dict(found)
+            )
+        outer = objects[-1] if objects else []
+        values = dict(outer)
+        twice = next((key for key, value in outer if repr(value) != repr(values[key])), None)
+        if twice is not None:
+            raise ValueError(
+                f"{source.file} has the key {twice!r} twice in row {number + 1}, with two values: rename one."
+            )
 
 
 def _object(line: str) -> tuple[dict | None, str]:

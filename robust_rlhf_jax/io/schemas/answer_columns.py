@@ -11,6 +11,7 @@ from . import answer_judgements as judgements
 from .answer_names import Answers, answers_of, beside, repeats_text, which
 from .base import records
 from .choice_names import CHOSEN
+from .flags_of_sides import FLAGS as FLAGS_OF_SIDES
 from .numbers import are_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, SCORE_KEYS
@@ -32,11 +33,14 @@ ENDS = ("", "response", "answer", "idx", "index", "id", "number", "position", "r
 FLAGS = (
     "chosen", "is_chosen", "selected", "is_selected", "best", "is_best", "preferred", "is_preferred", "winner",
 )  # fmt: skip
+TICKS = (*FLAGS_OF_SIDES, "choice", "vote")
+# The share of rows in which one answer alone is ticked, beyond which such columns say which one is the best.
+MOST = 0.9
 FLAG_WORDS = ("true", "false", "0", "1", "yes", "no")
 
 
 class Found(NamedTuple):
-    """`kind`: "best", "order", "ranks", "scores" or "flags"; `by`: the columns of it, or the key of the flags;
+    """`kind`: "best", "order", "ranks", "scores", "flags" or "ticks"; `by`: the columns of it, or the key of the flags;
     `worst`: the column of the worst answer; `rejected`: of the only one that the best was preferred to.
     """
 
@@ -74,7 +78,7 @@ def find(table: Table, asked: Columns) -> Found | None:
     ranking = _ranking(table, answers, asked)
     if ranking is not None or two or asked.label == "none":
         return ranking
-    kinds = (_flagged, _of_best, _numbered)
+    kinds = (_flagged, _of_best, _numbered, _ticked)
     return next((found for kind in kinds if (found := kind(table, answers, asked)) is not None), None)
 
 
@@ -86,12 +90,17 @@ def find_best(table: Table, asked: Columns) -> Found | None:
     return _flagged(table, found.answers, asked) or _of_best(table, found.answers, asked)
 
 
-def beside_judgement(table: Table, found: Found) -> Found | None:
-    """The best answer beside a ranking, or ranks beside the best one."""
-    if found.kind == "order":
-        return _of_best(table, found.answers, Columns())
-    ranks = _numbered(table, found.answers, Columns()) if found.kind == "best" else None
-    return ranks if ranks is not None and ranks.kind == "ranks" else None
+def beside_judgements(table: Table, found: Found) -> list[Found]:
+    """What else says which answers are the better ones: the best one and ticks beside a ranking or flags, ranks and
+    ticks beside the best one, ticks beside ranks and scores.
+    """
+    others = [_ticked(table, found.answers, Columns())] if found.kind != "ticks" else []
+    if found.kind in ("order", "flags"):
+        others.append(_of_best(table, found.answers, Columns()))
+    if found.kind == "best":
+        ranks = _numbered(table, found.answers, Columns())
+        others.append(ranks if ranks is not None and ranks.kind == "ranks" else None)
+    return [other for other in others if other is not None]
 
 
 def _of_named_sides(table: Table, answers: Answers, sides: tuple[str, str], asked: Columns) -> Found | None:
@@ -187,6 +196,16 @@ def _numbered(table: Table, answers: Answers, asked: Columns) -> Found | None:
         if columns and all(number_in(cell) is not None for name in columns for cell in _some(table, name)):
             return Found(answers, kind, columns)
     return None
+
+
+def _ticked(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A column for each of three or more answers that says yes of the best one: a_chosen, b_chosen and c_chosen."""
+    if answers.listed or asked.label is not None or len(answers.columns) < 3:
+        return None
+    columns = beside(table, answers, TICKS)
+    rows = list(zip(*(map(judgements.is_ticked, table.cells(name)) for name in columns), strict=True))
+    one = sum(None not in row and row.count(True) == 1 for row in rows)
+    return Found(answers, "ticks", columns) if columns and one > MOST * len(rows) else None
 
 
 def _column(table: Table, names: tuple[str, ...]) -> str | None:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ..bad_cells import shown
-from ..labels import TIE, is_missing, number_in, word
+from ..labels import TIE, is_missing, number_in, word, yes_or_no
 from .answer_names import which
 from .base import structured
 from .rankings import pairs_of
@@ -62,6 +62,19 @@ def by_flags(entries: list[dict], key: str) -> Pairs | str:
     if len(best) != 1:
         return f"has {len(best)} answers with {key} true, not one"
     return [(best[0], i, 1.0) for i in range(len(entries)) if i != best[0]]
+
+
+def by_ticks(cells: list) -> Pairs | str:
+    """The only answer whose cell says yes with each other one."""
+    best = [i for i, cell in enumerate(cells) if is_ticked(cell)]
+    if len(best) != 1:
+        return f"is one of {len(best)} columns that say yes, not of one"
+    return [(best[0], i, 1.0) for i in range(len(cells)) if i != best[0]]
+
+
+def is_ticked(cell: Any) -> bool | None:
+    """Whether a cell says yes; None if it says neither yes nor no, and False if it is missing."""
+    return False if is_missing(cell) else yes_or_no(cell)
 
 
 def by_ranks(cell: Any, texts: list) -> Pairs | str:

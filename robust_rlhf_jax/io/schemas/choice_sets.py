@@ -1,5 +1,6 @@
 """One option a row, several rows a choice, as studies of choices keep them: `task`, `price`, `time`, `chosen`."""
 
+import itertools
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -90,6 +91,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
     check_winners(found.chosen)
     choices = _choices(table, found)
+    if asked.label is None:
+        _check_other_answers(table, found, choices)
     firsts, seconds = _sides(table, choices)
     features = features_of(table, (*found.ours, found.chosen, asked.weight, asked.rater), choices)
     check_features(table, features, asked.words)
@@ -130,6 +133,32 @@ def check_winners(column: str) -> None:
         )
 
 
+def _check_other_answers(table: Table, found: _Found, choices: list[Choice]) -> None:
+    """**Raises:** ValueError for another column that says of the same choices that other options were chosen."""
+    lower = by_parted_name(table)
+    for name in dict.fromkeys(lower[known] for known in CHOSEN if known in lower):
+        if name in (found.chosen, *found.ours) or _counts_choices(table.cells(name), choices):
+            continue
+        tries = (found._replace(chosen=name, called=called) for called in _ways_to_say(table, name))
+        other = next((one for one in tries if _fits(table, one)), None)
+        pairs = zip(choices, [] if other is None else _choices(table, other), strict=False)
+        torn = next((a for a, b in pairs if None not in (a.chosen, b.chosen) and a.chosen != b.chosen), None)
+        if torn is not None:
+            raise ValueError(
+                f"{found.chosen} and {name} both say which option was chosen, and disagree in the choice of row "
+                f"{torn.rows[0] + 1}: give --label {found.chosen} or --label {name}"
+            )
+
+
+def _counts_choices(cells: list, choices: list[Choice]) -> bool:
+    """Whether a column numbers the choices, for each person anew: it rises by 1 or begins again."""
+    of_each = [plain_cell(cells[choice.rows[0]]) for choice in choices]
+    steps = itertools.pairwise(of_each)
+    return same_in_each(cells, choices) and all(
+        isinstance(a, float) and b in (a + 1, of_each[0]) for a, b in steps
+    )
+
+
 def _said(found: _Found) -> dict[str, str]:
     """How a person is told of the chosen option, the others and the label."""
     chosen, label = f"{found.chosen} 1", "1 was chosen"
@@ -164,9 +193,7 @@ def _find(table: Table, asked: Columns) -> _Found | None:
     chosen = asked.label or next((lower[name] for name in CHOSEN if name in lower), None)
     if chosen is None or not {chosen, asked.pair_id or chosen} <= {*table.names}:
         return None
-    called: list[str | None] = [*_called(table, chosen)]
-    if any(yes_or_no(cell) is not None for cell in table.some(chosen)):
-        called = [None, *called]
+    called = _ways_to_say(table, chosen)
     people = [lower[name] for name in PEOPLE if name in lower]
     people = list(dict.fromkeys([*([asked.rater] if asked.rater in table.columns else ()), *people]))
     sets = [asked.pair_id] if asked.pair_id else [lower[name] for name in SETS if name in lower]
@@ -196,6 +223,12 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
         if all(choice.chosen is not None for choice in choices) and _any(_features(table, found, choices)):
             return found
     return None
+
+
+def _ways_to_say(table: Table, chosen: str) -> list[str | None]:
+    """What `_Found.called` may be of a column: None first where it says yes or no."""
+    marks = any(yes_or_no(cell) is not None for cell in table.some(chosen))
+    return [*([None] if marks else []), *_called(table, chosen)]
 
 
 def _called(table: Table, chosen: str) -> list[str]:

@@ -1,8 +1,10 @@
-"""Columns that say of one side whether it won: `a_chosen`, `winner_1`; and ranks of both, beside a label."""
+"""What says of one side how good it is, beside a label: `a_chosen`, `winner_1`; ranks and scores of both; the loser."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from ..labels import is_missing, number_in, suffixes, yes_or_no
+from ..labels import is_missing, number_in, suffixes, word_rule, yes_or_no
 from ..table import Table
 from .sides import TOKENS, by_plain_name
 
@@ -12,6 +14,12 @@ FLAGS = (
 )  # fmt: skip
 ANSWERS = ("", "response_", "answer_")
 THINGS = (*ANSWERS, "model_", "option_", "side_")
+
+SCORES = ("score", "rating", "reward", "overall_score", "quality")
+# Not those of other criteria, such as more_harmful.
+LOSERS = re.compile(r"(?:^|[\W_])(?:loser|losing|rejected|dispreferred|worse|worst)(?:$|[\W_])", re.I)
+# Rows from which on it is no chance if scores agree with the label in less than this share of them.
+MANY, RARELY = 10, 0.1
 
 
 def flags_called(
@@ -37,20 +45,47 @@ def flags_called(
 def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
     """`ways`: above 0 where the label says that the first side won.
 
-    **Raises:** ValueError for flags or ranks of sides that say something else in most rows.
+    **Raises:** ValueError for flags or ranks that say something else in most rows, and for scores and losers that do in
+        nearly all: people may contradict scores.
     """
     flags = ((columns, _by_flags) for columns in flags_called(table, FLAGS, (suffixes(sides),)))
     ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),), ANSWERS))
-    for columns, way_of in (*flags, *ranks):
+    scores = ((columns, _by_scores) for columns in flags_called(table, SCORES, (suffixes(sides),), ANSWERS))
+    for columns, way_of in (*flags, *ranks, *scores):
         names = [name for name in columns if name not in (None, label)]
         cells = (table.cells(name if name in names else None) for name in columns)
-        said = (way_of(a, b) for a, b in zip(*cells, strict=True))
-        agree = [a * b > 0 for a, b in zip(ways, said, strict=True) if a and b]
-        if 2 * sum(agree) < len(agree):
+        said = [way_of(a, b) for a, b in zip(*cells, strict=True)]
+        rows = "nearly all" if way_of is _by_scores else "most"
+        contrary = contradict_always if way_of is _by_scores else contradict_mostly
+        if contrary(ways, said):
             raise ValueError(
-                f"{label} and {' and '.join(names)} both say which side won, and disagree in most rows: give "
+                f"{label} and {' and '.join(names)} both say which side won, and disagree in {rows} rows: give "
                 f"--label {label} if that is right"
             )
+    _check_losers(table, label, sides, ways)
+
+
+def _check_losers(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
+    """**Raises:** ValueError for a column of the losing side that names the winner in nearly all rows."""
+    for name in (name for name in table.names if LOSERS.search(name) and name not in (label, *sides)):
+        lost = [word_rule(sides).value(cell) for cell in table.cells(name)]
+        if contradict_always(ways, [-way if way else None for way in lost]):
+            raise ValueError(
+                f"{label} and {name} name the same side in nearly all rows, as the one that won and the one that lost: "
+                f"give --label {label} if that is right"
+            )
+
+
+def contradict_mostly(ways: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Whether of the rows that both decide (not 0, not None) most are decided otherwise."""
+    agree = [a * b > 0 for a, b in zip(ways, others, strict=True) if a and b]
+    return 2 * sum(agree) < len(agree)
+
+
+def contradict_always(ways: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Whether of many rows that both decide nearly all are decided otherwise."""
+    agree = [a * b > 0 for a, b in zip(ways, others, strict=True) if a and b]
+    return len(agree) >= MANY and sum(agree) < RARELY * len(agree)
 
 
 def _by_flags(first: Any, second: Any) -> float:
@@ -58,6 +93,10 @@ def _by_flags(first: Any, second: Any) -> float:
     told = [None if is_missing(cell) else yes_or_no(cell) for cell in (first, second)]
     first_won, second_won = (0.0 if flag is None else 1.0 if flag else -1.0 for flag in told)
     return first_won - second_won
+
+
+def _by_scores(first: Any, second: Any) -> float:
+    return -_by_ranks(first, second)
 
 
 def _by_ranks(first: Any, second: Any) -> float:

@@ -3,19 +3,22 @@
 A new one is an entry here and its test.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..columns import Columns
 from ..labels import Rule, is_missing, number_in, word, word_rule
 from ..table import Table
-from .base import OF_LABELS, Mapped, Roles, has
+from .base import OF_LABELS, Mapped, Roles, has, structured
 from .deciding import with_rule
 from .plain import check_asked, prompt_of
 from .sides import IDS, label_columns, named, rater_named
 
 NAME = "known columns"
 ORDER = 80
+# The turn whose answers were judged.
+TURN = "turn"
 
 
 class Known(NamedTuple):
@@ -91,6 +94,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert known is not None
     check_asked(table, asked)
     sides, label = known.sides, known.label
+    if has(table, TURN) and known.label == "winner":
+        table = _until_turn(table, sides)
     prompt = known.prompt or prompt_of(table, asked, sides) or ("text" if has(table, "text") else None)
     notes: tuple[str, ...] = ()
     if known.numbers is None or asked.scale is not None or asked.first_is is not None:
@@ -107,6 +112,29 @@ def map(table: Table, asked: Columns) -> Mapped:
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or rater_named(table), asked.weight,
                   asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
     return Mapped(known.name, table, roles, notes=notes, reads=OF_LABELS)
+
+
+def _until_turn(table: Table, sides: tuple[str, str]) -> Table:
+    """The dialogues up to the answer that was judged: MT-bench judges both turns of a dialogue in rows of their own."""
+    turns = [number_in(cell) for cell in table.cells(TURN)]
+    cut = {
+        name: [_first_answers(cell, turn) for cell, turn in zip(table.cells(name), turns, strict=True)]
+        for name in sides
+    }
+    return dataclasses.replace(table, columns=table.columns | cut)
+
+
+def _first_answers(cell: Any, turn: float | None) -> Any:
+    """A dialogue without what comes after as many answers; anything else as it is."""
+    said = structured(cell)
+    if turn is None or not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
+        return cell
+    answers = [
+        i
+        for i, each in enumerate(said)
+        if each.get("role", each.get("from")) in ("assistant", "gpt", "model")
+    ]
+    return said[: answers[int(turn) - 1] + 1] if 1 <= turn < len(answers) else cell
 
 
 def label_of(table: Table) -> str | None:

@@ -20,9 +20,11 @@ WAYS = {"left": 1.0, "right": -1.0, "tie": 0.0, "equal": 0.0, "none": 0.0}
 
 def recognise(table: Table) -> bool:
     if has(table, "data", "annotations"):
-        return isinstance(structured(table.first("data")), dict) and bool(
-            _results(records(table.first("annotations")), _rule(inner_table(table, "data")))
-        )
+        if not isinstance(structured(table.first("data")), dict):
+            return False
+        rule = _rule(inner_table(table, "data"))
+        # The first tasks may be skipped ones.
+        return any(_results(records(cell), rule) for cell in table.some("annotations"))
     return bool(_selected_columns(table)) and len(open_sides(table)) == 2
 
 

@@ -20,7 +20,9 @@ VECTORS = re.compile(r"emb|vector|hidden|repr|feature|activation|encod", re.I)
 # Names and places of things, times, what a tokeniser made and what the answer was: numbers, but no features.
 NO_FEATURE = re.compile(
     r"(^|[_-])(ids?|idx|index|uuid|uid|hash|md5|row|row_number|line|seed|created_at|updated_at|created|updated|timestamp|"
-    r"tstamp|ts|date|datetime|created_at_utc|input_ids|token_ids|tokens|attention_mask|labels|position_ids)$|^(ranks?|ranking|votes?)$",
+    r"tstamp|ts|date|datetime|created_at_utc|(?:shown|displayed|started|answered|submitted)_at|input_ids|token_ids|tokens|"
+    r"attention_mask|labels|position_ids|sku|ean|isbn|asin|upc|gtin|barcode)$|"
+    r"^(ranks?|ranking|(?:n|num|total)_votes|votes?(?:_(?:count|share))?)$",
     re.I,
 )
 # Numbers with signs of money, shares or thousands.
@@ -190,7 +192,9 @@ def mostly_numbers(cells: list) -> bool:
 
 
 def is_number(cell: Any) -> bool:
-    """Of a text only what a CSV file may mean by it: columns of words are no features."""
+    """Of a text only what a CSV file may mean by it: columns of words are no features, and 1_2 is a code."""
+    if isinstance(cell, str) and "_" in cell:
+        return False
     try:
         float(cell)
     except (TypeError, ValueError, OverflowError):

@@ -40,12 +40,16 @@ BEFORE = re.compile(
     r"(?P<stem>.+)$",
     re.I,
 )
+SIDES = {token for pair in TOKENS for token in pair}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 
 
 def recognise(table: Table) -> bool:
-    sided = chosen_sides(table) or open_sides(table) or any(NUMERIC.match(name) for name in table.names)
+    matches = (NUMERIC.match(name) for name in table.names)
+    # chosen_a and chosen_b say which side won.
+    features = any(match and (match[1] != "chosen" or match[2].casefold() not in SIDES) for match in matches)
+    sided = chosen_sides(table) or open_sides(table) or features
     return not sided and _found(table) is not None
 
 
@@ -73,7 +77,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     roles = Roles(
         None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
         tie_column(table, asked, label), asked.pair_id or named(table, IDS), words=words,
-        said=_said(sides, numbers, label, rule), ignored=dict.fromkeys(telling, "says which option was chosen"),
+        said=_said(sides, numbers, label, rule),
+        ignored=_no_features(table) | dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
@@ -91,6 +96,16 @@ def _without_answers(
     if not left:
         raise ValueError("the two options differ in no column but those that say which one was chosen")
     return left, telling
+
+
+def _no_features(table: Table) -> dict[str, str]:
+    """Why columns of numbers for each side are no features, by their names."""
+    matches = {name: AFTER.match(name.strip()) or BEFORE.match(name.strip()) for name in table.names}
+    return {
+        name: f"{match['stem']} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
+        for name, match in matches.items()
+        if match and is_no_feature(match["stem"]) and mostly_numbers(table.some(name))
+    }
 
 
 def _kind(table: Table, numbers: dict[str, tuple[str, str]]) -> str:

@@ -7,11 +7,13 @@ import numpy as np
 from ..bad_cells import shown
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import Rule, is_missing, read_ties, word, word_rule
+from ..labels import Rule, is_missing, number_in, read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
+from .flags_of_sides import contradict_always
 from .numbers import find_numbers, is_number, scores_of
+from .shown_places import check_orders
 from .sides import (
     IDS,
     LABELS,
@@ -31,6 +33,8 @@ from .words import LONGEST
 NAME = "columns"
 # Sides that are as often names of models or options.
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
+# What columns of ties are called.
+TIES, DRAWS = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied"), ("draw", "is draw")
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")
 # Lists of numbers as text: of tensors, shortened by three points, or three decimals and more without brackets.
@@ -52,8 +56,10 @@ def map(table: Table, asked: Columns) -> Mapped:
     sides, how, named_by = _decided_by(table, asked, *_sides(table, asked))
     label = asked.label if asked.label in table.columns else None
     if sides is not None and how != "named" and label is None and asked.label is None:
+        _check_no_names(table, sides)
         raters = rater_columns(table, sides)
         if raters:
+            check_orders(table, raters, sides)
             return _of_raters(table, sides, raters, asked)
         label = find_label(table, sides, asked, named_by)
     texts = sides if sides is not None and not column_of_numbers(table, sides[0]) else None
@@ -68,6 +74,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     # Columns chosen_price and rejected_price have the sides in their names.
     features = any(numbers.values()) or (asked.words and words)
     between = sides or (("chosen", "rejected") if features else None)
+    if texts is not None and how == "named" and asked.chosen is None and texts[0] != "text_chosen":
+        _check_scores(table, texts, numbers["scores"])
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
     table, rule = _rule(table, label, between, asked)
@@ -119,6 +127,33 @@ def _check_texts(table: Table, sides: tuple[str, str]) -> None:
             f"columns {sides[0]} and {sides[1]} hold single numbers: a feature is called chosen_<name> and "
             "rejected_<name>; names of options, such as models, are votes, which robust-rlhf leaderboard reads"
         )
+
+
+def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for open sides whose cells are ends of names of other columns, where the answers are."""
+    cells = {word(cell) for side in sides for cell in table.some(side) if not is_missing(cell)}
+    if not 1 < len(cells) <= len(table.names):  # answers are many and long
+        return
+    others = [name for name in table.names if name not in sides and holds_texts(table.first(name))]
+    named_by = {cell: [name for name in others if f" {word(name)}".endswith(f" {cell}")] for cell in cells}
+    if all(len(names) == 1 for names in named_by.values()):
+        first, second = sorted(names[0] for names in named_by.values())[:2]
+        raise ValueError(
+            f"columns {sides[0]} and {sides[1]} say which of {first} and {second} stood there in each row: write a "
+            f"column of who won that names {first} or {second}, and give these by --chosen and --rejected with --label"
+        )
+
+
+def _check_scores(table: Table, sides: tuple[str, str], scores: dict[str, tuple[str, str]]) -> None:
+    """**Raises:** ValueError for a score of both sides that is higher for the rejected one in nearly all rows."""
+    for names in scores.values():
+        both = ([number_in(cell) for cell in table.cells(name)] for name in names)
+        gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
+        if contradict_always([1.0] * len(gaps), gaps):
+            raise ValueError(
+                f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
+                f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
+            )
 
 
 def _check_vectors(table: Table, sides: tuple[str, str]) -> None:
@@ -236,9 +271,12 @@ def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
     """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
     if asked.tie is not None:
         return asked.tie
-    ties = (n for n in table.names if n != label and word(n) in ("winner tie", "tie", "is tie", "both equal"))
-    # A column may be called so and be of something else.
-    return next((n for n in ties if not read_ties(table.cells(n), n)[1]), None)
+    for name in (n for n in table.names if n != label and word(n) in (*TIES, *DRAWS)):
+        ties, bad = read_ties(table.cells(name), name)
+        # A column may be called so and be of something else: draw 1 of some lottery.
+        if not bad and (word(name) in TIES or not ties.all()):
+            return name
+    return None
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -15,7 +15,7 @@ def check_agreement(scores: str, ranks: str, sets: Iterable[tuple[Sequence, Sequ
     agree = [
         a * b < 0
         for of_set in sets
-        for a, b in zip(*map(_steps, of_set), strict=True)
+        for a, b in zip(*map(steps_of, of_set), strict=True)
         if a is not None and b is not None and a * b != 0
     ]
     if 2 * sum(agree) < len(agree):
@@ -25,7 +25,7 @@ def check_agreement(scores: str, ranks: str, sets: Iterable[tuple[Sequence, Sequ
         )
 
 
-def _steps(values: Sequence) -> list[float | None]:
+def steps_of(values: Sequence) -> list[float | None]:
     """From each number to the next; None where one is missing."""
     numbers = [number_in(value) for value in values]
     return [None if a is None or b is None else b - a for a, b in itertools.pairwise(numbers)]

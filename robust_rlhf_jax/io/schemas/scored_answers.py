@@ -8,11 +8,12 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Judged, Mapped, of_rows
+from .flags_of_sides import contradict_always
 from .numbers import is_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
-from .ranks_and_scores import check_agreement
-from .sides import IDS, chosen_sides, holds_texts, named, open_sides, prompt_named, with_rater
+from .ranks_and_scores import check_agreement, steps_of
+from .sides import IDS, chosen_sides, holds_texts, named, open_sides, plain_name, prompt_named, with_rater
 from .words import LONGEST
 
 NAME = "scored answers"
@@ -29,7 +30,13 @@ BESIDE_PROMPT = (
 )  # fmt: skip
 # Columns that name what was shown together.
 SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id", "pair", "set_id", "ranking_id")
-SCORES = ("overall_score", "score", "reward", "rating", "overall", "helpfulness", *RANK_KEYS)
+# Of these, names of one ranking, in which equal ranks are ties; others may be those of a prompt that several ranked.
+RANKED_TOGETHER = ("ranking_id", "set_id", "choice_id", "comparison_id", "interaction_id")
+# The share of prompts with equal ranks that may be no rankings one after another where the others are.
+MIXED = 0.1
+# Scores of which none is of one quality alone.
+OVERALL = ("overall_score", "score", "reward", "rating", "overall")
+SCORES = (*OVERALL, "helpfulness", *RANK_KEYS)
 
 
 def recognise(table: Table) -> bool:
@@ -74,15 +81,17 @@ def map(table: Table, asked: Columns) -> Mapped:
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
     worth = {row: way * float(values[row]) for row in usable}
     keys = questions(table, usable, prompt, answer)
-    keys = _within_sets(table, usable, keys, answers, asked.pair_id) if way < 0 else keys
+    keys, of_set = _within_sets(table, usable, keys, answers, asked.pair_id) if way < 0 else (keys, None)
     by_prompt = together(usable, keys)
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
     if way < 0:
-        groups = _rankings_apart(groups, worth, answers, score)
+        one = of_set is not None and (of_set == asked.pair_id or plain_name(of_set) in RANKED_TOGETHER)
+        groups = groups if one else _rankings_apart(groups, worth, answers, score)
         asked = dataclasses.replace(asked, pair_id=None)  # the id of a ranking is that of several pairs
     elif asked.label is None:
         _check_ranks(table, score, groups)
+        _check_scores(table, score, groups)
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
@@ -104,11 +113,17 @@ def _rankings_apart(
     """Each ranking by itself where most of the groups in which a rank comes again are complete rankings, one after
     another.
 
-    **Raises:** ValueError where they are not, and most of them have one answer in several places.
+    **Raises:** ValueError where they are not, and most of them have one answer in several places; and where many others
+        may be rankings with ties, so that these may be, too.
     """
     again = [rows for rows in groups if len({worth[row] for row in rows}) < len(rows)]
     apart = {rows[0]: found for rows in again if (found := _rankings(rows, worth))}
     if 2 * len(apart) > len(again):
+        if len(again) - len(apart) > MIXED * len(again):
+            raise ValueError(
+                f"column {name} gives several answers to a prompt one rank, which may be ties or those of another "
+                "ranking: name the column of the ranking by --pair-id, or of who ranked by --rater"
+            )
         return [ranking for rows in groups for ranking in apart.get(rows[0], [rows])]
     places = [{(map_key(answers[row]), worth[row]) for row in rows} for rows in again]
     torn = [rows for rows in places if len({answer for answer, _ in rows}) < len(rows)]
@@ -153,6 +168,21 @@ def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:
         check_agreement(score, rank, sets, f"choose by --label {score} or --label {rank}")
 
 
+def _check_scores(table: Table, score: str, groups: list[list[int]]) -> None:
+    """**Raises:** ValueError for another score of as general a name that contradicts the scores in nearly all."""
+    others = (named(table, (name,)) for name in OVERALL)
+    for other in (name for name in others if name not in (None, score)):
+        cells = [table.cells(score), table.cells(other)]
+        both = ([column[m] for m in members] for column in cells for members in groups)
+        steps = [step for values in both for step in steps_of(values)]
+        half = len(steps) // 2
+        if contradict_always(steps[:half], steps[half:]):
+            raise ValueError(
+                f"{score} and {other} both score the answers, and disagree in nearly all of them: choose by --label "
+                f"{score} or --label {other}"
+            )
+
+
 def _notes(lost: int, by_person: list[list[int]] | None, apart: bool) -> tuple[str, ...]:
     """What is said of answers that make no pair: without a score, and of raters who scored one alone; and of rankings
     that are `apart`."""
@@ -191,9 +221,11 @@ def questions(table: Table, rows: list[int], prompt: str, answer: str) -> list:
     return keys
 
 
-def _within_sets(table: Table, rows: list[int], keys: list, answers: list, asked: str | None) -> list:
+def _within_sets(
+    table: Table, rows: list[int], keys: list, answers: list, asked: str | None
+) -> tuple[list, str | None]:
     """The keys, with the id of what was ranked together, the caller's before others, where most rows share both with
-    another answer: a rank says nothing of the answers of another ranking."""
+    another answer: a rank says nothing of the answers of another ranking; and the column of that id."""
     ids = (asked, *(named(table, (known,)) for known in SETS))
     for name in (name for name in ids if name is not None):
         longer = list(zip(keys, [map_key(cell) for cell in table.cells(name)], strict=True))
@@ -201,8 +233,8 @@ def _within_sets(table: Table, rows: list[int], keys: list, answers: list, asked
         if 2 * sum(len(each) for each in sets if len({map_key(answers[row]) for row in each}) > 1) > len(
             rows
         ):
-            return longer
-    return keys
+            return longer, name
+    return keys, None
 
 
 def _by_person(table: Table, rows: list[int], keys: list, rater: str | None) -> list[list[int]] | None:

@@ -14,7 +14,7 @@ from ..labels import is_missing, number_in, word, word_rule
 from ..table import Table
 from . import answer_judgements as judgements
 from . import plain
-from .answer_columns import Found, beside_judgement, find
+from .answer_columns import Found, beside_judgements, find
 from .answer_names import beside, repeats_text
 from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
@@ -58,8 +58,8 @@ def map(table: Table, asked: Columns) -> Mapped:
         sets = zip(*by_row, strict=True)
         check_agreement(scores[0], found.by[0], sets, "leave one of the two out")
     judge = _judge(table, found, asked, answers)
-    if asked.label is None:
-        _check_beside(table, found, answers, judge)
+    for other in beside_judgements(table, found) if asked.label is None else ():
+        _check_beside(table, found, other, answers, judge)
 
     def rows():
         for row, texts in enumerate(answers):
@@ -88,6 +88,8 @@ def _judge(
     cells = [table.cells(name) for name in found.columns]
     if found.kind == "flags":
         return lambda row: judgements.by_flags(records(cells[0][row]), found.by[0])
+    if found.kind == "ticks":
+        return lambda row: judgements.by_ticks([column[row] for column in cells])
     if found.kind in ("ranks", "scores"):
         way = -1.0 if found.kind == "ranks" else 1.0
         return lambda row: judgements.by_numbers([column[row] for column in cells], way)
@@ -106,12 +108,13 @@ def _judge(
 
 
 def _check_beside(
-    table: Table, found: Found, answers: list[list], judge: Callable[[int], judgements.Pairs | str]
+    table: Table,
+    found: Found,
+    other: Found,
+    answers: list[list],
+    judge: Callable[[int], judgements.Pairs | str],
 ) -> None:
-    """**Raises:** ValueError where the best answer and a ranking or ranks contradict each other in most rows."""
-    other = beside_judgement(table, found)
-    if other is None:
-        return
+    """**Raises:** ValueError where two judgements of the answers contradict each other in most rows."""
     try:
         judge_of_other = _judge(table, other, Columns(), answers)
     except ValueError:  # what its numbers count is not known
@@ -123,9 +126,11 @@ def _check_beside(
         agree += [not ours & turned] if ours & (others | turned) else []
     if 2 * sum(agree) < len(agree):
         names = [", ".join(one.by) for one in (found, other)]
+        # Of several columns none is the label.
+        single = [name for name, one in zip(names, (found, other), strict=True) if len(one.by) == 1]
+        choice = f"give --label {single[0]} if that is right" if single else "leave one of the two out"
         raise ValueError(
-            f"{names[0]} and {names[1]} both say which answer is the better one, and disagree in most rows: give "
-            f"--label {names[0]} if that is right"
+            f"{names[0]} and {names[1]} both say which answer is the better one, and disagree in most rows: {choice}"
         )
 
 
@@ -194,5 +199,6 @@ def _says(found: Found, asked: Columns) -> str:
         "order": "the best come first",
         "scores": "the highest is the best",
         "flags": "true of the best answer",
+        "ticks": "the 1 of them",
     }
     return f"{by}: {'the lowest is the best' if ranks else told[found.kind]}"

@@ -12,10 +12,20 @@ TURNED = re.compile(
     r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled)(?:_(?:ab|order|sides?|positions?|responses?))?$"
 )
 # Columns that may name the side that was shown first.
+WAS_SHOWN, THING = (
+    "(?:shown|presented|displayed|seen)",
+    "(?:side|option|item|response|answer|output|model|candidate)",
+)
 SHOWN = re.compile(
-    r"^(?:left|first|left_(?:side|option|item|response)|(?:first_)?shown|shown_(?:first|left))$"
+    rf"^(?:left|first|(?:left|first)_{THING}|{THING}_(?:{WAS_SHOWN}_)?(?:left|first|on_left)|(?:first_)?{WAS_SHOWN}|"
+    rf"{WAS_SHOWN}_(?:first|left|on_left))$"
 )
 ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
+# What columns of one judge are called that saw the sides in two orders.
+ORDERS = (
+    {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
+    {"forward", "reversed"}, {"order1", "order2"}, {"order_1", "order_2"},
+)  # fmt: skip
 PLACES = {"left", "right", "first", "second"}
 
 
@@ -35,7 +45,7 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     for column in table.names:
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
         turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
-        one_of = SHOWN.match(plain) and cells == {*named}
+        one_of = SHOWN.match(plain) and len(cells) == 2 and {*map(value, cells)} == {1.0, -1.0}
         order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
         if column not in (label, *sides) and (turned or (places and (one_of or order))):
             raise ValueError(
@@ -43,3 +53,19 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
                 f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
                 "which of those won"
             )
+
+
+def check_orders(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for two columns of labels that are called after orders of the sides and contradict each
+    other in most rows: they name places, and no columns.
+    """
+    if {who.casefold() for who in raters} not in ORDERS:
+        return
+    value, names = word_rule(sides).value, [*raters.values()]
+    ways = ([value(cell) or 0.0 for cell in table.cells(name)] for name in names)
+    alike = [a * b > 0 for a, b in zip(*ways, strict=True) if a * b]
+    if 2 * sum(alike) < len(alike):
+        raise ValueError(
+            f"{names[0]} and {names[1]} contradict each other in most rows, as what a judge says of places does where "
+            f"the sides change them: give the one that names {sides[0]} and {sides[1]} by --label"
+        )

@@ -36,11 +36,15 @@ ANSWERS = (
     "essay", "story", "sample", "content", "result", "message", "version", "txt", "model_response", "model_output",
     "side", "item", "",
 )  # fmt: skip
-TOKENS = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"))
+TOKENS = (
+    ("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"), ("gauche", "droite"),
+    ("links", "rechts"), ("izquierda", "derecha"), ("sinistra", "destra"),
+)  # fmt: skip
 ORDINALS, CARDINALS = ("first", "second", "third", "fourth"), ("one", "two", "three", "four")
 COUNTED = tuple(map(str, range(100)))
 AFTER = re.compile(
-    r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four)$",
+    r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four|"
+    r"gauche|droite|links|rechts|izquierda|derecha|sinistra|destra)$",
     re.I,
 )
 BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)

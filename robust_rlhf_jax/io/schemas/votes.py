@@ -17,6 +17,11 @@ COLUMNS = (
     "votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
     "individual_preferences", "all_labels", "raw_labels", "responses_by_rater",
 )  # fmt: skip
+# Two numbers that may name both sides or count their votes, and rows in all of which two raters do not disagree by
+# chance.
+COUNTS, FEWEST = ({"0", "1"}, {"1", "2"}), 10
+# What raters are called of whom a list of two says no more.
+PLACES = ["annotator 1", "annotator 2"]
 WHO = (*RATERS, "user", "name", "created_by", "author", "email")
 WHAT = (
     "label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected",
@@ -56,13 +61,20 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for an object that counts the votes of each side, which are no labels of raters; raters
-    may be called A and B, and say 1 or 2 of sides that are called so.
+    may be called A and B, and say 1 or 2 of sides that are called so; and for lists of two numbers that would be two
+    raters of whom each always says the opposite of the other.
     """
     rule, names = word_rule(sides), {word(side) for side in sides}
+    opposite = [
+        [who for who, _ in row] == PLACES and {word(vote) for _, vote in row} in COUNTS
+        for row in votes
+        if row
+    ]
     said = [(rule.value(who), who, vote) for row in votes for who, vote in row]
-    if not all(way is not None and is_number(vote) for way, _, vote in said):
+    counts = len(opposite) >= FEWEST and all(opposite)
+    if not counts and not all(way is not None and is_number(vote) for way, _, vote in said):
         return
-    if any(way == 0 or word(who) in names or rule.value(vote) is None for way, who, vote in said):
+    if counts or any(way == 0 or word(who) in names or rule.value(vote) is None for way, who, vote in said):
         raise ValueError(
             f"column {name} counts the votes of each side: write who won most of them into a column of its own"
         )

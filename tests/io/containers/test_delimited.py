@@ -187,3 +187,56 @@ def test_escaped_cells_may_hold_semicolons_and_other_ends_of_lines(tmp_path):
     text = 'prompt;chosen;rejected\nq;"x \\"a; b\\" y";r\np;"u\u2028v";w\n'
     (_, chosen, _), _ = texts_of(tmp_path / "a.csv", text)
     assert chosen == ['x "a; b" y', "u\u2028v"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [",chosen,,rejected,", ";chosen;;rejected;", ",Option A,,Option B,,"],
+    ids=["commas", "semicolons", "open"],
+)
+def test_names_in_two_lines_are_asked_for_in_one(tmp_path, first):
+    """As spreadsheets write a name that stands above several columns; the prices below were texts of the sides."""
+    mark = first[0]
+    rows = [("person", "price", "time", "price", "time"), *((i, 20 + i, 7, 30, i) for i in range(6))]
+    more = ("choice", *"ABABAB") if "A" in first else ()
+    lines = [first, *(mark.join(map(str, (*row, *more[i : i + 1]))) for i, row in enumerate(rows))]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(
+        ValueError, match=r"a\.csv names its columns in two lines, of which the second holds 'person', "
+    ):
+        load_pairs(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="names its columns in two lines"):
+        next(delimited.read_batches(tmp_path / "a.csv", {}, 4))
+
+
+def test_words_in_columns_without_a_name_are_cells(tmp_path):
+    (tmp_path / "a.csv").write_text("chosen_x,,rejected_x,\n1,few,2,many\n3,many,5,few\n")
+    assert load_pairs(tmp_path / "a.csv").differences().tolist() == [[-1], [-2]]
+
+
+def test_names_of_columns_that_come_again_are_no_pair(tmp_path):
+    """Files that were put one after another."""
+    (tmp_path / "a.csv").write_text("prompt,chosen,rejected\nq1,x,y\nprompt,chosen,rejected\nq2,u,v\n")
+    with pytest.raises(ValueError, match="row 2 repeats the names of the columns: mend or drop that row"):
+        load_pairs(tmp_path / "a.csv", featuriser="format")
+    assert load_pairs(tmp_path / "a.csv", featuriser="format", skip_bad=1).texts.chosen == ["x", "u"]
+
+
+@pytest.mark.parametrize(
+    ("total", "numbers"),
+    [("Total", "15,9"), ("Grand total", "15.0,9"), ("Mittelwert:", "3.75,2.25"), ("mean", "3.8,2.2")],
+)
+def test_a_row_that_sums_up_those_above_is_no_pair(tmp_path, total, numbers):
+    (tmp_path / "a.csv").write_text(
+        f"person,chosen_x,rejected_x\np1,1,2\np2,3,1\np1,4,4\np3,7,2\n{total},{numbers}\n"
+    )
+    with pytest.raises(ValueError, match="row 5 sums up the rows above: mend or drop that row"):
+        load_pairs(tmp_path / "a.csv")
+    assert len(load_pairs(tmp_path / "a.csv", skip_bad=1).rows) == 4
+
+
+@pytest.mark.parametrize("last", ["Total,15,8", "p4,15,9", "Total,,"])
+def test_a_row_of_other_numbers_is_a_pair_or_misses_some(tmp_path, last):
+    """A brand or a person may be called Total."""
+    (tmp_path / "a.csv").write_text(f"person,chosen_x,rejected_x\np1,1,2\np2,3,1\np1,4,4\np3,7,2\n{last}\n")
+    assert "sums up" not in "".join(cell.reason for cell in load_pairs(tmp_path / "a.csv", skip_bad=1).bad)

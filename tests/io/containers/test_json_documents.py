@@ -22,3 +22,17 @@ def test_prompts_are_no_ids_of_pairs(tmp_path):
     rows = {f"What is {i}?": {"chosen": f"x {i}", "rejected": f"y {i}"} for i in range(4)}
     with pytest.raises(ValueError, match="the sides inside the objects of column What is 0"):
         load_pairs(written(tmp_path, rows), featuriser="format")
+
+
+@pytest.mark.parametrize("other", ["b", "a"])
+def test_a_key_with_two_values_is_asked_about(tmp_path, other):
+    """Parsers take the last one without a word."""
+    row = '{"response_a": "x", "response_b": "y", "winner": "a", "more": {"k": [1]}, "winner": "%s"}\n'
+    (tmp_path / "a.jsonl").write_text((row % "a") + (row % other))
+    if other == "a":
+        assert not load_pairs(tmp_path / "a.jsonl", featuriser="format").swapped.any()
+    else:
+        with pytest.raises(
+            ValueError, match="has the key 'winner' twice in row 2, with two values: rename one"
+        ):
+            load_pairs(tmp_path / "a.jsonl", featuriser="format")

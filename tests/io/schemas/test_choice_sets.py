@@ -346,3 +346,43 @@ def test_a_number_is_one_whatever_its_first_cell(tmp_path):
     rows[1] = rows[1].replace("0,0,", "0,NA,", 1)
     with pytest.raises(ValueError, match="column cost is not numeric"):
         load_pairs(_written(tmp_path, rows))
+
+
+def chosen_beside(choice):
+    """Three options a task; `choice` says of (task, option that was chosen, alt) what its column holds."""
+    best = np.random.default_rng(1).integers(0, 3, 24)
+    return [
+        {
+            "obs": i,
+            "person": i // 3,
+            "alt": j + 1,
+            "price": (7 * i + 5 * j) % 11 + j,
+            "chosen": int(j == best[i]),
+        }
+        | {"choice": choice(i, int(best[i]), j)}
+        for i in range(24)
+        for j in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [lambda i, best, j: (best + (i == 5)) % 3 + 1, lambda i, best, j: int(j == (best + (i == 5)) % 3)],
+)
+def test_two_columns_that_name_other_options_are_asked_about(choice):
+    rows = chosen_beside(choice)
+    with pytest.raises(
+        ValueError, match=r"chosen and choice both say .* disagree in the choice of row 16: give --label"
+    ):
+        load_pairs(rows)
+    wins = {
+        name: load_pairs(rows, columns=Columns(label=name)).rows.tolist() for name in ("chosen", "choice")
+    }
+    assert sum(a != b for a, b in zip(wins["chosen"], wins["choice"], strict=True)) == 2
+
+
+@pytest.mark.parametrize(
+    "choice", [lambda i, best, j: best + 1, lambda i, best, j: int(j == best), lambda i, best, j: i % 3 + 1]
+)
+def test_a_column_that_says_the_same_or_numbers_the_choices_is_no_other_answer(choice):
+    assert load_pairs(chosen_beside(choice)).n_pairs == 48

@@ -137,7 +137,7 @@ def test_answers_that_are_missing_at_first_are_answers(tmp_path):
     assert load_pairs(written(tmp_path, rows), featuriser="format", skip_bad=30).n_pairs == 15
 
 
-@pytest.mark.parametrize("tie", ["tie", "is_tie", "winner_tie", "both_equal"])
+@pytest.mark.parametrize("tie", ["tie", "is_tie", "winner_tie", "both_equal", "draw", "Tied"])
 @pytest.mark.parametrize("label", ["preference", "winner", "choice"])
 def test_a_column_of_ties_stands_beside_any_label(tmp_path, label, tie):
     rows = [

@@ -23,9 +23,16 @@ def french(i, item):
     return {"Question": item.prompt, "réponse_préférée": item.chosen, "réponse_rejetée": item.rejected}
 
 
+@each
+def left_and_right(i, item):
+    label = word(item.vote, "gauche", "droite", "égalité")
+    return {"question": item.prompt, "réponse_gauche": item.a, "réponse_droite": item.b, "choix": label}
+
+
 CASES = (
     Case("german", german, stores.table(), options={"ties": True}),
     Case("french", french, stores.table()),
+    Case("french_left_and_right", left_and_right, stores.table(), options={"ties": True}),
 )
 NAMES = (
     ("Frage", "Antwort_1", "Antwort_2", "Wahl", "Bewerter"),
@@ -89,3 +96,16 @@ def test_a_rating_that_may_be_a_grade_is_asked_about():
         ValueError, match=r"\(the cells of Bewertung name sides\): name its column by --label"
     ):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left", "right", "choice"),
+    [("Antwort", "links", "rechts", "Wahl"), ("respuesta", "izquierda", "derecha", "elección"),
+     ("Risposta", "sinistra", "destra", "scelta")],
+)  # fmt: skip
+def test_left_and_right_are_sides(answer, left, right, choice):
+    rows = [
+        {f"{answer}_{left}": f"x {i}", f"{answer}_{right}": f"y {i}", choice: (left, right)[i % 2]}
+        for i in range(4)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2

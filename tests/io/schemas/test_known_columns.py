@@ -1,5 +1,7 @@
 """Files that look like a known data set, and whose labels mean something else."""
 
+import json
+
 import pytest
 
 from robust_rlhf_jax.io import Columns, load_pairs
@@ -51,3 +53,32 @@ def test_alpacafarms_1_and_2_are_read_and_0_and_1_are_asked_about(tmp_path):
 def test_a_tie_is_told_beside_a_known_label(tmp_path):
     text = HELPSTEER.format(label="") + "Hi,Yes.,No,-2\nBye,So long,What?,unsure\n"
     assert read(tmp_path, text, tie_is="unsure").labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_each_turn_of_mt_bench_has_the_answers_that_were_judged(as_text):
+    """Both turns of a dialogue are rows of their own, with the whole dialogue."""
+
+    def dialogue(answer):
+        said = [("user", "q"), ("assistant", answer), ("user", "more"), ("assistant", f"{answer} again")]
+        said = [{"role": role, "content": text} for role, text in said]
+        return json.dumps(said) if as_text else said
+
+    rows = [
+        {
+            "question_id": i,
+            "model_a": "m",
+            "model_b": "n",
+            "winner": ("model_a", "model_b")[turn % 2],
+            "turn": turn,
+        }
+        | {"conversation_a": dialogue(f"x {i}"), "conversation_b": dialogue(f"y {i}")}
+        for i in range(3)
+        for turn in (1, 2)
+    ]
+    texts = load_pairs(rows, featuriser="format").texts
+    assert texts.chosen[:2] == ["y 0", "x 0\n\nmore\n\nx 0 again"]
+    assert texts.prompt == ["q"] * 6
+    # In the arena's file it is how many turns there are.
+    whole = load_pairs([row | {"turn": 2} for row in rows], featuriser="format").texts
+    assert whole.chosen[0] == "y 0\n\nmore\n\ny 0 again"

@@ -83,3 +83,16 @@ def test_a_comment_that_says_none_is_no_comparison():
     rows = [row | {"safer": "left"} for row in rows]
     with pytest.raises(ValueError, match="pw, safer all compare the sides"):
         load_pairs(rows, featuriser="format")
+
+
+def test_the_first_tasks_may_be_skipped():
+    def compared(value):
+        return result("pw", "pairwise", {"selected": word(value, "left", "right", "")})
+
+    items = worlds.pairs(np.random.default_rng(0))
+    rows = [task(item, compared) for item in items]
+    rows[0]["annotations"] = [{"completed_by": 1, "was_cancelled": True, "result": []}]
+    rows[1]["annotations"] = []
+    found = load_pairs(rows, featuriser="format")
+    assert found.swapped.tolist() == [item.vote < 0 for item in items[2:]]
+    assert "2 tasks have no annotation that compares, and make no pair" in str(found.description)

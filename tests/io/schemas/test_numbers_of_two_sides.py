@@ -252,3 +252,31 @@ def test_a_column_whose_cells_name_sides_is_named_where_no_label_is_known():
         load_pairs(rows)
     rows = [row | {"selected_option": ("left", "right")[i % 2]} for i, row in enumerate(rows)]
     assert load_pairs(rows).labels.tolist() == [1, -1] * 6
+
+
+@pytest.mark.parametrize("name", ["choix", "n_votes", "vote_share", "sku", "shown_at", "item_id"])
+def test_ids_times_and_numbers_of_votes_are_no_features_and_the_reason_is_told(name):
+    rows = [
+        {"price_a": i % 5, "price_b": 3, f"{name}_a": 7 * i % 13, f"{name}_b": i, "winner": "ab"[i % 2]}
+        for i in range(9)
+    ]
+    found = load_pairs(rows)
+    assert found.names == ("price",)
+    assert found.unused[f"{name}_b"] == (
+        f"{name} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
+    )
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_flags_beside_the_label_are_no_features(wrong):
+    rows = [
+        {"price_a": i % 5, "price_b": 3, "time_a": 2, "time_b": i % 7, "choice": "ab"[i % 2]}
+        | {"chosen_a": int((i % 2 == 0) != wrong), "chosen_b": int((i % 2 == 1) != wrong)}
+        for i in range(12)
+    ]
+    if wrong:
+        with pytest.raises(ValueError, match="choice and chosen_a and chosen_b both say which side won"):
+            load_pairs(rows)
+    else:
+        found = load_pairs(rows)
+        assert (found.names, found.swapped.tolist()) == (("price", "time"), [False, True] * 6)

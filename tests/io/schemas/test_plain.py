@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 TIES = {"ties": True}
 RATED = ("prompt", "row", "rater")
@@ -245,3 +245,87 @@ def test_a_list_of_rejected_answers_is_no_answer():
     rows = [{"query": f"p{i}", "response": f"x {i}", "rejected_response": ["y", f"z {i}"]} for i in range(6)]
     with pytest.raises(ValueError, match="lacks the column chosen_response"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("stem", ["response_", "answer of "])
+def test_sides_that_name_the_columns_of_answers_are_no_answers(stem):
+    rows = [
+        {"prompt": f"p {i}", f"{stem}model1": f"x {i}", f"{stem}model2": f"y {i}"}
+        | {"A": f"model{1 + i % 2}", "B": f"model{2 - i % 2}", "winner": "AB"[i % 3 > 0]}
+        for i in range(6)
+    ]
+    with pytest.raises(
+        ValueError, match=rf"A and B say which of {stem}model1 and {stem}model2 stood there in each row"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
+def test_short_answers_that_end_no_name_of_a_column_stay_answers():
+    rows = [
+        {"statement yes": f"p {i}", "A": ("yes", "no")[i % 2], "B": ("no", "yes")[i % 2], "winner": "A"}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
+
+
+@pytest.mark.parametrize("names", [("score_chosen", "score_rejected"), ("chosen_reward", "rejected_reward")])
+@pytest.mark.parametrize("wrong", [20, 17])
+def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(names, wrong):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}"}
+        | {names[0]: 1.5, names[1]: 2.0 if i < wrong else 1.0}
+        for i in range(20)
+    ]
+    if wrong == 20:
+        with pytest.raises(
+            ValueError, match=rf"{names[0]} is below {names[1]} in nearly all rows, .* give --chosen"
+        ):
+            load_pairs(rows, featuriser="format")
+    asked = Columns(chosen="chosen", rejected="rejected") if wrong == 20 else None
+    assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
+
+
+def test_what_databases_write_for_null_is_no_text(tmp_path):
+    (tmp_path / "a.csv").write_text("prompt,chosen,rejected\nq,x,y\n\\N,u,v\nr,z,\\N\n")
+    with pytest.raises(ValueError, match="row 3, column rejected is missing"):
+        load_pairs(tmp_path / "a.csv", featuriser="format")
+    assert load_pairs(tmp_path / "a.csv", featuriser="format", skip_bad=1).texts.prompt == ["q", ""]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_list_of_one_label_is_that_label(as_text):
+    labels = [["A"], ["B"], ["tie"]]
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "label": str(labels[i % 3]) if as_text else labels[i % 3],
+        }
+        for i in range(6)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.swapped.tolist(), found.strength.tolist()) == (
+        [False, True, False] * 2,
+        [1.0, 1.0, 0.0] * 2,
+    )
+    rows[3]["label"] = ["A", "B"]
+    with pytest.raises(ValueError, match="row 4, column label holds the unknown label"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("whole", ["chosen", "rejected"])
+def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
+    rows = [{"prompt": f"q {i}", "chosen": f"x {i}", "rejected": f"y {i}"} for i in range(3)]
+    for row in rows:
+        said = (("user", row["prompt"]), ("assistant", row[whole]))
+        row[whole] = [{"role": role, "content": text} for role, text in said]
+    texts = load_pairs(rows, featuriser="format").texts
+    assert (texts.prompt, texts.chosen, texts.rejected) == tuple(
+        [f"{a} {i}" for i in range(3)] for a in "qxy"
+    )
+
+
+@pytest.mark.parametrize(("cells", "ties"), [((1, 0, 0), 2), ((3, 1, 2), 0), ((1, 1, 1), 0)])
+def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_draws_are_counted(cells, ties):
+    rows = [{"chosen_x": i, "rejected_x": 3, "draw": cells[i % 3]} for i in range(6)]
+    assert (load_pairs(rows).strength == 0).sum() == ties

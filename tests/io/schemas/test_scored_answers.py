@@ -154,6 +154,37 @@ def test_rankings_of_the_same_answers_in_another_order_are_asked_about():
         assert load_pairs(rows, columns=asked, featuriser="format").n_pairs == 6 * 2 * 3
 
 
+def ranked_in_two_places(ranks, **ids):
+    """Four answers to each prompt; in every third of them, the ranks stand in another order."""
+    return [
+        {
+            "prompt": f"p{i}",
+            **{name: f"{stem}{i}" for name, stem in ids.items()},
+            "response": f"x {i} {j}",
+            "rank": r,
+        }
+        for i in range(12)
+        for j, r in enumerate(ranks if i % 3 else sorted(ranks))
+    ]
+
+
+@pytest.mark.parametrize("id_of", ["ranking_id", "set_id", "Comparison ID"])
+def test_equal_ranks_of_one_id_are_ties(id_of):
+    rows = ranked_in_two_places((1, 2, 1, 2), **{id_of: "r"})
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (12 * 6, 12 * 4)
+
+
+def test_ranks_that_may_begin_again_or_be_ties_are_asked_about():
+    rows = ranked_in_two_places((1, 2, 1, 2), prompt_id="q")
+    with pytest.raises(
+        ValueError, match=r"rank gives several answers .* ties or those of another ranking: .* --pair-id"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(pair_id="prompt_id"), featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (12 * 6, 12 * 4)
+
+
 def test_equal_ranks_in_one_ranking_are_ties():
     rows = [
         {"prompt": f"p{i}", "response": f"x {i} {j}", "rank": rank}
@@ -198,3 +229,25 @@ def test_a_label_of_options_is_no_score():
         for i in range(80)
     ]
     assert load_pairs(rows, columns=Columns(label="y")).names == ("price", "time")
+
+
+@pytest.mark.parametrize("other", ["reward", "Rating", "overall"])
+@pytest.mark.parametrize("wrong", [12, 10])
+def test_two_scores_that_contradict_each_other_throughout_are_asked_about(other, wrong):
+    rows = [
+        {"prompt": f"p{i}", "response": f"x {i} {j}", "score": j, other: 1 - j if i < wrong else j}
+        for i in range(12)
+        for j in range(2)
+    ]
+    if wrong == 12:
+        with pytest.raises(
+            ValueError, match="both score the answers, and disagree in nearly all of them: choose by"
+        ):
+            load_pairs(rows, featuriser="format")
+    chosen = {
+        name: load_pairs(rows, columns=Columns(label=name), featuriser="format").texts.chosen[0]
+        for name in ("score", other)
+    }
+    assert chosen == {"score": "x 0 1", other: "x 0 0"}
+    if wrong < 12:
+        assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0 1"

@@ -8,7 +8,7 @@ from wild.chosen import each
 from wild.rows import choices, chosen_texts, read
 from wild.truths import Vote, every_pair
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 from robust_rlhf_jax.io.schemas.answer_judgements import ranking_in
 
 LETTERS = "abcdefgh"
@@ -320,3 +320,61 @@ def test_a_ranking_and_a_best_answer_that_contradict_each_other_are_asked_about(
                 load_pairs(rows, featuriser="format")
         else:
             assert load_pairs(rows, featuriser="format").n_rows == 9
+
+
+def ticked(i, one, **more):
+    """Three answers a row, and a column for each that says whether it was chosen."""
+    answers = {f"response_{who}": f"{who} {i}" for who in "abc"}
+    return {"prompt": f"p{i}", **answers, **{f"{who}_chosen": int(who == one) for who in "abc"}, **more}
+
+
+def test_ticks_of_three_answers_say_which_one_is_the_best():
+    found = load_pairs([ticked(i, "abc"[i % 3]) for i in range(9)], featuriser="format")
+    assert (found.n_pairs, {*found.texts.chosen}) == (18, {f"{'abc'[i % 3]} {i}" for i in range(9)})
+    assert found.description.roles["label"] == "a_chosen, b_chosen, c_chosen: the 1 of them"
+
+
+def test_a_row_of_several_ticks_is_told_of():
+    rows = [ticked(i, "abc"[i % 3]) for i in range(20)]
+    rows[4]["a_chosen"] = 1
+    with pytest.raises(
+        ValueError, match="row 5, column a_chosen is one of 2 columns that say yes, not of one"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("beside", ["best", "ranking", "score"])
+def test_ticks_that_contradict_another_judgement_are_asked_about(wrong, beside):
+    rows = []
+    for i in range(9):
+        best = "abc"[(i + wrong) % 3]
+        order = best + "".join(who for who in "abc" if who != best)
+        more = {"best": best} if beside == "best" else {"ranking": ">".join(order)}
+        more = {f"score_{who}": -order.index(who) for who in "abc"} if beside == "score" else more
+        rows.append(ticked(i, "abc"[i % 3], **more))
+    if wrong:
+        with pytest.raises(
+            ValueError, match=r"a_chosen, b_chosen, c_chosen both say .* disagree in most rows: "
+        ):
+            load_pairs(rows, featuriser="format")
+    else:
+        assert load_pairs(rows, featuriser="format").n_rows == 9
+
+
+def test_flags_of_objects_that_contradict_the_best_answer_are_asked_about():
+    rows = [
+        {
+            "prompt": f"p{i}",
+            "best": best,
+            "responses": [{"text": f"{j} {i}", "chosen": j == i % 3} for j in range(3)],
+        }
+        for i in range(9)
+        for best in [(i + 1) % 3]
+    ]
+    with pytest.raises(
+        ValueError, match=r"chosen and best both say .* disagree in most rows: give --label chosen if"
+    ):
+        load_pairs(rows, featuriser="format")
+    for name, first in (("chosen", "0 0"), ("best", "1 0")):
+        assert load_pairs(rows, columns=Columns(label=name), featuriser="format").texts.chosen[0] == first

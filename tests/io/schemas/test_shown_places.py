@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 
 def turned(column, *cells):
@@ -26,6 +26,7 @@ CASES = (
     Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
     Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
     Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
+    Case("places_of_the_left_one", turned("left_response", "response_b", "response_a"), **ASKED),
 )
 
 
@@ -79,3 +80,52 @@ def test_a_label_that_may_name_places_is_asked_about(more, flags):
     ]
     with pytest.raises(ValueError, match="column flipped says in which rows"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "column", ["presented_first", "Left Response", "answer_shown_first", "option_left", "displayed_left"]
+)
+@pytest.mark.parametrize("cells", [("a", "b"), ("response_a", "response_b")])
+def test_the_side_that_was_shown_first_has_many_names(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("first", "second")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column {column} says in which rows"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("orders", [("ab", "ba"), ("forward", "backward"), ("order_1", "order_2")])
+@pytest.mark.parametrize("places", [True, False])
+def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, places):
+    """Those that mostly agree name columns, and are two judgements."""
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", f"winner_{orders[0]}": "AB"[i % 2]}
+        | {f"winner_{orders[1]}": "AB"[(i % 2) != (places if i else not places)]}
+        for i in range(9)
+    ]
+    if places:
+        with pytest.raises(
+            ValueError, match=rf"winner_{orders[0]} and winner_{orders[1]} contradict .* by --label"
+        ):
+            load_pairs(rows, featuriser="format")
+        asked = Columns(label=f"winner_{orders[0]}")
+        assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [
+            i % 2 > 0 for i in range(9)
+        ]
+    else:
+        assert {*load_pairs(rows, featuriser="format").raters} == {*orders}
+
+
+def test_people_may_be_called_so_beside_others():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {f"label_{who}": "AB"[(i + k) % 2] for k, who in enumerate(("ab", "ba", "cd"))}
+        for i in range(6)
+    ]
+    assert {*load_pairs(rows, featuriser="format").raters} == {"ab", "ba", "cd"}

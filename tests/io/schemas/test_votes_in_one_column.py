@@ -99,3 +99,27 @@ def test_the_rater_of_an_object_is_found(who, listed):
 def test_keys_in_memory_may_be_numbers(votes):
     rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "votes": votes} for i in range(4)]
     assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
+
+
+@pytest.mark.parametrize("names", ["12", "01"])
+@pytest.mark.parametrize("agree", [False, True])
+def test_two_raters_who_never_agree_are_numbers_of_votes(names, agree):
+    a, b = map(int, names)
+    rows = [
+        {f"response_{a}": f"x {i}", f"response_{b}": f"y {i}", "votes": [a, b] if i % 3 else [b, a]}
+        for i in range(12)
+    ]
+    rows[5]["votes"] = [a, a] if agree else rows[5]["votes"]
+    if agree:
+        assert set(load_pairs(rows, featuriser="format").raters) == {"annotator 1", "annotator 2"}
+    else:
+        with pytest.raises(ValueError, match="column votes counts the votes of each side: write who won"):
+            load_pairs(rows, featuriser="format")
+
+
+def test_two_raters_with_names_may_never_agree():
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "votes": {"ann": 1 + i % 2, "ben": 2 - i % 2}}
+        for i in range(12)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"ann", "ben"}

@@ -131,6 +131,50 @@ def test_flags_and_ranks_of_sides_are_asked_about_where_they_contradict_the_labe
         assert load_pairs(rows, featuriser="format", columns=asked).n_pairs == len(rows)
 
 
+@pytest.mark.parametrize("wrong", [24, 21, 0])
+@pytest.mark.parametrize(
+    "names", [("score_a", "score_b"), ("Rating A", "Rating B"), ("response_a_reward", "response_b_reward")]
+)
+def test_scores_are_asked_about_where_they_contradict_nearly_all_labels(names, wrong):
+    """People may contradict scores now and then."""
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2]}
+        | {name: 1 + ((i + k) % 2 == (i < wrong)) for k, name in enumerate(names)}
+        for i in range(24)
+    ]
+    if wrong < 24:
+        assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 12
+    else:
+        with pytest.raises(
+            ValueError, match=rf"winner and {names[0]} and {names[1]} .* in nearly all rows: give --label"
+        ):
+            load_pairs(rows, featuriser="format")
+        assert load_pairs(rows, columns=Columns(label="winner"), featuriser="format").n_pairs == 24
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+@pytest.mark.parametrize("column", ["loser", "worse_response", "rejected_side"])
+def test_a_loser_that_is_the_winner_is_asked_about(column, wrong):
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 + i % 2, column: 1 + (i + 1 - wrong) % 2}
+        for i in range(12)
+    ]
+    if wrong:
+        with pytest.raises(ValueError, match=f"winner and {column} name the same side in nearly all rows"):
+            load_pairs(rows, featuriser="format")
+        assert load_pairs(rows, columns=Columns(label="winner"), featuriser="format").n_pairs == 12
+    else:
+        assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_the_winner_may_be_the_more_harmful_side():
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 + i % 2, "more_harmful": 1 + i % 2}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 6
+
+
 @pytest.mark.parametrize("label", [True, False])
 def test_flags_called_as_numbered_sides_are_no_raters(label):
     """Their 0 and 1 would be the numbers of the sides."""
