@@ -100,6 +100,8 @@ def check_labels(labels: Any) -> None:
         return
     values = np.asarray(labels)
     try:
+        if values.dtype.kind in "US":  # NumPy would read the numbers in them
+            raise TypeError
         bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     except (TypeError, ValueError):
         raise ValueError(
