@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -108,6 +109,8 @@ def check_labels(labels: Any) -> None:
         return
     values = np.asarray(labels)
     try:
+        if values.dtype.kind in "US":  # NumPy would read the numbers in them
+            raise TypeError
         bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     except (TypeError, ValueError):
         raise ValueError(
@@ -119,6 +122,25 @@ def check_labels(labels: Any) -> None:
         hint = "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
         place = ", ".join(map(str, at))
         raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({hint}).")
+
+
+def check_key(key: Any) -> None:
+    """Check that `key` is one key of `jax.random`, of either kind; a traced key is held to it, too.
+
+    **Raises:** ValueError for what is no key, such as a seed, and for an array of keys.
+    """
+    dtype = getattr(key, "dtype", np.dtype(object))
+    new_style = jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if not new_style and dtype != np.uint32:
+        raise ValueError(
+            f"key={key!r} is no key of JAX: give jax.random.key(seed), with a whole number for seed."
+        )
+    one = () if new_style else jax.eval_shape(jax.random.PRNGKey, 0).shape
+    if key.shape != one:
+        raise ValueError(
+            f"key has shape {key.shape}, where one key has {one}: give one key of JAX, such as jax.random.key(0); "
+            "jax.vmap goes over several."
+        )
 
 
 # JAX's keys hold so many seeds: others would be one of these under another name.

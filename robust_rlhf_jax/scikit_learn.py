@@ -18,6 +18,7 @@ from robust_rlhf_jax.preferences import (
     comparison_numbers,
     group_numbers,
 )
+from robust_rlhf_jax.preferences.validation import check_decided
 from robust_rlhf_jax.rewards import CEILING, plain_fit
 from robust_rlhf_jax.rewards.front_door import fit_labelled, known_names
 from robust_rlhf_jax.sources import PairSource
@@ -137,6 +138,18 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
         """The likelier class of each row."""
         above = self.decision_function(X) > 0  # first: it says whether there was a fit
         return self.classes_[above.astype(int)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of right predictions; of preferences, which have their labels, without y.
+
+        **Raises:** ValueError for pairs without a label, such as ties.
+        """
+        if y is None and isinstance(X, Pairs | PreferenceData):
+            check_is_fitted(self)
+            if isinstance(X, Pairs):
+                check_decided(X)
+            y = self.classes_[(np.asarray(X.labels) > 0).astype(int)]
+        return super().score(X, y, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,18 +1,32 @@
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax import (
+    algorithms,
+    audit,
+    random_split,
+    rivals,
+    robust_policy,
+    sample_preferences,
+    sample_segments,
+    worlds,
+)
 from robust_rlhf_jax.checks import (
     are_chances,
     check_epsilon,
     check_epsilons,
+    check_key,
     check_labels,
     check_positive,
     is_traced,
 )
+from robust_rlhf_jax.lab.pessimistic_median import pessimistic_median
+from robust_rlhf_jax.likelihood import trimmed_mle
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -147,3 +161,53 @@ def test_every_reward_estimator_refuses_labels_0_and_1():
 )
 def test_chances_are_not_negative_and_sum_to_one_but_for_rounding(values, are):
     assert are_chances(np.array(values)) is are
+
+
+@pytest.mark.parametrize("key", [jax.random.key(0), jax.random.PRNGKey(0), np.asarray(jax.random.PRNGKey(0))])
+def test_keys_of_either_kind_pass_traced_or_not(key):
+    assert check_key(key) is None
+    jax.jit(check_key)(key)
+    jax.vmap(check_key)(key[None])
+
+
+@pytest.mark.parametrize("seed", [0, "0", None, 1.5, np.int64(3), jnp.zeros(2), np.random.default_rng(0)])
+def test_what_is_no_key_is_named(seed):
+    with pytest.raises(ValueError, match=r"^key=.* is no key of JAX: give jax\.random\.key\(seed\)"):
+        check_key(seed)
+
+
+@pytest.mark.parametrize(
+    "keys", [jax.random.split(jax.random.key(0)), jax.random.split(jax.random.PRNGKey(0))]
+)
+def test_several_keys_are_refused(keys):
+    with pytest.raises(ValueError, match=r"^key has shape \(2.*, where one key has"):
+        check_key(keys)
+
+
+def test_a_seed_in_the_place_of_a_key_is_refused_where_a_key_is_asked_for():
+    mdp = worlds.chain_mdp()
+    data = sample_preferences(jax.random.key(0), mdp, 20)
+    x, labels = data.differences(), data.labels
+    asked = [
+        lambda key: audit.audit(key, data, 0.1),
+        lambda key: random_split(key, data, 2),
+        lambda key: sample_preferences(key, mdp, 20),
+        lambda key: sample_segments(key, mdp, 20, 2),
+        lambda key: trimmed_mle(x, labels, 0.1, radius=1.0, key=key),
+        lambda key: rivals.fit_then_plan(key, data, 0.1, estimator="cdpo"),
+        lambda key: pessimistic_median(key, data, np.arange(20) % 2),
+        *(
+            partial(plan, data=data, epsilon=0.1)
+            for plan in (
+                robust_policy,
+                algorithms.condition_number,
+                algorithms.first_order,
+                algorithms.pessimistic_mle,
+                algorithms.standard,
+                algorithms.uniform_coverage,
+            )
+        ),
+    ]
+    for ask in asked:
+        with pytest.raises(ValueError, match=r"^key='0' is no key of JAX"):
+            ask("0")

@@ -147,3 +147,18 @@ def test_a_fit_to_pairs_knows_the_names_of_their_features():
     assert not hasattr(model.fit(Pairs.of_differences(x, signs)), "feature_names_in_")
     with pytest.raises(ValueError, match="the features 2: give those of the fit, 3"):
         model.predict_proba(Pairs.of_differences(x[:, :2], signs))
+
+
+def test_preferences_are_scored_by_their_own_labels():
+    rail = preferences.rail_pairs().take(range(300))
+    model = RobustBradleyTerry(epsilon=0).fit(rail)
+    assert model.score(rail) == model.score(rail, rail.labels) == np.mean(model.predict(rail) == rail.labels)
+    words = RobustBradleyTerry(epsilon=0).fit(
+        rail.differences(), np.where(rail.labels > 0, "first", "second")
+    )
+    assert words.classes_.tolist() == ["first", "second"]
+    assert words.score(rail) == np.mean((words.predict(rail) == "second") == (rail.labels > 0))
+    with pytest.raises(ValueError, match="ties or pairs of weight 0"):
+        model.score(dataclasses.replace(rail, strength=np.zeros(300)))
+    with pytest.raises(ValueError, match="is not fitted"):
+        RobustBradleyTerry().score(rail)

@@ -64,7 +64,8 @@ def condition_number(
     `best_objective` seen, `oracle_calls`, `projection_solves`, `removed_mass`, `off_table` (share of pairs that the
     table contradicts), `reward_status`, `descent_status`, `oracle_status`; `history_*` on request.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape, too
+    few pairs.
 
     **Example:**
 
@@ -77,7 +78,7 @@ def condition_number(
     >>> int(found.diagnostics["oracle_calls"]), float(worlds.normalised_gap(mdp, found.policy)) < 0.1
     (3301, True)
     """
-    data, level = checked(data, epsilon, reference)
+    data, level = checked(key, data, epsilon, reference)
     config = ConditionNumberConfig() if config is None else config
     oracle = RLSVI(bonus="relative") if oracle is None else oracle
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, reference, config, oracle))

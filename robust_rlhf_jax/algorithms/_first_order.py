@@ -67,8 +67,8 @@ def first_order(
 
     **Returns:** `Solution` with the diagnostics of `condition_number`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed data, a reference of another shape, too few pairs, or an
-    oracle without subgradients.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape, too
+    few pairs, or an oracle without subgradients.
 
     **Example:**
 
@@ -81,7 +81,7 @@ def first_order(
     >>> int(found.diagnostics["oracle_calls"]), float(worlds.normalised_gap(mdp, found.policy)) < 0.1
     (71, True)
     """
-    data, level = checked(data, epsilon, reference)
+    data, level = checked(key, data, epsilon, reference)
     config = FirstOrderConfig() if config is None else config
     oracle = PrimalDual() if oracle is None else oracle
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))

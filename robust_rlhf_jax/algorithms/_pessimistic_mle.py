@@ -64,7 +64,7 @@ def pessimistic_mle(
 
     **Returns:** `Solution` with diagnostics as `condition_number`, without `removed_mass`; `zeta` is ζ, or γ²c̄/2.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed data, or a reference of another shape.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, or a reference of another shape.
 
     **Example:**
 
@@ -76,7 +76,7 @@ def pessimistic_mle(
     >>> int(found.diagnostics["oracle_calls"]), float(worlds.normalised_gap(mdp, found.policy)) < 0.1
     (101, True)
     """
-    data, _ = checked(data, epsilon, reference)
+    data, _ = checked(key, data, epsilon, reference)
     config = PessimisticMLEConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, reference, config)
 

@@ -49,8 +49,8 @@ def robust_policy(
     `pessimistic` (whether the plan is not the greedy one), `guaranteed_gain` and `promised_gain` over the reference,
     `off_table`, `oracle_calls`, `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, a reference of another shape, or an
-    `oracle` without the methods of one, such as a class of oracles.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, a reference of
+    another shape, or an `oracle` without the methods of one, such as a class of oracles.
 
     **Source:** the paper's Algorithm 3 and Theorem 4.3; the set over explanations and the certificate are ours.
 
@@ -67,7 +67,7 @@ def robust_policy(
     """
     oracle = RLSVI() if oracle is None else oracle
     check_oracle(oracle)
-    data, level = checked(data, epsilon, reference)
+    data, level = checked(key, data, epsilon, reference)
     return _run(key, data, level, oracle, reference)
 
 

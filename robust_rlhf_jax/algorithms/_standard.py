@@ -46,7 +46,7 @@ def standard(
     **Returns:** `Solution` with diagnostics `rank`, `log_likelihood`, `gradient_norm`, `reward_status`,
     `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½) or malformed or non-finite data.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½) or malformed or non-finite data.
 
     **Example:**
 
@@ -58,7 +58,7 @@ def standard(
     >>> float(worlds.normalised_gap(mdp, found.policy)) < 0.05
     True
     """
-    data, _ = checked(data, epsilon)
+    data, _ = checked(key, data, epsilon)
     config = StandardConfig() if config is None else config
     return _run(key, data, LSVI() if oracle is None else oracle, config)
 

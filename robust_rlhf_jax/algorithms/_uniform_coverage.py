@@ -55,7 +55,8 @@ def uniform_coverage(
     `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `off_table` (share of pairs
     that the table contradicts), `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or too few pairs to split.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, or too few pairs to
+    split.
 
     **Example:**
 
@@ -68,7 +69,7 @@ def uniform_coverage(
     >>> round(float(found.diagnostics["off_table"]), 3), float(worlds.normalised_gap(mdp, found.policy)) < 0.05
     (0.1, True)
     """
-    data, level = checked(data, epsilon)
+    data, level = checked(key, data, epsilon)
     config = UniformCoverageConfig() if config is None else config
     oracle = RLSVI() if oracle is None else oracle
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, config))

@@ -1,27 +1,29 @@
-"""What every algorithm checks before anything is compiled: ε, the data, which get their table, and the reference."""
+"""What every algorithm checks before anything is compiled: key, ε, data, which get their table, and reference."""
 
 from typing import Any
 
 import jax.numpy as jnp
 from jax.dtypes import canonicalize_dtype
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon, is_traced
+from robust_rlhf_jax.checks import check_epsilon, check_key, is_traced
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import Oracle
 from robust_rlhf_jax.preferences import PreferenceData, with_table
 
 
 def checked(
+    key: PRNGKeyArray,
     data: Pairs | PreferenceData,
     epsilon: float | Float[Array, ""] | None,
     reference: Float[Array, "H p"] | None = None,
 ) -> tuple[PreferenceData, Any]:
     """(data that can be planned on, ε in their precision, or None if it is not given).
 
-    **Raises:** ValueError for ε outside [0, ½), data that `check_preferences` refuses, or a reference that is
-    misshapen or not finite.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), data that `check_preferences` refuses, or a
+    reference that is misshapen or not finite.
     """
+    check_key(key)
     if epsilon is not None:
         check_epsilon(epsilon)
     data = with_table(data)

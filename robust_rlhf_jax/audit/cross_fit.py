@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilon, check_key
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import largest
@@ -65,9 +65,9 @@ def audit(
     `progress(done, total)` is called before the first fold and after each. `streaming`: the memory that the pairs of a
     `PairSource` may take; all of them are needed at once, since the folds of every repeat are other ones.
 
-    **Raises:** ValueError for a source that does not fit into it, data that `check_preferences` refuses, ε or `inject`
-    outside [0, ½), no ε where it is needed, an unknown name, fits that overflow, `repeats` < 1, `groups` of another
-    length, or fewer groups than folds.
+    **Raises:** ValueError for what is not one key, a source that does not fit into it, data that `check_preferences`
+    refuses, ε or `inject` outside [0, ½), no ε where it is needed, an unknown name, fits that overflow, `repeats` < 1,
+    `groups` of another length, or fewer groups than folds.
 
     **Example:**
 
@@ -79,6 +79,7 @@ def audit(
     >>> int(found.injected.sum()), int(found.flagged.sum()), found.precision > 0.1, found.robust.accuracy > 0.6
     (20, 20, True, True)
     """
+    check_key(key)
     data = in_memory(data, "an audit fits every fold to all other pairs", streaming, "audit.audit_source")
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)

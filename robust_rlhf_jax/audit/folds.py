@@ -21,6 +21,11 @@ def group_folds(rng: np.random.Generator, groups: Int[np.ndarray, " N"], folds: 
     ([3, 3], True)
     """
     _, of_row, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(sizes) < 2:
+        raise ValueError(
+            "all pairs belong to one group, such as those of one rater, and none is left to fit where it is held out: "
+            "give pairs of 2 groups or more."
+        )
     if not 2 <= folds <= len(sizes):
         raise ValueError(
             f"folds={folds} must lie between 2 and {len(sizes)}, the number of independent groups of pairs, such as "

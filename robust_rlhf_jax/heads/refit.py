@@ -111,8 +111,8 @@ def mean_change(before: Float[np.ndarray, " N"], after: Float[np.ndarray, " N"])
 
 
 def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
-    """**Raises:** ValueError for sides of other lengths or with their rows in another order, dicts of columns, no pair,
-    and batches of no input.
+    """**Raises:** ValueError for sides of other lengths, without numbered rows or with them in another order, for no
+    pair, and for batches of no input.
     """
     check_rows(chosen=chosen, rejected=rejected)
     for name, side in (("chosen", chosen), ("rejected", rejected)):
@@ -120,6 +120,11 @@ def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
             raise ValueError(
                 f"{name} is a {type(side).__name__} of columns, whose rows have no numbers: give a list, an array or "
                 "a datasets.Dataset."
+            )
+        if not (hasattr(side, "__len__") and hasattr(side, "__getitem__")):
+            raise ValueError(
+                f"{name} is of the type {type(side).__name__}, without numbered rows: give a list, an array or a "
+                "datasets.Dataset."
             )
     if len(chosen) != len(rejected) or not len(chosen):
         raise ValueError(

@@ -103,6 +103,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
             object.__setattr__(self, name, _array(getattr(self, name)))
         for name in ("chosen", "rejected", "strength", "weights"):
             object.__setattr__(self, name, _of_numbers(getattr(self, name)))
+        for name in ("strength", "weights"):
+            _check_numbers(getattr(self, name), name)
         for name in ("raters", "groups"):
             if getattr(self, name) is not None and not is_traced(getattr(self, name)):
                 object.__setattr__(self, name, each_named(getattr(self, name)))
@@ -277,6 +279,12 @@ def _of_numbers(side: Any) -> Any:
     return side
 
 
+def _check_numbers(values: Any, name: str) -> None:
+    """**Raises:** ValueError for what is neither None nor numbers, before it is asked which are above 0."""
+    if values is not None and getattr(values, "dtype", np.asarray(0).dtype).kind not in "biufV":
+        raise ValueError(f"{name} has dtype {values.dtype}: give a number for each pair.")
+
+
 def _truths(values: np.ndarray) -> bool:
     """Whether they are true and false, or 0 and 1: −1 and words count as true."""
     if values.dtype == object:
@@ -287,11 +295,11 @@ def _truths(values: np.ndarray) -> bool:
 def _floats(side: Any) -> Any:
     """Features as an array of at least float32; JAX arrays stay where they are."""
     side = side if isinstance(side, jax.Array) else np.asarray(side)
-    return (
-        side
-        if side.dtype in (np.float32, np.float64)
-        else side.astype(np.result_type(side.dtype, np.float32))
-    )
+    if side.dtype in (np.float32, np.float64):
+        return side
+    # JAX has no longer floats than float64.
+    wanted = np.float64 if side.dtype == np.longdouble else np.result_type(side.dtype, np.float32)
+    return side.astype(wanted)
 
 
 def check_pairs(pairs: Pairs) -> None:

@@ -138,7 +138,7 @@ def pessimistic_median(
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
     of = group_numbers(raters, data.n_pairs, "rater")
-    data, _ = checked(data, None, reference)
+    data, _ = checked(key, data, None, reference)
     config = PessimisticMedianConfig() if config is None else config
     if config.radius is not None:
         check_positive(config.radius, "radius")

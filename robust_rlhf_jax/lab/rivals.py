@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
 from robust_rlhf_jax.algorithms.solution import Solution
-from robust_rlhf_jax.checks import check_epsilon
+from robust_rlhf_jax.checks import check_epsilon, check_key
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, with_table
@@ -56,7 +56,7 @@ def fit_then_plan(
     **Returns:** `Solution` with diagnostics `removed_mass` (one minus the mean weight of the pairs in the reward's
     fit), `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, or an unknown name.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, or an unknown name.
 
     **Example:**
 
@@ -68,6 +68,7 @@ def fit_then_plan(
     >>> found.theta.shape, round(float(found.diagnostics["removed_mass"]), 3)
     ((10, 10), 0.0)
     """
+    check_key(key)
     check_epsilon(epsilon)
     data = with_table(data)
     chosen = named(estimator, epsilon).estimate if isinstance(estimator, str) else estimator

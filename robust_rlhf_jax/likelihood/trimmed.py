@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status, iterate, worst_status
-from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_labels, is_traced
+from robust_rlhf_jax.checks import as_epsilon, as_floats, check_epsilon, check_key, check_labels, is_traced
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
@@ -298,7 +298,8 @@ def trimmed_mle(
     that θ is as long as the ball allows, and the status `converged`.)
 
     **Raises:** ValueError for wrong shapes, no pairs, ε outside [0, ½), labels other than ±1, weights outside [0, 1]
-    or all 0, radius ≤ 0, fewer than no random starts, or some without a key.
+    or all 0, radius ≤ 0, fewer than no random starts, some without a key, or what is
+    not one key.
 
     **Example:**
 
@@ -373,5 +374,7 @@ def _check_arguments(
         raise ValueError(f"n_random_starts={n_random} must be a whole number, 0 or more.")
     if n_random and key is None:
         raise ValueError(f"n_random_starts={n_random} needs a key: pass key=jax.random.key(seed).")
+    if key is not None:
+        check_key(key)
     check_epsilon(epsilon)
     check_labels(labels)

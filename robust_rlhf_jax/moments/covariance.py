@@ -1,10 +1,12 @@
 """Covariance that survives an ε-fraction of arbitrary rows."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status
@@ -21,6 +23,7 @@ from robust_rlhf_jax.kernels.units import (
     unit_free_lengths,
 )
 
+from .far_rows import moved_to_zero
 from .filters import MAX_STEPS, Filter, FilterProblem, FilterState, budget, check_rows, spectral_edge
 from .span import RowSpan, row_span
 
@@ -157,7 +160,7 @@ def _symmetric_roots(span: RowSpan, size: Float[Array, " d"]):
 
 
 def robust_covariance(
-    x: Float[Array, "n d"],
+    x: Float[ArrayLike, "n d"],
     epsilon: float | Float[Array, ""],
     *,
     assume_centered: bool = False,
@@ -190,7 +193,9 @@ def robust_covariance(
     >>> bool(robust_covariance(x, 0.1).covariance.max() < 2)
     True
     """
-    x = as_floats(x)
-    check_rows(x, epsilon, "robust_covariance")
-    doubt = jnp.asarray(doubt, x.dtype)
-    return _run_covariance_filter(x, as_epsilon(epsilon, x.dtype), assume_centered, max_steps, doubt)
+    rows = as_floats(x)
+    check_rows(rows, epsilon, "robust_covariance")
+    rows, centre = (rows, 0.0) if assume_centered else moved_to_zero(x)
+    doubt = jnp.asarray(doubt, rows.dtype)
+    found = _run_covariance_filter(rows, as_epsilon(epsilon, rows.dtype), assume_centered, max_steps, doubt)
+    return dataclasses.replace(found, mean=found.mean + centre)

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
 from robust_rlhf_jax.checks import check_finite, is_traced
@@ -12,7 +13,7 @@ from robust_rlhf_jax.kernels.units import column_medians
 FARTHEST = 4.0
 
 
-def known_covariance(x: Float[Array, "n d"], covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
+def known_covariance(x: Float[Array, "n d"], covariance: Float[ArrayLike, "d d"]) -> Float[Array, "d d"]:
     """The covariance in the precision of x.
 
     **Raises:** ValueError for a matrix that is not the covariance of rows of x; values are seen untraced only.

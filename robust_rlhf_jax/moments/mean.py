@@ -1,10 +1,12 @@
 """Mean that survives an ε-fraction of arbitrary rows."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
@@ -20,6 +22,7 @@ from robust_rlhf_jax.kernels.units import (
     typical_powers,
 )
 
+from .far_rows import moved_to_zero
 from .filters import EXCESS, MAX_STEPS, Filter, FilterProblem, FilterState, budget, check_rows, spectral_edge
 from .known_covariance import known_covariance, off_span
 
@@ -130,10 +133,10 @@ def estimated_span_filter(
 
 
 def filter_mean(
-    x: Float[Array, "n d"],
+    x: Float[ArrayLike, "n d"],
     epsilon: float | Float[Array, ""],
     *,
-    covariance: Float[Array, "d d"] | None = None,
+    covariance: Float[ArrayLike, "d d"] | None = None,
     slack: float | Float[Array, ""] = 0.0,
     doubt: float | Float[Array, ""] = 0.0,
     max_steps: int = MAX_STEPS,
@@ -154,13 +157,14 @@ def filter_mean(
     >>> filter_mean(x, 0.1).weights[:5].tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
-    x = as_floats(x)
-    check_rows(x, epsilon, "robust_mean")
+    check_rows(as_floats(x), epsilon, "robust_mean")
+    x, centre = moved_to_zero(x)
     slack, doubt = jnp.asarray(slack, x.dtype), jnp.asarray(doubt, x.dtype)
     known = covariance is not None
     if known:
         covariance = known_covariance(x, covariance)
-    return _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt, known)
+    found = _run_mean_filter(x, as_epsilon(epsilon, x.dtype), covariance, slack, max_steps, doubt, known)
+    return dataclasses.replace(found, mean=found.mean + centre)
 
 
 def refilter_mean(
@@ -183,10 +187,10 @@ def refilter_mean(
 
 
 def robust_mean(
-    x: Float[Array, "n d"],
+    x: Float[ArrayLike, "n d"],
     epsilon: float | Float[Array, ""],
     *,
-    covariance: Float[Array, "d d"] | None = None,
+    covariance: Float[ArrayLike, "d d"] | None = None,
     splits: int = 1,
     max_steps: int = MAX_STEPS,
 ) -> Float[Array, " d"]:
@@ -219,13 +223,14 @@ def robust_mean(
     >>> [round(float(abs(mean).max()), 1) for mean in (x.mean(axis=0), robust_mean(x, 0.1))]
     [2.5, 0.1]
     """
-    x = as_floats(x)
-    check_rows(x, epsilon, "robust_mean")
-    check_finite(x, "x")
-    if not 1 <= splits <= len(x):
-        raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(x)}.")
+    rows = as_floats(x)
+    check_rows(rows, epsilon, "robust_mean")
+    check_finite(rows, "x")
+    if not 1 <= splits <= len(rows):
+        raise ValueError(f"splits={splits} must lie between 1 and the number of rows, {len(rows)}.")
     if splits == 1:
         return filter_mean(x, epsilon, covariance=covariance, max_steps=max_steps).mean
+    x, centre = moved_to_zero(x)
     if covariance is not None:  # here, where the rows are not traced
         covariance = known_covariance(x, covariance)
     size = len(x) // splits
@@ -236,4 +241,4 @@ def robust_mean(
     distances = jnp.linalg.norm(means[:, None] - means[None], axis=-1)
     central = means[jnp.argmin(jnp.median(distances, axis=1))]
     # A NaN in one part is not voted away: there is no status here to say so.
-    return jnp.where(jnp.any(jnp.isnan(means)), jnp.nan, central)
+    return jnp.where(jnp.any(jnp.isnan(means)), jnp.nan, central + centre)

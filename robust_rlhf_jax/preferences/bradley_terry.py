@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import are_chances, is_traced
+from robust_rlhf_jax.checks import are_chances, check_key, is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.mdp import LinearMDP, rollout, segment_mdp, uniform_policy
 
@@ -31,8 +31,8 @@ def sample_preferences(
     model is 1; towards 0 labels become deterministic and carry no information about the scale of θ
     (`label_entropy` shows it).
 
-    **Raises:** ValueError for `n_pairs` < 1, a `behaviour` of a wrong shape or not of chances, or a temperature that is
-    no number, or not positive and finite in the precision of `mdp`.
+    **Raises:** ValueError for what is not one key, `n_pairs` < 1, a `behaviour` of a wrong shape or not of chances, or
+    a temperature that is no number, or not positive and finite in the precision of `mdp`.
 
     **Example:**
 
@@ -41,6 +41,7 @@ def sample_preferences(
     >>> sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200).n_pairs
     200
     """
+    check_key(key)
     _check(n_pairs, temperature, mdp.features.dtype)
     policies = (uniform_policy(mdp), uniform_policy(mdp)) if behaviour is None else behaviour
     _check_behaviour(policies, mdp)
@@ -65,8 +66,8 @@ def sample_segments(
     **Arguments:** `behaviour` (μ₀, μ₁), each [length, S, A]; both uniform by default. `start` [S]: distribution of
     both segments' first states, uniform by default. `temperature` > 0.
 
-    **Raises:** ValueError for `n_pairs` or `length` < 1, `behaviour` or a temperature that `sample_preferences`
-    refuses, or θ or dynamics that change from step to step.
+    **Raises:** ValueError for what is not one key, `n_pairs` or `length` < 1, `behaviour` or a temperature that
+    `sample_preferences` refuses, or θ or dynamics that change from step to step.
 
     **Example:**
 
@@ -76,6 +77,7 @@ def sample_segments(
     >>> data.horizon, data.planning_horizon
     (7, 20)
     """
+    check_key(key)
     _check(n_pairs, temperature, mdp.features.dtype)
     if not isinstance(length, int | np.integer) or length < 1:
         raise ValueError(f"length={length} must be a whole number, 1 or more.")

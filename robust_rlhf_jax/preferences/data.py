@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import check_key, is_traced
 from robust_rlhf_jax.module import Module
 
 
@@ -171,7 +171,7 @@ def _differences(observed: Float[Array, "N 2 H p"], rounding: Float[Array, "N H 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
     """`parts` random disjoint subsets of N // parts pairs each; up to parts − 1 pairs are left over.
 
-    **Raises:** ValueError if a part would be empty.
+    **Raises:** ValueError for what is not one key, or if a part would be empty.
 
     **Example:**
 
@@ -180,6 +180,7 @@ def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[Pr
     >>> [part.n_pairs for part in random_split(jax.random.key(0), load_rail_choices(), 2)]
     [1464, 1464]
     """
+    check_key(key)
     size = data.n_pairs // parts if parts > 0 else 0
     if size < 1:
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.lapack import eigh
@@ -26,6 +27,8 @@ CYCLES, ENOUGH = 24, 0.01
 # A spread of this share counts as seen, by so many raters. With many more, a crowd without spread among many other
 # tastes would be likelier than one that fits the labels better by 50 nats.
 PRIOR_SPREAD, SEEN_SPREAD = 0.025, 2.0
+# Squared length per axis that a crowd has at least: where labels cancel out t is 0, and no spread is a share of that.
+LEAST_SIZE = 1e-6
 # The length of weak tastes, of any direction, as a share of the others'. Without them an honest minority with more
 # noise in its answers than the crowd passes for random.
 WEAK = 0.25
@@ -170,8 +173,8 @@ class _Model(NamedTuple):
 
     @property
     def size(self) -> Float[Array, ""]:
-        """‖t‖² per axis."""
-        return matmul(self.t, self.t) / self.axes
+        """‖t‖² per axis, and at least `LEAST_SIZE`."""
+        return jnp.maximum(matmul(self.t, self.t) / self.axes, LEAST_SIZE)
 
     def crowds(self, crowd: Crowd) -> Crowd:
         """The prior of tastes of each kind that has some [o + 4]: the crowd, reversed, any, weak, contrary."""
@@ -259,7 +262,7 @@ class _Model(NamedTuple):
         return _Climb(point, point, near, value, jnp.full(2, jnp.inf, value.dtype))
 
     def climbed(self, start: _Climb) -> _Climb:
-        """Where EM gains no more, or after `CYCLES`."""
+        """Where EM gains no more, after `CYCLES`, or before a cycle that ends in what is not finite."""
 
         def round_of(state, _):
             point, near, _ = state
@@ -272,7 +275,10 @@ class _Model(NamedTuple):
             (point, near, value), points = jax.lax.scan(round_of, begin, None, length=3)
             first, second, third = (jax.tree.map(lambda part, i=i: part[i], points) for i in range(3))
             gained = jnp.stack([jnp.abs(value - at.value), at.gained[0]])
-            return n + 1, _Climb(point, leap(first, second, third), near, value, gained)
+            then = _Climb(point, leap(first, second, third), near, value, gained)
+            # Labels that a taste predicts one and all make it longer and longer, until a leap leaves the floats.
+            finite = jnp.all(jnp.isfinite(ravel_pytree((point, near, value))[0]))
+            return jnp.where(finite, n + 1, CYCLES), jax.tree.map(partial(jnp.where, finite), then, at)
 
         def goes_on(state):
             n, at = state

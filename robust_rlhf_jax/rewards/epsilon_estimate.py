@@ -49,6 +49,11 @@ class EpsilonEstimate(eqx.Module):
         if is_traced(self.estimate):
             raise ValueError("message needs the estimate's values: read it outside of jit and vmap.")
         share, low, high = (100 * float(v) for v in (self.estimate, self.lower, self.upper))
+        if not bool(self.evidence) and high == 0:
+            return (
+                "No evidence of corruption: a reward predicts every label, and corrupt pairs that follow it leave no "
+                "trace."
+            )
         if not bool(self.evidence):
             return f"No evidence of corruption; up to {high:.1f} % of the pairs could be corrupt without a trace."
         return f"About {share:.1f} % of the pairs are corrupt; between {low:.1f} and {high:.1f} % may be."
@@ -64,9 +69,10 @@ def estimate_epsilon(
 
     - `estimate`: the share of pairs that the rest contradicts, and at least `lower`.
     - `lower`: what every explanation of the data needs, beyond what honest people's choices seem to need.
-    - `upper`: without evidence what could hide: pairs that a plausible explanation would leave out, and labels flipped
-      at random, which are to first order a higher temperature and show in pairs with large margins alone. With
-      evidence a fifth of the pairs (`CEILING`): there may be more corrupted pairs than those found.
+    - `upper`: 0 where a reward predicts every label. Else, without evidence, what could hide: pairs that a plausible
+      explanation would leave out, and labels flipped at random, which are to first order a higher temperature and show
+      in pairs with large margins alone. With evidence a fifth of the pairs (`CEILING`): there may be more corrupted
+      pairs than those found.
 
     The interval held the truth in more than nine of ten cases on three sets of real choices, clean and attacked at ε of
     .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is

@@ -91,9 +91,9 @@ decided ones; 0: plain maximum likelihood |
         Only differences of rewards mean anything, and where features share a large offset, as timestamps do, the
         precision of θ rounds them away: compare by `probability` or `algorithms.best_of_n`, which subtract first.
 
-        **Raises:** ValueError for another number of features, a data frame that lacks one, or a model of several fits
-        (under `jax.vmap` it is of one), here and in the probabilities; there for two data frames whose rows have the
-        same index in another order, too.
+        **Raises:** ValueError for what is no array of numbers, another number of features, a data frame that lacks one,
+        or a model of several fits (under `jax.vmap` it is of one), here and in the probabilities; there for two data
+        frames whose rows have the same index in another order, too.
         """
         return matmul(self._features(features), self.theta)
 
@@ -142,7 +142,11 @@ decided ones; 0: plain maximum likelihood |
         return self.explanations.outcome_probabilities(self.label_noise, self.tie, difference)
 
     def _features(self, given: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
-        features = jnp.asarray(self._in_order(given), self.theta.dtype)
+        ordered = self._in_order(given)
+        try:
+            features = jnp.asarray(ordered, self.theta.dtype)
+        except (TypeError, ValueError):
+            raise self._no_numbers(given) from None
         self._check(features.shape)
         return features
 
@@ -167,7 +171,19 @@ decided ones; 0: plain maximum likelihood |
         first, second = (np.asarray(self._in_order(side)) for side in (first, second))
         for side in (first, second):
             self._check(side.shape)
-        return self._features(np.subtract(first, second, dtype=np.result_type(first, second, np.float32)))
+        try:
+            difference = np.subtract(first, second, dtype=np.result_type(first, second, np.float32))
+        except TypeError:
+            raise self._no_numbers(first if first.dtype.kind in "USO" else second) from None
+        return self._features(difference)
+
+    def _no_numbers(self, given: Any) -> ValueError:
+        """The error for features that are texts, `Pairs`, a file, or nothing."""
+        what = getattr(given, "dtype", type(given).__name__)
+        return ValueError(
+            f"the features are of the type {what}: give an array of numbers, [..., {self.theta.shape[-1]}]; of texts "
+            "or Pairs, what their features are, such as pairs.chosen."
+        )
 
     def __repr__(self) -> str:
         """What the fit found, outside of jit and vmap; else the shapes."""

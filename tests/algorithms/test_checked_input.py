@@ -18,7 +18,7 @@ def test_numpy_data_in_double_precision_warn_of_nothing(make_mdp):
     wide = dataclasses.replace(data, features=np.asarray(data.features, np.float64))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _, epsilon = checked(wide, 0.1)
+        _, epsilon = checked(jax.random.key(0), wide, 0.1)
     assert epsilon.dtype == jnp.float32
 
 

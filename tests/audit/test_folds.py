@@ -38,3 +38,10 @@ def test_groups_may_be_names():
 def test_number_of_folds(groups, folds):
     with pytest.raises(ValueError, match=f"folds={folds} must lie between 2 and 40, .* more pairs"):
         group_folds(np.random.default_rng(0), groups, folds)
+
+
+def test_one_group_has_no_folds():
+    with pytest.raises(
+        ValueError, match=r"^all pairs belong to one group, .* give pairs of 2 groups or more\.$"
+    ):
+        group_folds(np.random.default_rng(0), np.zeros(10), 2)

@@ -119,6 +119,8 @@ BAD = {
     "batch=0": lambda c, r: refit_head(np.tanh, c, r, batch=0),
     "warm_up=-1": lambda c, r: RobustHead(c, r, warm_up=-1),
     "a row for each input": lambda c, r: refit_head(lambda x: np.tanh(x)[:-1], c, r),
+    "chosen is of the type generator": lambda c, r: RobustHead((row for row in c), r),
+    "rejected is of the type NoneType": lambda c, r: refit_head(np.tanh, c, None),
     "not finite": lambda c, r: refit_head(lambda x: x / 0.0, c, r),
     "for both": lambda c, r: refit_head(lambda x: x[:, : 2 + (x[0, 0] == c[0, 0])], c, r),
 }

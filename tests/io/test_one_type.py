@@ -140,7 +140,14 @@ def test_each_mistake_has_its_sentence(change, message):
         check_pairs(dataclasses.replace(made(), **change))
 
 
-@pytest.mark.parametrize("labels", [[1, 0], [1, 2], [1]])
+@pytest.mark.parametrize("name", ["weights", "strength"])
+@pytest.mark.parametrize(("values", "dtype"), [(["1"] * N, "<U1"), ([1.0, None] * (N // 2), "object")])
+def test_what_is_no_number_by_pair_is_named(name, values, dtype):
+    with pytest.raises(ValueError, match=rf"^{name} has dtype {dtype}: give a number for each pair\.$"):
+        made(**{name: values})
+
+
+@pytest.mark.parametrize("labels", [[1, 0], [1, 2], [1], ["1", "-1"]])
 def test_other_labels_are_refused(labels):
     with pytest.raises(ValueError, match="labels"):
         Pairs.of_differences(np.ones((2, 1)), np.array(labels))
@@ -287,6 +294,13 @@ def test_half_precision_is_taken_and_what_is_no_number_is_refused():
     for wrong in (pd.Series([[1.0, 2.0], [3.0]]), pd.DataFrame({"x": ["1", "2"]})):
         with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers"):
             check_pairs(Pairs(wrong, wrong))
+
+
+def test_floats_longer_than_those_of_jax_are_taken():
+    pairs = made()
+    long = Pairs(pairs.chosen.astype(np.longdouble), pairs.rejected.astype(np.longdouble))
+    assert long.differences().dtype == np.float64
+    np.testing.assert_array_equal(as_labelled(long).x, as_labelled(pairs).x)
 
 
 def of_texts(n=4):

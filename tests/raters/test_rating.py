@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax import Pairs, Status, fit_reward
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
 from robust_rlhf_jax.raters import Rater, RaterTable, fit_weighed, rate_raters
 from robust_rlhf_jax.raters.rating import _checked
@@ -157,3 +157,24 @@ def test_a_table_shows_how_many_raters_are_of_each_kind():
     rows = tuple(ann._replace(kind=kind) for kind in ["attentive"] * 1200 + ["random"])
     table = RaterTable(rows, np.ones(48_040))
     assert repr(table) == "RaterTable(1,201 raters of 48,040 pairs: 1,200 attentive, 1 random)"
+
+
+@pytest.mark.parametrize("seed", [1, 8])
+def test_labels_that_a_reward_predicts_one_and_all_make_no_weight_nan(seed):
+    """The crowd's taste gets longer in every round, and what leaps ahead of it leaves the floats."""
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        x = rng.normal(size=(12, 2))
+        x *= np.sign(x @ rng.normal(size=2))[:, None]
+        found = fit_weighed(Pairs.of_differences(x, np.ones(12)), np.arange(12) % 2)
+        assert np.isfinite(found.table.weights).all()
+        assert all(np.isfinite(row.probability) for row in found.table.rows)
+        assert found.theta.any()
+
+
+def test_labels_that_cancel_out_make_no_weight_nan():
+    x = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
+    found = fit_weighed(Pairs.of_differences(x, np.ones(12)), np.repeat([0, 1], 6))
+    np.testing.assert_array_equal(found.theta, 0)
+    np.testing.assert_array_equal(found.table.weights, 1)
+    assert int(found.status) == Status.CONVERGED

@@ -213,3 +213,11 @@ def test_a_source_is_estimated_as_its_pairs_are(memory):
 def test_streaming_of_pairs_in_memory_is_refused():
     with pytest.raises(ValueError, match="streaming is for a PairSource"):
         estimate_epsilon(choices(), streaming=Streaming())
+
+
+def test_where_a_reward_predicts_every_label_no_share_is_told():
+    """Not "up to 0.0 %": of two pairs both may be corrupt."""
+    found = estimate_epsilon(Pairs(np.array([[1.0, 2.0], [3.0, 1.0]]), np.zeros((2, 2))))
+    assert float(found.upper) == 0.0
+    assert found.message.startswith("No evidence of corruption: a reward predicts every label")
+    assert "%" not in found.message

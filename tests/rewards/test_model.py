@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import Explanations, RewardModel
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
@@ -98,6 +99,25 @@ def test_another_number_of_features_is_named():
     ):
         with pytest.raises(ValueError, match=r"shape \(5, 2\): give \[\.\.\., 3\]"):
             call(np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("given", [["a", "b", "c"], np.array([[1.0, None, "x"]], object)])
+def test_features_that_are_no_numbers_are_named(given):
+    with pytest.raises(
+        ValueError, match=r"^the features are of the type .*: give an array of numbers, \[\.\.\., 3\]"
+    ):
+        model().reward(given)
+    for first, second in ((given, np.ones(3)), (np.ones(3), given)):
+        with pytest.raises(ValueError, match=r"^the features are of the type (<U1|object): give an array"):
+            model().probability(first, second)
+
+
+@pytest.mark.parametrize("given", [Pairs(np.ones((2, 3)), np.zeros((2, 3))), None, "pairs.jsonl"])
+def test_what_is_no_array_has_no_reward(given):
+    with pytest.raises(
+        ValueError, match=r"^the features are of the type (Pairs|NoneType|str): give an array"
+    ):
+        model().reward(given)
 
 
 def test_probabilities_are_as_uncertain_as_the_explanations():
