@@ -56,7 +56,8 @@ gc.set_threshold(50_000, 20, 5000)
 settings.register_profile("repository", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("repository")
 
-MANY_MAPS = 25_000
+# Memory maps of a process before a test that makes it forget its programs: a slow test may make 30,000 more.
+MANY_MAPS, MANY_BEFORE_A_SLOW_TEST = 50_000, 25_000
 # Programs after which a process's maps are counted: reading 25,000 of them takes longer than most tests.
 COUNT_EVERY = 50
 
@@ -110,15 +111,15 @@ def count_compilations():
 
 
 @pytest.fixture(autouse=True)
-def _forget_programs():
+def _forget_programs(request):
     """Drop compiled programs before they are too many: each keeps memory maps, of which a process may have 65,530."""
     global _programs_since_count
-    yield
-    if _programs_since_count < COUNT_EVERY:
+    slow = request.node.get_closest_marker("slow") is not None
+    if not slow and _programs_since_count < COUNT_EVERY:
         return
     _programs_since_count = 0
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+    maps, most = Path("/proc/self/maps"), MANY_BEFORE_A_SLOW_TEST if slow else MANY_MAPS
+    if maps.exists() and maps.read_bytes().count(b"\n") > most:
         jax.clear_caches()
 
 
