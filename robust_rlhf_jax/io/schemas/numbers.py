@@ -16,6 +16,8 @@ SCORES = re.compile(
 )
 NUMERIC = re.compile(r"^(chosen|rejected)[_-](.+)$")
 EMBEDDED = re.compile(r"^(.*emb.*|.*vector.*|.*hidden.*)[_-](chosen|rejected)$", re.I)
+# A score that names neither a model nor a quality: of toxicity or perplexity, a low one is good.
+GENERAL = "score"
 VECTORS = re.compile(r"emb|vector|hidden|repr|feature|activation|encod", re.I)
 # Names and places of things, times, what a tokeniser made and what the answer was: numbers, but no features.
 NO_FEATURE = re.compile(
@@ -137,7 +139,7 @@ def scores_of(table: Table) -> dict[str, tuple[str, str]]:
         match = SCORES.match(name)
         if match and any(is_number(cell) for cell in table.some(name)):
             side = match["side"] or match["side2"]
-            found.setdefault(match["a"] or match["b"] or "score", {})[side] = name
+            found.setdefault(match["a"] or match["b"] or GENERAL, {})[side] = name
     return {model: (s["chosen"], s["rejected"]) for model, s in found.items() if len(s) == 2}
 
 

@@ -12,7 +12,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .flags_of_sides import contradict_always
-from .numbers import find_numbers, is_number, scores_of
+from .numbers import GENERAL, find_numbers, is_number, scores_of
 from .shown_places import check_orders
 from .sides import (
     IDS,
@@ -74,8 +74,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     # Columns chosen_price and rejected_price have the sides in their names.
     features = any(numbers.values()) or (asked.words and words)
     between = sides or (("chosen", "rejected") if features else None)
-    if texts is not None and how == "named" and asked.chosen is None and texts[0] != "text_chosen":
-        _check_scores(table, texts, numbers["scores"])
+    said = asked.chosen is not None or asked.label is not None
+    if texts is not None and how == "named" and not said and texts[0] != "text_chosen":
+        _check_scores(table, texts, numbers["scores"].get(GENERAL))
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
     table, rule = _rule(table, label, between, asked)
@@ -144,16 +145,17 @@ def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
         )
 
 
-def _check_scores(table: Table, sides: tuple[str, str], scores: dict[str, tuple[str, str]]) -> None:
+def _check_scores(table: Table, sides: tuple[str, str], names: tuple[str, str] | None) -> None:
     """**Raises:** ValueError for a score of both sides that is higher for the rejected one in nearly all rows."""
-    for names in scores.values():
-        both = ([number_in(cell) for cell in table.cells(name)] for name in names)
-        gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
-        if contradict_always([1.0] * len(gaps), gaps):
-            raise ValueError(
-                f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
-                f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
-            )
+    if names is None:
+        return
+    both = ([number_in(cell) for cell in table.cells(name)] for name in names)
+    gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
+    if contradict_always([1.0] * len(gaps), gaps):
+        raise ValueError(
+            f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
+            f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
+        )
 
 
 def _check_vectors(table: Table, sides: tuple[str, str]) -> None:

@@ -285,6 +285,16 @@ def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(name
     assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
 
 
+@pytest.mark.parametrize("of", ["toxicity", "perplexity", "length"])
+def test_scores_of_one_quality_may_be_lower_for_the_chosen_side(of):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}"}
+        | {f"chosen_score_{of}": 1.5, f"rejected_score_{of}": 2.0}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0"
+
+
 def test_what_databases_write_for_null_is_no_text(tmp_path):
     (tmp_path / "a.csv").write_text("prompt,chosen,rejected\nq,x,y\n\\N,u,v\nr,z,\\N\n")
     with pytest.raises(ValueError, match="row 3, column rejected is missing"):
