@@ -15,6 +15,7 @@ from .flags_of_sides import contradict_always
 from .numbers import GENERAL, find_numbers, is_number, scores_of
 from .shown_places import check_orders
 from .sides import (
+    ANSWERS,
     IDS,
     LABELS,
     NOT_ANSWERS,
@@ -131,11 +132,15 @@ def _check_texts(table: Table, sides: tuple[str, str]) -> None:
 
 
 def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
-    """**Raises:** ValueError for open sides whose cells are ends of names of other columns, where the answers are."""
+    """**Raises:** ValueError for open sides whose cells are ends of names of other columns of answers."""
     cells = {word(cell) for side in sides for cell in table.some(side) if not is_missing(cell)}
     if not 1 < len(cells) <= len(table.names):  # answers are many and long
         return
-    others = [name for name in table.names if name not in sides and holds_texts(table.first(name))]
+    others = [
+        name
+        for name in table.names
+        if name not in sides and {*word(name).split()} & {*ANSWERS} and holds_texts(table.first(name))
+    ]
     named_by = {cell: [name for name in others if f" {word(name)}".endswith(f" {cell}")] for cell in cells}
     if all(len(names) == 1 for names in named_by.values()):
         first, second = sorted(names[0] for names in named_by.values())[:2]

@@ -268,6 +268,16 @@ def test_short_answers_that_end_no_name_of_a_column_stay_answers():
     assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
 
 
+@pytest.mark.parametrize("stem", ["reason_", "why "])
+def test_short_answers_may_have_a_column_of_reasons_each(stem):
+    rows = [
+        {"question": f"q {i}", "A": ("yes", "no")[i % 2], "B": ("no", "yes")[i % 2], "winner": "A"}
+        | {f"{stem}yes": "it is so", f"{stem}no": "it is not"}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
+
+
 @pytest.mark.parametrize("names", [("score_chosen", "score_rejected"), ("chosen_reward", "rejected_reward")])
 @pytest.mark.parametrize("wrong", [20, 17])
 def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(names, wrong):
