@@ -76,7 +76,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     numbers, telling = _without_answers(table, numbers, label, rule)
     roles = Roles(
         None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
-        tie_column(table, asked, label), asked.pair_id or named(table, IDS), words=words,
+        tie_column(table, asked, label, rule), asked.pair_id or named(table, IDS), words=words,
         said=_said(sides, numbers, label, rule),
         ignored=_no_features(table) | dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip

@@ -35,7 +35,9 @@ NAME = "columns"
 # Sides that are as often names of models or options.
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
 # What columns of ties are called.
-TIES, DRAWS = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied"), ("draw", "is draw")
+TIES = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied", "is draw")
+# Of pairs a tie, but also what a lottery or a simulation drew.
+DRAW = "draw"
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")
 # Lists of numbers as text: of tensors, shortened by three points, or three decimals and more without brackets.
@@ -80,10 +82,13 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_scores(table, texts, numbers["scores"].get(GENERAL))
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
+    ignored |= {
+        n: f"may say which pairs are ties: --tie {n} reads it so" for n in table.names if word(n) == DRAW
+    }
     table, rule = _rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
+        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label, rule),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=ignored,
         words=words,
     )  # fmt: skip
@@ -274,16 +279,24 @@ def _named_by_chosen(table: Table, sides):
     return pair, "open", (sides[0],)
 
 
-def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
+def tie_column(table: Table, asked: Columns, label: str | None, rule: Rule | None = None) -> str | None:
     """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
     if asked.tie is not None:
         return asked.tie
-    for name in (n for n in table.names if n != label and word(n) in (*TIES, *DRAWS)):
+    won = None if label is None or rule is None else [rule.value(cell) for cell in table.cells(label)]
+    for name in (n for n in table.names if n != label and word(n) in (*TIES, DRAW)):
         ties, bad = read_ties(table.cells(name), name)
-        # A column may be called so and be of something else: draw 1 of some lottery.
-        if not bad and (word(name) in TIES or not ties.all()):
+        # A column may be called so and be of something else.
+        if not bad and (word(name) in TIES or _are_ties(table.cells(name), ties, won)):
             return name
     return None
+
+
+def _are_ties(cells: list, ties: np.ndarray, won: list[float | None] | None) -> bool:
+    """Whether draws are ties: they are words, or numbers beside a label that says of none of them that a side `won`."""
+    words = all(number_in(cell) is None for cell in cells)
+    no_winner = won is not None and not any(tie and way for tie, way in zip(ties, won, strict=True))
+    return not ties.all() and (words or no_winner)
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -345,7 +345,26 @@ def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
     )
 
 
-@pytest.mark.parametrize(("cells", "ties"), [((1, 0, 0), 2), ((3, 1, 2), 0), ((1, 1, 1), 0)])
-def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_draws_are_counted(cells, ties):
+@pytest.mark.parametrize(
+    ("cells", "ties"),
+    [((True, False, False), 2), (("yes", "no", "no"), 2), ((1, 0, 0), 0), ((3, 1, 2), 0), ((1, 1, 1), 0)],
+)
+def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_it_is_a_number(cells, ties):
+    """Numbers may be those of a lottery."""
     rows = [{"chosen_x": i, "rejected_x": 3, "draw": cells[i % 3]} for i in range(6)]
-    assert (load_pairs(rows).strength == 0).sum() == ties
+    found = load_pairs(rows)
+    assert (found.strength == 0).sum() == ties
+    assert ties or found.unused["draw"] == "may say which pairs are ties: --tie draw reads it so"
+    if {*cells} == {0, 1}:
+        assert (load_pairs(rows, columns=Columns(tie="draw")).strength == 0).any()
+
+
+@pytest.mark.parametrize(("label", "ties"), [("a", 0), ("", 2), ("tie", 2)])
+@pytest.mark.parametrize("numbers", [True, False])
+def test_a_draw_beside_a_label_is_a_tie_unless_the_label_says_who_won(label, ties, numbers):
+    def sides(i):
+        texts = {"response_a": f"x {i}", "response_b": f"y {i}"}
+        return {"price_a": i, "price_b": 3, "time_a": i % 4, "time_b": 2} if numbers else texts
+
+    rows = [sides(i) | {"winner": "ba"[i % 2] if i % 3 else label, "draw": int(i % 3 == 0)} for i in range(6)]
+    assert (load_pairs(rows, featuriser="format").strength == 0).sum() == ties
