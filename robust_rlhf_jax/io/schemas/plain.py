@@ -82,9 +82,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_scores(table, texts, numbers["scores"].get(GENERAL))
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
-    ignored |= {
-        n: f"may say which pairs are ties: --tie {n} reads it so" for n in table.names if word(n) == DRAW
-    }
+    ignored |= _why_no_ties(table)
     table, rule = _rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
@@ -290,6 +288,16 @@ def tie_column(table: Table, asked: Columns, label: str | None, rule: Rule | Non
         if not bad and (word(name) in TIES or _are_ties(table.cells(name), ties, won)):
             return name
     return None
+
+
+def _why_no_ties(table: Table) -> dict[str, str]:
+    """What is said of draws that are not read as ties and could be."""
+    draws = (name for name in table.names if word(name) == DRAW)
+    return {
+        name: f"may say which pairs are ties: --tie {name} reads it so"
+        for name in draws
+        if not read_ties(table.cells(name), name)[1]
+    }
 
 
 def _are_ties(cells: list, ties: np.ndarray, won: list[float | None] | None) -> bool:
