@@ -50,7 +50,9 @@ def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[flo
     """
     flags = ((columns, _by_flags) for columns in flags_called(table, FLAGS, (suffixes(sides),)))
     ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),), ANSWERS))
-    scores = ((columns, _by_scores) for columns in flags_called(table, SCORES, (suffixes(sides),), ANSWERS))
+    # Beside options that columns of numbers describe, a rating is one of these.
+    scored = SCORES if {*sides} <= {*table.names} else ()
+    scores = ((columns, _by_scores) for columns in flags_called(table, scored, (suffixes(sides),), ANSWERS))
     for columns, way_of in (*flags, *ranks, *scores):
         names = [name for name in columns if name not in (None, label)]
         cells = (table.cells(name if name in names else None) for name in columns)

@@ -285,6 +285,17 @@ def test_numbers_of_votes_are_features_unless_they_decide(name, decide, sides):
     assert not decide or {*votes} <= {*found.unused}
 
 
+@pytest.mark.parametrize("name", ["rating", "quality", "score"])
+def test_ratings_of_options_are_features_that_people_may_not_follow(name):
+    """Where the cheap option always wins."""
+    rows = [
+        {"price_1": 3 + i % 2, "price_2": 4 - i % 2, f"{name}_1": 1 + i % 2, f"{name}_2": 2 - i % 2}
+        | {"choice": 1 + i % 2}
+        for i in range(12)
+    ]
+    assert load_pairs(rows).names == ("price", name)
+
+
 def test_times_of_what_is_chosen_are_features():
     rows = [{"chosen_started_at": 8 + i % 3, "rejected_started_at": 9} for i in range(6)]
     assert load_pairs(rows).names == ("started_at",)
