@@ -73,6 +73,8 @@ def _check_losers(table: Table, label: str, sides: tuple[str, str], ways: list[f
     """
     value = word_rule(sides).value
     for name in (name for name in table.names if LOSERS.search(name) and name not in (label, *sides)):
+        if not any(map(value, table.some(name))):  # reasons in sentences
+            continue
         lost = [-way if (way := value(cell)) else None for cell in table.cells(name)]
         if len({way > 0 for way in lost if way}) == 2 and contradict_always(ways, lost):
             raise ValueError(

@@ -281,11 +281,10 @@ def tie_column(table: Table, asked: Columns, label: str | None, rule: Rule | Non
     """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
     if asked.tie is not None:
         return asked.tie
-    won = None if label is None or rule is None else [rule.value(cell) for cell in table.cells(label)]
     for name in (n for n in table.names if n != label and word(n) in (*TIES, DRAW)):
         ties, bad = read_ties(table.cells(name), name)
         # A column may be called so and be of something else.
-        if not bad and (word(name) in TIES or _are_ties(table.cells(name), ties, won)):
+        if not bad and (word(name) in TIES or _are_ties(table, name, ties, label, rule)):
             return name
     return None
 
@@ -300,11 +299,13 @@ def _why_no_ties(table: Table) -> dict[str, str]:
     }
 
 
-def _are_ties(cells: list, ties: np.ndarray, won: list[float | None] | None) -> bool:
-    """Whether draws are ties: they are words, or numbers beside a label that says of none of them that a side `won`."""
-    words = all(number_in(cell) is None for cell in cells)
-    no_winner = won is not None and not any(tie and way for tie, way in zip(ties, won, strict=True))
-    return not ties.all() and (words or no_winner)
+def _are_ties(table: Table, name: str, ties: np.ndarray, label: str | None, rule: Rule | None) -> bool:
+    """Whether draws are ties: they are words, or numbers beside a label that says of none of them that a side won."""
+    if ties.all() or all(number_in(cell) is None for cell in table.cells(name)):
+        return not ties.all()
+    if label is None or rule is None:
+        return False
+    return not any(tie and rule.value(cell) for tie, cell in zip(ties, table.cells(label), strict=True))
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:
