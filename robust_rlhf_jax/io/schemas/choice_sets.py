@@ -155,8 +155,9 @@ def _numbers_choices(cells: list, choices: list[Choice], people: list | None) ->
     """Whether a column numbers the choices, for each person anew: it rises by 1 or begins again; or no number comes
     twice for one person, as where each has them in another order.
     """
-    of_each = [plain_cell(cells[choice.rows[0]]) for choice in choices]
-    if not same_in_each(cells, choices) or not all(isinstance(number, float) for number in of_each):
+    told = [plain_cell(cells[choice.rows[0]]) for choice in choices]
+    of_each = [number for number in told if isinstance(number, float)]
+    if not same_in_each(cells, choices) or len(of_each) < len(told):
         return False
     steps = itertools.pairwise(of_each)
     whose = (
