@@ -169,13 +169,15 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     every = len(kept) == table.n_rows
     chosen, rejected = preferred_first(numbers if every else (numbers[0][kept], numbers[1][kept]), swapped)
     usable = set(kept.tolist())
+    unused = unused_columns(file, roles, kind, mapped.used)
+    _check_keys(file, unused)
     pairs = Pairs(
         chosen, rejected, swapped=swapped, strength=np.abs(strength[kept]), names=tuple(names), raters=raters,
         weights=weights, ids=ids, groups=groups, texts=texts, kind=kind, path=file.path, format=file.format,
         schema=mapped.schema, rows=kept if mapped.origin is None else mapped.origin[kept], n_rows=file.n_rows,
         second_rows=None if mapped.second is None else mapped.second[kept],
         source=file.source if file.source.files else None,
-        columns=file.names, unused=unused_columns(file, roles, kind, mapped.used),
+        columns=file.names, unused=unused,
         bad=tuple(mapped.in_file(cell) for cell in bad if cell.row not in usable),
     )  # fmt: skip
     return dataclasses.replace(pairs, description=describe_pairs(pairs, file, mapped))
@@ -190,6 +192,15 @@ def _numbers(table: Table, roles: Roles, kind: str, embeddings):
     if kind == "texts":
         return (np.zeros((table.n_rows, 0)),) * 2, [], []
     return numbers_of(table, roles.numbers[kind])
+
+
+def _check_keys(file: Table, unused: dict[str, str]) -> None:
+    """**Raises:** ValueError for a key of JSON that is used and that a row has twice, with two values."""
+    for key, row in file.source.how.get("twice", {}).items():
+        if key not in unused:
+            raise ValueError(
+                f"{file.path} has the key {key!r} twice in row {row + 1}, with two values: rename one."
+            )
 
 
 def featurised(pairs: Pairs, featuriser: str | Featuriser) -> Pairs:

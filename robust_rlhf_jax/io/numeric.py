@@ -54,11 +54,13 @@ def _check_thousands(name: str, cells: list) -> None:
     """**Raises:** ValueError for whole numbers whose points part thousands: 12.500 beside 740; who writes the zeros of
     12.500 writes those of 740.000, too.
     """
-    there = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
-    grouped = [cell for cell in there if "." in cell]
-    if not grouped or not all(THOUSANDS.fullmatch(cell) for cell in there):
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    if not any("." in cell for cell in texts) or not all(
+        THOUSANDS.fullmatch(cell.strip()) for cell in texts if cell.strip()
+    ):
         return
-    ends = next((cell for cell in grouped if cell.endswith("0")), None)
+    there = [cell.strip() for cell in texts]
+    ends = next((cell for cell in there if "." in cell and cell.endswith("0")), None)
     plain = next((cell for cell in there if len(cell.lstrip("-")) == 3), None)
     if ends is not None and plain is not None:
         raise ValueError(

@@ -191,6 +191,8 @@ def _roles_of(table: Table, asked: Columns) -> Roles | None:
     names = [name for name in parts if name is not None]
     if mapped.origin is not None or roles.text is None or not set(names) <= set(table.names):
         return None
+    if {*names} & {*table.source.how.get("twice", ())}:
+        return None
     same = all(mapped.table.cells(name) == table.cells(name) for name in names)
     return roles if same else None
 

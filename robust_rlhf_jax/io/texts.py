@@ -150,7 +150,7 @@ def _split(prompt: Any, chosen: Any, rejected: Any) -> tuple[str, str, str]:
             plain_text(chosen[shared:] or chosen[-1:]),
             plain_text(rejected[shared:] or rejected[-1:]),
         )
-    first, second = (plain_text(_after(prompt, side)) for side in (chosen, rejected))
+    first, second = plain_text(_after(prompt, chosen)), plain_text(_after(prompt, rejected))
     if prompt is None:
         return _shared_turns(first, second)
     said = plain_text(prompt)
@@ -161,9 +161,9 @@ def _split(prompt: Any, chosen: Any, rejected: Any) -> tuple[str, str, str]:
 
 def _after(prompt: Any, side: Any) -> Any:
     """The last message of a dialogue, where the prompt is all that stands before it; anything else as it is."""
-    several = isinstance(side, list) and len(side) > 1 and prompt is not None
-    alike = several and plain_text(side[:-1]).strip() == plain_text(prompt).strip()
-    return side[-1:] if alike else side
+    if prompt is None or not isinstance(side, list) or len(side) < 2:
+        return side
+    return side[-1:] if plain_text(side[:-1]).strip() == plain_text(prompt).strip() else side
 
 
 def _begins(before: list, prompt: Any) -> bool:

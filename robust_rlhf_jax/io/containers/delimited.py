@@ -36,6 +36,8 @@ TOTAL = re.compile(
     r"totale|somma|media|suma|promedio):?",
     re.I,
 )
+# What is written where a number is missing.
+NOTHING = {"", *r"na n/a #n/a <na> nan null none nil \n missing . - -- ?".split()}
 # Lines with quotation marks by which it is seen whether these are plain characters.
 MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
@@ -128,9 +130,12 @@ def _check_one_header(table: Table) -> None:
 
 
 def _totals(table: Table) -> list[BadCell]:
-    """The last row, if it is called a total or a mean, and its numbers are those of the rows above."""
+    """The last row, if it has but numbers and the name of a total or a mean, and its numbers are those of the rows
+    above; an answer or a brand may be called so, too.
+    """
     last = {name: table.cells(name)[-1] for name in table.names} if table.n_rows > 2 else {}
-    if not any(cell and TOTAL.fullmatch(cell.strip()) for cell in last.values()):
+    words = [cell.strip() for cell in last.values() if cell and cell.strip() and not _is_number(cell)]
+    if len(words) != 1 or not TOTAL.fullmatch(words[0]):
         return []
     above = {name: table.cells(name)[:-1] for name, cell in last.items() if cell and _is_number(cell)}
     if above and all(_sums_up(last[name], cells) for name, cells in above.items()):
@@ -151,8 +156,9 @@ def _number(cell: str) -> float:
 
 
 def _number_below_a_word(cells: list) -> bool:
-    there = [cell for cell in cells[1:] if cell]
-    return bool(cells[0]) and not _is_number(cells[0]) and bool(there) and all(map(_is_number, there))
+    first, there = (cells[0] or "").strip(), [cell for cell in cells[1:] if cell]
+    named = first.casefold() not in NOTHING and not _is_number(first)
+    return named and bool(there) and all(map(_is_number, there))
 
 
 def _is_number(cell: str) -> bool:

@@ -27,7 +27,7 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     notes = tuple(filter(None, [source.how["encoding"].note]))
     found = None if _lines_of_objects(source) else document_of(_text(source), path)
     if found is None:
-        _check_keys(source)
+        source.how["twice"] = _keys_twice(source)
         return _table(source, (_object(line) for line in _lines(source)), notes)
     source.how["document"] = found.kind
     said = f"The file holds {found.says}."
@@ -43,7 +43,7 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
     """
     source = _source(path, how)
     if _lines_of_objects(source):
-        _check_keys(source)
+        source.how["twice"] = _keys_twice(source)
         lines = _lines(source)
         while some := list(itertools.islice(lines, rows)):
             yield _table(source, map(_object, some), ())
@@ -114,10 +114,9 @@ def _lines(source: Source) -> Iterator[str]:
         raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None
 
 
-def _check_keys(source: Source) -> None:
-    """**Raises:** ValueError for a key that an object of the first lines has twice with two values, of which parsers
-    take the last one.
-    """
+def _keys_twice(source: Source) -> dict[str, int]:
+    """{key: row} of keys that an object of the first lines has twice with two values; parsers take the last one."""
+    found: dict[str, int] = {}
     for number, line in enumerate(itertools.islice(_lines(source), FIRST_LINES)):
         objects: list[list[tuple[str, Any]]] = []
         with contextlib.suppress(ValueError, RecursionError):
@@ -126,11 +125,9 @@ def _check_keys(source: Source) -> None:
             )
         outer = objects[-1] if objects else []
         values = dict(outer)
-        twice = next((key for key, value in outer if repr(value) != repr(values[key])), None)
-        if twice is not None:
-            raise ValueError(
-                f"{source.file} has the key {twice!r} twice in row {number + 1}, with two values: rename one."
-            )
+        twice = (key for key, value in outer if value != values[key] and repr(value) != repr(values[key]))
+        found = dict.fromkeys(twice, number) | found
+    return found
 
 
 def _object(line: str) -> tuple[dict | None, str]:

@@ -34,6 +34,7 @@ def read(path: Path, files: list[Path], readers: dict[str, Any], how: dict[str, 
     parts = [reader.read(file, how) for file in files]
     first = parts[0].source
     own = {"parts": [part.source for part in parts], "lengths": [part.n_rows for part in parts]}
+    own |= {"twice": {k: i for part in parts for k, i in part.source.how.get("twice", {}).items()}}
     source = dataclasses.replace(first, path=path, files=tuple(files), how=first.how | own)
     names = list(dict.fromkeys(name for part in parts for name in part.names))
     lost = next(((n, part.path) for n in names for part in parts if n not in part.names), None)

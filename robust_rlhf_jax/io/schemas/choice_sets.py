@@ -135,9 +135,10 @@ def check_winners(column: str) -> None:
 
 def _check_other_answers(table: Table, found: _Found, choices: list[Choice]) -> None:
     """**Raises:** ValueError for another column that says of the same choices that other options were chosen."""
-    lower = by_parted_name(table)
+    lower, person = by_parted_name(table), found.person or _who(table, found, choices)
+    people = None if person is None else table.cells(person)
     for name in dict.fromkeys(lower[known] for known in CHOSEN if known in lower):
-        if name in (found.chosen, *found.ours) or _counts_choices(table.cells(name), choices):
+        if name in (found.chosen, *found.ours) or _numbers_choices(table.cells(name), choices, people):
             continue
         tries = (found._replace(chosen=name, called=called) for called in _ways_to_say(table, name))
         other = next((one for one in tries if _fits(table, one)), None)
@@ -150,12 +151,20 @@ def _check_other_answers(table: Table, found: _Found, choices: list[Choice]) -> 
             )
 
 
-def _counts_choices(cells: list, choices: list[Choice]) -> bool:
-    """Whether a column numbers the choices, for each person anew: it rises by 1 or begins again."""
-    of_each = [plain_cell(cells[choice.rows[0]]) for choice in choices]
+def _numbers_choices(cells: list, choices: list[Choice], people: list | None) -> bool:
+    """Whether a column numbers the choices, for each person anew: it rises by 1 or begins again; or no number comes
+    twice for one person, as where each has them in another order.
+    """
+    told = [plain_cell(cells[choice.rows[0]]) for choice in choices]
+    of_each = [number for number in told if isinstance(number, float)]
+    if not same_in_each(cells, choices) or len(of_each) < len(told):
+        return False
     steps = itertools.pairwise(of_each)
-    return same_in_each(cells, choices) and all(
-        isinstance(a, float) and b in (a + 1, of_each[0]) for a, b in steps
+    whose = (
+        None if people is None else {(people[c.rows[0]], n) for c, n in zip(choices, of_each, strict=True)}
+    )
+    return all(b in (a + 1, of_each[0]) for a, b in steps) or (
+        whose is not None and len(whose) == len(choices)
     )
 
 

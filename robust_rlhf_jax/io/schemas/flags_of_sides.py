@@ -50,7 +50,9 @@ def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[flo
     """
     flags = ((columns, _by_flags) for columns in flags_called(table, FLAGS, (suffixes(sides),)))
     ranks = ((columns, _by_ranks) for columns in flags_called(table, ("rank",), (suffixes(sides),), ANSWERS))
-    scores = ((columns, _by_scores) for columns in flags_called(table, SCORES, (suffixes(sides),), ANSWERS))
+    # Beside options that columns of numbers describe, a rating is one of these.
+    scored = SCORES if {*sides} <= {*table.names} else ()
+    scores = ((columns, _by_scores) for columns in flags_called(table, scored, (suffixes(sides),), ANSWERS))
     for columns, way_of in (*flags, *ranks, *scores):
         names = [name for name in columns if name not in (None, label)]
         cells = (table.cells(name if name in names else None) for name in columns)
@@ -66,10 +68,15 @@ def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[flo
 
 
 def _check_losers(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
-    """**Raises:** ValueError for a column of the losing side that names the winner in nearly all rows."""
+    """**Raises:** ValueError for a column that names either side as the losing one, and the winner in nearly all rows;
+    what is the same in all rows may be a flag of theirs, or who rejected them.
+    """
+    value = word_rule(sides).value
     for name in (name for name in table.names if LOSERS.search(name) and name not in (label, *sides)):
-        lost = [word_rule(sides).value(cell) for cell in table.cells(name)]
-        if contradict_always(ways, [-way if way else None for way in lost]):
+        if not any(map(value, table.some(name))):  # reasons in sentences
+            continue
+        lost = [-way if (way := value(cell)) else None for cell in table.cells(name)]
+        if len({way > 0 for way in lost if way}) == 2 and contradict_always(ways, lost):
             raise ValueError(
                 f"{label} and {name} name the same side in nearly all rows, as the one that won and the one that lost: "
                 f"give --label {label} if that is right"

@@ -117,6 +117,8 @@ def map(table: Table, asked: Columns) -> Mapped:
 def _until_turn(table: Table, sides: tuple[str, str]) -> Table:
     """The dialogues up to the answer that was judged: MT-bench judges both turns of a dialogue in rows of their own."""
     turns = [number_in(cell) for cell in table.cells(TURN)]
+    if 0 in turns:  # they count from 0, or count something else
+        return table
     cut = {
         name: [_first_answers(cell, turn) for cell, turn in zip(table.cells(name), turns, strict=True)]
         for name in sides

@@ -2,11 +2,14 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ..bad_cells import shown
+from ..labels import number_in
 from ..table import Table
 from .base import structured
+from .flags_of_sides import contradict_always
 from .sides import holds_numbers
 from .words import are_words
 
@@ -16,15 +19,19 @@ SCORES = re.compile(
 )
 NUMERIC = re.compile(r"^(chosen|rejected)[_-](.+)$")
 EMBEDDED = re.compile(r"^(.*emb.*|.*vector.*|.*hidden.*)[_-](chosen|rejected)$", re.I)
+# A score that names neither a model nor a quality: of toxicity or perplexity, a low one is good.
+GENERAL = "score"
 VECTORS = re.compile(r"emb|vector|hidden|repr|feature|activation|encod", re.I)
 # Names and places of things, times, what a tokeniser made and what the answer was: numbers, but no features.
 NO_FEATURE = re.compile(
     r"(^|[_-])(ids?|idx|index|uuid|uid|hash|md5|row|row_number|line|seed|created_at|updated_at|created|updated|timestamp|"
-    r"tstamp|ts|date|datetime|created_at_utc|(?:shown|displayed|started|answered|submitted)_at|input_ids|token_ids|tokens|"
+    r"tstamp|ts|date|datetime|created_at_utc|(?:shown|displayed|answered|submitted)_at|input_ids|token_ids|tokens|"
     r"attention_mask|labels|position_ids|sku|ean|isbn|asin|upc|gtin|barcode)$|"
-    r"^(ranks?|ranking|(?:n|num|total)_votes|votes?(?:_(?:count|share))?)$",
+    r"^(ranks?|ranking|votes?)$",
     re.I,
 )
+# Votes of the sides, which are the answer, or of something else, such as the users of a film.
+VOTES = re.compile(r"^(?:(?:n|num|total)_votes|votes?_(?:count|share))$", re.I)
 # Numbers with signs of money, shares or thousands.
 MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
 # Numbers with units, and hours with minutes. Of single letters most make a code, such as the 12A of a seat.
@@ -71,7 +78,9 @@ def find_numbers(
             ignored[name] = f"there is no {partner} beside it"
         elif side == "chosen":
             kind = _kind(table, name, partner, sides is not None)
-            if kind in ("embeddings", "numeric"):
+            if kind == "numeric" and count_votes(table, what, (name, partner), [1.0] * table.n_rows):
+                ignored |= dict.fromkeys((name, partner), "counts the votes of the sides")
+            elif kind in ("embeddings", "numeric"):
                 numbers[kind][what] = (name, partner)
             elif sides is None and are_marked(table.some(name) + table.some(partner)):
                 raise ValueError(marked(table, name))
@@ -80,6 +89,16 @@ def find_numbers(
             else:
                 ignored |= {name: kind, partner: kind}
     return numbers, words, ignored
+
+
+def count_votes(table: Table, what: str, pair: tuple[str, str], ways: Sequence[float | None]) -> bool:
+    """Whether two columns called as votes are more of the side that won in nearly all rows; `ways`: above 0 where that
+    is the first one."""
+    if not VOTES.match(what):
+        return False
+    first, second = ([number_in(cell) for cell in table.cells(name)] for name in pair)
+    gaps = [None if a is None or b is None else b - a for a, b in zip(first, second, strict=True)]
+    return contradict_always(ways, gaps)
 
 
 def choose_kind(numbers: dict, sides: tuple[str, str] | None, asked: str = "auto") -> str:
@@ -137,7 +156,7 @@ def scores_of(table: Table) -> dict[str, tuple[str, str]]:
         match = SCORES.match(name)
         if match and any(is_number(cell) for cell in table.some(name)):
             side = match["side"] or match["side2"]
-            found.setdefault(match["a"] or match["b"] or "score", {})[side] = name
+            found.setdefault(match["a"] or match["b"] or GENERAL, {})[side] = name
     return {model: (s["chosen"], s["rejected"]) for model, s in found.items() if len(s) == 2}
 
 

@@ -10,7 +10,7 @@ from .base import OF_LABELS, Mapped, Roles
 from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
 from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, perhaps, with_rule
-from .numbers import NUMERIC, are_marked, marked, mostly_numbers
+from .numbers import NUMERIC, are_marked, count_votes, marked, mostly_numbers
 from .plain import check_asked, tie_column
 from .sides import (
     IDS,
@@ -76,7 +76,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     numbers, telling = _without_answers(table, numbers, label, rule)
     roles = Roles(
         None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
-        tie_column(table, asked, label), asked.pair_id or named(table, IDS), words=words,
+        tie_column(table, asked, label, rule), asked.pair_id or named(table, IDS), words=words,
         said=_said(sides, numbers, label, rule),
         ignored=_no_features(table) | dict.fromkeys(telling, "says which option was chosen"),
     )  # fmt: skip
@@ -91,7 +91,12 @@ def _without_answers(
     **Raises:** ValueError where no feature is left.
     """
     ways = [] if rule is None else [rule.value(cell) for cell in table.cells(label)]
-    telling = [name for pair in numbers.values() if _tell_who_won(table, pair, ways) for name in pair]
+    telling = [
+        name
+        for what, pair in numbers.items()
+        if _tell_who_won(table, pair, ways) or count_votes(table, what, pair, ways)
+        for name in pair
+    ]
     left = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
     if not left:
         raise ValueError("the two options differ in no column but those that say which one was chosen")

@@ -12,9 +12,10 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .flags_of_sides import contradict_always
-from .numbers import find_numbers, is_number, scores_of
+from .numbers import GENERAL, find_numbers, is_number, scores_of
 from .shown_places import check_orders
 from .sides import (
+    ANSWERS,
     IDS,
     LABELS,
     NOT_ANSWERS,
@@ -34,7 +35,9 @@ NAME = "columns"
 # Sides that are as often names of models or options.
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
 # What columns of ties are called.
-TIES, DRAWS = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied"), ("draw", "is draw")
+TIES = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied", "is draw")
+# Of pairs a tie, but also what a lottery or a simulation drew.
+DRAW = "draw"
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")
 # Lists of numbers as text: of tensors, shortened by three points, or three decimals and more without brackets.
@@ -74,14 +77,16 @@ def map(table: Table, asked: Columns) -> Mapped:
     # Columns chosen_price and rejected_price have the sides in their names.
     features = any(numbers.values()) or (asked.words and words)
     between = sides or (("chosen", "rejected") if features else None)
-    if texts is not None and how == "named" and asked.chosen is None and texts[0] != "text_chosen":
-        _check_scores(table, texts, numbers["scores"])
+    said = asked.chosen is not None or asked.label is not None
+    if texts is not None and how == "named" and not said and texts[0] != "text_chosen":
+        _check_scores(table, texts, numbers["scores"].get(GENERAL))
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
+    ignored |= _why_no_ties(table)
     table, rule = _rule(table, label, between, asked)
     roles = Roles(
         None if texts is None else (prompt, *texts), numbers, label, rule,
-        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label),
+        asked.rater or rater_named(table), asked.weight, tie_column(table, asked, label, rule),
         asked.pair_id or named(table, IDS), said=_said(between, label, rule), ignored=ignored,
         words=words,
     )  # fmt: skip
@@ -130,11 +135,15 @@ def _check_texts(table: Table, sides: tuple[str, str]) -> None:
 
 
 def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
-    """**Raises:** ValueError for open sides whose cells are ends of names of other columns, where the answers are."""
+    """**Raises:** ValueError for open sides whose cells are ends of names of other columns of answers."""
     cells = {word(cell) for side in sides for cell in table.some(side) if not is_missing(cell)}
     if not 1 < len(cells) <= len(table.names):  # answers are many and long
         return
-    others = [name for name in table.names if name not in sides and holds_texts(table.first(name))]
+    others = [
+        name
+        for name in table.names
+        if name not in sides and {*word(name).split()} & {*ANSWERS} and holds_texts(table.first(name))
+    ]
     named_by = {cell: [name for name in others if f" {word(name)}".endswith(f" {cell}")] for cell in cells}
     if all(len(names) == 1 for names in named_by.values()):
         first, second = sorted(names[0] for names in named_by.values())[:2]
@@ -144,16 +153,17 @@ def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
         )
 
 
-def _check_scores(table: Table, sides: tuple[str, str], scores: dict[str, tuple[str, str]]) -> None:
+def _check_scores(table: Table, sides: tuple[str, str], names: tuple[str, str] | None) -> None:
     """**Raises:** ValueError for a score of both sides that is higher for the rejected one in nearly all rows."""
-    for names in scores.values():
-        both = ([number_in(cell) for cell in table.cells(name)] for name in names)
-        gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
-        if contradict_always([1.0] * len(gaps), gaps):
-            raise ValueError(
-                f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
-                f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
-            )
+    if names is None:
+        return
+    both = ([number_in(cell) for cell in table.cells(name)] for name in names)
+    gaps = [a - b if a is not None and b is not None else None for a, b in zip(*both, strict=True)]
+    if contradict_always([1.0] * len(gaps), gaps):
+        raise ValueError(
+            f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
+            f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
+        )
 
 
 def _check_vectors(table: Table, sides: tuple[str, str]) -> None:
@@ -267,16 +277,35 @@ def _named_by_chosen(table: Table, sides):
     return pair, "open", (sides[0],)
 
 
-def tie_column(table: Table, asked: Columns, label: str | None) -> str | None:
+def tie_column(table: Table, asked: Columns, label: str | None, rule: Rule | None = None) -> str | None:
     """A column of ties: as asked, or one that is called so beside a label, or beside chosen and rejected."""
     if asked.tie is not None:
         return asked.tie
-    for name in (n for n in table.names if n != label and word(n) in (*TIES, *DRAWS)):
+    for name in (n for n in table.names if n != label and word(n) in (*TIES, DRAW)):
         ties, bad = read_ties(table.cells(name), name)
-        # A column may be called so and be of something else: draw 1 of some lottery.
-        if not bad and (word(name) in TIES or not ties.all()):
+        # A column may be called so and be of something else.
+        if not bad and (word(name) in TIES or _are_ties(table, name, ties, label, rule)):
             return name
     return None
+
+
+def _why_no_ties(table: Table) -> dict[str, str]:
+    """What is said of draws that are not read as ties and could be."""
+    draws = (name for name in table.names if word(name) == DRAW)
+    return {
+        name: f"may say which pairs are ties: --tie {name} reads it so"
+        for name in draws
+        if not read_ties(table.cells(name), name)[1]
+    }
+
+
+def _are_ties(table: Table, name: str, ties: np.ndarray, label: str | None, rule: Rule | None) -> bool:
+    """Whether draws are ties: they are words, or numbers beside a label that says of none of them that a side won."""
+    if ties.all() or all(number_in(cell) is None for cell in table.cells(name)):
+        return not ties.all()
+    if label is None or rule is None:
+        return False
+    return not any(tie and rule.value(cell) for tie, cell in zip(ties, table.cells(label), strict=True))
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:

@@ -86,7 +86,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     by_person = _by_person(table, usable, keys, with_rater(asked, table).rater)
     groups = by_prompt if by_person is None else by_person
     if way < 0:
-        one = of_set is not None and (of_set == asked.pair_id or plain_name(of_set) in RANKED_TOGETHER)
+        one = of_set is not None and (
+            of_set == asked.pair_id or _names_rankings(table, of_set, by_prompt, answers)
+        )
         groups = groups if one else _rankings_apart(groups, worth, answers, score)
         asked = dataclasses.replace(asked, pair_id=None)  # the id of a ranking is that of several pairs
     elif asked.label is None:
@@ -157,6 +159,15 @@ def _judged(groups: list[list[int]], answers: list, worth: dict[int, float]) -> 
             if answers[first] != answers[second]:
                 by_row[first].append(Judged(answers[first], answers[second], strength, None, second))
     return by_row
+
+
+def _names_rankings(table: Table, name: str, groups: list[list[int]], answers: list) -> bool:
+    """Whether each id of a column names one ranking: it is called so, is that of one prompt, and no answer comes twice
+    under it, as where several people ranked the same ones.
+    """
+    ids = {map_key(table.cells(name)[rows[0]]) for rows in groups}
+    different = all(len({map_key(answers[row]) for row in rows}) == len(rows) for rows in groups)
+    return plain_name(name) in RANKED_TOGETHER and len(ids) == len(groups) and different
 
 
 def _check_ranks(table: Table, score: str, groups: list[list[int]]) -> None:

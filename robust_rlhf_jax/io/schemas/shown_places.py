@@ -4,6 +4,7 @@ import re
 
 from ..labels import is_missing, suffixes, word, word_rule, yes_or_no
 from ..table import Table
+from .flags_of_sides import contradict_mostly
 from .sides import plain_name
 
 # Columns that say in which rows the sides were shown the other way round.
@@ -11,13 +12,13 @@ TURNED = re.compile(
     r"^(?:(?:is|was|were|ab|position|order|side|display|presentation|responses?)_)*"
     r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled)(?:_(?:ab|order|sides?|positions?|responses?))?$"
 )
-# Columns that may name the side that was shown first.
+# Columns that may name the side that was shown first; `seen` alone says of a row that somebody saw it.
 WAS_SHOWN, THING = (
     "(?:shown|presented|displayed|seen)",
     "(?:side|option|item|response|answer|output|model|candidate)",
 )
 SHOWN = re.compile(
-    rf"^(?:left|first|(?:left|first)_{THING}|{THING}_(?:{WAS_SHOWN}_)?(?:left|first|on_left)|(?:first_)?{WAS_SHOWN}|"
+    rf"^(?:left|first|(?:left|first)_{THING}|{THING}_(?:{WAS_SHOWN}_)?(?:left|first|on_left)|first_{WAS_SHOWN}|shown|"
     rf"{WAS_SHOWN}_(?:first|left|on_left))$"
 )
 ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
@@ -26,6 +27,8 @@ ORDERS = (
     {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
     {"forward", "reversed"}, {"order1", "order2"}, {"order_1", "order_2"},
 )  # fmt: skip
+# Rows from which on it is no chance if two orders contradict each other in most of them.
+FEWEST = 10
 PLACES = {"left", "right", "first", "second"}
 
 
@@ -57,14 +60,14 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
 
 def check_orders(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for two columns of labels that are called after orders of the sides and contradict each
-    other in most rows: they name places, and no columns.
+    other in most of many rows: they name places, and no columns.
     """
     if {who.casefold() for who in raters} not in ORDERS:
         return
     value, names = word_rule(sides).value, [*raters.values()]
-    ways = ([value(cell) or 0.0 for cell in table.cells(name)] for name in names)
-    alike = [a * b > 0 for a, b in zip(*ways, strict=True) if a * b]
-    if 2 * sum(alike) < len(alike):
+    first, second = ([value(cell) for cell in table.cells(name)] for name in names)
+    decided = sum(bool(a and b) for a, b in zip(first, second, strict=True))
+    if decided >= FEWEST and contradict_mostly(first, second):
         raise ValueError(
             f"{names[0]} and {names[1]} contradict each other in most rows, as what a judge says of places does where "
             f"the sides change them: give the one that names {sides[0]} and {sides[1]} by --label"

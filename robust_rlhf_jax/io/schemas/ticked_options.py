@@ -57,9 +57,19 @@ def _ticks(table: Table) -> dict[str, str] | None:
             if match and plain_name(match["feature"]) in STEMS:
                 found.setdefault(match["feature"], {})[match["option"]] = name
         for of in found.values():
-            if len(of) > 1 and sum(one is not None for one in _one(table, of)) > CLEAR * table.n_rows:
+            if (
+                len(of) > 1
+                and _say_yes_or_no(table, of)
+                and sum(one is not None for one in _one(table, of)) > CLEAR * table.n_rows
+            ):
                 return of
     return None
+
+
+def _say_yes_or_no(table: Table, of: dict[str, str]) -> bool:
+    """Whether nearly all of the first cells do, or are missing: columns of features are not read to their end."""
+    cells = [cell for name in of.values() for cell in table.some(name)]
+    return sum(is_missing(cell) or yes_or_no(cell) is not None for cell in cells) > CLEAR * len(cells)
 
 
 def _one(table: Table, of: dict[str, str]) -> list[str | None]:

@@ -235,6 +235,29 @@ def test_a_row_that_sums_up_those_above_is_no_pair(tmp_path, total, numbers):
     assert len(load_pairs(tmp_path / "a.csv", skip_bad=1).rows) == 4
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "prompt,chosen,rejected,turn\nq1,one,two,1\nq2,two,three,1\nq3,Mean,mode,1\n",
+        "frage,antwort_a,antwort_b,wahl,runde\nf1,ja,nein,a,1\nf2,gut,schlecht,b,2\nf3,Summe,Produkt,a,3\n",
+        "brand_a,price_a,brand_b,price_b,choice\nEsso,1.5,Aral,1.7,a\nAral,1.7,Total,1.5,b\nTotal,1.6,Esso,1.6,a\n",
+    ],
+)
+def test_an_answer_or_a_brand_may_be_called_as_totals_are(tmp_path, rows):
+    (tmp_path / "a.csv").write_text(rows)
+    assert load_pairs(tmp_path / "a.csv", featuriser="format").n_pairs == 3
+
+
+@pytest.mark.parametrize("nothing", ["n/a", "NA", "-", "<NA>"])
+def test_missing_cells_of_the_first_row_are_no_names(tmp_path, nothing):
+    """Beside an unnamed index and an unnamed column of notes."""
+    (tmp_path / "a.csv").write_text(
+        f",,score_a,score_b,response_a,response_b,winner\nx,{nothing},{nothing},1,t u,v w,a\n"
+        "y,2,3,1,t x,v y,b\nz,3,4,2,ts u,vs w,a\n"
+    )
+    assert load_pairs(tmp_path / "a.csv", featuriser="format").n_pairs == 3
+
+
 @pytest.mark.parametrize("last", ["Total,15,8", "p4,15,9", "Total,,"])
 def test_a_row_of_other_numbers_is_a_pair_or_misses_some(tmp_path, last):
     """A brand or a person may be called Total."""

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io.text_pairs import text_pairs
 
 
 def written(folder, rows):
@@ -36,3 +37,22 @@ def test_a_key_with_two_values_is_asked_about(tmp_path, other):
             ValueError, match="has the key 'winner' twice in row 2, with two values: rename one"
         ):
             load_pairs(tmp_path / "a.jsonl", featuriser="format")
+
+
+def test_a_key_with_two_values_that_says_nothing_of_pairs_may_be_there(tmp_path):
+    """As joined tables of a database have created_at of each."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"created_at": "2024-01-01", "prompt": "p", "chosen": "x", "rejected": "y", "created_at": "2024-02-02"}\n'
+        * 2
+    )
+    assert load_pairs(tmp_path / "a.jsonl", featuriser="format").texts.chosen == ["x", "x"]
+    assert [texts.chosen for texts in text_pairs(tmp_path / "a.jsonl").batches(9)] == [["x", "x"]]
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_text_in_batches_asks_about_such_a_key_too(tmp_path, folder):
+    row = '{"prompt": "p", "chosen": "x", "rejected": "y", "chosen": "%s"}\n'
+    (tmp_path / "a.jsonl").write_text(row % "x")
+    (tmp_path / "b.jsonl").write_text(row % "z")
+    with pytest.raises(ValueError, match="has the key 'chosen' twice in row 1, with two values: rename one"):
+        text_pairs(tmp_path if folder else tmp_path / "b.jsonl")

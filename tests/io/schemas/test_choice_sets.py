@@ -381,6 +381,12 @@ def test_two_columns_that_name_other_options_are_asked_about(choice):
     assert sum(a != b for a, b in zip(wins["chosen"], wins["choice"], strict=True)) == 2
 
 
+def test_choices_may_be_numbered_in_another_order_for_each_person():
+    orders = [np.random.default_rng(i).permutation(3) + 1 for i in range(8)]
+    rows = chosen_beside(lambda i, best, j: int(orders[i // 3][i % 3]))
+    assert load_pairs(rows).n_pairs == 48
+
+
 @pytest.mark.parametrize(
     "choice", [lambda i, best, j: best + 1, lambda i, best, j: int(j == best), lambda i, best, j: i % 3 + 1]
 )

@@ -79,6 +79,9 @@ def test_each_turn_of_mt_bench_has_the_answers_that_were_judged(as_text):
     texts = load_pairs(rows, featuriser="format").texts
     assert texts.chosen[:2] == ["y 0", "x 0\n\nmore\n\nx 0 again"]
     assert texts.prompt == ["q"] * 6
+    # Which turn 1 is of 0 and 1, nobody says.
+    from_0 = load_pairs([row | {"turn": row["turn"] - 1} for row in rows], featuriser="format").texts
+    assert from_0.chosen[1] == "x 0\n\nmore\n\nx 0 again"
     # In the arena's file it is how many turns there are.
     whole = load_pairs([row | {"turn": 2} for row in rows], featuriser="format").texts
     assert whole.chosen[0] == "y 0\n\nmore\n\ny 0 again"

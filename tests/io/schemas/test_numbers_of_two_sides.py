@@ -254,8 +254,8 @@ def test_a_column_whose_cells_name_sides_is_named_where_no_label_is_known():
     assert load_pairs(rows).labels.tolist() == [1, -1] * 6
 
 
-@pytest.mark.parametrize("name", ["choix", "n_votes", "vote_share", "sku", "shown_at", "item_id"])
-def test_ids_times_and_numbers_of_votes_are_no_features_and_the_reason_is_told(name):
+@pytest.mark.parametrize("name", ["choix", "votes", "sku", "shown_at", "item_id"])
+def test_ids_times_and_votes_are_no_features_and_the_reason_is_told(name):
     rows = [
         {"price_a": i % 5, "price_b": 3, f"{name}_a": 7 * i % 13, f"{name}_b": i, "winner": "ab"[i % 2]}
         for i in range(9)
@@ -265,6 +265,40 @@ def test_ids_times_and_numbers_of_votes_are_no_features_and_the_reason_is_told(n
     assert found.unused[f"{name}_b"] == (
         f"{name} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
     )
+
+
+@pytest.mark.parametrize("name", ["n_votes", "num_votes", "vote_count", "vote_share"])
+@pytest.mark.parametrize("decide", [True, False])
+@pytest.mark.parametrize("sides", [("price_a", "price_b"), ("chosen_price", "rejected_price")])
+def test_numbers_of_votes_are_features_unless_they_decide(name, decide, sides):
+    """A film has votes of its own."""
+    chosen = sides[0] == "chosen_price"
+    votes = [side.replace("price", name) for side in sides]
+    rows = []
+    for i in range(12):
+        won = chosen or i % 2 == 0
+        more = won if decide else i % 3 > 0
+        rows.append({sides[0]: i % 5, sides[1]: 3, votes[0]: 2 + more, votes[1]: 3 - more})
+        rows[-1] |= {} if chosen else {"winner": "a" if won else "b"}
+    found = load_pairs(rows)
+    assert found.names == (("price",) if decide else ("price", name))
+    assert not decide or {*votes} <= {*found.unused}
+
+
+@pytest.mark.parametrize("name", ["rating", "quality", "score"])
+def test_ratings_of_options_are_features_that_people_may_not_follow(name):
+    """Where the cheap option always wins."""
+    rows = [
+        {"price_1": 3 + i % 2, "price_2": 4 - i % 2, f"{name}_1": 1 + i % 2, f"{name}_2": 2 - i % 2}
+        | {"choice": 1 + i % 2}
+        for i in range(12)
+    ]
+    assert load_pairs(rows).names == ("price", name)
+
+
+def test_times_of_what_is_chosen_are_features():
+    rows = [{"chosen_started_at": 8 + i % 3, "rejected_started_at": 9} for i in range(6)]
+    assert load_pairs(rows).names == ("started_at",)
 
 
 @pytest.mark.parametrize("wrong", [False, True])

@@ -268,6 +268,16 @@ def test_short_answers_that_end_no_name_of_a_column_stay_answers():
     assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
 
 
+@pytest.mark.parametrize("stem", ["reason_", "why "])
+def test_short_answers_may_have_a_column_of_reasons_each(stem):
+    rows = [
+        {"question": f"q {i}", "A": ("yes", "no")[i % 2], "B": ("no", "yes")[i % 2], "winner": "A"}
+        | {f"{stem}yes": "it is so", f"{stem}no": "it is not"}
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen == ["yes", "no"] * 3
+
+
 @pytest.mark.parametrize("names", [("score_chosen", "score_rejected"), ("chosen_reward", "rejected_reward")])
 @pytest.mark.parametrize("wrong", [20, 17])
 def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(names, wrong):
@@ -283,6 +293,16 @@ def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(name
             load_pairs(rows, featuriser="format")
     asked = Columns(chosen="chosen", rejected="rejected") if wrong == 20 else None
     assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
+
+
+@pytest.mark.parametrize("of", ["toxicity", "perplexity", "length"])
+def test_scores_of_one_quality_may_be_lower_for_the_chosen_side(of):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}"}
+        | {f"chosen_score_{of}": 1.5, f"rejected_score_{of}": 2.0}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0"
 
 
 def test_what_databases_write_for_null_is_no_text(tmp_path):
@@ -325,7 +345,29 @@ def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
     )
 
 
-@pytest.mark.parametrize(("cells", "ties"), [((1, 0, 0), 2), ((3, 1, 2), 0), ((1, 1, 1), 0)])
-def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_draws_are_counted(cells, ties):
+@pytest.mark.parametrize(
+    ("cells", "ties"),
+    [((True, False, False), 2), (("yes", "no", "no"), 2), ((1, 0, 0), 0), ((3, 1, 2), 0), ((1, 1, 1), 0)],
+)
+def test_a_draw_beside_chosen_and_rejected_is_a_tie_unless_it_is_a_number(cells, ties):
+    """Numbers may be those of a lottery."""
     rows = [{"chosen_x": i, "rejected_x": 3, "draw": cells[i % 3]} for i in range(6)]
-    assert (load_pairs(rows).strength == 0).sum() == ties
+    found = load_pairs(rows)
+    assert (found.strength == 0).sum() == ties
+    told = {"draw": "may say which pairs are ties: --tie draw reads it so"}
+    assert found.unused == (
+        {} if ties else {"draw": "no role is known for this name"} if 3 in cells else told
+    )
+    if {*cells} == {0, 1}:
+        assert (load_pairs(rows, columns=Columns(tie="draw")).strength == 0).any()
+
+
+@pytest.mark.parametrize(("label", "ties"), [("a", 0), ("", 2), ("tie", 2)])
+@pytest.mark.parametrize("numbers", [True, False])
+def test_a_draw_beside_a_label_is_a_tie_unless_the_label_says_who_won(label, ties, numbers):
+    def sides(i):
+        texts = {"response_a": f"x {i}", "response_b": f"y {i}"}
+        return {"price_a": i, "price_b": 3, "time_a": i % 4, "time_b": 2} if numbers else texts
+
+    rows = [sides(i) | {"winner": "ba"[i % 2] if i % 3 else label, "draw": int(i % 3 == 0)} for i in range(6)]
+    assert (load_pairs(rows, featuriser="format").strength == 0).sum() == ties

@@ -175,6 +175,25 @@ def test_equal_ranks_of_one_id_are_ties(id_of):
     assert (found.n_pairs, found.decided().n_pairs) == (12 * 6, 12 * 4)
 
 
+@pytest.mark.parametrize(("same_answers", "prompts_of_id"), [(True, 1), (False, 2)])
+def test_an_id_of_answers_that_several_ranked_or_of_several_prompts_names_no_ranking(
+    same_answers, prompts_of_id
+):
+    rows = [
+        {
+            "prompt": f"p{i}",
+            "set_id": f"s{i // prompts_of_id}",
+            "response": f"x {i} {j} {0 if same_answers else k}",
+            "rank": rank,
+        }
+        for i in range(6)
+        for k, ranks in enumerate(((1, 2, 3), (2, 1, 3)))
+        for j, rank in enumerate(ranks)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.n_pairs, found.decided().n_pairs) == (36, 36)
+
+
 def test_ranks_that_may_begin_again_or_be_ties_are_asked_about():
     rows = ranked_in_two_places((1, 2, 1, 2), prompt_id="q")
     with pytest.raises(

@@ -107,7 +107,7 @@ def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, p
     rows = [
         {"response_a": f"x {i}", "response_b": f"y {i}", f"winner_{orders[0]}": "AB"[i % 2]}
         | {f"winner_{orders[1]}": "AB"[(i % 2) != (places if i else not places)]}
-        for i in range(9)
+        for i in range(12)
     ]
     if places:
         with pytest.raises(
@@ -116,10 +116,29 @@ def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, p
             load_pairs(rows, featuriser="format")
         asked = Columns(label=f"winner_{orders[0]}")
         assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [
-            i % 2 > 0 for i in range(9)
+            i % 2 > 0 for i in range(12)
         ]
     else:
         assert {*load_pairs(rows, featuriser="format").raters} == {*orders}
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_a_few_contrary_verdicts_in_two_orders_may_be_chance(n):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner_ab": "A", "winner_ba": "AB"[i % 3 > 0]}
+        for i in range(n)
+    ]
+    assert load_pairs(rows, featuriser="format").n_pairs == 2 * n
+
+
+@pytest.mark.parametrize("column", ["seen", "presented", "displayed"])
+def test_flags_of_rows_that_were_shown_name_no_sides(column):
+    rows = [
+        {"response_0": f"x {i}", "response_1": f"y {i}", "winner": ("first", "second")[i % 2]}
+        | {column: int(i % 3 > 0)}
+        for i in range(8)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 4
 
 
 def test_people_may_be_called_so_beside_others():

@@ -167,6 +167,16 @@ def test_a_loser_that_is_the_winner_is_asked_about(column, wrong):
         assert load_pairs(rows, featuriser="format").n_pairs == 12
 
 
+@pytest.mark.parametrize(("column", "cell"), [("is_rejected", 1), ("rejected_by", "Response 1")])
+def test_a_column_that_is_the_same_in_all_rows_names_no_loser(column, cell):
+    """A flag of rows, or of who rejected them, where nearly every first side won."""
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 if i else 2, column: cell}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.sum() == 1
+
+
 def test_the_winner_may_be_the_more_harmful_side():
     rows = [
         {"response_1": f"x {i}", "response_2": f"y {i}", "winner": 1 + i % 2, "more_harmful": 1 + i % 2}

@@ -1,5 +1,6 @@
 """What needs all rows takes a source that memory holds, and says why it does not take another."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -44,7 +45,7 @@ def test_too_many_rows_are_refused_with_the_reason():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda given: robust_policy(None, given, 0.1),
+        lambda given: robust_policy(jax.random.key(0), given, 0.1),
         check_preferences,
     ],
 )
@@ -55,8 +56,6 @@ def test_what_takes_no_source_says_so(call):
 
 @pytest.mark.slow
 def test_audit_of_a_source_is_that_of_its_pairs():
-    import jax
-
     given = source()
     options = {"folds": 3, "repeats": 1}
     found = audit.audit(jax.random.key(0), given, **options)
