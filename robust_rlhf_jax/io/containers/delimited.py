@@ -37,7 +37,23 @@ TOTAL = re.compile(
     re.I,
 )
 # What is written where a number is missing.
-NOTHING = {"", *r"na n/a #n/a <na> nan null none nil \n missing . - -- ?".split()}
+NOTHING = {
+    "",
+    "na",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "nan",
+    "null",
+    "none",
+    "nil",
+    r"\n",
+    "missing",
+    ".",
+    "-",
+    "--",
+    "?",
+}
 # Lines with quotation marks by which it is seen whether these are plain characters.
 MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
