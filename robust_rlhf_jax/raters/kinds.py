@@ -29,7 +29,7 @@ def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
     """P(kind) without the kinds that do not explain the labels of all raters better than the others do.
 
     What a bad kind had goes to all others. What other tastes had, which are asked together, goes to the crowd: nobody
-    is bad for lack of them.
+    is bad for lack of them. So does what they had if most raters are of them: then there is no crowd to differ from.
     """
     evidence, shares = (np.asarray(part, float) for part in (mixture.evidence, mixture.shares))
     joint = evidence + np.log(shares)
@@ -41,7 +41,7 @@ def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
         return bool(np.sum(whole - without) < CERTAINTY)
 
     others = list(range(1, first_bad))
-    no_others = doubtful(others)
+    no_others = doubtful(others) or np.sum(shares[others]) > 0.5
     for j in range(first_bad, len(shares)):
         if doubtful([j]):
             joint[:, j] = -1e6
