@@ -66,6 +66,29 @@ def test_an_honest_minority_has_another_taste_and_keeps_its_weight():
 
 
 @pytest.mark.slow
+def test_of_those_named_another_taste_most_have_one():
+    """Tastes vary around the crowd's, and all answers are honest: six files of 40 raters with 12 answers each."""
+    named, rightly = 0, 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        crowd, x, who = (
+            rng.normal(size=6) * [2, 1.5, 1, 0.7, 0.5, 0.3],
+            rng.normal(size=(480, 6)),
+            np.repeat(np.arange(40), 12),
+        )
+        tastes = crowd + np.abs(crowd).mean() * rng.normal(size=(40, 6))
+        labels = np.where(rng.logistic(size=len(who)) < np.sum(x * tastes[who], axis=1), 1, -1)
+        found = rate_raters(Pairs.of_differences(x, labels), who)
+        for row in found.rows:
+            features = [int(name[1:]) for name in row.differs_in]
+            named += bool(features)
+            rightly += any(tastes[int(row.name), j] * crowd[j] < 0 for j in features)
+        assert (found.weights == 1).all()
+    assert named >= 15
+    assert rightly >= 0.75 * named
+
+
+@pytest.mark.slow
 def test_neither_sides_nor_order_nor_names_matter():
     pairs, habits, _ = rated("contrary")
     table = rate_raters(pairs, **habits)
