@@ -27,9 +27,9 @@ def log_odds(weights: Weights) -> Float[np.ndarray, "K k"]:
 
 def weighs_opposite(weights: Weights) -> Bool[np.ndarray, "K k"]:
     """Whether rater k likelier than not weighs feature j the other way, and labels say so by `CERTAINTY` nats: so much
-    more must the log odds be than those of a member of the crowd of whom nothing is known.
+    higher are the log odds than those of a member of the crowd of whom no label is known.
 
-    The second keeps people from being named where the crowd is divided, as many of them are likelier than not.
+    The second condition is for features in which the crowd is divided: many members are likelier than not there.
     """
     after = log_odds(weights)
     before = _log_odds(weights.mean, weights.spread, weights.mean)
@@ -40,5 +40,6 @@ def weighs_opposite(weights: Weights) -> Bool[np.ndarray, "K k"]:
 def _log_odds(own, error, mean):
     with np.errstate(divide="ignore", invalid="ignore"):
         along = np.sign(mean) * own / error
-    along = np.where(mean == 0, np.inf, np.nan_to_num(along, nan=np.inf, posinf=np.inf, neginf=-np.inf))
+    # Without an error, 0 has no other sign.
+    along = np.where(np.isnan(along) | (mean == 0), np.inf, along)
     return log_ndtr(-along) - log_ndtr(along)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from ..bad_cells import BadCell, shown
-from ..labels import number_in
+from ..bad_cells import BadCell
 from ..table import Source, Table
 from .compression import compression_of
 from .encodings import Encoding, encoding_of, open_text, write_text
+from .spreadsheet_lines import check_one_header, totals
 
 ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
@@ -28,32 +28,6 @@ ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 INSIDE = "\ufdd0"
 # Stands for a record that is by no rule.
 BROKEN = ["\ufdd1"]
-# What columns without a name are called.
-UNNAMED = re.compile(r"column \d+")
-# What a spreadsheet calls a row that sums up those above.
-TOTAL = re.compile(
-    r"(?:(?:(?:grand|sub)[ -]?)?totals?|sum|average|mean|gesamt(?:summe)?|summe|mittelwert|somme|moyenne|"
-    r"totale|somma|media|suma|promedio):?",
-    re.I,
-)
-# What is written where a number is missing.
-NOTHING = {
-    "",
-    "na",
-    "n/a",
-    "#n/a",
-    "<na>",
-    "nan",
-    "null",
-    "none",
-    "nil",
-    r"\n",
-    "missing",
-    ".",
-    "-",
-    "--",
-    "?",
-}
 # Lines with quotation marks by which it is seen whether these are plain characters.
 MARKED = 10_000
 # Records that say which delimiter a file has, and lines that the last cell of a truncated file may have.
@@ -66,11 +40,11 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     encoding, delimiter = source.how["encoding"], source.how["delimiter"]
     records = _records(source)
     table = _table(source, _names(path, next(records, None)), records)
-    _check_one_header(table)
+    check_one_header(table)
     cut = _cut_short(source, table.n_rows, encoding)
     said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
     notes = (*((encoding.note,) if encoding.note else ()), *said)
-    return dataclasses.replace(table, bad=(*table.bad, *cut, *_totals(table)), notes=notes)
+    return dataclasses.replace(table, bad=(*table.bad, *cut, *totals(table)), notes=notes)
 
 
 def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
@@ -87,7 +61,7 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
         after = list(itertools.islice(records, rows))
         table = _table(source, header, some)
         if first:
-            _check_one_header(table)
+            check_one_header(table)
         first = False
         cut = () if after else _cut_short(source, table.n_rows, source.how["encoding"])
         yield dataclasses.replace(table, bad=(*table.bad, *cut))
@@ -127,58 +101,6 @@ def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> T
     columns = zip(*body, strict=True) if body else [()] * len(header)
     cells = {name: list(column) for name, column in zip(header, columns, strict=True)}
     return Table(source, cells, len(body), tuple(bad))
-
-
-def _check_one_header(table: Table) -> None:
-    """**Raises:** ValueError for a second line of names, below names that stand for several columns: some columns
-    without a name hold a word in the first row, and numbers below it.
-    """
-    unnamed = [name for name in table.names if not name or UNNAMED.fullmatch(name)]
-    if len(unnamed) < 2 or table.n_rows < 2:
-        return
-    numbers = [name for name in table.names if _number_below_a_word(table.cells(name))]
-    if {*unnamed[1:]} & {*numbers} and len(numbers) > 1:
-        second = ", ".join(shown(table.cells(name)[0]) for name in numbers)
-        raise ValueError(
-            f"{table.path} names its columns in two lines, of which the second holds {second}: write one line of "
-            "names, such as chosen_price for price below chosen."
-        )
-
-
-def _totals(table: Table) -> list[BadCell]:
-    """The last row, if it has but numbers and the name of a total or a mean, and its numbers are those of the rows
-    above; an answer or a brand may be called so, too.
-    """
-    last = {name: table.cells(name)[-1] for name in table.names} if table.n_rows > 2 else {}
-    words = [cell.strip() for cell in last.values() if cell and cell.strip() and not _is_number(cell)]
-    if len(words) != 1 or not TOTAL.fullmatch(words[0]):
-        return []
-    above = {name: table.cells(name)[:-1] for name, cell in last.items() if cell and _is_number(cell)}
-    if above and all(_sums_up(last[name], cells) for name, cells in above.items()):
-        return [BadCell(table.n_rows - 1, "", "sums up the rows above")]
-    return []
-
-
-def _sums_up(cell: str, above: list) -> bool:
-    """Whether a number is the sum or the mean of others, as it is rounded."""
-    numbers = [_number(one) for one in above if one and _is_number(one)]
-    whole, decimals = _number(cell), len(cell.replace(",", ".").partition(".")[2])
-    sums = (sum(numbers), sum(numbers) / max(len(numbers), 1))
-    return any(abs(whole - one) <= 0.51 * 10.0**-decimals + 1e-9 * abs(one) for one in sums)
-
-
-def _number(cell: str) -> float:
-    return float(cell.replace(",", "."))
-
-
-def _number_below_a_word(cells: list) -> bool:
-    first, there = (cells[0] or "").strip(), [cell for cell in cells[1:] if cell]
-    named = first.casefold() not in NOTHING and not _is_number(first)
-    return named and bool(there) and all(map(_is_number, there))
-
-
-def _is_number(cell: str) -> bool:
-    return number_in(cell.replace(",", ".")) is not None
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
