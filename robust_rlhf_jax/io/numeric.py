@@ -64,7 +64,7 @@ def _check_thousands(name: str, cells: list) -> None:
     plain = next((cell for cell in there if len(cell.lstrip("-")) == 3), None)
     if ends is not None and plain is not None:
         raise ValueError(
-            f"column {name} holds {shown(ends)} beside {shown(plain)}, as if points parted thousands: write numbers "
+            f"column {name} holds {shown(ends)} beside {shown(plain)}, as if points separated thousands: write numbers "
             "with a decimal point and no other marks, such as 17500 for 17.500"
         )
 

@@ -16,7 +16,7 @@ def written(tmp_path, *prices):
 )
 def test_points_that_part_thousands_are_asked_about(tmp_path, prices):
     with pytest.raises(
-        ValueError, match=r"chosen_price holds '.*0' beside '...', as if points parted thousands: write"
+        ValueError, match=r"chosen_price holds '.*0' beside '...', as if points separated thousands: write"
     ):
         load_pairs(written(tmp_path, *prices))
 

@@ -85,14 +85,18 @@ def _check_losers(table: Table, label: str, sides: tuple[str, str], ways: list[f
 
 def contradict_mostly(ways: Sequence[float | None], others: Sequence[float | None]) -> bool:
     """Whether of the rows that both decide (not 0, not None) most are decided otherwise."""
-    agree = [a * b > 0 for a, b in zip(ways, others, strict=True) if a and b]
+    agree = _agree(ways, others)
     return 2 * sum(agree) < len(agree)
 
 
 def contradict_always(ways: Sequence[float | None], others: Sequence[float | None]) -> bool:
     """Whether of many rows that both decide nearly all are decided otherwise."""
-    agree = [a * b > 0 for a, b in zip(ways, others, strict=True) if a and b]
+    agree = _agree(ways, others)
     return len(agree) >= MANY and sum(agree) < RARELY * len(agree)
+
+
+def _agree(ways: Sequence[float | None], others: Sequence[float | None]) -> list[bool]:
+    return [a * b > 0 for a, b in zip(ways, others, strict=True) if a and b]
 
 
 def _by_flags(first: Any, second: Any) -> float:
