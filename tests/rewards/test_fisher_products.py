@@ -33,6 +33,7 @@ def stated(strength=30.0, **given):
     return pairs, weights, t, strength * pairs.penalty
 
 
+@jax.jit
 def curvature(pairs, weights, t, precision):
     return fisher_products.curvature_of(pairs, weights, pairs.margins(t), precision)
 

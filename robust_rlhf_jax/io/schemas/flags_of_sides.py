@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..labels import is_missing, number_in, suffixes, word_rule, yes_or_no
@@ -29,17 +30,26 @@ def flags_called(
     things: tuple[str, ...] = THINGS,
 ) -> list[tuple[str | None, str | None]]:
     """(the column of the first side, that of the second) that are called by a stem, one of `things` and one of
-    `tokens`; None for one
-    that is not there."""
+    `tokens`; None for one that is not there.
+    """
     lower = {name.replace(".", "_"): column for name, column in by_plain_name(table).items()}
+    return [
+        (lower.get(a), lower.get(b)) for a, b in _names(stems, tokens, things) if a in lower or b in lower
+    ]
+
+
+@lru_cache
+def _names(
+    stems: tuple[str, ...], tokens: tuple[tuple[str, str], ...], things: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """What the columns of both sides may be called. Every file is asked for thousands of names, several times."""
     forms = [
         form
         for stem in stems
         for both in ((f"{stem}_{thing}{{}}", f"{thing}{{}}_{stem}") for thing in things)
         for form in (*both, f"{stem}{{}}")
     ]
-    pairs = ([lower.get(form.format(token)) for token in sides] for sides in tokens for form in forms)
-    return [(a, b) for a, b in pairs if a is not None or b is not None]
+    return tuple((form.format(first), form.format(second)) for first, second in tokens for form in forms)
 
 
 def check_flags(table: Table, label: str, sides: tuple[str, str], ways: list[float | None]) -> None:
