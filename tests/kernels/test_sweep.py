@@ -8,7 +8,7 @@ import pytest
 from robust_rlhf_jax.kernels.sweep import inverses
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (50, 9), (3, 40)])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (50, 9), (5, 16), (5, 17), (4, 33), (3, 40), (3, 64)])
 def test_the_inverse_and_the_log_determinant(n, d):
     rng = np.random.default_rng(d)
     half = rng.normal(size=(n, d, d + 4))
@@ -20,22 +20,25 @@ def test_the_inverse_and_the_log_determinant(n, d):
     np.testing.assert_allclose(log_determinant, np.linalg.slogdet(matrices)[1], rtol=1e-5, atol=1e-4)
 
 
-def test_a_batch_is_a_loop_and_the_inverse_is_symmetric():
+@pytest.mark.parametrize("d", [6, 21, 35])
+def test_a_batch_is_a_loop_and_the_inverse_is_symmetric(d):
     rng = np.random.default_rng(0)
-    half = jnp.float32(rng.normal(size=(5, 3, 6, 8)))
+    half = jnp.float32(rng.normal(size=(5, 3, d, 2 * d)))
     matrices = half @ jnp.swapaxes(half, -1, -2)
     whole = inverses(matrices)
     one_by_one = jax.vmap(jax.vmap(inverses))(matrices)
     for one, other in zip(whole, one_by_one, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(whole[0], jnp.swapaxes(whole[0], -1, -2), rtol=1e-5, atol=1e-6)
 
 
-def test_columns_of_other_units_keep_their_digits():
-    matrix = np.array([[2.0, 0.6], [0.6, 1.0]])
-    units = np.diag([1e6, 1e-4])
+@pytest.mark.parametrize("d", [2, 30])
+def test_columns_of_other_units_keep_their_digits(d):
+    rng = np.random.default_rng(d)
+    matrix = np.corrcoef(rng.normal(size=(d, 4 * d)))
+    units = np.diag(10.0 ** rng.permutation(np.linspace(-4, 6, d)))
     found, _ = inverses(jnp.float32(units @ matrix @ units))
-    np.testing.assert_allclose(units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5)
+    np.testing.assert_allclose(units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5, atol=1e-6)
 
 
 def test_one_bad_matrix_leaves_the_others_alone():
