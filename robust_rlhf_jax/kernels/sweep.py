@@ -6,9 +6,8 @@ from jaxtyping import Array, Float
 
 from .linalg import matmul
 
-
-# Larger matrices are inverted by blocks: each sweep moves all matrices through memory once a pivot. For 2,000 matrices on
-# a core that is 4 times as long at d = 27, 8 at 34 and 64, 15 at 39; blocks of 8 to 24 differ little.
+# Larger matrices are inverted by blocks: a sweep moves all matrices through memory once a pivot, and takes 4 times as
+# long for 2,000 matrices of d = 27 on a core, 8 times at 34 and 64, 15 at 39. Blocks of 8 to 24 differ little.
 SWEPT_UP_TO = 16
 
 
@@ -19,8 +18,8 @@ def inverses(matrices: Float[Array, "*n d d"]) -> tuple[Float[Array, "*n d d"], 
 
         [A⁻¹ + X S⁻¹ Xᵀ, −X S⁻¹; −S⁻¹Xᵀ, S⁻¹],  log|A| + log|S|.
 
-    Blocks of up to 16 are swept, one pivot after another. For thousands of matrices of d ≤ 64 that is faster than LAPACK
-    on one after another, and it batches on every device. Jit- and vmap-able.
+    Blocks of up to 16 are swept, one pivot after another. For thousands of matrices of d ≤ 64 that is faster than
+    LAPACK on one after another, and it batches on every device. Jit- and vmap-able.
 
     **Source:** Goodnight 1979, *A tutorial on the SWEEP operator*.
 

@@ -38,7 +38,9 @@ def test_columns_of_other_units_keep_their_digits(d):
     matrix = np.corrcoef(rng.normal(size=(d, 4 * d)))
     units = np.diag(10.0 ** rng.permutation(np.linspace(-4, 6, d)))
     found, _ = inverses(jnp.float32(units @ matrix @ units))
-    np.testing.assert_allclose(units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_one_bad_matrix_leaves_the_others_alone():
