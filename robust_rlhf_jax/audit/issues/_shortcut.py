@@ -34,8 +34,7 @@ def shortcut(batch: Batch) -> Issue | None:
     if found:
         summary = (
             f"{name[0].upper()}{name[1:]} alone explains {share:.0%} of the labels, all features together "
-            f"{right:.0%}: a shortcut. "
-            + counted(int(flag.sum()), n, "follow it against all else")
+            f"{right:.0%}: a shortcut. " + counted(int(flag.sum()), n, "follow it against all else")
         )
     else:
         summary = (
