@@ -160,10 +160,25 @@ def _notes(pairs: Pairs) -> list[str]:
         groups = len(np.unique(pairs.groups))
         kept = "1 group" if groups == 1 else f"{groups:,} groups"
         notes.append(f"The {len(pairs.rows):,} pairs belong to {kept} that folds keep together.")
+    repeats = _repeats(pairs)
+    if repeats:
+        do = "repeats" if repeats == 1 else "repeat"
+        notes.append(
+            f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
+            "those that are copies."
+        )
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _repeats(pairs: Pairs) -> int:
+    """Pairs whose texts and result an earlier pair has; 0 where raters, ids or prompts say which belong together."""
+    if pairs.texts is None or pairs.raters is not None or pairs.groups is not None:
+        return 0
+    texts = pairs.texts
+    return len(texts.prompt) - len(set(zip(texts.prompt, texts.chosen, texts.rejected, strict=True)))
 
 
 def _skipped(pairs: Pairs) -> tuple[str, ...]:

@@ -37,3 +37,27 @@ def test_many_rows_that_are_skipped_are_counted(tmp_path):
 
 def test_nothing_is_said_of_skipped_rows_where_there_are_none(tmp_path):
     assert not any("skipped" in line for line in lines_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)]))
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ([], ""),
+        (
+            [pair(1)],
+            ". 1 pair repeats an earlier one with the same result, and no rater tells them apart: drop ",
+        ),
+        ([pair(1), pair(2), pair(1)], ". 3 pairs repeat an earlier one"),
+        ([{"prompt": "q1", "chosen": "no, 1", "rejected": "yes, 1"}], ""),  # the issue both_orders says so
+    ],
+)
+def test_repeated_pairs_of_nobody_are_counted(tmp_path, again, said):
+    """Held-out pairs that the training folds have, too, look right, and evidence counts twice."""
+    line = lines_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)] + again)[5]
+    assert line.startswith(f"  ignored: nothing{said}")
+    assert ("repeat" in line) == bool(said)
+
+
+def test_judgements_of_several_raters_are_no_repeats(tmp_path):
+    rows = [pair(i % 4, rater=f"r{i}") for i in range(8)]
+    assert not any("repeat" in line for line in lines_of(tmp_path / "p.jsonl", rows))
