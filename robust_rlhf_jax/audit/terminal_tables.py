@@ -38,7 +38,7 @@ def audit_warnings(result: AuditResult) -> list[str]:
     if bound:
         found.append(
             f"In {bound} of {at_radius.size} fits a reward predicts all, or nearly all, labels of its pairs: only a "
-            "bound keeps θ finite."
+            "bound keeps it finite."
         )
     if failed.any():
         names = ", ".join(
