@@ -25,6 +25,16 @@ def marked(text: str | os.PathLike) -> str:
     return escape(harmless(text))
 
 
+def shortened(text: str, length: int) -> str:
+    """`text` in at most `length` characters, with "…" where something is missing, if it can be after a whole word."""
+    if len(text) <= length:
+        return text
+    whole = text[:length].rpartition(" ")[0]
+    # Languages without spaces, and long addresses, have none near the end.
+    kept = whole if len(whole) > length // 2 else text[: length - 1]
+    return f"{kept.rstrip()}…"
+
+
 def counted(number: int, what: str) -> str:
     """A number of things in words: "1 pair", "1,200 pairs"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from robust_rlhf_jax.terminal import harmless, harmless_errors, marked
+from robust_rlhf_jax.terminal import harmless, harmless_errors, marked, shortened
 
 COMMAND = [sys.executable, "-c", "from robust_rlhf_jax.cli import main; main()"]
 AUDIT = [
@@ -161,3 +161,18 @@ def test_a_description_may_be_read_in_part(tmp_path, environment):
             stderr=subprocess.PIPE, text=True, timeout=120,
         )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "shown"),
+    [
+        ("short enough", 12, "short enough"),
+        ("The file calls it a tie, twice.", 18, "The file calls it…"),
+        ("The file calls it a tie, twice.", 17, "The file calls…"),
+        ("https://example.org/" + "a" * 40, 20, "https://example.org…"),
+        ("答えは長い文章で空白がありません", 12, "答えは長い文章で空白が…"),
+    ],
+)
+def test_a_text_is_shortened_after_a_word_and_says_so(text, length, shown):
+    assert shortened(text, length) == shown
+    assert len(shown) <= length

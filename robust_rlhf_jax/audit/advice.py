@@ -136,7 +136,7 @@ def _doubtful(findings: Findings, among: Bool[np.ndarray, " N"]) -> Int[np.ndarr
 def _meaning(findings: Findings, gain: Gain) -> str:
     """The estimand, and what it is on pairs that are not flagged."""
     broken = int((broken_features(findings) & findings.pairs.fitted).sum())
-    aside = f" The {_pairs(broken)} whose features look broken {_are(broken)} not asked." if broken else ""
+    aside = f" The {_pairs(broken)} whose features look broken {_are(broken)} not scored." if broken else ""
     return (
         f"Accuracy is agreement with the held-out labels as the file has them, {gain.before:.1%} with the pairs and "
         f"{gain.after:.1%} without ({gain.folds} folds, {gain.groups:,} independent groups; in each, the other "

@@ -13,18 +13,21 @@ from robust_rlhf_jax.blas_threads import one_if_small
 from robust_rlhf_jax.checks import check_seed
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.outputs import whole_folder
+from robust_rlhf_jax.raters import Rater
 from robust_rlhf_jax.terminal import flush_or_drop, harmless
 
 from .advice import Advice, advise
 from .advice_commands import Commands
 from .audited_file import AuditedFile
 from .by_passes.source_command import point_to_passes
+from .by_passes.source_raters import SourceRater
 from .config import AuditConfig, Reading, Writing
 from .cross_fit import audit
 from .delivery import deliver, warn_of_clean
-from .files import FILES, RATERS, write_files
+from .files import FILES, RATERS, files_of, write_files
 from .findings import Findings, find
 from .held_out import MOST_ROWS, enough_pairs, held_out_pairs, usual_repeats
+from .old_raters import remove_old_raters
 from .progress import Tell, shown_steps
 from .raters_of_file import RatersOfFile, rate_file
 from .result import AuditResult, FitOverflow
@@ -88,6 +91,8 @@ def audit_file(
         if folder is not None:
             step("writing")
             write_files(folder, audited)
+    if writing.out is not None and RATERS not in files_of(raters):
+        remove_old_raters(writing.out, Rater, SourceRater)
     _print(audited, top)
     for sentence in [] if raters is None else raters.sentences():
         print(sentence)

@@ -57,7 +57,9 @@ def _write(findings: Findings, writing: Writing, raters: RatersOfFile | None) ->
         if writing.clean is not None:
             kept = _kept(findings, writing, raters)
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.clean)), {}, keep=kept)
-            print(f"--clean: kept {int(kept.sum()):,} of {counted(pairs.n_pairs, 'pair')}.")
+            ties = int(np.sum(pairs.ties & ~kept))
+            left_out = f", and left out {counted(ties, 'tie')}" if ties else ""
+            print(f"--clean: kept {int(kept.sum()):,} of {counted(pairs.n_pairs, 'pair')}{left_out}.")
             beside = of_whole_rows(pairs, kept)
             if beside:
                 print(f"--clean: {beside[0].lower()}{beside[1:]}")

@@ -179,8 +179,8 @@ def _count(where: str, value: Any, name: str) -> int:
 def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tuple[int, int, str]:
     """Write `source` without the pairs that `decisions` drop, as `out`; nothing is fitted.
 
-    **Returns:** pairs that are kept, all pairs, and what is said of unusable rows and of those that hold both
-    (`of_whole_rows`).
+    **Returns:** pairs that are kept, all pairs, and what is said of unusable rows, of ties that are kept, and of rows
+    that hold both (`of_whole_rows`).
 
     **Raises:** as `read_source` and `read_decisions`; ValueError for an `out` that cannot be written.
     """
@@ -191,5 +191,12 @@ def clean_file(source: str, decisions: Path, out: Path, reading: Reading) -> tup
     with whole_export(pairs, out) as scratch:
         write_rows(pairs, scratch, {}, keep=keep)
     skipped = f"{counted(pairs.n_skipped, 'unusable row')} left out." if pairs.n_skipped else ""
-    beside = " ".join(part for part in (said, skipped, of_whole_rows(pairs, keep)) if part)
-    return int(keep.sum()), len(keep), beside
+    parts = (said, skipped, _kept_ties(int(np.sum(pairs.ties & keep))), of_whole_rows(pairs, keep))
+    return int(keep.sum()), len(keep), " ".join(part for part in parts if part)
+
+
+def _kept_ties(count: int) -> str:
+    if not count:
+        return ""
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    return f"{counted(count, 'tie')} {are} among them: drop {them}, too, if your trainer expects a winner of each pair."

@@ -8,7 +8,7 @@ import numpy as np
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
-from robust_rlhf_jax.terminal import harmless, marked
+from robust_rlhf_jax.terminal import harmless, marked, shortened
 
 from .advice import Advice
 from .ask_pairs import ask_sides
@@ -17,7 +17,8 @@ from .config import AuditConfig
 from .findings import Findings
 from .result import AuditResult
 
-SHOWN_REASON, SHOWN_SIDE = 100, 60
+# Characters of a reason and of a side of a pair.
+SHOWN_REASON, SHOWN_SIDE = 180, 60
 
 
 def audit_warnings(result: AuditResult) -> list[str]:
@@ -25,7 +26,7 @@ def audit_warnings(result: AuditResult) -> list[str]:
     n, k = result.differences.shape
     fits = (result.plain, result.robust)
     status, at_radius = np.stack([f.status for f in fits]), np.stack([f.at_radius for f in fits])
-    failed = np.unique(status[status != Status.CONVERGED])
+    failed = ~np.isin(status, (Status.CONVERGED, Status.SEPARABLE))  # separable ones are at the bound
     bound = int(at_radius.sum())
     found = []
     if n < k:
@@ -36,12 +37,14 @@ def audit_warnings(result: AuditResult) -> list[str]:
         )
     if bound:
         found.append(
-            f"{bound} of {at_radius.size} fits reached the bound on |theta|: labels are (nearly) separable."
+            f"In {bound} of {at_radius.size} fits a reward predicts all, or nearly all, labels of its pairs: only a "
+            "bound keeps it finite."
         )
-    if failed.size:
-        names = ", ".join(Status(int(code)).name.lower() for code in failed)
-        share = int((status != Status.CONVERGED).sum())
-        found.append(f"{share} of {status.size} fits did not end well ({names}).")
+    if failed.any():
+        names = ", ".join(
+            Status(int(code)).name.lower().replace("_", " ") for code in np.unique(status[failed])
+        )
+        found.append(f"{failed.sum()} of {status.size} fits did not end well ({names}).")
     return found
 
 
@@ -69,7 +72,7 @@ def _ask_table(findings: Findings, advice: Advice, top: int):
     sides = ask_sides(findings, advice)
     table = Table("row", *sides[0].columns, title="Pairs to ask raters about", title_justify="left")
     for one in sides[:top]:
-        table.add_row(str(one.row), *(marked(cell[:SHOWN_SIDE]) for cell in one.cells))
+        table.add_row(str(one.row), *(marked(shortened(cell, SHOWN_SIDE)) for cell in one.cells))
     return table
 
 
@@ -117,7 +120,7 @@ def print_findings(console: Any, findings: Findings, top: int) -> None:
         console.print(f"[yellow]Warning:[/] {pairs.n_skipped:,} unusable rows were skipped.")
     if pairs.unused:
         console.print(f"Not used: {marked(', '.join(list(pairs.unused)[:12]))}.")
-    if pairs.texts is not None and top:
+    if pairs.texts is not None and top and len(findings.worst()):
         console.print(_reasons_table(findings, top))
 
 
@@ -127,8 +130,9 @@ def _reasons_table(findings: Findings, top: int):
     table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
     for i in findings.worst()[:top]:
         row = str(findings.pairs.rows[i] + 1)
-        table.add_row(row, f"{findings.verdicts.suspicion[i]:.2f}", marked(findings.reason(i)[:SHOWN_REASON]))
-    return table if table.row_count else ""
+        reason = shortened(findings.reason(i), SHOWN_REASON)
+        table.add_row(row, f"{findings.verdicts.suspicion[i]:.2f}", marked(reason))
+    return table
 
 
 def _accuracy_table(result: AuditResult, config: AuditConfig):

@@ -12,7 +12,8 @@ from .schemas import Mapped
 from .schemas.sides import PROMPTS
 from .table import Source, Table
 
-EXAMPLES, SHOWN = 3, 300
+# Pairs, characters of a text, and skipped rows that are shown.
+EXAMPLES, SHOWN, SKIPPED = 3, 300, 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Example:
 class Description:
     """`container`, `schema`: how the file is written; `roles`: where prompt, chosen, rejected, label, rater, tie,
     weight, id and features come from; `ignored`: {column: why}; `notes`: what else to know; `examples`: up to three
-    pairs.
+    pairs; `bad`: what is wrong with the rows that are skipped, a sentence for each.
 
     **Example:**
 
@@ -62,6 +63,7 @@ class Description:
     ignored: dict[str, str]
     notes: tuple[str, ...]
     examples: tuple[Example, ...]
+    bad: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Five lines: the file, the sides, the label, the raters and ties, what is ignored."""
@@ -86,6 +88,8 @@ class Description:
     def __str__(self) -> str:
         blocks = [str(self.path), *(f"  {line}" for line in self.lines())]
         blocks += [f"  {name or '(unnamed)'} is ignored: {why}" for name, why in self.ignored.items()]
+        blocks += [f"  skipped: {sentence}" for sentence in self.bad[:SKIPPED]]
+        blocks += [f"  skipped: {len(self.bad) - SKIPPED:,} more"] if len(self.bad) > SKIPPED else []
         for example in self.examples:
             who = f", {example.rater}" if example.rater is not None else ""
             blocks += [f"row {example.row + 1} ({example.label}{who})"]
@@ -104,6 +108,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
         int(pairs.swapped.sum()), _count_of_named(pairs), pairs.n_skipped,
         _roles(pairs, mapped), pairs.unused, (*file.notes, *mapped.notes, *_notes(pairs)), tuple(_examples(pairs)),
+        _skipped(pairs),
     )  # fmt: skip
 
 
@@ -155,10 +160,33 @@ def _notes(pairs: Pairs) -> list[str]:
         groups = len(np.unique(pairs.groups))
         kept = "1 group" if groups == 1 else f"{groups:,} groups"
         notes.append(f"The {len(pairs.rows):,} pairs belong to {kept} that folds keep together.")
+    repeats = _repeats(pairs)
+    if repeats:
+        do = "repeats" if repeats == 1 else "repeat"
+        notes.append(
+            f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
+            "those that are copies."
+        )
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _repeats(pairs: Pairs) -> int:
+    """Pairs whose texts and result an earlier pair has; 0 where raters, ids or prompts say which belong together."""
+    if pairs.texts is None or pairs.raters is not None or pairs.groups is not None:
+        return 0
+    texts = pairs.texts
+    return len(texts.prompt) - len(set(zip(texts.prompt, texts.chosen, texts.rejected, strict=True)))
+
+
+def _skipped(pairs: Pairs) -> tuple[str, ...]:
+    """What is wrong with each skipped row; of several bad cells the first."""
+    found: dict[int, str] = {}
+    for cell in sorted(pairs.bad, key=lambda cell: cell.row):
+        found.setdefault(cell.row, cell.sentence)
+    return tuple(found.values())
 
 
 def _examples(pairs: Pairs):

@@ -81,21 +81,33 @@ def table_batches(
 def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     """The path of a file that exists, is not empty, and has one of the suffixes.
 
-    **Raises:** FileNotFoundError, or ValueError for another suffix, a folder, or 0 bytes.
+    **Raises:** FileNotFoundError, or ValueError for a stream, another suffix, a folder, or 0 bytes.
     """
     path = Path(path)
+    if str(path) in ("-", "/dev/stdin") or path.is_relative_to("/dev/fd"):
+        raise ValueError(_stream(path, suffixes))
     if Path(without_compression(path)).suffix.lower() not in suffixes:
         table = (
             "; save the table as CSV" if path.suffix.lower() in OTHER_TABLES and ".csv" in suffixes else ""
         )
-        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}{table}.")
+        advice = table or ": give the file the suffix of what it holds"
+        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}{advice}.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
-    if not path.is_file():  # a FIFO would be waited for
+    if path.is_fifo():  # it would be waited for
+        raise ValueError(_stream(path, suffixes))
+    if not path.is_file():
         raise ValueError(f"{path} is {'a folder' if path.is_dir() else 'no regular file'}: give a file.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty (0 bytes): write the data again.")
     return path
+
+
+def _stream(path: Path, suffixes: tuple[str, ...]) -> str:
+    return (
+        f"{path} is a stream, and no file that can be read twice: write it to a file first, under a name that ends in "
+        f"what it holds ({', '.join(suffixes[:5])}, …), and give that."
+    )
 
 
 def _of_file(path: Path, how: dict[str, Any]) -> Table:

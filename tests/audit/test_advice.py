@@ -1,6 +1,7 @@
 """Advice: a gain where corruption is planted, none on honest choices, the same whatever the order of rows and sides."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy.stats import ttest_1samp
 from text_pairs import faulty_file, made_up_fit, read
 
 from robust_rlhf_jax.audit import Advice, advise, cross_fitted_gain, find, hold_out
+from robust_rlhf_jax.audit.advice import _meaning
 from robust_rlhf_jax.audit.advice_commands import Commands
 from robust_rlhf_jax.audit.ask_pairs import ask_sides, write_ask
 from robust_rlhf_jax.audit.config import AuditConfig, Reading, Writing
@@ -117,6 +119,14 @@ def test_planted_pairs_do_not_speak_for_themselves(clean):
     assert gain is not None
     assert gain.all_pairs.low > 0.05
     assert advise(planted, CONFIG).action in ("drop", "ask")
+
+
+def test_pairs_that_the_gain_leaves_out_are_not_said_to_be_unasked(monkeypatch):
+    """The advice beside it says which pairs to ask raters about, and these may be among them."""
+    monkeypatch.setattr("robust_rlhf_jax.audit.advice.broken_features", lambda findings: np.arange(4) < 2)
+    findings = SimpleNamespace(pairs=SimpleNamespace(fitted=np.ones(4, bool)))
+    nothing = Gain(Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0), 0.7, 0.7, 3, 235, 0.0)
+    assert _meaning(findings, nothing).endswith(" The 2 pairs whose features look broken are not scored.")
 
 
 def test_the_interval_is_that_of_student():

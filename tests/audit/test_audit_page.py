@@ -28,8 +28,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
 
 
-def page_of(folder, fault="label", damage=None):
-    path, faulty, _ = faulty_file(folder, fault, 0.05)
+def page_of(folder, fault="label", damage=None, share=0.05):
+    path, faulty, _ = faulty_file(folder, fault, share)
     pairs = read(path)
     if damage:
         pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
@@ -59,6 +59,28 @@ def test_the_page_needs_nothing_from_elsewhere(tmp_path):
     page, _ = page_of(tmp_path)
     assert not re.search(r"(src|href)=[\"']?(https?:|//)", page)
     assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(
+    ("fault", "share", "said"),
+    [
+        ("label", 0.2, "60 flagged pairs are shown; suspects.csv has all."),
+        (
+            "tie",
+            0.2,
+            "60 flagged pairs are shown; suspects.csv has all but the 60 pairs that no fit uses, such as ties.",
+        ),
+    ],
+)
+def test_the_page_says_which_flagged_pairs_suspects_csv_has(tmp_path, fault, share, said):
+    assert said in page_of(tmp_path, fault, share=share)[0]
+
+
+@pytest.mark.parametrize("place", ["body", ".scroll th:first-child", ".pair header > *"])
+def test_long_names_of_raters_issues_and_features_are_broken(tmp_path, place):
+    """An address of 90 characters in the first column, which stays in view, hid the others on a phone."""
+    rules = re.findall(rf"(?m)^{re.escape(place)} {{([^}}]*)}}", page_of(tmp_path)[0])
+    assert any("overflow-wrap: " in rule for rule in rules)
 
 
 def unpacked(page):

@@ -355,6 +355,18 @@ def test_what_cleaning_leaves_is_counted(tmp_path, capsys):
     assert f"--clean: kept {int(found.verdicts.keep.sum())} of {N} pairs." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("ties", "said"), [(0, ""), (1, ", and left out 1 tie"), (2, ", and left out 2 ties")]
+)
+def test_ties_that_cleaning_leaves_out_are_counted(tmp_path, capsys, ties, said):
+    path = write(tmp_path, "jsonl", COLUMNS | {"tie": [i < ties for i in range(N)]})
+    found = findings_of(path, wrong=())
+    deliver(found, Writing(clean=tmp_path / "clean.jsonl"))
+    kept = int(found.verdicts.keep.sum())
+    assert f"--clean: kept {kept} of {N} pairs{said}." in capsys.readouterr().out
+    assert len(read_back(tmp_path / "clean.jsonl", "jsonl")) == kept <= N - ties
+
+
 def test_one_column_of_the_file_is_not_taken_for_an_earlier_export(tmp_path):
     path, out = write(tmp_path, "csv", COLUMNS | {"suspicion": ["mine"] * N}), tmp_path / "out.csv"
     export(load_pairs(path, featuriser="format"), out, {"suspicion": [0.5] * N})

@@ -135,6 +135,26 @@ def test_the_command_writes_the_file_as_decided(tmp_path, robust_rlhf):
 
 
 @pytest.mark.parametrize(
+    ("drop", "said"),
+    [([1], "2 ties are among them: drop them,"), ([2], "1 tie is among them: drop it,"), ([2, 3], "")],
+)
+def test_ties_that_are_kept_are_counted(drop, said, tmp_path, robust_rlhf):
+    """A trainer would take the first side of a tie for the better one."""
+    rows = [
+        {"prompt": f"q{i}", "chosen": f"good {i}", "rejected": f"bad, {i}", "tie": i in (1, 2)}
+        for i in range(4)
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "d.json").write_text(told([entry(pair, pair, "drop") for pair in drop]))
+    given = ("clean", tmp_path / "p.jsonl", tmp_path / "d.json", "--out", tmp_path / "c.jsonl")
+    status, printed, errors = robust_rlhf(*given)
+    assert status == 0, errors
+    assert printed.startswith(
+        f"Kept {4 - len(drop)} of 4 pairs.\n{said}" if said else "Kept 2 of 4 pairs.\nWrote "
+    )
+
+
+@pytest.mark.parametrize(
     ("drop", "rows", "said"),
     [
         ([1], [0, 1, 2], "1 dropped pair left in, because other pairs of the row are kept."),

@@ -2,11 +2,20 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from rich.console import Console
 
+from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.summary import evidence
-from robust_rlhf_jax.audit.terminal_tables import _accuracy_table
+from robust_rlhf_jax.audit.terminal_tables import (
+    SHOWN_REASON,
+    _accuracy_table,
+    _reasons_table,
+    audit_warnings,
+    print_findings,
+)
 
 FIT = SimpleNamespace(accuracy=0.7, accuracy_error=0.01, log_loss=0.6, log_loss_error=0.01)
 RESULT = SimpleNamespace(plain=FIT, robust=FIT)
@@ -21,3 +30,55 @@ def test_the_heading_claims_of_the_labels_what_is_known(inject, labels):
 @pytest.mark.parametrize(("flagged", "said"), [(False, "no pair is flagged."), (True, "contradict no pair.")])
 def test_no_evidence_does_not_deny_flags_of_another_kind(flagged, said):
     assert evidence(SimpleNamespace(epsilon=0.0), flagged).endswith(said)
+
+
+def reported(*reasons):
+    """Findings of texts in which these reasons, and nothing else, speak against the first pairs."""
+    n = len(reasons)
+    return SimpleNamespace(
+        issues={},
+        summary=SimpleNamespace(likely=()),
+        held_out=SimpleNamespace(audit=SimpleNamespace(contention=None)),
+        pairs=SimpleNamespace(n_skipped=0, unused={}, texts=(), rows=np.arange(n)),
+        verdicts=SimpleNamespace(suspicion=np.full(n, 0.5)),
+        worst=lambda: np.arange(n),
+        reason=lambda i: reasons[i],
+    )
+
+
+def test_a_reason_that_is_too_long_ends_after_a_word_with_a_sign_that_more_follows():
+    long = "its features lie far out, " * 20
+    cells = list(_reasons_table(reported("Both sides are the same.", long), 2).columns[2].cells)
+    assert cells[0] == "Both sides are the same."
+    assert cells[1].endswith("…")
+    assert len(cells[1]) <= SHOWN_REASON
+    assert long.startswith(f"{cells[1][:-1]} ")
+
+
+def test_without_a_suspicious_pair_no_empty_line_is_printed():
+    console = Console(record=True, width=80)
+    print_findings(console, reported(), 10)
+    assert console.export_text() == "No issue was found.\n"
+
+
+def fits(*codes):
+    status = np.array([[int(code) for code in codes]])
+    return SimpleNamespace(status=status, at_radius=status == int(Status.SEPARABLE))
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ((Status.CONVERGED, Status.CONVERGED), []),
+        (
+            (Status.SEPARABLE, Status.CONVERGED),
+            ["In 2 of 4 fits a reward predicts all, or nearly all, labels"],
+        ),
+        ((Status.MAX_STEPS, Status.CONVERGED), ["2 of 4 fits did not end well (max steps)."]),
+    ],
+)
+def test_a_fit_that_is_separable_is_warned_of_once(codes, said):
+    result = SimpleNamespace(differences=np.ones((9, 2)), rank=2, plain=fits(*codes), robust=fits(*codes))
+    warnings = audit_warnings(result)
+    assert len(warnings) == len(said)
+    assert all(warning.startswith(start) for warning, start in zip(warnings, said, strict=True))

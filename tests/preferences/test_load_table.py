@@ -128,10 +128,25 @@ def test_differences_that_are_flushed_to_zero_are_none(path):
         load(path)
 
 
-def test_refuses_what_is_no_regular_file(path):
+def test_refuses_a_pipe_under_the_name_of_a_file(path):
     os.mkfifo(path)
-    with pytest.raises(ValueError, match="is no regular file: give a file"):
+    with pytest.raises(ValueError, match=r"is a stream, and no file .*: write it to a file first"):
         load_table(path)
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/63"])
+def test_refuses_streams_by_their_usual_names(name):
+    """As in `zcat pairs.jsonl.gz | robust-rlhf describe -`."""
+    with pytest.raises(ValueError, match=rf"^{name} is a stream, .*: write it to a file first, .*\.jsonl"):
+        load_table(name)
+
+
+def test_an_unknown_suffix_is_told_what_to_do(tmp_path):
+    (tmp_path / "pairs.jsonl.1").write_text("{}")
+    with pytest.raises(
+        ValueError, match=r"suffix '\.1' is not one of .*: give the file the suffix of what it holds"
+    ):
+        load_table(tmp_path / "pairs.jsonl.1")
 
 
 def test_names_the_missing_entry(path):

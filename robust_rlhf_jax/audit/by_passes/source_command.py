@@ -10,6 +10,7 @@ from pathlib import Path
 from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES as PARQUET
 from robust_rlhf_jax.memory import host_bytes, in_words
 from robust_rlhf_jax.outputs import whole_folder
+from robust_rlhf_jax.raters import Rater
 from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, ShardSource, open_pairs
@@ -17,10 +18,12 @@ from robust_rlhf_jax.sources.copies import is_folder
 from robust_rlhf_jax.terminal import counted, harmless, marked
 
 from ..config import AuditConfig, Reading, Writing
+from ..old_raters import remove_old_raters
 from ..progress import shown_steps
 from .source_audit import SourceAudit, audit_source
-from .source_files import FILES, RATERS, files_of, remove_old_raters, write_source_files
+from .source_files import FILES, RATERS, files_of, write_source_files
 from .source_page import suspect
+from .source_raters import SourceRater
 
 # Copies of the differences in float32 that an audit in memory holds at least: both sides, whitened, in coordinates.
 COPIES = 8
@@ -48,7 +51,7 @@ def audit_source_command(
             command = _fit_command(path, memory, config.epsilon, is_folder(source))
             write_source_files(folder, source, found, harmless(Path(path).name), command, seconds)
     if writing.out is not None and not found.raters:
-        remove_old_raters(Path(writing.out))
+        remove_old_raters(Path(writing.out), Rater, SourceRater)
     console.print(
         marked(
             f"{counted(source.n_pairs, 'pair')} of {counted(source.n_features, 'feature')}, in {seconds:.1f} s."

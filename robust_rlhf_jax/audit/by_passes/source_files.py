@@ -43,17 +43,6 @@ def write_source_files(
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
-def remove_old_raters(folder: Path) -> None:
-    """Raters that an earlier audit of a source left in the folder; a table of somebody else stays."""
-    old = folder / RATERS
-    if not old.is_file():
-        return
-    with open(old, newline="", encoding="utf-8", errors="replace") as file:
-        ours = next(csv.reader(file), None) == list(SourceRater._fields)
-    if ours:
-        old.unlink()
-
-
 def source_record(source: PairSource, found: SourceAudit, name: str, seconds: float) -> dict[str, Any]:
     """What `audit.json` holds."""
     model, explained = found.model, found.model.explanations

@@ -33,8 +33,8 @@ def shortcut(batch: Batch) -> Issue | None:
     flag = np.zeros(n, bool) | (found & against)
     if found:
         summary = (
-            f"{name} alone explains {share:.0%} of the labels, all features together {right:.0%}: a shortcut. "
-            + counted(int(flag.sum()), n, "follow it against all else")
+            f"{name[0].upper()}{name[1:]} alone explains {share:.0%} of the labels, all features together "
+            f"{right:.0%}: a shortcut. " + counted(int(flag.sum()), n, "follow it against all else")
         )
     else:
         summary = (

@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.ranking import highest_first
 from robust_rlhf_jax.outputs import page_templates
 from robust_rlhf_jax.raters import Rater, RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
+from robust_rlhf_jax.terminal import counted
 
 from ..advice import Advice
 from ..ask_pairs import ask_sides
@@ -81,7 +82,14 @@ def _script(environment: Any) -> dict[str, Any]:
 def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]:
     if findings is None:
         nothing = Packed("", 0, LONGEST_TEXT)
-        return {"worst": [], "flagged": nothing, "flagged_total": 0, "asked": [], "effects": []}
+        return {
+            "worst": [],
+            "flagged": nothing,
+            "flagged_total": 0,
+            "elsewhere": "",
+            "asked": [],
+            "effects": [],
+        }
     worst = findings.worst()
     flagged = pack_flagged(findings, advice) if len(worst) else Packed("", 0, LONGEST_TEXT)
     asked = None if advice is None else advice._replace(ask=advice.ask[:ASKED])
@@ -89,9 +97,17 @@ def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]
         "worst": [_card(findings, int(i)) for i in worst[:WORST]],
         "flagged": flagged,
         "flagged_total": len(worst),
+        "elsewhere": _elsewhere(findings),
         "asked": [] if asked is None else ask_sides(findings, asked),
         "effects": _effects(findings),
     }
+
+
+def _elsewhere(findings: Findings) -> str:
+    """Where the flagged pairs are that the page does not show: `suspects.csv` has those that were fitted."""
+    lacking = int(np.sum(~findings.pairs.fitted[findings.worst()]))
+    but = f" but the {counted(lacking, 'pair')} that no fit uses, such as ties" if lacking else ""
+    return f"suspects.csv has all{but}"
 
 
 def _rated(table: RaterTable) -> list[Rater]:

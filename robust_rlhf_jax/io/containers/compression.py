@@ -54,8 +54,22 @@ def open_bytes(path: Path, compression: str) -> Iterator[BinaryIO]:
 def open_to_write(path: Path, compression: str) -> BinaryIO:
     """A file whose bytes are compressed as they are written; the same bytes for the same content."""
     if compression == "gzip":
-        return cast(BinaryIO, gzip.GzipFile(path, "wb", mtime=0))
+        return cast(BinaryIO, _Nameless(path))
     return _opened(path, compression, "wb")
+
+
+class _Nameless(gzip.GzipFile):
+    """Gzip without time and name in its header: the name would be that of the unfinished file, another each time."""
+
+    def __init__(self, path: Path):
+        self._file = open(path, "wb")  # noqa: SIM115 (closed by `close`)
+        super().__init__("", "wb", fileobj=self._file, mtime=0)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
 
 
 def _opened(path: Path, compression: str, mode: Literal["rb", "wb"]) -> BinaryIO:

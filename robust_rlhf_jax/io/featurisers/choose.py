@@ -25,5 +25,6 @@ def make_featuriser(choice: str | Featuriser) -> Featuriser:
     if os.path.isdir(choice):
         return LocalModel(choice)
     raise ValueError(
-        f"featuriser {shown(choice)} is neither {', '.join(FEATURISERS)} nor the folder of a local model"
+        f"featuriser {shown(choice)} is neither {', '.join(FEATURISERS)} nor a folder that exists: give one of these "
+        "names, or the folder of a model that lies on this machine."
     )

@@ -74,7 +74,10 @@ def load_results(folder: Path) -> list[Result]:
     if parts:
         return [_unfinished(folder / "parts", parts)]
     files = ", ".join(f"{name}.parquet" for name in FACTS)
-    raise ValueError(f"{folder} holds no results: none of {files} and no parts/*.parquet.")
+    raise ValueError(
+        f"{folder} holds no results: none of {files} and no parts/*.parquet: give the folder of a sweep or a "
+        "reproduction (an audit has written its own page, audit.html)."
+    )
 
 
 def _finished(folder: Path, name: str) -> Result:

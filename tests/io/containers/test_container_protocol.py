@@ -10,6 +10,7 @@ from wild import stores
 
 from robust_rlhf_jax.io import describe, export, load_pairs
 from robust_rlhf_jax.io.containers import BY_SUFFIX, CONTAINERS, WRITERS
+from robust_rlhf_jax.io.containers.compression import COMPRESSIONS, open_to_write
 from robust_rlhf_jax.io.exports import check_export
 
 TEXTS = [{"prompt": f"q{i}", "chosen": f"Süß, {i}.", "rejected": f"nein = {i}"} for i in range(4)]
@@ -172,3 +173,16 @@ def test_another_kind_of_file_under_its_suffix_is_refused(tmp_path, name):
         path.write_bytes(head + bytes(40))
         with pytest.raises(ValueError, match="again"):
             read(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_the_same_rows_are_the_same_bytes_under_any_name(tmp_path, suffix):
+    plain = sample("json_texts", tmp_path / "in")
+    squeezed = tmp_path / f"pairs.jsonl{suffix}"
+    name = next(name for name, (_, end) in COMPRESSIONS.items() if end == suffix)
+    with open_to_write(squeezed, name) as file:
+        file.write(plain.read_bytes())
+    pairs = read(squeezed)
+    copies = [export(pairs, tmp_path / f"{name}.jsonl{suffix}", {}).read_bytes() for name in ("a", "b")]
+    assert copies[0] == copies[1]
+    assert b"unfinished" not in copies[0]

@@ -34,6 +34,10 @@ def test_the_page_goes_where_it_is_told(report, unfinished, tmp_path):
     [
         ("missing", "is not a folder: give one that a sweep or a reproduction has written."),
         ("empty", "holds no results: none of results.parquet, robustness.parquet, table1.parquet and no "),
+        (
+            "empty",
+            "parts/*.parquet: give the folder of a sweep or a reproduction (an audit has written its own page",
+        ),
         ("words", "is not a parquet file: write it again."),
         ("lacking", "lacks the column family: it needs family, attack, epsilon, seed, algorithm, "),
         ("no_rows", "holds no cells with a normalised gap: run the command that wrote it again."),

@@ -1,0 +1,63 @@
+"""What a description says beside the pairs; its lines are in `test_wild.py`."""
+
+import json
+
+import pytest
+
+from robust_rlhf_jax.io import describe
+
+
+def lines_of(path, rows, skip_bad=0.0):
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return str(describe(path, skip_bad=skip_bad)).splitlines()
+
+
+def pair(i, **other):
+    return {"prompt": f"q{i}", "chosen": f"yes, {i}", "rejected": f"no, {i}"} | other
+
+
+@pytest.mark.parametrize("skip_bad", [3, 0.5])
+def test_rows_that_are_skipped_are_named_in_the_order_of_the_file(tmp_path, skip_bad):
+    rows = [pair(0), pair(1, rejected=None), pair(2, chosen="", rejected=" "), pair(3), "{no JSON", pair(5)]
+    said = [line for line in lines_of(tmp_path / "p.jsonl", rows, skip_bad) if line.startswith("  skipped")]
+    assert said == [
+        "  skipped: row 2, column rejected is missing",
+        "  skipped: row 3, column chosen holds no text",
+        "  skipped: row 5 is not a JSON object ('{no JSON')",
+    ]
+
+
+def test_many_rows_that_are_skipped_are_counted(tmp_path):
+    said = lines_of(
+        tmp_path / "p.jsonl", [pair(i, **({"chosen": ""} if i % 2 else {})) for i in range(50)], 25
+    )
+    assert sum(line.startswith("  skipped: row ") for line in said) == 20
+    assert "  skipped: 5 more" in said
+
+
+def test_nothing_is_said_of_skipped_rows_where_there_are_none(tmp_path):
+    assert not any("skipped" in line for line in lines_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)]))
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ([], ""),
+        (
+            [pair(1)],
+            ". 1 pair repeats an earlier one with the same result, and no rater tells them apart: drop ",
+        ),
+        ([pair(1), pair(2), pair(1)], ". 3 pairs repeat an earlier one"),
+        ([{"prompt": "q1", "chosen": "no, 1", "rejected": "yes, 1"}], ""),  # the issue both_orders says so
+    ],
+)
+def test_repeated_pairs_of_nobody_are_counted(tmp_path, again, said):
+    """Held-out pairs that the training folds have, too, look right, and evidence counts twice."""
+    line = lines_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)] + again)[5]
+    assert line.startswith(f"  ignored: nothing{said}")
+    assert ("repeat" in line) == bool(said)
+
+
+def test_judgements_of_several_raters_are_no_repeats(tmp_path):
+    rows = [pair(i % 4, rater=f"r{i}") for i in range(8)]
+    assert not any("repeat" in line for line in lines_of(tmp_path / "p.jsonl", rows))
