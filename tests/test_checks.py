@@ -70,7 +70,7 @@ def test_other_numbers_are_named(epsilon, named):
     assert str(error.value).endswith(".")
 
 
-@pytest.mark.parametrize("epsilon", ["much", "0.1", b"0.1", [0.1, "x"], [0.1, [0.2]], {}])
+@pytest.mark.parametrize("epsilon", ["much", "0.1", b"0.1", [0.1, "x"], [0.1, [0.2]], {}, False, np.True_, None])
 def test_what_is_no_number_is_named(epsilon):
     with pytest.raises(ValueError, match="is not a number"):
         check_epsilon(epsilon)
