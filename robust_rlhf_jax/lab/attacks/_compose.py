@@ -18,7 +18,7 @@ from ._flip_confident import flip_confident
 from ._push_features import push_features
 from ._push_on_table import push_on_table
 from .base import Attack
-from .listed import listed
+from .listed import check_attacked, listed
 
 
 def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
@@ -50,6 +50,7 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     ends = [0.0, *list(accumulate(shares))[:-1], 1.0]
 
     def composed(key, data, epsilon, mdp):
+        check_attacked(key, data, mdp)
         total = corruption_count(epsilon, data.n_pairs)
         # The last end is exactly 1, so that nothing of the budget is lost to rounding.
         reached = [jnp.round(end * total) for end in ends]

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP
 
 
@@ -23,7 +24,8 @@ def hard_instance(
 
     **Returns:** (mdp, (policy0, policy1)).
 
-    **Raises:** ValueError for fewer than two actions, or `rare_probability` or `advantage` outside (0, 1].
+    **Raises:** ValueError for fewer than two actions, `rare_probability` or `advantage` outside (0, 1], or what is not
+    one key.
 
     **Example:**
 
@@ -33,6 +35,7 @@ def hard_instance(
     >>> mdp.dim, [round(float(p), 2) for p in policy[0, 0]]
     (4, [0.3, 0.3, 0.3, 0.1])
     """
+    check_key(key)
     if n_actions < 2 or not (0 < rare_probability <= 1 and 0 < advantage <= 1):
         raise ValueError(
             f"n_actions={n_actions}, rare_probability={rare_probability}, advantage={advantage}: needs at least "

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .family import Family, World
@@ -32,7 +33,8 @@ def partial_coverage_mdp(
 
     **Returns:** (mdp, (policy0, policy1)).
 
-    **Raises:** ValueError unless 1 ≤ n_rare < n_actions, dim − n_rare ≥ 2 and 0 < rare_probability < 1.
+    **Raises:** ValueError unless 1 ≤ n_rare < n_actions, dim − n_rare ≥ 2 and 0 < rare_probability < 1, and for what is
+    not one key.
 
     **Example:**
 
@@ -42,6 +44,7 @@ def partial_coverage_mdp(
     >>> mdp.dim, [round(float(p), 3) for p in behaviour[0, 0]]
     (3, [0.498, 0.498, 0.004])
     """
+    check_key(key)
     if not (1 <= n_rare < n_actions and dim - n_rare >= 2 and 0 < rare_probability < 1):
         raise ValueError(
             f"n_rare={n_rare}, n_actions={n_actions}, dim={dim}, rare_probability={rare_probability}: needs "

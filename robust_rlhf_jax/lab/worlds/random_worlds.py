@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
 
 from .family import Family, World
@@ -27,7 +28,7 @@ def random_linear_mdp(
     Simplex features make every P_h(·|s,a) a mixture of d distributions: linear and normalised by construction.
     Traceable, so that one program can build a batch of worlds.
 
-    **Raises:** ValueError for a size below 1.
+    **Raises:** ValueError for a size below 1, or what is not one key.
 
     **Example:**
 
@@ -38,6 +39,7 @@ def random_linear_mdp(
     >>> mdp.features.shape, round(float((mdp.theta[0] ** 2).sum()), 3)
     ((8, 2, 3), 3.0)
     """
+    check_key(key)
     sizes = {"n_states": n_states, "n_actions": n_actions, "dim": dim, "horizon": horizon}
     for name, size in sizes.items():
         if size < 1:
