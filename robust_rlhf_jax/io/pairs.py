@@ -16,7 +16,7 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, unmasked, usual_names
+from .frames import aligned_frames, check_rows, column_names, is_arrow, unmasked, usual_names
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -260,9 +260,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _array(values: Any) -> Any:
-    """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
+    """Lists, and columns and frames of pandas, Arrow and the like, as arrays; arrays and None as they are."""
     if isinstance(values, list | tuple):
         return np.asarray([unmasked(value) for value in values])
+    if is_arrow(values):  # a column of words goes into NumPy by a copy alone, which its `to_numpy` refuses
+        return np.asarray(values)
     return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
 
 
