@@ -1,6 +1,7 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,10 +98,12 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     def __post_init__(self):
         check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *_BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
+        if isinstance(self.names, set | frozenset):
+            raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
-            object.__setattr__(self, name, _array(getattr(self, name)))
+            object.__setattr__(self, name, _array(getattr(self, name), name))
         for name in ("chosen", "rejected", "strength", "weights"):
             object.__setattr__(self, name, _of_numbers(getattr(self, name)))
         for name in ("strength", "weights"):
@@ -211,7 +214,15 @@ fit: other weights go on to exports, and fits count every pair as 1 |
 
     @property
     def fitted(self) -> Bool[np.ndarray, " N"]:
-        """Which pairs a fit can use: no tie, weight above 0."""
+        """Which pairs a fit can use: no tie, weight above 0.
+
+        **Raises:** ValueError for strengths or weights of another number.
+        """
+        for name in (
+            "strength",
+            "weights",
+        ):  # NumPy would spread one weight, or a column of them, over all pairs
+            _check_length(getattr(self, name), name, self.n_pairs)
         return ~self.ties if self.weights is None else ~self.ties & (self.weights > 0)
 
     def decided(self) -> "Pairs":
@@ -259,10 +270,18 @@ def _same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other) if arrays else bool(one == other)
 
 
-def _array(values: Any) -> Any:
-    """Lists, and columns and frames of pandas, Arrow and the like, as arrays; arrays and None as they are."""
+def _array(values: Any, name: str) -> Any:
+    """Lists, and columns and frames of pandas, Arrow and the like, as arrays; arrays and None as they are.
+
+    **Raises:** ValueError for a list of lists of several lengths.
+    """
     if isinstance(values, list | tuple):
-        return np.asarray([unmasked(value) for value in values])
+        try:
+            return np.asarray([unmasked(value) for value in values])
+        except ValueError:
+            raise ValueError(
+                f"{name} is a list whose entries have several lengths: give entries of one length."
+            ) from None
     if is_arrow(values):  # a column of words goes into NumPy by a copy alone, which its `to_numpy` refuses
         return np.asarray(values)
     return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
@@ -285,6 +304,12 @@ def _check_numbers(values: Any, name: str) -> None:
     """**Raises:** ValueError for what is neither None nor numbers, before it is asked which are above 0."""
     if values is not None and getattr(values, "dtype", np.asarray(0).dtype).kind not in "biufV":
         raise ValueError(f"{name} has dtype {values.dtype}: give a number for each pair.")
+
+
+def _check_length(values: Any, name: str, n: int) -> None:
+    """**Raises:** ValueError for what is neither None nor [n]."""
+    if values is not None and np.shape(values) != (n,):
+        raise ValueError(f"{name} has shape {np.shape(values)}: give one for each of the {n} pairs.")
 
 
 def _truths(values: np.ndarray) -> bool:
@@ -333,7 +358,9 @@ def _check_fields(pairs: Pairs) -> None:
             raise ValueError(f"{side} is a sparse matrix: give {side}.toarray().")
         dtype, shape = getattr(values, "dtype", None) or np.asarray(values).dtype, np.shape(values)
         if dtype.kind not in "biuf" and not jnp.issubdtype(dtype, jnp.floating):
-            raise ValueError(f"{side} has dtype {dtype}: give an array of numbers.")
+            raise ValueError(
+                f"{side} has dtype {dtype}: give an array of numbers{_no_number(values, side, pairs.names)}."
+            )
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"{side} has shape {shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
     shapes = np.shape(pairs.chosen), np.shape(pairs.rejected)
@@ -345,15 +372,22 @@ def _check_fields(pairs: Pairs) -> None:
         raise ValueError("swapped must be true or false for each pair.")
     n, p = shapes[0]
     for name in _BY_PAIR:
-        part = getattr(pairs, name)
-        if part is not None and np.shape(part) != (n,):
-            raise ValueError(f"{name} has shape {np.shape(part)}: give one for each of the {n} pairs.")
+        _check_length(getattr(pairs, name), name, n)
     if len(pairs.names) != p:
         raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
     for name in ("weights", "strength"):
         part = getattr(pairs, name)
         if part is not None and not np.all((part >= 0) & np.isfinite(part)):
             raise ValueError(f"{name} must be finite and not negative.")
+
+
+def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
+    """Which entry of an array of objects is the first that is no number, for a message."""
+    for at, cell in np.ndenumerate(np.asarray(values)) if values.dtype == object else ():
+        if not isinstance(cell, int | float | np.number | np.bool_):
+            column = f" ({names[at[1]]})" if len(at) == 2 and len(names) == values.shape[1] else ""
+            return f"; {side}[{', '.join(map(str, at))}]{column} is {reprlib.repr(cell)}"
+    return ""
 
 
 def _check_features(pairs: Pairs) -> None:
