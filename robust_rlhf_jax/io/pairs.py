@@ -142,16 +142,16 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         [[2.0], [-1.0]]
         """
         check_rows(differences=differences, labels=labels, **fields)
-        x, labels = map(np.asarray, map(unmasked, (differences, labels)))
+        x, signs = map(_traced_or_host, (differences, labels))
         if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
             x = _floats(x)
-        if labels.shape != x.shape[:1]:
-            raise ValueError(f"labels has shape {labels.shape}: give one label for each of {len(x)} pairs.")
-        check_labels(labels)
-        chosen = x * labels.astype(x.dtype)[:, None]
+        if signs.shape != x.shape[:1]:
+            raise ValueError(f"labels has shape {signs.shape}: give one label for each of {len(x)} pairs.")
+        check_labels(signs)
+        chosen = x * signs.astype(x.dtype)[:, None]
         nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
         names = column_names(differences) or None
-        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0, "names": names} | fields
+        rest: dict[str, Any] = {"kind": "arrays", "swapped": signs < 0, "names": names} | fields
         return cls(chosen, nothing, **rest)
 
     @property
@@ -194,12 +194,14 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     @property
     def labels(self) -> Int[np.ndarray, " N"]:
         """+1 where the first option is preferred, −1 the second, 0 a tie."""
-        return np.where(self.ties, 0, np.where(self.swapped, -1, 1))
+        return _where(self.ties, 0, _where(self.swapped, -1, 1))
 
     def differences(self) -> Float[np.ndarray, "N p"]:
         """x = φ(first) − φ(second), in the features' own precision: what `labels` speak about."""
         x = self.preferred_differences()
-        return np.where(self.swapped[:, None], -x, x) if self.swapped.any() else x
+        if is_traced(self.swapped) or self.swapped.any():
+            return _where(self.swapped[:, None], -x, x)
+        return x
 
     def preferred_differences(self) -> Float[np.ndarray, "N p"]:
         """φ(chosen) − φ(rejected), in the features' own precision."""
@@ -268,6 +270,16 @@ def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndar
 def _same(one: Any, other: Any) -> bool:
     arrays = any(hasattr(value, "shape") for value in (one, other))
     return np.array_equal(one, other) if arrays else bool(one == other)
+
+
+def _traced_or_host(values: Any) -> Any:
+    """Values that only the compiler knows as they are, others as an array of NumPy."""
+    return values if is_traced(values) else np.asarray(unmasked(values))
+
+
+def _where(condition: Any, one: Any, other: Any) -> Any:
+    """`np.where`, also of what only the compiler knows."""
+    return (jnp if any(map(is_traced, (condition, one, other))) else np).where(condition, one, other)
 
 
 def _array(values: Any, name: str) -> Any:

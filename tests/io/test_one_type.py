@@ -67,6 +67,20 @@ def test_arrays_of_jax_are_pairs_under_jit():
     np.testing.assert_allclose(x, pairs.differences(), atol=1e-6)
 
 
+def test_differences_and_labels_of_jax_are_pairs_under_jit_and_vmap():
+    """They were what JAX calls a TracerArrayConversionError."""
+    pairs = made(swapped=np.arange(N) % 3 == 0)
+    x, labels = jnp.asarray(pairs.differences()), jnp.asarray(pairs.labels)
+    told = jax.jit(lambda x, labels: (lambda p: (p.differences(), p.labels))(Pairs.of_differences(x, labels)))
+    np.testing.assert_array_equal(told(x, labels)[0], x)
+    np.testing.assert_array_equal(told(x, labels)[1], labels)
+    thetas = jax.vmap(lambda labels: fit_reward(Pairs.of_differences(x, labels), 0).theta)(
+        jnp.stack([labels, -labels])
+    )
+    np.testing.assert_allclose(thetas[0], fit_reward(pairs, 0).theta, rtol=1e-3)
+    np.testing.assert_allclose(thetas[1], -thetas[0], rtol=1e-4)
+
+
 def test_labels_and_differences_say_the_same():
     x, labels = np.random.default_rng(0).normal(size=(6, 2)), np.array([1, -1, 1, 1, -1, -1])
     pairs = Pairs.of_differences(x, labels)
