@@ -24,8 +24,8 @@ def hard_instance(
 
     **Returns:** (mdp, (policy0, policy1)).
 
-    **Raises:** ValueError for fewer than two actions, `rare_probability` or `advantage` outside (0, 1], or what is not
-    one key.
+    **Raises:** ValueError for fewer than two actions, no step, `rare_probability` or `advantage` outside (0, 1], or
+    what is not one key.
 
     **Example:**
 
@@ -41,6 +41,8 @@ def hard_instance(
             f"n_actions={n_actions}, rare_probability={rare_probability}, advantage={advantage}: needs at least "
             "two actions, and both numbers in (0, 1]."
         )
+    if horizon < 1:
+        raise ValueError(f"horizon={horizon}: give 1 or more.")
     n_states = 2
     phi = jnp.broadcast_to(jnp.eye(n_actions), (n_states, n_actions, n_actions))
     mu = jnp.full((horizon, n_actions, n_states), 1.0 / n_states)
