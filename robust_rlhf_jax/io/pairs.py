@@ -395,10 +395,12 @@ def _check_fields(pairs: Pairs) -> None:
 
 def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
     """Which entry of an array of objects is the first that is no number, for a message."""
-    for at, cell in np.ndenumerate(np.asarray(values)) if values.dtype == object else ():
+    array = np.asarray(values)
+    for at, cell in np.ndenumerate(array) if array.dtype == object else ():
         if not isinstance(cell, int | float | np.number | np.bool_):
-            column = f" ({names[at[1]]})" if len(at) == 2 and len(names) == values.shape[1] else ""
-            return f"; {side}[{', '.join(map(str, at))}]{column} is {reprlib.repr(cell)}"
+            place = f"[{', '.join(map(str, at))}]" if at else ""
+            column = f" ({names[at[1]]})" if len(at) == 2 and len(names) == array.shape[1] else ""
+            return f"; {side}{place}{column} is {reprlib.repr(cell)}"
     return ""
 
 

@@ -315,6 +315,7 @@ def test_half_precision_is_taken_and_what_is_no_number_is_refused():
     [
         (pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, "4 km"]}), r"; chosen\[1, 1\] \(y\) is '4 km'\.$"),
         ([{"x": 1.0}, {"x": 2.0}], r"; chosen\[0\] is {'x': 1\.0}\.$"),
+        ({"x": [1.0, 2.0]}, r"; chosen is {'x': \[1\.0, 2\.0\]}\.$"),
     ],
 )
 def test_the_first_entry_that_is_no_number_is_named(side, said):
