@@ -20,8 +20,8 @@ def is_traced(x: Any) -> bool:
 def check_epsilon(epsilon: Any) -> None:
     """Check that ε is one number in [0, 1/2); the value of a traced ε is not seen.
 
-    **Raises:** ValueError for an array, a text, or a number that is not finite, negative, or 1/2 and more: with half
-    of the pairs corrupted, clean data cannot be told from corrupted data.
+    **Raises:** ValueError for an array, a text, True, False, None, or a number that is not finite, negative, or 1/2 and
+    more: with half of the pairs corrupted, clean data cannot be told from corrupted data.
     """
     shape = np.shape(epsilon) if is_traced(epsilon) else _fractions(epsilon).shape
     if shape:
@@ -47,7 +47,8 @@ def check_epsilons(epsilon: Any) -> None:
 
 def _fractions(epsilon: Any) -> np.ndarray:
     try:
-        if np.asarray(epsilon).dtype.kind in "US":  # NumPy would read the number in it
+        # NumPy would read the number in a text, take None for NaN, and False for 0, which switches doubt off.
+        if np.asarray(epsilon).dtype.kind in "USb" or epsilon is None:
             raise TypeError
         return np.asarray(epsilon, np.float64)
     except (TypeError, ValueError):

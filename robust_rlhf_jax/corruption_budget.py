@@ -2,9 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .checks import check_epsilon
+from .checks import check_epsilon, is_traced
 
 
 def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Array, ""]:
@@ -19,11 +20,23 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
     29
     """
     check_epsilon(epsilon)
-    return _corruption_count(epsilon, n_pairs)
+    return _corruption_count(_meant(epsilon), n_pairs)
+
+
+def _meant(epsilon: float | Float[Array, ""]) -> float | Float[Array, ""]:
+    """The shortest decimal that a half-precision ε may stand for: .1 in float16 is .09998, 49 of 500 pairs."""
+    held = getattr(epsilon, "dtype", None)
+    if held not in (jnp.float16, jnp.bfloat16) or is_traced(epsilon):
+        return epsilon
+    decimals = (float(f"{float(epsilon):.{digits}g}") for digits in range(1, 9))
+    return next(decimal for decimal in decimals if np.asarray(decimal).astype(held) == epsilon)
 
 
 @jax.jit
 def _corruption_count(epsilon: Float[Array, ""], n_pairs: int):
     product = jnp.asarray(epsilon, float) * n_pairs
-    slack = jnp.minimum(2 * jnp.finfo(product.dtype).eps * product, 0.4)
+    # ε may have been rounded before, as where float32 is given under x64, or half precision is traced.
+    held = jnp.result_type(epsilon)
+    rounded = max(jnp.finfo(of).eps for of in (held, product.dtype) if jnp.issubdtype(of, jnp.floating))
+    slack = jnp.minimum(2 * float(rounded) * product, 0.4)
     return jnp.floor(product + slack).astype(jnp.int32)

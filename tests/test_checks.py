@@ -8,6 +8,7 @@ import pytest
 
 from robust_rlhf_jax import (
     algorithms,
+    attacks,
     audit,
     random_split,
     rivals,
@@ -25,8 +26,10 @@ from robust_rlhf_jax.checks import (
     check_positive,
     is_traced,
 )
+from robust_rlhf_jax.lab.diagnostics import label_lower_bound
 from robust_rlhf_jax.lab.pessimistic_median import pessimistic_median
 from robust_rlhf_jax.likelihood import trimmed_mle
+from robust_rlhf_jax.mdp import rollout
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
@@ -70,7 +73,9 @@ def test_other_numbers_are_named(epsilon, named):
     assert str(error.value).endswith(".")
 
 
-@pytest.mark.parametrize("epsilon", ["much", "0.1", b"0.1", [0.1, "x"], [0.1, [0.2]], {}])
+@pytest.mark.parametrize(
+    "epsilon", ["much", "0.1", b"0.1", [0.1, "x"], [0.1, [0.2]], {}, False, np.True_, None]
+)
 def test_what_is_no_number_is_named(epsilon):
     with pytest.raises(ValueError, match="is not a number"):
         check_epsilon(epsilon)
@@ -196,6 +201,17 @@ def test_a_seed_in_the_place_of_a_key_is_refused_where_a_key_is_asked_for():
         lambda key: trimmed_mle(x, labels, 0.1, radius=1.0, key=key),
         lambda key: rivals.fit_then_plan(key, data, 0.1, estimator="cdpo"),
         lambda key: pessimistic_median(key, data, np.arange(20) % 2),
+        lambda key: label_lower_bound(mdp, x, 0.1, key=key),
+        lambda key: rollout(key, mdp, worlds.uniform_policy(mdp), 5),
+        lambda key: attacks.compose(attacks.flip_random)(key, data, 0.1, mdp),
+        *(partial(attack, data=data, epsilon=0.1, mdp=mdp) for attack in attacks.ATTACKS.values()),
+        lambda key: worlds.random_linear_mdp(key, n_states=3, n_actions=2, dim=2, horizon=2),
+        lambda key: worlds.grid_walls(key, 6),
+        worlds.delivery_grid,
+        worlds.delivery_map,
+        worlds.gridworld,
+        worlds.hard_instance,
+        worlds.partial_coverage_mdp,
         *(
             partial(plan, data=data, epsilon=0.1)
             for plan in (

@@ -7,7 +7,7 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .pessimism import DescentConfig, check_radius, check_zeta, robust_pessimism
 from .solution import Solution
 from .table_evidence import solve_asked
@@ -64,8 +64,8 @@ def condition_number(
     `best_objective` seen, `oracle_calls`, `projection_solves`, `removed_mass`, `off_table` (share of pairs that the
     table contradicts), `reward_status`, `descent_status`, `oracle_status`; `history_*` on request.
 
-    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape, too
-    few pairs.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape, what
+    is no oracle, or too few pairs.
 
     **Example:**
 
@@ -81,6 +81,7 @@ def condition_number(
     data, level = checked(key, data, epsilon, reference)
     config = ConditionNumberConfig() if config is None else config
     oracle = RLSVI(bonus="relative") if oracle is None else oracle
+    check_oracle(oracle)
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, reference, config, oracle))
 
 

@@ -7,7 +7,7 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.oracles import Oracle, PrimalDual
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .pessimism import DescentConfig, Phase, check_radius, check_zeta, robust_pessimism
 from .pessimism_objective import require_warm
 from .solution import Solution
@@ -68,7 +68,7 @@ def first_order(
     **Returns:** `Solution` with the diagnostics of `condition_number`.
 
     **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape, too
-    few pairs, or an oracle without subgradients.
+    few pairs, or what is no oracle, or one without subgradients.
 
     **Example:**
 
@@ -84,6 +84,7 @@ def first_order(
     data, level = checked(key, data, epsilon, reference)
     config = FirstOrderConfig() if config is None else config
     oracle = PrimalDual() if oracle is None else oracle
+    check_oracle(oracle)
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, reference, config))
 
 

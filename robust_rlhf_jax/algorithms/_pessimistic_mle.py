@@ -14,7 +14,7 @@ from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .pessimism import DescentConfig, minimise_pessimistically, pessimistic_solution, resolve_reference
 from .solution import Solution
 
@@ -64,7 +64,8 @@ def pessimistic_mle(
 
     **Returns:** `Solution` with diagnostics as `condition_number`, without `removed_mass`; `zeta` is ζ, or γ²c̄/2.
 
-    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, or a reference of another shape.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed data, a reference of another shape,
+    or what is no oracle.
 
     **Example:**
 
@@ -78,7 +79,9 @@ def pessimistic_mle(
     """
     data, _ = checked(key, data, epsilon, reference)
     config = PessimisticMLEConfig() if config is None else config
-    return _run(key, data, LSVI() if oracle is None else oracle, reference, config)
+    oracle = LSVI() if oracle is None else oracle
+    check_oracle(oracle)
+    return _run(key, data, oracle, reference, config)
 
 
 @eqx.filter_jit

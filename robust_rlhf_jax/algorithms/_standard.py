@@ -10,7 +10,7 @@ from robust_rlhf_jax.likelihood.trimmed import plain_mle
 from robust_rlhf_jax.oracles import LSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .solution import Solution
 
 
@@ -46,7 +46,8 @@ def standard(
     **Returns:** `Solution` with diagnostics `rank`, `log_likelihood`, `gradient_norm`, `reward_status`,
     `oracle_status`.
 
-    **Raises:** ValueError for what is not one key, ε outside [0, ½) or malformed or non-finite data.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, or what
+    is no oracle.
 
     **Example:**
 
@@ -60,7 +61,9 @@ def standard(
     """
     data, _ = checked(key, data, epsilon)
     config = StandardConfig() if config is None else config
-    return _run(key, data, LSVI() if oracle is None else oracle, config)
+    oracle = LSVI() if oracle is None else oracle
+    check_oracle(oracle)
+    return _run(key, data, oracle, config)
 
 
 @eqx.filter_jit

@@ -11,7 +11,7 @@ from robust_rlhf_jax.oracles import RLSVI, Oracle
 from robust_rlhf_jax.preferences import PreferenceData, random_split
 from robust_rlhf_jax.rewards.filter_and_trim import robust_reward
 
-from .checked_input import checked
+from .checked_input import check_oracle, checked
 from .solution import Solution
 from .table_evidence import solve_asked
 
@@ -55,8 +55,8 @@ def uniform_coverage(
     `gradient_norm`, `rounds`, `removed_mass` (share of D₂'s weight that the filter took), `off_table` (share of pairs
     that the table contradicts), `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, or too few pairs to
-    split.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, what is no oracle,
+    or too few pairs to split.
 
     **Example:**
 
@@ -72,6 +72,7 @@ def uniform_coverage(
     data, level = checked(key, data, epsilon)
     config = UniformCoverageConfig() if config is None else config
     oracle = RLSVI() if oracle is None else oracle
+    check_oracle(oracle)
     return solve_asked(data, config, lambda asked, config: _run(key, asked, level, oracle, config))
 
 

@@ -67,7 +67,7 @@ def audit(
 
     **Raises:** ValueError for what is not one key, a source that does not fit into it, data that `check_preferences`
     refuses, ε or `inject` outside [0, ½), no ε where it is needed, an unknown name, fits that overflow, `repeats` < 1,
-    `groups` of another length, or fewer groups than folds.
+    a number of folds or repeats that is not whole, `groups` of another length, or fewer groups than folds.
 
     **Example:**
 
@@ -163,6 +163,9 @@ def _check(
     if injection not in INJECTIONS:
         raise ValueError(f"injection={injection!r} is unknown: choose one of {', '.join(INJECTIONS)}.")
     named(estimator, epsilon)
+    for name, number in (("folds", folds), ("repeats", repeats)):
+        if not isinstance(number, int | np.integer):
+            raise ValueError(f"{name}={number!r}: give a whole number.")
     if repeats < 1:
         raise ValueError(f"repeats={repeats} must be 1 or more.")
     group_folds(np.random.default_rng(0), groups, folds)

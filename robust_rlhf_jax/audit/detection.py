@@ -49,7 +49,7 @@ def precision_recall_curve(
 
     **Returns:** (precision [N], recall [N], thresholds t [N]); recall never falls along the curve.
 
-    **Raises:** ValueError for shapes that differ, or a `corrupt` of more than true and false.
+    **Raises:** ValueError for shapes that differ, a score that is NaN, or a `corrupt` of more than true and false.
 
     **Example:**
 
@@ -60,6 +60,10 @@ def precision_recall_curve(
     """
     scores, corrupt = jnp.asarray(scores), _mask(corrupt, "corrupt")
     _check_shapes(scores, corrupt)
+    if not is_traced(scores) and np.isnan(scores).any():
+        raise ValueError(
+            f"scores[{int(np.argmax(np.isnan(scores)))}] is NaN, which has no place in an order."
+        )
     order = highest_first(scores)
     thresholds = scores[order]
     falling = turned(thresholds)
@@ -73,7 +77,7 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
 
     The expected value for scores that know nothing is the share of corrupt pairs. NaN where nothing is corrupt.
 
-    **Raises:** ValueError for shapes that differ, or a `corrupt` of more than true and false.
+    **Raises:** as `precision_recall_curve`.
 
     **Example:**
 

@@ -104,7 +104,7 @@ def hold_out(
 
     **Arguments:** as `audit`; `repeats`: None for 5 on small files and 1 on others; folds split no rater.
 
-    **Raises:** ValueError as `audit`, and for fewer than two pairs that differ.
+    **Raises:** TypeError for what is not `Pairs`; ValueError as `audit`, and for fewer than two pairs that differ.
 
     **Example:**
 
@@ -124,8 +124,13 @@ def hold_out(
 def enough_pairs(pairs: Pairs) -> Pairs:
     """The pairs that fits are made of: no tie, weight above 0.
 
-    **Raises:** ValueError for fewer than two.
+    **Raises:** TypeError for what is not `Pairs`; ValueError for fewer than two.
     """
+    if not isinstance(pairs, Pairs):
+        raise TypeError(
+            f"pairs is of the type {type(pairs).__name__}: give Pairs(chosen, rejected), or what io.load_pairs reads; "
+            "audit.audit(key, data) takes PreferenceData, too."
+        )
     fitted = pairs.decided() if pairs.fitted.any() else None
     if fitted is None or fitted.n_pairs < 2:
         raise ValueError(

@@ -78,11 +78,12 @@ class RobustHead:
 
         **Raises:** as `refit_head`.
         """
-        self.epochs += 1
-        if self.epochs > self._warm_up:
+        if self.epochs >= self._warm_up:
             found = refit_head(embed, self._chosen, self._rejected, **self._options)
             kept = found.weights if self._forgive else np.minimum(self.weights, found.weights)
             self.last = dataclasses.replace(found, weights=kept, moved=mean_change(self.weights, kept))
             self.weights = kept
+        # Last: an epoch whose refit failed does not count, and can be given again.
+        self.epochs += 1
         # The caller's own: what they do to it must not reach the next epoch.
         return self.weights.copy()

@@ -1,4 +1,4 @@
-"""Data frames of features: their columns name them and are put in one order, and their rows must be in one order."""
+"""Data frames and Arrow tables of features: their columns, put in one order, name them; their rows must be in one."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ def aligned_frames(
 
     **Raises:** ValueError where the frames share some names and not all, or one frame has a name twice.
     """
-    if not (is_frame(chosen) and is_frame(rejected)) or not any(map(column_names, (chosen, rejected))):
+    if not all(map(_has_columns, (chosen, rejected))) or not any(map(column_names, (chosen, rejected))):
         return rejected, ()
-    sides = [list(map(str, side.columns)) for side in (chosen, rejected)]
+    sides = [list(_columns(side)) for side in (chosen, rejected)]
     for side, names in zip(called, sides, strict=True):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -31,7 +31,7 @@ def aligned_frames(
         first, second = map(rename, sides)
         if set(first) == set(second):
             place = {name: i for i, name in enumerate(second)}
-            return rejected[[rejected.columns[place[name]] for name in first]], tuple(first)
+            return _with_columns(rejected, [place[name] for name in first]), tuple(first)
     if set(sides[0]) & set(sides[1]):
         raise ValueError(
             f"The frames have other columns: {_only(called[0], *sides)}; {_only(called[1], *reversed(sides))}. "
@@ -83,7 +83,7 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
 
     **Raises:** ValueError for a frame or a row that lacks one of the features.
     """
-    if isinstance(features, list | tuple) and any(is_frame(one) or _has_index(one) for one in features):
+    if isinstance(features, list | tuple) and any(_has_columns(one) or _has_index(one) for one in features):
         return [in_order(one, names, k) for one in features]
     frame: Any = features
     row = getattr(features, "ndim", 0) == 1 and _has_index(features)
@@ -98,7 +98,7 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
         place = {name: i for i, name in enumerate(rename(list(given)))}
         if all(name in place for name in names):
             places = [place[name] for name in names]
-            return frame.iloc[places] if row else frame[[frame.columns[i] for i in places]]
+            return frame.iloc[places] if row else _with_columns(frame, places)
     missing = next(name for name in names if name not in given)
     what, part = ("row", "entry") if row else ("data frame", "column")
     raise ValueError(
@@ -123,9 +123,27 @@ def is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and hasattr(values, "to_numpy")
 
 
+def is_arrow(values: Any) -> bool:
+    """Whether it is a table, a column or the like of pyarrow, which NumPy takes as it is."""
+    return hasattr(values, "to_pylist") and hasattr(values, "__array__")
+
+
 def column_names(values: Any) -> tuple[str, ...]:
-    """The names of a data frame's columns; () of anything else, and where nobody named them."""
-    return _unless_numbered(tuple(map(str, values.columns))) if is_frame(values) else ()
+    """The names of a data frame's or an Arrow table's columns; () of anything else, and where nobody named them."""
+    return _unless_numbered(_columns(values)) if _has_columns(values) else ()
+
+
+def _has_columns(values: Any) -> bool:
+    return is_frame(values) or (is_arrow(values) and hasattr(values, "column_names"))
+
+
+def _columns(frame: Any) -> tuple[str, ...]:
+    return tuple(map(str, frame.column_names if is_arrow(frame) else frame.columns))
+
+
+def _with_columns(frame: Any, places: list[int]) -> Any:
+    """The columns at these places, in this order."""
+    return frame.select(places) if is_arrow(frame) else frame[[frame.columns[i] for i in places]]
 
 
 def _unless_numbered(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, unmasked, usual_names
+from .frames import aligned_frames, check_rows, column_names, is_arrow, unmasked, usual_names
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -97,10 +98,12 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     def __post_init__(self):
         check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *_BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
+        if isinstance(self.names, set | frozenset):
+            raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *_BY_PAIR):
-            object.__setattr__(self, name, _array(getattr(self, name)))
+            object.__setattr__(self, name, _array(getattr(self, name), name))
         for name in ("chosen", "rejected", "strength", "weights"):
             object.__setattr__(self, name, _of_numbers(getattr(self, name)))
         for name in ("strength", "weights"):
@@ -139,16 +142,16 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         [[2.0], [-1.0]]
         """
         check_rows(differences=differences, labels=labels, **fields)
-        x, labels = map(np.asarray, map(unmasked, (differences, labels)))
+        x, signs = map(_traced_or_host, (differences, labels))
         if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
             x = _floats(x)
-        if labels.shape != x.shape[:1]:
-            raise ValueError(f"labels has shape {labels.shape}: give one label for each of {len(x)} pairs.")
-        check_labels(labels)
-        chosen = x * labels.astype(x.dtype)[:, None]
+        if signs.shape != x.shape[:1]:
+            raise ValueError(f"labels has shape {signs.shape}: give one label for each of {len(x)} pairs.")
+        check_labels(signs)
+        chosen = x * signs.astype(x.dtype)[:, None]
         nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
         names = column_names(differences) or None
-        rest: dict[str, Any] = {"kind": "arrays", "swapped": labels < 0, "names": names} | fields
+        rest: dict[str, Any] = {"kind": "arrays", "swapped": signs < 0, "names": names} | fields
         return cls(chosen, nothing, **rest)
 
     @property
@@ -191,12 +194,14 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     @property
     def labels(self) -> Int[np.ndarray, " N"]:
         """+1 where the first option is preferred, −1 the second, 0 a tie."""
-        return np.where(self.ties, 0, np.where(self.swapped, -1, 1))
+        return _where(self.ties, 0, _where(self.swapped, -1, 1))
 
     def differences(self) -> Float[np.ndarray, "N p"]:
         """x = φ(first) − φ(second), in the features' own precision: what `labels` speak about."""
         x = self.preferred_differences()
-        return np.where(self.swapped[:, None], -x, x) if self.swapped.any() else x
+        if is_traced(self.swapped) or self.swapped.any():
+            return _where(self.swapped[:, None], -x, x)
+        return x
 
     def preferred_differences(self) -> Float[np.ndarray, "N p"]:
         """φ(chosen) − φ(rejected), in the features' own precision."""
@@ -211,7 +216,15 @@ fit: other weights go on to exports, and fits count every pair as 1 |
 
     @property
     def fitted(self) -> Bool[np.ndarray, " N"]:
-        """Which pairs a fit can use: no tie, weight above 0."""
+        """Which pairs a fit can use: no tie, weight above 0.
+
+        **Raises:** ValueError for strengths or weights of another number.
+        """
+        for name in (
+            "strength",
+            "weights",
+        ):  # NumPy would spread one weight, or a column of them, over all pairs
+            _check_length(getattr(self, name), name, self.n_pairs)
         return ~self.ties if self.weights is None else ~self.ties & (self.weights > 0)
 
     def decided(self) -> "Pairs":
@@ -259,10 +272,30 @@ def _same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other) if arrays else bool(one == other)
 
 
-def _array(values: Any) -> Any:
-    """Lists, and columns and frames of pandas and the like, as arrays; arrays and None as they are."""
+def _traced_or_host(values: Any) -> Any:
+    """Values that only the compiler knows as they are, others as an array of NumPy."""
+    return values if is_traced(values) else np.asarray(unmasked(values))
+
+
+def _where(condition: Any, one: Any, other: Any) -> Any:
+    """`np.where`, also of what only the compiler knows."""
+    return (jnp if any(map(is_traced, (condition, one, other))) else np).where(condition, one, other)
+
+
+def _array(values: Any, name: str) -> Any:
+    """Lists, and columns and frames of pandas, Arrow and the like, as arrays; arrays and None as they are.
+
+    **Raises:** ValueError for a list of lists of several lengths.
+    """
     if isinstance(values, list | tuple):
-        return np.asarray([unmasked(value) for value in values])
+        try:
+            return np.asarray([unmasked(value) for value in values])
+        except ValueError:
+            raise ValueError(
+                f"{name} is a list whose entries have several lengths: give entries of one length."
+            ) from None
+    if is_arrow(values):  # a column of words goes into NumPy by a copy alone, which its `to_numpy` refuses
+        return np.asarray(values)
     return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
 
 
@@ -283,6 +316,12 @@ def _check_numbers(values: Any, name: str) -> None:
     """**Raises:** ValueError for what is neither None nor numbers, before it is asked which are above 0."""
     if values is not None and getattr(values, "dtype", np.asarray(0).dtype).kind not in "biufV":
         raise ValueError(f"{name} has dtype {values.dtype}: give a number for each pair.")
+
+
+def _check_length(values: Any, name: str, n: int) -> None:
+    """**Raises:** ValueError for what is neither None nor [n]."""
+    if values is not None and np.shape(values) != (n,):
+        raise ValueError(f"{name} has shape {np.shape(values)}: give one for each of the {n} pairs.")
 
 
 def _truths(values: np.ndarray) -> bool:
@@ -331,7 +370,9 @@ def _check_fields(pairs: Pairs) -> None:
             raise ValueError(f"{side} is a sparse matrix: give {side}.toarray().")
         dtype, shape = getattr(values, "dtype", None) or np.asarray(values).dtype, np.shape(values)
         if dtype.kind not in "biuf" and not jnp.issubdtype(dtype, jnp.floating):
-            raise ValueError(f"{side} has dtype {dtype}: give an array of numbers.")
+            raise ValueError(
+                f"{side} has dtype {dtype}: give an array of numbers{_no_number(values, side, pairs.names)}."
+            )
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"{side} has shape {shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
     shapes = np.shape(pairs.chosen), np.shape(pairs.rejected)
@@ -343,15 +384,24 @@ def _check_fields(pairs: Pairs) -> None:
         raise ValueError("swapped must be true or false for each pair.")
     n, p = shapes[0]
     for name in _BY_PAIR:
-        part = getattr(pairs, name)
-        if part is not None and np.shape(part) != (n,):
-            raise ValueError(f"{name} has shape {np.shape(part)}: give one for each of the {n} pairs.")
+        _check_length(getattr(pairs, name), name, n)
     if len(pairs.names) != p:
         raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
     for name in ("weights", "strength"):
         part = getattr(pairs, name)
         if part is not None and not np.all((part >= 0) & np.isfinite(part)):
             raise ValueError(f"{name} must be finite and not negative.")
+
+
+def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
+    """Which entry of an array of objects is the first that is no number, for a message."""
+    array = np.asarray(values)
+    for at, cell in np.ndenumerate(array) if array.dtype == object else ():
+        if not isinstance(cell, int | float | np.number | np.bool_):
+            place = f"[{', '.join(map(str, at))}]" if at else ""
+            column = f" ({names[at[1]]})" if len(at) == 2 and len(names) == array.shape[1] else ""
+            return f"; {side}{place}{column} is {reprlib.repr(cell)}"
+    return ""
 
 
 def _check_features(pairs: Pairs) -> None:

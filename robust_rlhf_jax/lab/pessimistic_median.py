@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.algorithms import DescentConfig
-from robust_rlhf_jax.algorithms.checked_input import checked
+from robust_rlhf_jax.algorithms.checked_input import check_oracle, checked
 from robust_rlhf_jax.algorithms.pessimism import (
     minimise_pessimistically,
     pessimistic_solution,
@@ -118,8 +118,8 @@ def pessimistic_median(
 
     **Returns:** `Solution` with diagnostics as `pessimistic_mle`, and `width` [k], of the box.
 
-    **Raises:** ValueError without raters, for raters of another length, malformed data, a radius ≤ 0, or a reference of
-    another shape.
+    **Raises:** ValueError without raters, for raters of another length, malformed data, a radius ≤ 0, what is no
+    oracle, or a reference of another shape.
 
     **Source:** arXiv:2503.09561, Algorithm 1; axes, box and width are ours.
 
@@ -143,6 +143,7 @@ def pessimistic_median(
     if config.radius is not None:
         check_positive(config.radius, "radius")
     oracle = LSVI() if oracle is None else oracle
+    check_oracle(oracle)
     return _run(key, data, of, int(of.max()) + 1, oracle, reference, config)
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from robust_rlhf_jax._iterate import worst_status
+from robust_rlhf_jax.algorithms.checked_input import check_oracle
 from robust_rlhf_jax.algorithms.solution import Solution
 from robust_rlhf_jax.checks import check_epsilon, check_key
 from robust_rlhf_jax.io import Pairs
@@ -56,7 +57,8 @@ def fit_then_plan(
     **Returns:** `Solution` with diagnostics `removed_mass` (one minus the mean weight of the pairs in the reward's
     fit), `reward_status`, `oracle_status`.
 
-    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, or an unknown name.
+    **Raises:** ValueError for what is not one key, ε outside [0, ½), malformed or non-finite data, an unknown name, or
+    what is no oracle.
 
     **Example:**
 
@@ -73,6 +75,7 @@ def fit_then_plan(
     data = with_table(data)
     chosen = named(estimator, epsilon).estimate if isinstance(estimator, str) else estimator
     oracle, config = LSVI() if oracle is None else oracle, RivalConfig() if config is None else config
+    check_oracle(oracle)
     return _run(key, data, jnp.asarray(epsilon, data.features.dtype), chosen, oracle, config)
 
 

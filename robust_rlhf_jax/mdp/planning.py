@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import are_chances, is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 from robust_rlhf_jax.module import Module
@@ -206,7 +206,8 @@ def expected_features(mdp: LinearMDP, policy: Policy) -> Float[Array, "H p"]:
 def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
     """(V★ − V^π)/(V★ − V_min) under the true reward: 0 for an optimal policy, 1 for the worst one.
 
-    **Raises:** ValueError where all policies have the same value, outside of jit; there it is NaN.
+    **Raises:** ValueError for an array that is no policy of this MDP, chances that are negative or sum to another
+    number than 1, or where all policies have the same value, both outside of jit; there the last is NaN.
 
     **Example:**
 
@@ -217,10 +218,22 @@ def normalised_gap(mdp: LinearMDP, policy: Policy) -> Float[Array, ""]:
     >>> [round(float(normalised_gap(chain, policy)), 3) for policy in policies]
     [0.0, 1.0]
     """
+    if not isinstance(policy, MixturePolicy | SoftmaxMixture):
+        _check_policy(mdp, policy)
     gap, span = _gap_and_span(mdp, policy)
     if not is_traced(span) and jnp.ndim(span) == 0 and span <= 0:
         raise ValueError("Every policy has the same value under this reward: there is no gap to normalise.")
     return gap
+
+
+def _check_policy(mdp: LinearMDP, policy: Any) -> None:
+    shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
+    if jnp.shape(policy) != shape:
+        raise ValueError(f"policy has shape {jnp.shape(policy)}; this MDP needs [H, S, A] = {shape}.")
+    if not is_traced(policy) and not are_chances(policy):
+        raise ValueError(
+            "policy is not a policy: the chances of the actions in each state must be ≥ 0 and sum to 1."
+        )
 
 
 @jax.jit

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.kernels.linalg import einsum
 
 from .linear_mdp import LinearMDP
@@ -59,7 +60,6 @@ def _rollout_block(key: PRNGKeyArray, mdp: LinearMDP, policy: Float[Array, "H S 
     return jnp.concatenate([states, last[None]]).T, actions.T
 
 
-@partial(jax.jit, static_argnames="n")
 def rollout(
     key: PRNGKeyArray, mdp: LinearMDP, policy: Float[Array, "H S A"], n: int
 ) -> tuple[Int[Array, "n H+1"], Int[Array, "n H"]]:
@@ -69,7 +69,7 @@ def rollout(
 
     **Returns:** (states [n, H+1], actions [n, H]), int32.
 
-    **Raises:** ValueError for n < 1.
+    **Raises:** ValueError for n < 1, or what is not one key.
 
     **Example:**
 
@@ -83,6 +83,12 @@ def rollout(
     """
     if n < 1:
         raise ValueError(f"n={n} trajectories were asked for: give 1 or more.")
+    check_key(key)
+    return _rollout(key, mdp, policy, n)
+
+
+@partial(jax.jit, static_argnames="n")
+def _rollout(key: PRNGKeyArray, mdp: LinearMDP, policy: Float[Array, "H S A"], n: int):
     blocks = -(-n // BLOCK)
     size = -(-n // blocks)
     keys = jax.random.split(key, blocks)

@@ -121,7 +121,7 @@ class PreferenceData(Module):
     def take(self, rows: Int[Array, " M"] | Bool[np.ndarray, " N"] | Sequence[int]) -> "PreferenceData":
         """The pairs at `rows`, in that order, or where a mask [N] is true; the table is shared.
 
-        **Raises:** ValueError for rows that are no whole numbers below N in size, or a mask of another length.
+        **Raises:** ValueError for rows that are no list of whole numbers below N in size, or a mask of another length.
         """
         rows = rows if is_traced(rows) else _numbers(rows, self.n_pairs)
         return self.replace_pairs(lambda x: _gather(x, rows))
@@ -144,6 +144,8 @@ def _numbers(rows: Any, n_pairs: int) -> np.ndarray:
                 f"rows is a mask of shape {rows.shape}: give one entry for each of the {n_pairs} pairs."
             )
         return np.flatnonzero(rows)
+    if rows.ndim != 1:
+        raise ValueError(f"rows has shape {rows.shape}: give one number for each pair, [M], or a mask.")
     if not rows.size:
         return rows.astype(np.int32)
     if rows.dtype.kind not in "iu":
@@ -171,7 +173,7 @@ def _differences(observed: Float[Array, "N 2 H p"], rounding: Float[Array, "N H 
 def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[PreferenceData]:
     """`parts` random disjoint subsets of N // parts pairs each; up to parts − 1 pairs are left over.
 
-    **Raises:** ValueError for what is not one key, or if a part would be empty.
+    **Raises:** ValueError for what is not one key, no whole number of parts, or if a part would be empty.
 
     **Example:**
 
@@ -181,6 +183,8 @@ def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[Pr
     [1464, 1464]
     """
     check_key(key)
+    if not isinstance(parts, int | np.integer):
+        raise ValueError(f"parts={parts!r}: give a whole number.")
     size = data.n_pairs // parts if parts > 0 else 0
     if size < 1:
         raise ValueError(

@@ -1,5 +1,6 @@
 """`rate_raters` and `fit_weighed`: from labels and who gave them to a table of raters, and to a reward."""
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -48,12 +49,13 @@ class WeighedReward(NamedTuple):
 
 class _Found(NamedTuple):
     """`told`: numbers of the raters with enough pairs to say anything, those of `weights` and of the `chance` of kinds,
-    whose last are the `bad_kinds`; `right` [N]: labels as the fit without the rater expects them.
+    whose last are the `bad_kinds`; `right` [N]: 1 for labels as the fit without the rater expects them, ½ where it
+    favours neither option.
     """
 
     test: ScoreTest
     reliable: Reliability
-    right: np.ndarray
+    right: Float[np.ndarray, " N"]
     told: np.ndarray
     chance: np.ndarray
     bad_kinds: tuple[str, ...]
@@ -199,7 +201,7 @@ def _find(x, labels, of, n_raters, habits) -> _Found:
     chance = admitted(mixture, first_bad)
     weights = _weights(mixture, np.argmax(chance[:, :first_bad], axis=1), np.asarray(pairs.to_theta))
     return _Found(
-        tested(scores, t), reliability(margins, of, n_raters), np.asarray(margins > 0), told, chance, bad_kinds,
+        tested(scores, t), reliability(margins, of, n_raters), 0.5 + 0.5 * np.sign(margins), told, chance, bad_kinds,
         weights, np.asarray(weightiest),
     )  # fmt: skip
 
@@ -236,9 +238,8 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     opposite, odds = weighs_opposite(found.weights), log_odds(found.weights)
     bad = np.where(n < FEWEST, 0.0, chance[:, first_bad:].sum(axis=1))
     reliable = [np.asarray(part, float) for part in found.reliable[:4]]
-    right = np.bincount(of[found.right], minlength=len(names))
-    agreement = right / n
-    low, high = np.transpose([_wilson(int(a), int(b)) for a, b in zip(right, n, strict=True)])
+    agreement = np.bincount(of, found.right, minlength=len(names)) / n
+    low, high = _wilson(agreement, n)
     p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
     rows = []
     for k, name in enumerate(names):
@@ -256,13 +257,12 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     return RaterTable(tuple(rows), (1.0 - bad)[of])
 
 
-def _wilson(right: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share by Wilson 1927."""
-    # Imported where it is needed: it takes as long as the rest of the package.
-    from scipy.stats import binomtest
-
-    found = binomtest(right, n).proportion_ci(method="wilson")
-    return found.low, found.high
+def _wilson(share: Float[np.ndarray, " K"], n: Int[np.ndarray, " K"]) -> Float[np.ndarray, "2 K"]:
+    """The 95 % intervals of shares of n by Wilson 1927; shares of halves, too."""
+    z = NormalDist().inv_cdf(0.975)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.clip(np.stack([middle - half, middle + half]), 0.0, 1.0)
 
 
 def _names(opposite, odds, columns) -> tuple[str, ...]:

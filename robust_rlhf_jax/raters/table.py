@@ -21,7 +21,8 @@ class Rater(NamedTuple):
     | field | meaning |
     |---|---|
     | `name`, `pairs` | who, and how many pairs they judged |
-    | `agreement`, `agreement_low`, `agreement_high` | share of labels that a fit to the others predicts |
+    | `agreement`, `agreement_low`, `agreement_high` | share of labels that a fit to the others predicts; ties count \
+one half |
     | `reliability`, `reliability_low`, `reliability_high` | w: 1 as the crowd, 0 a coin, below 0 the opposite |
     | `p_agreement`, `p_taste` | of the score tests along θ̂ and in all directions, corrected by Holm |
     | `kind`, `probability` | one of `KINDS`, and how likely it is that the rater is bad (`BAD`) |

@@ -52,7 +52,9 @@ def conclude(
     decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
     beliefs = _believed(seen, decision, epsilon, config)
     stands = standing(beliefs.probability, decision.apart < config.plausible)
-    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, config)
+    interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, seen.rank, config)
+    # What nothing contradicts is not certain to be corrupt.
+    interval = interval.at[0].set(jnp.where(predicted, 0.0, interval[0]))
     none = (epsilon == 0) | predicted
     of_given = judged.n_informative / seen.given
     fitted = RewardFit(
@@ -61,7 +63,7 @@ def conclude(
         undisputed=jnp.where(none, 1.0, beliefs.undisputed),
         suspicion=suspicion_of(judged, beliefs.probability, beliefs.weights, epsilon),
         epsilon=of_given * beliefs.share,
-        interval=jnp.where(none, 0.0, of_given * interval),
+        interval=jnp.where(epsilon == 0, 0.0, of_given * interval),
         rank=seen.rank,
         doubted=_in_columns(seen.doubted, seen.to_theta),
         label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.checks import check_labels, is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .alternative import Alternative
@@ -96,7 +96,8 @@ def plain_fit(
     """(θ̂, status) of `fit_differences` at ε = 0, but for rounding, without compiling the rest; rows of weight 0 play no
     part but in the scales of the columns. Jit- and vmap-able.
 
-    **Raises:** ValueError for labels other than ±1.
+    **Raises:** ValueError for labels other than ±1, weights that are negative or not finite, or another number
+    of either.
 
     **Example:**
 
@@ -107,6 +108,11 @@ def plain_fit(
     ['price', 'time', 'change', 'comfort']
     """
     check_labels(labels)
+    for name, part in (("labels", labels), ("weights", weights)):
+        if part is not None and jnp.shape(part) != x.shape[:1]:
+            raise ValueError(f"{name} has shape {jnp.shape(part)}: give one for each of the {len(x)} pairs.")
+    if weights is not None and not is_traced(weights) and not np.all((weights >= 0) & np.isfinite(weights)):
+        raise ValueError("weights must be finite and not negative.")
     more = rows_to_fill(x, labels, weights)
     counted = np.ones(labels.shape, labels.dtype) if weights is None else weights
     return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(counted, more))

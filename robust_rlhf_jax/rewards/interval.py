@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .config import RobustFit
 from .decision import Decision, Judged
@@ -19,14 +19,17 @@ def interval_of(
     estimate: Float[Array, ""],
     epsilon: Float[Array, ""],
     overdispersion: Float[Array, ""] | float,
+    rank: Int[Array, ""],
     config: RobustFit,
 ) -> Float[Array, "2"]:
-    """[lower, upper].
+    """[lower, upper]; `rank`: r, the dimension of what the pairs speak about.
 
     - lower: where there is evidence of corruption, what the explanation that is plausible whatever ε and needs least
       needs, less what honest people's choices seem to need.
     - upper: without evidence the largest of what a plausible explanation needs and `most_flips`, up to the ceiling ε;
       with evidence the ceiling: pairs that were found do not exclude others.
+    - Some reward predicts 2r labels, whatever they say, as often as not (Cover 1965): where one predicts all n labels,
+      only n − 2r of them exclude flips, and the upper end is the ceiling if there are no more than 2r.
 
     The interval presumes that the share is at most ε, and Bradley–Terry with a linear reward: corrupt pairs that follow
     another reward as honest people would leave no trace, and no interval holds them.
@@ -36,11 +39,21 @@ def interval_of(
     least = jnp.min(jnp.where(decision.free > config.plausible, judged.needed, jnp.inf))
     lower = jnp.where(evidence, jnp.maximum(least - config.habit, 0.0), 0.0)
     lower = jnp.where(decision.corrupt, jnp.minimum(lower, estimate), lower)
-    flips = most_flips(judged.margins[0], overdispersion)
+    flips = _unseen_flips(judged, overdispersion, rank)
     suspected = jnp.max(jnp.where(decision.weights > config.plausible, judged.needed, 0.0))
     possible = jnp.minimum(jnp.maximum(flips, suspected), epsilon)
     upper = jnp.where(decision.corrupt | (lower > 0), epsilon, possible)
     return jnp.stack([lower, jnp.maximum(upper, jnp.maximum(lower, estimate))])
+
+
+def _unseen_flips(
+    judged: Judged, overdispersion: Float[Array, ""] | float, rank: Int[Array, ""]
+) -> Float[Array, ""]:
+    """`most_flips`, over the labels that can exclude any."""
+    n = judged.n_informative
+    silent = jnp.where(judged.predicted, 2.0 * rank, 0.0).astype(n.dtype)
+    flips = most_flips(judged.margins[0], overdispersion)
+    return jnp.where(n > silent, flips * n / jnp.maximum(n - silent, 1.0), 1.0)
 
 
 def most_flips(

@@ -93,7 +93,7 @@ decided ones; 0: plain maximum likelihood |
 
         **Raises:** ValueError for what is no array of numbers, another number of features, a data frame that lacks one,
         or a model of several fits (under `jax.vmap` it is of one), here and in the probabilities; there for two data
-        frames whose rows have the same index in another order, too.
+        frames whose rows have the same index in another order, and for other numbers of options, too.
         """
         return matmul(self._features(features), self.theta)
 
@@ -167,10 +167,13 @@ decided ones; 0: plain maximum likelihood |
         if is_frame(first) and is_frame(second):  # the index of a single row names features
             check_rows(first=first, second=second)
         if isinstance(first, jax.Array) or isinstance(second, jax.Array):
-            return self._features(first) - self._features(second)
+            first, second = self._features(first), self._features(second)
+            _check_together(first, second)
+            return first - second
         first, second = (np.asarray(self._in_order(side)) for side in (first, second))
         for side in (first, second):
             self._check(side.shape)
+        _check_together(first, second)
         try:
             difference = np.subtract(first, second, dtype=np.result_type(first, second, np.float32))
         except TypeError:
@@ -313,9 +316,21 @@ decided ones; 0: plain maximum likelihood |
                 f"{path} is no reward model (not an .npz file): give a file that save wrote."
             ) from None
         except (ValueError, KeyError, EOFError, SyntaxError, tokenize.TokenError) as error:
-            raise ValueError(f"{path} is no reward model ({error}): give a file that save wrote.") from None
+            # NumPy takes a text for a pickle, and says how to load it all the same.
+            said = "not an .npz file" if "unsafely" in str(error) else error
+            raise ValueError(f"{path} is no reward model ({said}): give a file that save wrote.") from None
         noise = NoiseByMargin(each.pop("noise_margins"), each.pop("noise_rates"))
         return RewardModel(explanations=Explanations(**each, noise=noise), **arrays, names=names)
+
+
+def _check_together(first: Any, second: Any) -> None:
+    """**Raises:** ValueError for other numbers of options on the two sides, unless one side has one."""
+    try:
+        np.broadcast_shapes(first.shape, second.shape)
+    except ValueError:
+        raise ValueError(
+            f"first has shape {first.shape} and second {second.shape}: give as many options in both, or one."
+        ) from None
 
 
 def kept(model: RewardModel) -> Bool[np.ndarray, " N"]:

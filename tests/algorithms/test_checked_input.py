@@ -2,14 +2,16 @@
 
 import dataclasses
 import warnings
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import sample_preferences
+from robust_rlhf_jax import algorithms, rivals, sample_preferences
 from robust_rlhf_jax.algorithms.checked_input import check_oracle, checked
+from robust_rlhf_jax.lab.pessimistic_median import pessimistic_median
 from robust_rlhf_jax.oracles import LSVI
 
 
@@ -30,3 +32,18 @@ def test_a_class_of_oracles_and_what_is_none_are_named():
         check_oracle(LSVI)
     with pytest.raises(ValueError, match=r"^oracle='LSVI' is no oracle: give one of .*\.$"):
         check_oracle("LSVI")
+
+
+def test_every_planner_asks_for_an_oracle(make_mdp):
+    data = sample_preferences(jax.random.key(0), make_mdp(), 20)
+    for plan in (
+        algorithms.condition_number,
+        algorithms.first_order,
+        algorithms.pessimistic_mle,
+        algorithms.standard,
+        algorithms.uniform_coverage,
+        partial(rivals.fit_then_plan, estimator="cdpo"),
+        lambda key, data, _, oracle: pessimistic_median(key, data, np.arange(20) % 2, oracle=oracle),
+    ):
+        with pytest.raises(ValueError, match=r"^oracle='LSVI' is no oracle"):
+            plan(jax.random.key(0), data, 0.1, oracle="LSVI")

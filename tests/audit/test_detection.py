@@ -89,3 +89,11 @@ def test_what_is_no_mask_is_refused(mask):
             function(np.ones(3, bool), mask)
     with pytest.raises(ValueError, match="flagged holds more than true and false"):
         precision(mask, np.ones(3, bool))
+
+
+def test_a_score_that_is_no_number_is_refused():
+    """It would come last, and so pass for the least suspicious pair."""
+    for function in (average_precision, precision_recall_curve):
+        with pytest.raises(ValueError, match=r"^scores\[1\] is NaN, which has no place in an order\.$"):
+            function([0.5, np.nan, 0.1], [True, False, True])
+        function([np.inf, -np.inf, 0.1], [True, False, True])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from text_pairs import faulty_file, read
 
+from robust_rlhf_jax import load_rail_choices
 from robust_rlhf_jax.audit.findings import find
 from robust_rlhf_jax.audit.held_out import enough_pairs, hold_out
 from robust_rlhf_jax.audit.source import read_source
@@ -77,3 +78,14 @@ def test_confident_flips_are_counted_once_whatever_was_told(rail):
         flag = find(flipped, hold_out(flipped, told, repeats=1)).issues["label"].flag
         assert flag[wrong].mean() > 0.9
         assert flag.sum() < 500
+
+
+def test_what_is_no_pairs_and_folds_that_are_no_number_of_them_are_named(rail):
+    pairs, _ = rail
+    for given in (pairs.chosen, load_rail_choices()):
+        with pytest.raises(TypeError, match=r"pairs is of the type .*: give Pairs\(chosen, rejected\)"):
+            hold_out(given)
+    with pytest.raises(ValueError, match=r"^folds=3\.0: give a whole number\.$"):
+        hold_out(pairs, folds=3.0)
+    with pytest.raises(ValueError, match=r"^repeats='2': give a whole number\.$"):
+        hold_out(pairs, repeats="2")

@@ -152,6 +152,15 @@ def test_what_is_no_option_is_refused_before_the_first_epoch(sides, given, said)
         RobustHead(*sides[:2], **given)
 
 
+def test_an_epoch_whose_refit_fails_does_not_count(sides):
+    head = RobustHead(*sides[:2])
+    with pytest.raises(ValueError, match="finite"):
+        head.after_epoch(lambda x: np.full((len(x), 2), np.nan))
+    assert (head.epochs, head.last) == (0, None)
+    head.after_epoch(np.tanh)
+    assert head.epochs == 1
+
+
 def test_bad_options_of_a_refit(sides, tmp_path):
     with pytest.raises(ValueError, match="before has shape"):
         refit_head(np.tanh, *sides[:2], before=np.ones(3))

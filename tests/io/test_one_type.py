@@ -67,6 +67,20 @@ def test_arrays_of_jax_are_pairs_under_jit():
     np.testing.assert_allclose(x, pairs.differences(), atol=1e-6)
 
 
+def test_differences_and_labels_of_jax_are_pairs_under_jit_and_vmap():
+    """They were what JAX calls a TracerArrayConversionError."""
+    pairs = made(swapped=np.arange(N) % 3 == 0)
+    x, labels = jnp.asarray(pairs.differences()), jnp.asarray(pairs.labels)
+    told = jax.jit(lambda x, labels: (lambda p: (p.differences(), p.labels))(Pairs.of_differences(x, labels)))
+    np.testing.assert_array_equal(told(x, labels)[0], x)
+    np.testing.assert_array_equal(told(x, labels)[1], labels)
+    thetas = jax.vmap(lambda labels: fit_reward(Pairs.of_differences(x, labels), 0).theta)(
+        jnp.stack([labels, -labels])
+    )
+    np.testing.assert_allclose(thetas[0], fit_reward(pairs, 0).theta, rtol=1e-3)
+    np.testing.assert_allclose(thetas[1], -thetas[0], rtol=1e-4)
+
+
 def test_labels_and_differences_say_the_same():
     x, labels = np.random.default_rng(0).normal(size=(6, 2)), np.array([1, -1, 1, 1, -1, -1])
     pairs = Pairs.of_differences(x, labels)
@@ -292,8 +306,38 @@ def test_half_precision_is_taken_and_what_is_no_number_is_refused():
     with pytest.raises(ValueError, match=r"chosen is a sparse matrix: give chosen\.toarray\(\)"):
         check_pairs(Pairs(sparse, sparse))
     for wrong in (pd.Series([[1.0, 2.0], [3.0]]), pd.DataFrame({"x": ["1", "2"]})):
-        with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers"):
+        with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers; chosen"):
             check_pairs(Pairs(wrong, wrong))
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, "4 km"]}), r"; chosen\[1, 1\] \(y\) is '4 km'\.$"),
+        ([{"x": 1.0}, {"x": 2.0}], r"; chosen\[0\] is {'x': 1\.0}\.$"),
+        ({"x": [1.0, 2.0]}, r"; chosen is {'x': \[1\.0, 2\.0\]}\.$"),
+    ],
+)
+def test_the_first_entry_that_is_no_number_is_named(side, said):
+    with pytest.raises(ValueError, match=said):
+        fit_reward(Pairs(side, side))
+
+
+def test_lists_of_several_lengths_are_named():
+    with pytest.raises(ValueError, match="chosen is a list whose entries have several lengths"):
+        Pairs([[1.0, 2.0], [3.0]], [[1.0, 2.0], [3.0]])
+
+
+@pytest.mark.parametrize("name", ["weights", "strength"])
+@pytest.mark.parametrize("values", [np.ones(3), np.zeros((N, 1)), 1.0])
+def test_another_number_of_weights_is_named_before_they_are_compared(name, values):
+    """NumPy would make N² of a column of them."""
+    pairs = made(**{name: np.asarray(values)})
+    for call in (fit_reward, lambda pairs: pairs.fitted, lambda pairs: pairs.decided()):
+        with pytest.raises(
+            ValueError, match=rf"{name} has shape \(.*: give one for each of the {N} pairs\.$"
+        ):
+            call(pairs)
 
 
 def test_floats_longer_than_those_of_jax_are_taken():
@@ -379,6 +423,12 @@ def test_names_that_permute_the_columns_of_a_frame_are_refused():
         Pairs(frame, 0 * frame, names=("time", "price"))
     for names in (("price", "time"), ("cost", "time")):
         assert Pairs(frame, 0 * frame, names=names).names == names
+
+
+def test_names_that_have_no_order_are_refused():
+    for names in ({"price", "time"}, frozenset({"price", "time"})):
+        with pytest.raises(ValueError, match="names is a set, which has no order: give a list"):
+            Pairs(np.ones((2, 2)), np.zeros((2, 2)), names=names)
 
 
 def test_pairs_are_equal_where_all_fields_are():

@@ -266,3 +266,13 @@ def test_a_reward_under_which_all_policies_are_alike_has_no_gap(small_mdp):
     nothing = dataclasses.replace(small_mdp, theta=jnp.zeros_like(small_mdp.theta))
     with pytest.raises(ValueError, match="same value"):
         normalised_gap(nothing, uniform_policy(nothing))
+
+
+def test_the_gap_of_what_is_no_policy_of_the_mdp_is_refused(small_mdp):
+    """Chances that sum to more than 1 would earn more than the best policy: a gap below 0."""
+    shape = uniform_policy(small_mdp).shape
+    with pytest.raises(ValueError, match=r"policy has shape .*; this MDP needs \[H, S, A\] = "):
+        normalised_gap(small_mdp, jnp.ones(shape[1:]))
+    for wrong in (jnp.ones(shape), jnp.full(shape, jnp.nan)):
+        with pytest.raises(ValueError, match="must be ≥ 0 and sum to 1"):
+            normalised_gap(small_mdp, wrong)

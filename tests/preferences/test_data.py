@@ -96,6 +96,8 @@ def test_take_takes_lists_and_masks():
         ([0, 10**6], "rows holds 1000000, but there are"),
         ([-(10**6)], "rows holds -1000000, but there are"),
         ([0.5], "rows holds float64 entries"),
+        (0, r"rows has shape \(\): give one number for each pair"),
+        ([[0, 1], [1, 0]], r"rows has shape \(2, 2\)"),
         (np.array([True]), r"mask of shape \(1,\)"),
     ],
 )
@@ -119,9 +121,11 @@ def test_random_split_is_disjoint_and_covers(n, parts, seed):
     assert len(set(numbers)) == len(numbers) == n - n % parts
 
 
-@pytest.mark.parametrize("parts", [0, -1])
-def test_random_split_needs_a_part(parts):
-    with pytest.raises(ValueError, match="cannot be split"):
+@pytest.mark.parametrize(
+    ("parts", "said"), [(0, "cannot be split"), (-1, "cannot be split"), (2.0, "give a whole")]
+)
+def test_random_split_needs_a_part(parts, said):
+    with pytest.raises(ValueError, match=said):
         random_split(jax.random.key(0), pairs(), parts)
 
 

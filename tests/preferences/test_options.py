@@ -2,11 +2,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.preferences import preferences_from_features, preferences_from_options
 
 OPTION0 = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
@@ -64,6 +66,22 @@ def test_columns_of_frames_are_taken_by_their_names():
     jax.tree.map(np.testing.assert_array_equal, found, expected)
     chosen = preferences_from_features(FRAMES[1].add_prefix("chosen_"), turned.add_prefix("rejected_") - 1)
     np.testing.assert_array_equal(chosen.differences(), np.ones((3, 2)))
+
+
+def test_columns_of_arrow_tables_are_taken_by_their_names():
+    first, second = (pa.Table.from_pandas(frame) for frame in FRAMES)
+    expected = preferences_from_options(OPTION0, OPTION1, LABELS)
+    for other in (second.select(["time", "price"]), FRAMES[1][["time", "price"]]):
+        found = preferences_from_options(first, other, pa.array(LABELS))
+        jax.tree.map(np.testing.assert_array_equal, found, expected)
+    raters = pa.array(["ann", None, "ben"])
+    pairs = Pairs(
+        first, second.select(["time", "price"]), raters=raters, swapped=pa.array([False, True, False])
+    )
+    assert pairs.names == ("price", "time")
+    assert pairs.raters.tolist() == ["ann", "nobody, row 1", "ben"]
+    assert pairs.labels.tolist() == [1, -1, 1]
+    np.testing.assert_array_equal(pairs.take([2]).preferred_differences(), OPTION0[2:] - OPTION1[2:])
 
 
 def test_frames_that_do_not_fit_are_refused():

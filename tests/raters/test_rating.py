@@ -5,11 +5,12 @@ import csv
 import numpy as np
 import pandas
 import pytest
+from scipy.stats import binomtest
 
 from robust_rlhf_jax import Pairs, Status, fit_reward
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
 from robust_rlhf_jax.raters import Rater, RaterTable, fit_weighed, rate_raters
-from robust_rlhf_jax.raters.rating import _checked
+from robust_rlhf_jax.raters.rating import _checked, _wilson
 
 K, EACH, P = 60, 25, 4
 THETA = np.array([2.0, -1.5, 1.0, 0.5])
@@ -201,3 +202,22 @@ def test_labels_that_cancel_out_make_no_weight_nan():
     np.testing.assert_array_equal(found.theta, 0)
     np.testing.assert_array_equal(found.table.weights, 1)
     assert int(found.status) == Status.CONVERGED
+
+
+def test_pairs_that_no_reward_decides_count_half_in_the_agreement():
+    """Equal options: margin 0, for and against nobody."""
+    x = np.where(np.arange(40)[:, None] < 30, honest(3)[:40], 0.0)
+    who = np.repeat(["a", "b", "c", "even"], 10)
+    table = rate_raters(Pairs.of_differences(x, np.ones(40), raters=who))
+    even = table.rows[-1]
+    assert (even.name, even.agreement) == ("even", 0.5)
+    assert even.agreement_low == pytest.approx(1 - even.agreement_high)
+
+
+def test_intervals_of_agreement_are_wilsons():
+    n = np.array([1, 3, 40, 700])
+    for right in (0 * n, n // 3, n):
+        expected = [
+            binomtest(int(a), int(b)).proportion_ci(method="wilson") for a, b in zip(right, n, strict=True)
+        ]
+        np.testing.assert_allclose(_wilson(right / n, n), np.transpose(expected), atol=1e-12)

@@ -7,10 +7,10 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from robust_rlhf_jax import Pairs, estimate_epsilon, load_rail_choices
+from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, load_rail_choices
 from robust_rlhf_jax.preferences import preferences_from_options
 from robust_rlhf_jax.rewards import EpsilonEstimate, Streaming
-from robust_rlhf_jax.rewards.config import RobustFit
+from robust_rlhf_jax.rewards.config import CEILING, RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
 from robust_rlhf_jax.rewards.decision import Decision, Judged
 from robust_rlhf_jax.rewards.interval import ALLOWED_FALL, FLIPS, interval_of, most_flips
@@ -171,7 +171,7 @@ def test_what_is_certain_and_what_is_possible(case):
         jnp.zeros((2, 2)),
     )
     estimate = jnp.asarray(share or 0.0)
-    interval = interval_of(judged, found, estimate, jnp.asarray(0.2), 1.0, RobustFit())
+    interval = interval_of(judged, found, estimate, jnp.asarray(0.2), 1.0, jnp.asarray(3), RobustFit())
     np.testing.assert_allclose(interval, expected, atol=4e-3)
 
 
@@ -215,9 +215,29 @@ def test_streaming_of_pairs_in_memory_is_refused():
         estimate_epsilon(choices(), streaming=Streaming())
 
 
-def test_where_a_reward_predicts_every_label_no_share_is_told():
-    """Not "up to 0.0 %": of two pairs both may be corrupt."""
-    found = estimate_epsilon(Pairs(np.array([[1.0, 2.0], [3.0, 1.0]]), np.zeros((2, 2))))
-    assert float(found.upper) == 0.0
-    assert found.message.startswith("No evidence of corruption: a reward predicts every label")
-    assert "%" not in found.message
+def separable(n, seed=0):
+    """Pairs of two features whose labels a reward predicts with room to spare."""
+    x, theta = np.random.default_rng(seed).normal(size=(n, 2)), np.array([1.0, -0.5])
+    labels = np.where(x @ theta > 0, 1, -1)
+    return Pairs.of_differences(x + 0.5 * labels[:, None] * theta, labels)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_labels_that_some_reward_predicts_whatever_they_say_exclude_no_share(n):
+    """Of two pairs both may be corrupt: 0 % would say that none is."""
+    found = estimate_epsilon(separable(n))
+    assert (float(found.lower), float(found.estimate)) == (0.0, 0.0)
+    assert float(found.upper) == pytest.approx(CEILING)
+    assert found.message.startswith("No evidence of corruption: a reward explains every label; up to 20.0 %")
+
+
+def test_a_reward_that_predicts_many_labels_excludes_flips():
+    """Where 64 labels agree, 1.92 nats exclude that each is flipped with a chance of 3 %; 4 of them say nothing."""
+    found = estimate_epsilon(separable(64))
+    assert 1.92 / 64 < float(found.upper) < 2 * 1.92 / 60
+    assert "and more if they follow that reward" in found.message
+
+
+def test_where_labels_are_separable_the_interval_ends_at_the_epsilon_that_is_told():
+    ends = [fit_reward(separable(4), level).interval.tolist() for level in (0.0, 0.05)]
+    assert ends == [[0.0, 0.0], [0.0, pytest.approx(0.05)]]

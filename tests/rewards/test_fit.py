@@ -6,6 +6,7 @@ import scipy.optimize
 import scipy.special
 
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.rewards import plain_fit
 
 from .worlds import (
     THETA,
@@ -209,7 +210,8 @@ def test_labels_that_a_reward_explains_accuse_nobody():
     plain, found = (fitted(x, labels, epsilon) for epsilon in (0.0, 0.2))
     np.testing.assert_array_equal(found.theta, plain.theta)
     np.testing.assert_array_equal(found.undisputed, 1.0)
-    np.testing.assert_array_equal(found.interval, 0.0)
+    assert found.interval[0] == 0.0
+    assert 1.92 / N < found.interval[1] < 2 * 1.92 / N  # labels that agree exclude flips but for so many
 
 
 @pytest.mark.slow
@@ -282,3 +284,18 @@ def test_raters_do_not_hide_planted_pairs():
     found = fitted(corrupted, wrong, 0.1, groups=groups)
     assert np.asarray(found.weights)[bad].mean() < 0.05
     assert_right(found, x[~bad])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weights": np.ones(3)}, r"weights has shape \(3,\): give one for each of the 20 pairs"),
+        ({"labels": np.ones(3)}, r"labels has shape \(3,\): give one for each of the 20 pairs"),
+        ({"weights": -np.ones(20)}, "weights must be finite and not negative"),
+        ({"weights": np.full(20, np.nan)}, "weights must be finite and not negative"),
+    ],
+)
+def test_a_plain_fit_refuses_other_numbers_of_weights_and_labels(given, said):
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=said):
+        plain_fit(x, **({"labels": np.ones(20)} | given))

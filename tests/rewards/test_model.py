@@ -293,3 +293,12 @@ def test_a_batch_of_models_is_asked_one_by_one():
     with pytest.raises(ValueError, match="message is of one fit: take one by"):
         _ = batch.message
     assert jax.vmap(lambda one: one.reward(ones))(batch).shape == (3, 2)
+
+
+@pytest.mark.parametrize("hold", [np.asarray, jnp.asarray])
+def test_other_numbers_of_options_are_refused(hold):
+    pays, first = model(), hold(np.ones((4, 3)))
+    for call in (pays.probability, pays.outcome_probabilities):
+        with pytest.raises(ValueError, match=r"first has shape \(4, 3\) and second \(2, 3\): give as many"):
+            call(first, first[:2])
+        assert len(call(first, first[0])) == len(call(first[:1], first)) == 4

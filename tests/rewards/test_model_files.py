@@ -103,6 +103,13 @@ def test_a_file_that_is_no_model_is_refused(kind, tmp_path):
         RewardModel.load(path)
 
 
+def test_a_text_is_not_said_to_be_loadable_unsafely(tmp_path):
+    path = tmp_path / "wrong.npz"
+    WRONG["text"](path)
+    with pytest.raises(ValueError, match=r"is no reward model \(not an \.npz file\)"):
+        RewardModel.load(path)
+
+
 class Runs:
     """What unpickles by making a folder."""
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward, preferences
@@ -44,6 +45,8 @@ HELD = {
     "with a prefix": lambda frame: frame[["time", "size", "price"]].add_prefix("chosen_"),
     "with a suffix": lambda frame: frame[["time", "size", "price"]].add_suffix("_a"),
     "as Polars does": lambda frame: Polars(frame[["size", "time", "price"]]),
+    "as an Arrow table": lambda frame: pa.Table.from_pandas(frame[["size", "time", "price"]]),
+    "as a batch of Arrow": lambda frame: pa.RecordBatch.from_pandas(frame[["time", "size", "price"]]),
     "as an array": lambda frame: frame.to_numpy(),
     "without names": lambda frame: pd.DataFrame(frame.to_numpy()),
 }

@@ -94,6 +94,6 @@ def _measure(name: str, strength: np.ndarray) -> Rater:
     def error(of: float) -> float:
         return float(np.sqrt(np.sum(sure**2 * np.maximum(1.0 - (of * sure) ** 2, 0.0))) / known)
 
-    agreement, expected = float(np.mean(signs > 0)), float(np.mean(0.5 + 0.5 * sure))
+    agreement, expected = float(np.mean(0.5 + 0.5 * signs)), float(np.mean(0.5 + 0.5 * sure))
     below = (UNRELIABLE - reliability) / error(UNRELIABLE)
     return Rater(name, len(strength), agreement, expected, reliability, error(reliability), below)

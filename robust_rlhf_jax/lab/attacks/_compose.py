@@ -18,7 +18,7 @@ from ._flip_confident import flip_confident
 from ._push_features import push_features
 from ._push_on_table import push_on_table
 from .base import Attack
-from .listed import listed
+from .listed import check_attacked, listed
 
 
 def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
@@ -27,7 +27,7 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     `shares`: non-negative numbers that sum to 1, one per attack; equal by default. The shares of ⌊εN⌋ are
     rounded so that they sum to it; attacks may pick the same pair, so at most ⌊εN⌋ pairs change.
 
-    **Raises:** ValueError for no attacks, or shares of another number, negative or of another sum.
+    **Raises:** ValueError for no attacks, what is none, or shares of another number, negative or of another sum.
 
     **Example:**
 
@@ -40,6 +40,11 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     >>> int(changed_pairs(clean, bad).sum()) <= 20
     True
     """
+    for attack in attacks:
+        if not callable(attack):
+            raise ValueError(
+                f"{attack!r} is no attack: give functions, such as attacks.ATTACKS['flip_random']."
+            )
     shares = [1.0 / max(len(attacks), 1)] * len(attacks) if shares is None else [float(s) for s in shares]
     if not attacks or len(shares) != len(attacks):
         raise ValueError(
@@ -50,6 +55,7 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     ends = [0.0, *list(accumulate(shares))[:-1], 1.0]
 
     def composed(key, data, epsilon, mdp):
+        check_attacked(key, data, mdp)
         total = corruption_count(epsilon, data.n_pairs)
         # The last end is exactly 1, so that nothing of the budget is lost to rounding.
         reached = [jnp.round(end * total) for end in ends]

@@ -1,10 +1,14 @@
 """What an attack declares: `@listed()` puts it into `ATTACKS`, and the tests hold it to its `Conduct`."""
 
+import functools
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.collected import by_name, in_order
+from robust_rlhf_jax.mdp import LinearMDP
+from robust_rlhf_jax.preferences import PreferenceData
 
 from .base import Attack
 
@@ -33,13 +37,38 @@ def listed(
     draws_pairs: bool = True,
     off_table: bool = False,
 ) -> Callable[[Function], Function]:
-    """Puts the function below it into `ATTACKS`, with its `Conduct`."""
+    """Puts the function below it into `ATTACKS`, with its `Conduct`; what it is called with is checked first."""
 
     def mark(attack: Function) -> Function:
-        attack.__dict__["conduct"] = Conduct(untouched, at_most, draws_pairs, off_table)
-        return attack
+        @functools.wraps(attack)
+        def checked(key: Any, data: Any, epsilon: Any, mdp: Any, *others: Any, **options: Any):
+            check_attacked(key, data, mdp)
+            return attack(key, data, epsilon, mdp, *others, **options)
+
+        checked.__dict__["conduct"] = Conduct(untouched, at_most, draws_pairs, off_table)
+        return cast(Function, checked)
 
     return mark
+
+
+def check_attacked(key: Any, data: Any, mdp: Any) -> None:
+    """**Raises:** ValueError for what is not one key, no `PreferenceData`, no `LinearMDP`, or data of another world."""
+    check_key(key)
+    if not isinstance(data, PreferenceData):
+        raise ValueError(
+            f"data is of the type {type(data).__name__}: attacks change PreferenceData, such as "
+            "sample_preferences(key, mdp, 1000) gives."
+        )
+    if not isinstance(mdp, LinearMDP):
+        raise ValueError(
+            f"mdp is of the type {type(mdp).__name__}: give the LinearMDP that the data are from, such as "
+            "worlds.chain_mdp()."
+        )
+    if data.state_features.shape != mdp.features.shape:
+        raise ValueError(
+            f"the data have features of shape {data.state_features.shape} [S, A, d], the MDP of {mdp.features.shape}: "
+            "give the MDP that the data are from."
+        )
 
 
 def conduct_of(attack: Attack) -> Conduct:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from robust_rlhf_jax.checks import check_epsilons
+from robust_rlhf_jax.checks import check_epsilons, check_key
 from robust_rlhf_jax.kernels.halving import bisect
 from robust_rlhf_jax.kernels.linalg import matmul, pseudo_inverse_root
 from robust_rlhf_jax.mdp import LinearMDP, expected_features, optimal_policy
@@ -174,7 +174,8 @@ def label_lower_bound(
     **Arguments:** `x` [N, H·p] clean differences; `epsilon` in [0, ½), or an array [E] of them: larger ε then profit
     from what smaller ones found; `own_range` as in `two_world_gap`.
 
-    **Raises:** ValueError for ε outside [0, ½), x of another width than θ, or fewer than two starts.
+    **Raises:** ValueError for ε outside [0, ½), x of another width than θ, fewer than two starts, or what is not
+    one key.
 
     **Example:**
 
@@ -187,6 +188,7 @@ def label_lower_bound(
     True
     """
     check_epsilons(epsilon)
+    check_key(key)
     if x.ndim != 2 or x.shape[1] != mdp.theta.size:
         raise ValueError(f"x has shape {x.shape}; this MDP needs [N, H·p] = [N, {mdp.theta.size}].")
     if starts < 2:

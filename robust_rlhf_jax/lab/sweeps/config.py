@@ -75,6 +75,13 @@ class SweepConfig:
 
     def check(self) -> None:
         """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
+        for name in ("families", "attacks", "epsilons", "algorithms"):
+            _several(name, getattr(self, name))
+        for name in ("seeds", "seed"):
+            _whole(name, getattr(self, name))
+        for name in ("n_pairs", "lanes"):
+            if getattr(self, name) is not None:
+                _whole(name, getattr(self, name))
         _one_of("preset", [self.preset], PRESETS)
         every = PRESETS[self.preset].every
         for family in self.families:
@@ -121,6 +128,18 @@ class SweepConfig:
         for axis in sizes:
             count *= len(axis)
         return count
+
+
+def _several(name: str, given: Any):
+    """A text would be taken letter by letter."""
+    if not isinstance(given, tuple | list):
+        shown = f"({given!r},)" if isinstance(given, str | float | int) else f"tuple({name})"
+        raise ValueError(f"{name} is of the type {type(given).__name__}: give a tuple, such as {shown}.")
+
+
+def _whole(name: str, given: Any):
+    if not isinstance(given, int | np.integer) or isinstance(given, bool):
+        raise ValueError(f"{name}={given!r}: give a whole number.")
 
 
 def _distinct(name: str, given: Sequence[Any]):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .family import Family
@@ -34,7 +35,8 @@ def delivery_grid(
 
     θ is small beside the labels' temperature that makes pairs telling: label at about .18 (`sample_segments`).
 
-    **Raises:** ValueError for `size` < 4, `slip` outside [0, 1), `horizon` < 2·`size`, or ‖θ‖₂ > √6.
+    **Raises:** ValueError for `size` < 4, `slip` outside [0, 1), `horizon` < 2·`size`, ‖θ‖₂ > √6, or what is
+    not one key.
 
     **Example:**
 
@@ -69,7 +71,7 @@ def delivery_map(key: PRNGKeyArray, *, size: int = 6, horizon: int = 20) -> np.n
     apart in rough ground, so that going to and fro earns little. Drawn until the goal can be reached in
     `horizon` − 4 steps and every cell from the start.
 
-    **Raises:** ValueError for `size` < 4 or `horizon` < 2·`size`.
+    **Raises:** ValueError for `size` < 4, `horizon` < 2·`size`, or what is not one key.
 
     **Example:**
 
@@ -79,6 +81,7 @@ def delivery_map(key: PRNGKeyArray, *, size: int = 6, horizon: int = 20) -> np.n
     >>> kinds.shape, worlds.DELIVERY_FEATURES[kinds[0, -1]]
     ((4, 4), 'goal')
     """
+    check_key(key)
     if size < 4 or horizon < 2 * size:
         raise ValueError(f"size={size}, horizon={horizon}: give 4 or more, and a horizon of 2·size or more.")
     random = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Int, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .aggregation import aggregate, tent_memberships
@@ -28,8 +29,8 @@ def gridworld(
     trap in the top-left corner costs ½. `key` draws further single walls with density `wall_density`. An action
     moves up to half a macro-cell, stops at walls, and with probability `slip` goes one of the other three ways.
 
-    **Raises:** ValueError for `size` < 4, `cells` outside [2, 4], a horizon below 1, probabilities outside [0, 1), or
-    walls that fill a whole macro-cell, as they do where `size` and `cells` are both 4.
+    **Raises:** ValueError for `size` < 4, `cells` outside [2, 4], a horizon below 1, probabilities outside [0, 1),
+    walls that fill a whole macro-cell, as they do where `size` and `cells` are both 4, or what is not one key.
 
     **Example:**
 
@@ -66,6 +67,8 @@ def gridworld(
 def grid_walls(key: PRNGKeyArray, size: int, wall_density: float = 0.08) -> np.ndarray:
     """Boolean map [size, size] of the walls that `gridworld` builds from the same key.
 
+    **Raises:** ValueError for what is not one key.
+
     **Example:**
 
     >>> import jax
@@ -74,6 +77,7 @@ def grid_walls(key: PRNGKeyArray, size: int, wall_density: float = 0.08) -> np.n
     >>> walls.shape, int(walls.sum())  # the wall between start and goal alone
     ((6, 6), 5)
     """
+    check_key(key)
     walls = np.array(jax.random.uniform(key, (size, size)) < wall_density)
     walls[size // 4 :, size // 2] = True
     corner = max(1, size // 8)

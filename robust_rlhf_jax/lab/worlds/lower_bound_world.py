@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key
 from robust_rlhf_jax.mdp import LinearMDP
 
 
@@ -23,7 +24,8 @@ def hard_instance(
 
     **Returns:** (mdp, (policy0, policy1)).
 
-    **Raises:** ValueError for fewer than two actions, or `rare_probability` or `advantage` outside (0, 1].
+    **Raises:** ValueError for fewer than two actions, no step, `rare_probability` or `advantage` outside (0, 1], or
+    what is not one key.
 
     **Example:**
 
@@ -33,11 +35,14 @@ def hard_instance(
     >>> mdp.dim, [round(float(p), 2) for p in policy[0, 0]]
     (4, [0.3, 0.3, 0.3, 0.1])
     """
+    check_key(key)
     if n_actions < 2 or not (0 < rare_probability <= 1 and 0 < advantage <= 1):
         raise ValueError(
             f"n_actions={n_actions}, rare_probability={rare_probability}, advantage={advantage}: needs at least "
             "two actions, and both numbers in (0, 1]."
         )
+    if horizon < 1:
+        raise ValueError(f"horizon={horizon}: give 1 or more.")
     n_states = 2
     phi = jnp.broadcast_to(jnp.eye(n_actions), (n_states, n_actions, n_actions))
     mu = jnp.full((horizon, n_actions, n_states), 1.0 / n_states)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key, check_positive
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .family import Family, World
@@ -32,7 +33,8 @@ def partial_coverage_mdp(
 
     **Returns:** (mdp, (policy0, policy1)).
 
-    **Raises:** ValueError unless 1 ≤ n_rare < n_actions, dim − n_rare ≥ 2 and 0 < rare_probability < 1.
+    **Raises:** ValueError unless 1 ≤ n_rare < n_actions, dim − n_rare ≥ 2 and 0 < rare_probability < 1, and for no
+    state or step, a concentration that is not positive, or what is not one key.
 
     **Example:**
 
@@ -42,11 +44,15 @@ def partial_coverage_mdp(
     >>> mdp.dim, [round(float(p), 3) for p in behaviour[0, 0]]
     (3, [0.498, 0.498, 0.004])
     """
+    check_key(key)
     if not (1 <= n_rare < n_actions and dim - n_rare >= 2 and 0 < rare_probability < 1):
         raise ValueError(
             f"n_rare={n_rare}, n_actions={n_actions}, dim={dim}, rare_probability={rare_probability}: needs "
             "1 ≤ n_rare < n_actions, dim ≥ n_rare + 2 and a probability in (0, 1)."
         )
+    if n_states < 1 or horizon < 1:
+        raise ValueError(f"n_states={n_states}, horizon={horizon}: give 1 or more of both.")
+    check_positive(feature_concentration, "feature_concentration")
     k_phi, k_own, k_mu, k_theta, k_rho = jax.random.split(key, 5)
     n_common = dim - n_rare
     common = jax.random.dirichlet(k_phi, jnp.full(n_common, feature_concentration), (n_states, n_actions))

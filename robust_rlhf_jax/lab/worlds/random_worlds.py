@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from robust_rlhf_jax.checks import check_key, check_positive
 from robust_rlhf_jax.mdp import LinearMDP, optimal_policy, uniform_policy
 
 from .family import Family, World
@@ -27,7 +28,7 @@ def random_linear_mdp(
     Simplex features make every P_h(·|s,a) a mixture of d distributions: linear and normalised by construction.
     Traceable, so that one program can build a batch of worlds.
 
-    **Raises:** ValueError for a size below 1.
+    **Raises:** ValueError for a size below 1, a concentration that is not positive, or what is not one key.
 
     **Example:**
 
@@ -38,10 +39,13 @@ def random_linear_mdp(
     >>> mdp.features.shape, round(float((mdp.theta[0] ** 2).sum()), 3)
     ((8, 2, 3), 3.0)
     """
+    check_key(key)
     sizes = {"n_states": n_states, "n_actions": n_actions, "dim": dim, "horizon": horizon}
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"{name}={size}: every size must be 1 or more.")
+    check_positive(feature_concentration, "feature_concentration")
+    check_positive(next_state_concentration, "next_state_concentration")
     k_phi, k_mu, k_theta, k_rho = jax.random.split(key, 4)
     phi = jax.random.dirichlet(k_phi, jnp.full(dim, feature_concentration), (n_states, n_actions))
     mu = jax.random.dirichlet(k_mu, jnp.full(n_states, next_state_concentration), (horizon, dim))

@@ -8,6 +8,7 @@ from issue_batches import found_in, numeric
 from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.issues import Batch, find_issues, measure_raters
+from robust_rlhf_jax.audit.issues._rater import _measure
 
 
 def test_the_fault_is_found_and_explained(tmp_path):
@@ -57,3 +58,9 @@ def test_raters_may_be_numbers():
     found = find_issues(Batch(pairs, made_up_fit(pairs, ())))
     assert found["rater"].flag.shape == (60,)
     assert "of 3 raters" in found["rater"].summary
+
+
+def test_pairs_that_the_rest_does_not_decide_count_half_in_the_agreement():
+    rater = _measure("ann", np.array([0.8, 0.8, -0.8, 0.0, 0.0, 0.0]))
+    assert rater.agreement == pytest.approx(3.5 / 6)
+    assert rater.expected == pytest.approx((3 * 0.9 + 3 * 0.5) / 6)

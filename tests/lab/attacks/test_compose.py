@@ -65,3 +65,8 @@ def test_joint_corrupts_labels_features_and_transitions(world):
 def test_bad_shares_are_refused(attacks, shares, message):
     with pytest.raises(ValueError, match=message):
         compose(*attacks, shares=shares)
+
+
+def test_names_of_attacks_are_no_attacks():
+    with pytest.raises(ValueError, match=r"^'flip_random' is no attack: give functions, such as"):
+        compose("flip_random")

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from robust_rlhf_jax.lab.sweeps import SweepConfig
@@ -71,6 +72,28 @@ def test_repeated_values_are_refused(name):
     twice = getattr(SweepConfig(), name)[:2] + getattr(SweepConfig(), name)[:1]
     with pytest.raises(ValueError, match=f"^{name}: .* is given twice: name each once"):
         SweepConfig(**{name: twice}).check()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            {"attacks": "flip_random"},
+            r"^attacks is of the type str: give a tuple, such as \('flip_random',\)\.$",
+        ),
+        ({"families": "chain"}, r"^families is of the type str: give a tuple"),
+        ({"algorithms": "standard"}, r"^algorithms is of the type str"),
+        ({"epsilons": 0.1}, r"^epsilons is of the type float: give a tuple, such as \(0\.1,\)\.$"),
+        ({"epsilons": np.array([0.0, 0.1])}, r"^epsilons is of the type ndarray: .* tuple\(epsilons\)\.$"),
+        ({"seeds": 1.5}, r"^seeds=1\.5: give a whole number\.$"),
+        ({"seeds": (0, 1)}, r"^seeds=\(0, 1\): give a whole number\.$"),
+        ({"n_pairs": 100.5}, r"^n_pairs=100\.5: give a whole number\.$"),
+        ({"lanes": True}, r"^lanes=True: give a whole number\.$"),
+    ],
+)
+def test_settings_of_another_type_are_named(setting, message):
+    with pytest.raises(ValueError, match=message):
+        SweepConfig(**setting).check()
 
 
 def test_fractions_that_rows_cannot_tell_apart_are_refused():

@@ -4,7 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.lab.worlds import chain_mdp, grid_walls, gridworld, hard_instance, partial_coverage_mdp
+from robust_rlhf_jax.lab.worlds import (
+    chain_mdp,
+    grid_walls,
+    gridworld,
+    hard_instance,
+    partial_coverage_mdp,
+    random_linear_mdp,
+)
 from robust_rlhf_jax.mdp import (
     check_linear_mdp,
     normalised_gap,
@@ -140,6 +147,9 @@ def test_partial_coverage_rare_actions_are_costly(partial_coverage):
         ({"dim": 3}, "dim=3"),
         ({"rare_probability": 0.0}, "rare_probability=0.0"),
         ({"rare_probability": 1.0}, "rare_probability=1.0"),
+        ({"n_states": 0}, "n_states=0"),
+        ({"horizon": 0}, "horizon=0"),
+        ({"feature_concentration": 0.0}, "feature_concentration=0.0 must be positive"),
     ],
 )
 def test_partial_coverage_refuses(arguments, message):
@@ -175,6 +185,7 @@ def test_hard_instance_has_both_signs_over_keys():
         {"rare_probability": 1.5},
         {"advantage": 0.0},
         {"advantage": 2.0},
+        {"horizon": 0},
     ],
 )
 def test_hard_instance_refuses(arguments):
@@ -246,3 +257,10 @@ def test_contrast_changes_the_features_but_not_the_process():
     np.testing.assert_allclose(rows[0], rows[1], atol=1e-5)
     gaps = [np.linalg.norm(m.features[:, 1] - m.features[:, 0], axis=-1) for m in (faint, strong)]
     np.testing.assert_allclose(gaps[1], 4 * gaps[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["feature_concentration", "next_state_concentration"])
+def test_a_random_world_refuses_concentrations_that_make_it_nan(name):
+    for value in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match=f"{name}={value} must be positive"):
+            random_linear_mdp(jax.random.key(0), n_states=4, n_actions=2, dim=2, horizon=1, **{name: value})
