@@ -220,10 +220,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
 
         **Raises:** ValueError for strengths or weights of another number.
         """
-        for name in (
-            "strength",
-            "weights",
-        ):  # NumPy would spread one weight, or a column of them, over all pairs
+        # NumPy would spread one weight, or a column of them, over all pairs.
+        for name in ("strength", "weights"):
             _check_length(getattr(self, name), name, self.n_pairs)
         return ~self.ties if self.weights is None else ~self.ties & (self.weights > 0)
 
