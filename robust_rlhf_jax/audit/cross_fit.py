@@ -25,6 +25,7 @@ from .contention import strongest
 from .cross_validation import cross_validate
 from .fits import PlainFoldFit, fit_robust, numbers_at
 from .folds import group_folds
+from .kept_together import kept_together
 from .result import AuditResult, score_fits, summarise
 
 # ‖θ‖ in whitened units is the root mean square of θᵀx: 1.1 on the rail choices (4 where a tenth is trimmed), so this
@@ -58,10 +59,11 @@ def audit(
 
     **Arguments:** `epsilon` in [0, ½): the fraction that the robust fit tolerates and that is flagged; None: decided
     from the evidence, up to a fifth ("fit_reward" alone). `groups` [N]: rows of one group (a person) stay in one
-    fold, and "fit_reward" allows for the dependence of their labels; by default those that `Pairs` know, else each pair
-    is its own. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident" flips those with the
-    largest margins under the plain fit to the labels as given (the worst for it), "flip_random" any. `estimator`: a
-    name in `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random; None: all.
+    fold, and "fit_reward" allows for the dependence of their labels; by default those that `Pairs` know, else copies
+    of the same texts stay in one fold. `inject` in [0, ½): fraction of labels to flip; `injection` "flip_confident"
+    flips those with the largest margins under the plain fit to the labels as given (the worst for it), "flip_random"
+    any. `estimator`: a name in `rewards.REWARD_ESTIMATORS`. `most`: rows that a fit sees at most, drawn at random;
+    None: all.
     `progress(done, total)` is called before the first fold and after each. `streaming`: the memory that the pairs of a
     `PairSource` may take; all of them are needed at once, since the folds of every repeat are other ones.
 
@@ -84,7 +86,7 @@ def audit(
     seen = as_labelled(data, groups, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
     comparisons = None if seen.comparisons is None else np.asarray(seen.comparisons)
-    groups = np.arange(data.n_pairs) if together is None else together
+    groups = kept_together(data, together, folds)
     _check(epsilon, folds, repeats, groups, inject, injection, estimator)
     entry = named(estimator, epsilon)
     most = data.n_pairs if most is None else most

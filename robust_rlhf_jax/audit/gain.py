@@ -22,6 +22,7 @@ from .fits import fit_robust, numbers_at
 from .folds import group_folds
 from .held_out import MOST_ROWS, held_out_pairs
 from .issues import Batch, find_issues
+from .kept_together import kept_together
 from .verdicts import judge_pairs
 
 
@@ -162,7 +163,7 @@ def _work(rng: np.random.Generator, findings: Findings, folds: int) -> _Work | N
     pairs = findings.pairs.decided()
     seen = as_labelled(pairs, None, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
-    groups = np.arange(pairs.n_pairs) if together is None else together
+    groups = kept_together(pairs, together, folds)
     if len(np.unique(groups)) < folds:
         return None
     z, to_x, _ = whiten(seen.x)
