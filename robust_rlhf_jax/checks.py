@@ -80,10 +80,10 @@ def check_positive(value: Any, name: str, or_zero: bool = False) -> None:
     raise ValueError(f"{name}={value} must be {least} and finite.")
 
 
-def are_chances(values: Any) -> bool:
+def are_chances(values: Any, rounding: float = ROUNDING) -> bool:
     """Whether values, along the last axis, are at least 0 and sum to 1, but for a caller's rounding."""
     chances = np.asarray(values, np.float64)
-    return bool(chances.min() >= -ROUNDING and np.abs(chances.sum(axis=-1) - 1).max() <= ROUNDING)
+    return bool(chances.min() >= -rounding and np.abs(chances.sum(axis=-1) - 1).max() <= rounding)
 
 
 def check_finite(x: Any, name: str) -> None:

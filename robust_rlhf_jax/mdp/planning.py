@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from robust_rlhf_jax.checks import are_chances, is_traced
+from robust_rlhf_jax.checks import ROUNDING, are_chances, is_traced
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.primal_dual import softmax_policy
 from robust_rlhf_jax.module import Module
@@ -230,7 +230,9 @@ def _check_policy(mdp: LinearMDP, policy: Any) -> None:
     shape = (mdp.horizon, mdp.n_states, mdp.n_actions)
     if jnp.shape(policy) != shape:
         raise ValueError(f"policy has shape {jnp.shape(policy)}; this MDP needs [H, S, A] = {shape}.")
-    if not is_traced(policy) and not are_chances(policy):
+    held = jnp.result_type(policy)
+    rounding = float(jnp.finfo(held).eps) if held in (jnp.float16, jnp.bfloat16) else ROUNDING
+    if not is_traced(policy) and not are_chances(policy, rounding):
         raise ValueError(
             "policy is not a policy: the chances of the actions in each state must be ≥ 0 and sum to 1."
         )

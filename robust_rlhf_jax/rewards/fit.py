@@ -109,10 +109,12 @@ def plain_fit(
     """
     check_labels(labels)
     for name, part in (("labels", labels), ("weights", weights)):
-        if part is not None and jnp.shape(part) != x.shape[:1]:
-            raise ValueError(f"{name} has shape {jnp.shape(part)}: give one for each of the {len(x)} pairs.")
-    if weights is not None and not is_traced(weights) and not np.all((weights >= 0) & np.isfinite(weights)):
-        raise ValueError("weights must be finite and not negative.")
+        if part is not None and np.shape(part) != x.shape[:1]:
+            raise ValueError(f"{name} has shape {np.shape(part)}: give one for each of the {len(x)} pairs.")
+    if weights is not None and not is_traced(weights):
+        held = np.asarray(weights)
+        if not np.all((held >= 0) & np.isfinite(held)):
+            raise ValueError("weights must be finite and not negative.")
     more = rows_to_fill(x, labels, weights)
     counted = np.ones(labels.shape, labels.dtype) if weights is None else weights
     return _plain_fit(filled(x, more), filled(labels, more, 1.0), filled(counted, more))

@@ -43,8 +43,28 @@ def test_columns_of_other_units_keep_their_digits(d):
     )
 
 
-def test_one_bad_matrix_leaves_the_others_alone():
-    found, _ = inverses(jnp.stack([jnp.eye(3), jnp.full((3, 3), jnp.nan), 2.0 * jnp.eye(3)]))
-    np.testing.assert_allclose(found[0], np.eye(3))
-    np.testing.assert_allclose(found[2], 0.5 * np.eye(3))
+@pytest.mark.parametrize("d", [17, 33, 64])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_nearly_singular_matrices_keep_the_digits_that_a_sweep_keeps(d, share):
+    """Eigenvalues 1 and 1e-5, as of people who differ in few directions: blocks on the diagonal are as bad."""
+    rng = np.random.default_rng(d)
+    vectors = np.linalg.qr(rng.normal(size=(20, d, d)))[0]
+    values = np.where(np.arange(d) < share * d, 1.0, 1e-5)
+    matrices = np.float32(vectors * values @ np.swapaxes(vectors, 1, 2))
+    matrices = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
+    found, log_determinant = jax.jit(inverses)(matrices)
+    expected, log_expected = (
+        np.linalg.inv(matrices.astype(float)),
+        np.linalg.slogdet(matrices.astype(float))[1],
+    )
+    error = np.linalg.norm(found - expected, axis=(1, 2)) / np.linalg.norm(expected, axis=(1, 2))
+    assert np.max(error) < 0.1
+    np.testing.assert_allclose(log_determinant, log_expected, atol=0.02 * d)
+
+
+@pytest.mark.parametrize("d", [3, 40])
+def test_one_bad_matrix_leaves_the_others_alone(d):
+    found, _ = inverses(jnp.stack([jnp.eye(d), jnp.full((d, d), jnp.nan), 2.0 * jnp.eye(d)]))
+    np.testing.assert_allclose(found[0], np.eye(d))
+    np.testing.assert_allclose(found[2], 0.5 * np.eye(d))
     assert bool(jnp.all(jnp.isnan(found[1])))

@@ -276,3 +276,9 @@ def test_the_gap_of_what_is_no_policy_of_the_mdp_is_refused(small_mdp):
     for wrong in (jnp.ones(shape), jnp.full(shape, jnp.nan)):
         with pytest.raises(ValueError, match="must be ≥ 0 and sum to 1"):
             normalised_gap(small_mdp, wrong)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_the_gap_of_a_policy_in_half_precision_is_told(small_mdp, dtype):
+    policy = jax.nn.softmax(jax.random.normal(jax.random.key(0), uniform_policy(small_mdp).shape))
+    assert abs(normalised_gap(small_mdp, policy.astype(dtype)) - normalised_gap(small_mdp, policy)) < 0.01

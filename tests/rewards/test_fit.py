@@ -1,6 +1,7 @@
 """The robust fit: plain on honest pairs to the last bit, right beside liars, and no direction lost."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.optimize
 import scipy.special
@@ -299,3 +300,12 @@ def test_a_plain_fit_refuses_other_numbers_of_weights_and_labels(given, said):
     x = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match=said):
         plain_fit(x, **({"labels": np.ones(20)} | given))
+
+
+@pytest.mark.parametrize("hold", [list, pa.array])
+def test_a_plain_fit_takes_weights_that_are_no_arrays_of_numpy(hold):
+    x, weights = np.random.default_rng(0).normal(size=(20, 2)), np.linspace(0, 1, 20)
+    labels = np.where(np.arange(20) % 3, 1.0, -1.0)
+    np.testing.assert_allclose(
+        plain_fit(x, labels, hold(weights))[0], plain_fit(x, labels, weights)[0], rtol=1e-6
+    )
