@@ -1,13 +1,14 @@
 """What a sweep is: families × attacks × ε × seeds × algorithms, at one size."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from robust_rlhf_jax.checks import check_epsilons, check_seed
+from robust_rlhf_jax.checks import check_epsilons, check_positive, check_seed
 from robust_rlhf_jax.collected import told_in_help
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import METHODS
@@ -73,6 +74,11 @@ class SweepConfig:
     seed: int = 0
     lanes: int | None = None
 
+    def __post_init__(self) -> None:
+        """Numbers as Python's own, which the files of a sweep can hold, and ranges, lists and arrays as tuples."""
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _plain(getattr(self, field.name)))
+
     def check(self) -> None:
         """**Raises:** ValueError that names the first setting that is wrong and what is allowed."""
         for name in ("families", "attacks", "epsilons", "algorithms"):
@@ -112,8 +118,7 @@ class SweepConfig:
                 raise ValueError(
                     f"epsilon={epsilon:g} of {self.pairs:,} pairs is no pair: give 0, or {least:.2g} or more."
                 )
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"temperature={self.temperature} must be positive and finite.")
+        check_positive(self.temperature, "temperature")
         check_temperature(self.temperature * PRESETS[self.preset].temperature, np.float32)
         check_seed(self.seed)
 
@@ -130,9 +135,18 @@ class SweepConfig:
         return count
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list | range) or (hasattr(value, "tolist") and np.ndim(value) == 1):
+        return tuple(map(_plain, value))
+    if isinstance(value, Fraction | Decimal):
+        return float(value)
+    # Scalars of NumPy and JAX, and arrays without an axis.
+    return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+
+
 def _several(name: str, given: Any):
     """A text would be taken letter by letter."""
-    if not isinstance(given, tuple | list):
+    if not isinstance(given, tuple):
         shown = f"({given!r},)" if isinstance(given, str | float | int) else f"tuple({name})"
         raise ValueError(f"{name} is of the type {type(given).__name__}: give a tuple, such as {shown}.")
 
