@@ -1,5 +1,6 @@
 """Host-side checks of single values that every public function shares."""
 
+from numbers import Number
 from typing import Any
 
 import jax
@@ -71,6 +72,8 @@ def check_positive(value: Any, name: str, or_zero: bool = False) -> None:
 
     **Raises:** ValueError that names it.
     """
+    if not is_traced(value) and np.size(value) != 1:
+        raise ValueError(f"{name} is an array of shape {np.shape(value)}: give one number.")
     try:
         if is_traced(value) or (np.isfinite(value) and (value > 0 or (or_zero and value == 0))):
             return
@@ -109,14 +112,13 @@ def check_labels(labels: Any) -> None:
     if is_traced(labels):
         return
     values = np.asarray(labels)
-    try:
-        if values.dtype.kind in "US":  # NumPy would read the numbers in them
-            raise TypeError
-        bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"labels holds {values.flat[0]!r}: every label must be the number +1 or -1."
-        ) from None
+    if values.dtype.kind in "USOM":
+        other = [label for label in values.ravel().tolist() if not isinstance(label, Number)]
+        if other:  # texts, of which NumPy would read the numbers, among them
+            raise ValueError(
+                f"labels holds {other[0]!r}: every label must be the number +1 or -1; map what you have to these."
+            )
+    bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     if bad.size:
         at = tuple(int(i) for i in bad[0])
         zero_one = np.isin(values, (0, 1)).all()

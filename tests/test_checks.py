@@ -118,6 +118,20 @@ def test_other_labels_are_named(labels, message):
         check_labels(labels)
 
 
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["a", "b"], "'a'"),
+        (np.array(["1", "-1"]), "'1'"),
+        (np.array([1, "-1"], object), "'-1'"),
+        (np.array([1, None], object), "None"),
+    ],
+)
+def test_the_first_label_that_is_no_number_is_named(labels, named):
+    with pytest.raises(ValueError, match=f"^labels holds {named}: every label must be the number"):
+        check_labels(labels)
+
+
 def test_traced_labels_pass():
     jax.jit(lambda labels: check_labels(labels) or labels)(jnp.zeros(2))
 
@@ -132,6 +146,8 @@ def test_traced_labels_pass():
         (-1.5, True, "rate=-1.5 must be at least 0 and finite."),
         (float("inf"), False, "rate=inf must be positive and finite."),
         (float("nan"), True, "rate=nan must be at least 0 and finite."),
+        (np.array([1.0, 2.0]), False, "rate is an array of shape (2,): give one number."),
+        ([], True, "rate is an array of shape (0,): give one number."),
     ],
 )
 def test_rates_that_are_not_positive_are_named(value, or_zero, sentence):

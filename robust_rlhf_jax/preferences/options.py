@@ -8,6 +8,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked, usual_names
 from robust_rlhf_jax.io.pairs import check_columns_kept
@@ -113,4 +114,7 @@ def _label_array(labels: Any, n: int, dtype: Any):
     labels = np.asarray(unmasked(labels))
     if labels.shape != (n,):
         raise ValueError(f"labels has shape {labels.shape}: give one label for each of the {n} pairs.")
-    return labels.astype(dtype) if labels.dtype.kind in "biuf" else labels
+    if labels.dtype.kind in "biuf":
+        return labels.astype(dtype)
+    check_labels(labels)  # names the first that is no number
+    return labels
