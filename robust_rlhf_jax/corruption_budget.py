@@ -24,7 +24,12 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
 
 
 def _meant(epsilon: float | Float[Array, ""]) -> float | Float[Array, ""]:
-    """The shortest decimal that a half-precision ε may stand for: .1 in float16 is .09998, 49 of 500 pairs."""
+    """The shortest decimal that a half-precision ε may stand for: .1 in float16 is .09998, 49 of 500 pairs.
+
+    Numbers that JAX does not know, such as `Fraction` and `Decimal`, become floats.
+    """
+    if not is_traced(epsilon) and np.asarray(epsilon).dtype == object:
+        return float(epsilon)
     held = getattr(epsilon, "dtype", None)
     if held not in (jnp.float16, jnp.bfloat16) or is_traced(epsilon):
         return epsilon

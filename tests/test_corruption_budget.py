@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +27,11 @@ def test_the_decimal_that_was_meant_counts_in_any_precision(dtype, n_pairs):
     """.1 in float16 is .09998, which is 49.99 of 500 pairs."""
     for percent in range(50):
         assert corruption_count(dtype(percent / 100), n_pairs) == percent * n_pairs // 100
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(29, 100), Decimal("0.29"), np.array(Fraction(29, 100))])
+def test_exact_fractions_count(epsilon):
+    assert corruption_count(epsilon, 100) == 29
 
 
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32])
