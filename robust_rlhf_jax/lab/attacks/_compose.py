@@ -55,7 +55,7 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     ends = [0.0, *list(accumulate(shares))[:-1], 1.0]
 
     def composed(key, data, epsilon, mdp):
-        check_attacked(key, data, mdp)
+        check_attacked(key, data, mdp, or_none=True)  # each attack says whether it needs the MDP
         total = corruption_count(epsilon, data.n_pairs)
         # The last end is exactly 1, so that nothing of the budget is lost to rounding.
         reached = [jnp.round(end * total) for end in ends]

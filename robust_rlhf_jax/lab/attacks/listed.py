@@ -51,14 +51,19 @@ def listed(
     return mark
 
 
-def check_attacked(key: Any, data: Any, mdp: Any) -> None:
-    """**Raises:** ValueError for what is not one key, no `PreferenceData`, no `LinearMDP`, or data of another world."""
+def check_attacked(key: Any, data: Any, mdp: Any, or_none: bool = False) -> None:
+    """`or_none`: whether `mdp` may be None, as for attacks that do not look at it.
+
+    **Raises:** ValueError for what is not one key, no `PreferenceData`, no `LinearMDP`, or data of another world.
+    """
     check_key(key)
     if not isinstance(data, PreferenceData):
         raise ValueError(
             f"data is of the type {type(data).__name__}: attacks change PreferenceData, such as "
             "sample_preferences(key, mdp, 1000) gives."
         )
+    if or_none and mdp is None:
+        return
     if not isinstance(mdp, LinearMDP):
         raise ValueError(
             f"mdp is of the type {type(mdp).__name__}: give the LinearMDP that the data are from, such as "

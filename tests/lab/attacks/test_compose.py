@@ -70,3 +70,12 @@ def test_bad_shares_are_refused(attacks, shares, message):
 def test_names_of_attacks_are_no_attacks():
     with pytest.raises(ValueError, match=r"^'flip_random' is no attack: give functions, such as"):
         compose("flip_random")
+
+
+def test_attacks_that_do_not_look_at_the_mdp_need_none(world):
+    _, data = world
+    counts = []
+    compose(recorder(counts), recorder(counts))(jax.random.key(0), data, 0.1, None)
+    assert sum(counts) == 10
+    with pytest.raises(ValueError, match=r"^mdp is of the type NoneType: give the LinearMDP"):
+        compose(recorder(counts), flip_random)(jax.random.key(0), data, 0.1, None)
