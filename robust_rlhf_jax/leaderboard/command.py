@@ -10,11 +10,12 @@ from robust_rlhf_jax.io.nobody import has_name
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.raters import RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
+from robust_rlhf_jax.rewards import RewardModel
 from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import counted, harmless, marked
 
 from .fragility import Change, fewest_changes
-from .ratings import Rating, believed, judged, rate, without_finite_rating
+from .ratings import LIGHT, Rating, believed, judged, rate, without_finite_rating
 from .votes import Votes, read_votes
 
 FILES = ("leaderboard.csv", "leaderboard.json")
@@ -33,8 +34,9 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
     changes = [fewest_changes(votes.wins(), how) for how in ("dropped", "flipped")]
     said = [
         described(votes),
-        model.message,
-        *without_rating(votes),
+        # Features are models here; what a caller in Python could do next is not said.
+        model.described([harmless(name) for name in votes.names], hints=False),
+        *without_rating(votes, model, table),
         *bad_raters(table),
         *(sentence(change, votes) for change in changes if change is not None),
     ]
@@ -87,16 +89,27 @@ def described(votes: Votes) -> str:
     )
 
 
-def without_rating(votes: Votes) -> list[str]:
-    """A sentence on the models whose rating is not finite; empty where all are finite."""
-    names = [harmless(votes.names[m]) for m in without_finite_rating(votes.wins())]
-    if not names:
-        return []
-    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+def without_rating(votes: Votes, model: RewardModel, table: RaterTable | None) -> list[str]:
+    """A sentence for each column of ratings on the models whose rating there is not finite, but for columns in which
+    those of the plain one are not finite either, and no others.
+    """
+    columns = {"": votes.wins(), " without contradicted votes": votes.wins(np.asarray(model.weights, float))}
+    if table is not None:
+        columns[" without bad raters"] = votes.decided().wins(np.asarray(table.weights, float))
+    # Weights of votes that are not believed may be small numbers instead of 0.
+    missing = {
+        which: without_finite_rating(np.where(wins > LIGHT, wins, 0.0)) for which, wins in columns.items()
+    }
     return [
-        f"No finite rating: {shown}. They won or lost every vote against the others, or never met them, and stand "
-        "where a hundredth of a vote puts them."
+        f"No finite rating{which}: {_listed(votes, models)}. They won or lost every vote against the others, or never "
+        "met them, and stand where a hundredth of a vote puts them."
+        for which, models in missing.items()
+        if models and (not which or models != missing[""])
     ]
+
+
+def _listed(votes: Votes, models: list[int]) -> str:
+    return ", ".join(harmless(votes.names[m]) for m in models[:5]) + (", …" if len(models) > 5 else "")
 
 
 def bad_raters(table: RaterTable | None) -> list[str]:

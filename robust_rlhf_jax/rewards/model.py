@@ -200,16 +200,20 @@ decided ones; 0: plain maximum likelihood |
         """One or two sentences on what the fit found. Not under jit."""
         return self.described()
 
-    def described(self, names: Sequence[str] | None = None) -> str:
-        """`message`, features by their `names` [k] instead of their numbers. Not under jit."""
+    def described(self, names: Sequence[str] | None = None, *, hints: bool = True) -> str:
+        """`message`, features by their `names` [k] instead of their numbers. Not under jit.
+
+        `hints`: whether it says what to do next with the arguments and methods of Python.
+        """
         if is_traced(self.status):
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
         if self.theta.ndim != 1:
             raise ValueError(f"message is of one fit: {_ONE}.")
-        parts = (self._verdict(), self._ties(), self._contention(), self._doubts(names), self._warning())
+        verdict, contention = self._verdict(hints), self._contention(hints)
+        parts = (verdict, self._ties(), contention, self._doubts(names), self._warning())
         return " ".join(part for part in parts if part)
 
-    def _verdict(self) -> str:
+    def _verdict(self, hints: bool) -> str:
         n = int(self.n_decided)
         pairs = "pairs" if n == self.weights.shape[-1] else "decided pairs"
         every = f"all {n:,} {pairs}" if n > 1 else f"one {pairs.removesuffix('s')}"
@@ -223,7 +227,7 @@ decided ones; 0: plain maximum likelihood |
         if low > 0:
             return (
                 f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: {every} count, and "
-                "corrupt ones may decide. Tell a larger ε."
+                f"corrupt ones may decide.{' Tell a larger ε.' if hints else ''}"
             )
         if high == 0 and int(self.status) != Status.SEPARABLE:
             return f"ε = 0 allows no corruption: maximum likelihood on {every}, none of them doubted."
@@ -240,7 +244,7 @@ decided ones; 0: plain maximum likelihood |
         """
         return 20.0 * (CERTAINTY + float(self.rank)) / 3.0
 
-    def _contention(self) -> str:
+    def _contention(self, hints: bool) -> str:
         other = self.contending()
         if other is None:
             return ""
@@ -248,7 +252,7 @@ decided ones; 0: plain maximum likelihood |
         out = 100 * float(self.explanations.needed[other])
         return (
             f"Another reward explains the pairs, too ({believed:.0f} % likely): it needs {out:.1f} % of them to be "
-            "corrupt. Ask raters again about the pairs that `deciding()` lists."
+            f"corrupt.{' Ask raters again about the pairs that `deciding()` lists.' if hints else ''}"
         )
 
     def contending(self) -> int | None:

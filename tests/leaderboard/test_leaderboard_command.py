@@ -3,12 +3,14 @@
 import csv
 import json
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import read_votes
-from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command
+from robust_rlhf_jax.leaderboard import Votes, read_votes
+from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command, without_rating
 
 
 def written(tmp_path, text, name="votes.csv"):
@@ -154,6 +156,38 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
         table = list(csv.DictReader(file))
     assert table[0]["name"] == "'=cmd()"  # no spreadsheet runs it
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
+
+
+@pytest.mark.slow
+def test_what_the_fit_found_names_models_and_no_function_of_python(tmp_path, capsys):
+    """A third of the votes contradicts the rest, and only left out ones tell what model m1 is worth."""
+    rng, skill = np.random.default_rng(0), np.linspace(1.5, -1.5, 5)
+    lines = ["model_a,model_b,winner"]
+    for _ in range(1500):
+        first, second = rng.choice(5, 2, replace=False)
+        said = "model_a" if rng.logistic() < skill[first] - skill[second] else "model_b"
+        ring = rng.random() < 0.3
+        lines.append("m4,m0,model_a" if ring else f"m{first},m{second},{said}")
+    leaderboard_command(str(written(tmp_path, "\n".join(lines))))
+    assert "tell what feature m1 is worth" in " ".join(capsys.readouterr().out.split())
+    leaderboard_command(str(written(tmp_path, "winner,loser\n" + "a,b\n" * 30 + "b,c\n" * 30 + "c,a\n" * 30)))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "contradict every reward" in printed
+    assert "ε." not in printed  # the command takes none
+
+
+def test_columns_whose_ratings_are_not_finite_are_told_apart():
+    votes = Votes(np.repeat([0, 1], [30, 3]), np.repeat([1, 0], [30, 3]), np.ones(33, int), ("a", "b"))
+    every: Any = SimpleNamespace(weights=np.ones(33))
+    believed: Any = SimpleNamespace(weights=np.repeat([1.0, 1e-4], [30, 3]))
+    assert without_rating(votes, every, None) == []
+    (said,) = without_rating(votes, believed, None)
+    assert said.startswith("No finite rating without contradicted votes: a, b.")
+    (said,) = without_rating(votes, every, believed)
+    assert said.startswith("No finite rating without bad raters: a, b.")
+    never = votes._replace(outcome=np.repeat([1, 0], [30, 3]))  # then one sentence tells of all columns
+    (said,) = without_rating(never, every, None)
+    assert said.startswith("No finite rating: a, b.")
 
 
 @pytest.mark.slow

@@ -163,6 +163,13 @@ def test_what_contends_and_which_pairs_decide():
     assert model(explanations=alike).contending() is None
 
 
+def test_hints_in_python_can_be_left_out():
+    contradicted = model(interval=jnp.asarray([0.05, 0.2], jnp.float32))
+    assert contradicted.described(hints=False).endswith("and corrupt ones may decide.")
+    two = model(**EVIDENCE, explanations=contended())
+    assert two.described(hints=False).endswith("it needs 11.0 % of them to be corrupt.")
+
+
 def test_models_vmap():
     many = jax.vmap(lambda t: model(theta=t))(jnp.eye(3, dtype=jnp.float32))
     features = jnp.arange(3.0)
