@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Float, Int
 
 from robust_rlhf_jax.algorithms import Choice, fit_reranker
 from robust_rlhf_jax.io import Columns, Pairs, load_pairs, read_table
@@ -54,8 +56,9 @@ def best_of_n_command(
         out,
         "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows(answers, choice, index)).encode(),
     )
-    plain = np.where(np.isfinite(reference), choice.promised, -np.inf).argmax(axis=1)
-    others = f"{int(np.sum(index != plain)):,} are not the answers that the reward alone likes best"
+    others = (
+        f"{behind(choice.promised, reference, index):,} are not the answers that the reward alone likes best"
+    )
     console.print(marked(reward_model(reranker.reward).message), highlight=False)
     noun = "answer" if len(index) == 1 else "answers"
     console.print(
@@ -65,6 +68,15 @@ def best_of_n_command(
     )
     console.print(marked(f"Wrote {out}"), highlight=False)
     return choice
+
+
+def behind(
+    promised: Float[ArrayLike, "M n"], reference: Float[np.ndarray, "M n"], index: Int[np.ndarray, " M"]
+) -> int:
+    """In how many sets another answer promises more, beyond rounding, than the one at `index`."""
+    there = np.where(np.isfinite(reference), promised, -np.inf)
+    chosen = there[np.arange(len(index)), index]
+    return int(np.sum(~np.isclose(chosen, there.max(axis=1), rtol=1e-5, atol=1e-6)))
 
 
 def read_answers(path: Path) -> Answers:

@@ -7,7 +7,7 @@ import pytest
 
 from robust_rlhf_jax.algorithms import best_of_n
 from robust_rlhf_jax.io import load_pairs
-from robust_rlhf_jax.reranking.command import best_of_n_command, drawn, features_of, read_answers
+from robust_rlhf_jax.reranking.command import behind, best_of_n_command, drawn, features_of, read_answers
 
 
 def lines(path, rows):
@@ -65,6 +65,12 @@ def test_short_sets_are_as_if_they_stood_alone(files):
     alone = best_of_n(data, sets[1:2, :2])
     np.testing.assert_allclose(together.promised[1, :2], alone.promised[0], atol=1e-5)
     assert int(together.index[1]) == int(alone.index[0])
+
+
+def test_of_equal_answers_none_is_behind():
+    promised = np.array([[0.5, 0.5, 0.0], [0.5, 0.2, 9.0]])
+    reference = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -np.inf]])  # the second set has two answers
+    assert [behind(promised, reference, np.array(index)) for index in ([1, 0], [0, 1], [2, 1])] == [0, 1, 2]
 
 
 def test_draws_have_their_probabilities():
