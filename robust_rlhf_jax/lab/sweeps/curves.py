@@ -1,5 +1,6 @@
 """A method's curve against ε, as every figure draws it, without a display; colours and labels: `methods.py`."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,22 @@ def draw_curve(
         axis.plot(*zip(*hollow, strict=True), "o", ms=6, mfc="white", mec=COLOURS.get(name), mew=1.3)
     if ours:
         axis.fill_between(epsilons, low, high, color=COLOURS.get(name), alpha=0.18, lw=0)
+
+
+def legend_above(figure: Any, handles: list[Any], labels: list[str]) -> float:
+    """A legend above the panels, in as many rows as the width of the figure asks for; what those after the first take
+    of its height, in inches.
+    """
+    columns = len(labels)
+    while True:
+        legend = figure.legend(handles, labels, loc="upper center", ncols=columns, frameon=False)
+        box = legend.get_window_extent()
+        if columns == 1 or box.width <= figure.bbox.width:
+            break
+        legend.remove()
+        columns -= 1
+    rows = math.ceil(len(labels) / columns)
+    return (rows - 1) / rows * box.height / figure.dpi
 
 
 def save(figure: Any, path: Path, rect: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from .curves import EPSILON_LABEL, draw_curve, panels, save
+from .curves import EPSILON_LABEL, draw_curve, legend_above, panels, save
 from .summary import did_not_converge, quartiles, unconverged
 
 
@@ -30,9 +30,12 @@ def gap_vs_epsilon(rows: list[dict[str, Any]], path: Path) -> None:
         axis.set_xlabel(EPSILON_LABEL)
     for axis in axes[:, 0]:
         axis.set_ylabel("normalised gap")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncols=len(labels), frameon=False)
+    shares = {key[3] for key in table}
+    if len(shares) == 1:
+        axes[0, 0].set_xticks(list(shares))
+    height = size[1] + legend_above(figure, *axes[0, 0].get_legend_handles_labels())
+    figure.set_figheight(height)
     if bad:
         note = f"Hollow: {did_not_converge(bad.total(), len(rows))}"
         figure.text(0.01, 0.01, note, fontsize=8, color="#555555")
-    save(figure, path, (0, 0.2 / size[1] if bad else 0, 1, 1 - 0.35 / size[1]))
+    save(figure, path, (0, 0.2 / height if bad else 0, 1, 1 - (0.35 + height - size[1]) / height))

@@ -5,6 +5,8 @@ import pytest
 from matplotlib import image
 from matplotlib.colors import to_rgb
 
+from robust_rlhf_jax.lab.methods import METHODS
+from robust_rlhf_jax.lab.sweeps import figures
 from robust_rlhf_jax.lab.sweeps.curves import COLOURS
 from robust_rlhf_jax.lab.sweeps.figures import gap_vs_epsilon
 
@@ -67,3 +69,25 @@ def test_a_cell_that_did_not_converge_is_drawn_hollow_with_a_line_below(rows, tm
     foot = slice(int(0.98 * len(failed)), None)
     assert clean[foot].min() == 1
     assert failed[foot].min() < 0.6
+
+
+@pytest.mark.parametrize("algorithms", [("standard", "robust_policy", "clean_reference"), tuple(METHODS)])
+def test_a_legend_wider_than_the_panels_takes_more_rows(algorithms, rows, tmp_path):
+    """Its entries stand within the picture, whose borders stay white, and none of them on a panel."""
+    one = [row | {"normalised_gap": 0.5} for row in rows if row["family"] == "chain"]
+    one = [row for row in one if (row["attack"], row["algorithm"]) == ("push_features", "standard")]
+    single = pixels(one, tmp_path / "single.png")
+    several = pixels([row | {"algorithm": name} for row in one for name in algorithms], tmp_path / "all.png")
+    assert min(border.min() for border in (several[0], several[:, 0], several[:, -1])) == 1
+    assert several.shape[1] == single.shape[1]
+    extra = len(several) - len(single)
+    assert extra > 20
+    np.testing.assert_array_equal(several[-60:], single[-60:])  # the axis and its label, below the curves
+
+
+def test_one_fraction_is_the_one_tick(rows, tmp_path, monkeypatch):
+    """Between ticks of .198 and .202 nobody can tell where the points are."""
+    drawn = []
+    monkeypatch.setattr(figures, "save", lambda figure, *_: drawn.append(figure))
+    gap_vs_epsilon([row for row in rows if row["epsilon"] == 0.2], tmp_path / "one.png")
+    assert {tuple(axis.get_xticks()) for axis in drawn[0].axes} == {(0.2,)}
