@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
 
+from .compared import ComparedByFields
 from .cross_fit import audit
 from .flips import Flips, estimate_flips
 from .result import AuditResult, most_suspicious
@@ -20,8 +21,8 @@ MOST_ROWS = 20_000
 REPEATED, REPEATS = 100_000, 5
 
 
-@dataclasses.dataclass(frozen=True)
-class HeldOut:
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeldOut(ComparedByFields):
     """An audit of the pairs at `rows`, told for all pairs of a file, chosen against rejected.
 
     | field | shape | meaning |

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 
 from robust_rlhf_jax.io.exports import six_digits
 
+from .compared import same
 from .issues import Batch, Issue
 
 
@@ -35,6 +36,12 @@ class Verdicts(NamedTuple):
     suggested_label: list[str]
     weight: Float[np.ndarray, " N"]
     margin: Float[np.ndarray, " N"]
+
+    def __eq__(self, other: object) -> bool:
+        return same(tuple(self), tuple(other)) if isinstance(other, tuple) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:  # a tuple has its own
+        return not self == other
 
     def columns(self) -> dict[str, list]:
         """As columns of a file."""

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from robust_rlhf_jax.io import Pairs
 
+from ..compared import ComparedByFields
 from ..held_out import HeldOut
 from ..shown_names import feature_words, shown_names
 from .wordings import Wordings
@@ -55,9 +56,9 @@ class Batch:
         return shown_names(self.pairs, self.feature_words)
 
 
-@dataclasses.dataclass(frozen=True)
-class Issue:
-    """One kind of problem, pair by pair.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Issue(ComparedByFields):
+    """One kind of problem, pair by pair. Equal are two that say the same, whatever their sentences on pairs.
 
     | field | shape | meaning |
     |---|---|---|
@@ -85,7 +86,7 @@ class Issue:
     name: str
     score: Float[np.ndarray, " N"]
     flag: Bool[np.ndarray, " N"]
-    explain: Callable[[int], str]
+    explain: Callable[[int], str] = dataclasses.field(compare=False)
     summary: str
     certain: bool = False
     drop: Bool[np.ndarray, " N"] | None = None

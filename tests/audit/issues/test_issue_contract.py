@@ -134,3 +134,22 @@ def test_findings_can_be_pickled(tmp_path):
     assert copy.pairs == found.pairs
     assert copy.worst().tolist() == worst.tolist()
     assert [copy.reason(row) for row in worst] == [found.reason(row) for row in worst]
+
+
+def test_copies_of_findings_are_equal(tmp_path):
+    """`==` of arrays gives an array, which is neither true nor false."""
+    batch, *_ = batch_of(tmp_path, "near_duplicates")
+    found = find(batch.pairs, batch.held_out)
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.verdicts == found.verdicts
+    assert (copy.verdicts != found.verdicts) is False
+    assert copy.issues == found.issues
+    assert copy.batch.held_out == found.batch.held_out
+    assert copy == found
+    weighed = found.verdicts._replace(weight=found.verdicts.weight * 0.5)
+    assert weighed != found.verdicts
+    assert dataclasses.replace(found, verdicts=weighed) != found
+    name, issue = next(iter(found.issues.items()))
+    scored = dataclasses.replace(issue, score=issue.score * 0.5)
+    assert scored != issue
+    assert scored != name
