@@ -129,6 +129,8 @@ def believed(votes: Votes) -> RewardModel:
 
     Any evidence counts that changes the order of two models: `RobustFit.material` is 0.
 
+    **Raises:** ValueError as `Votes.wins`, or where no vote is between two models and decided.
+
     **Example:**
 
     >>> import numpy as np
@@ -137,6 +139,8 @@ def believed(votes: Votes) -> RewardModel:
     >>> float(believed(votes).weights.min())
     1.0
     """
+    if not len(votes.decided().outcome):
+        raise ValueError("no vote says which of two different models is better: a leaderboard needs some.")
     return fit_reward(votes.pairs(), config=ORDER_MATTERS)
 
 
@@ -166,6 +170,8 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
     """All models, the best plain rating first; ties take no part.
 
     **Arguments:** `model`, `table`: None for `believed` and `judged` of the votes.
+
+    **Raises:** ValueError as `believed`.
 
     **Example:**
 

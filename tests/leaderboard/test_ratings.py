@@ -235,3 +235,13 @@ def test_votes_show_how_many_they_are():
 def test_wins_that_a_mask_hides_are_missing():
     with pytest.raises(ValueError, match=r"wins\[0, 1\] is nan"):
         bradley_terry(np.ma.masked_array([[0, 2], [1, 0]], [[0, 1], [0, 0]]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"), [([], [], []), ([0, 0], [1, 1], [0, 0]), ([0, 1], [0, 1], [1, 1])]
+)
+def test_votes_of_which_none_decides_are_refused(first, second, outcome):
+    """None, ties alone, models against themselves."""
+    votes = Votes(*(np.array(part, int) for part in (first, second, outcome)), ("a", "b"))
+    with pytest.raises(ValueError, match=r"^no vote says which of two different models is better"):
+        rate(votes)
