@@ -42,8 +42,8 @@ def random_linear_mdp(
     check_key(key)
     sizes = {"n_states": n_states, "n_actions": n_actions, "dim": dim, "horizon": horizon}
     for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name}={size}: every size must be 1 or more.")
+        if not hasattr(size, "__index__") or size < 1:
+            raise ValueError(f"{name}={size}: every size must be a whole number, 1 or more.")
     check_positive(feature_concentration, "feature_concentration")
     check_positive(next_state_concentration, "next_state_concentration")
     k_phi, k_mu, k_theta, k_rho = jax.random.split(key, 4)

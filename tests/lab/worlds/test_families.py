@@ -157,6 +157,13 @@ def test_partial_coverage_refuses(arguments, message):
         partial_coverage_mdp(jax.random.key(0), **arguments)
 
 
+@pytest.mark.parametrize("size", [0, 2.5, "3", None])
+def test_sizes_that_are_no_whole_numbers_are_named(size):
+    sizes = {"n_states": 4, "n_actions": 2, "dim": 2, "horizon": 1} | {"n_states": size}
+    with pytest.raises(ValueError, match=f"^n_states={size}: every size must be a whole number, 1 or more"):
+        random_linear_mdp(jax.random.key(0), **sizes)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_hard_instance_hangs_on_the_rare_action(seed):
     mdp, (policy, other) = hard_instance(jax.random.key(seed), n_actions=3, horizon=6, advantage=0.25)
