@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,8 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
     `shares`: non-negative numbers that sum to 1, one per attack; equal by default. The shares of ⌊εN⌋ are
     rounded so that they sum to it; attacks may pick the same pair, so at most ⌊εN⌋ pairs change.
 
-    **Raises:** ValueError for no attacks, what is none, or shares of another number, negative or of another sum.
+    **Raises:** ValueError for no attacks, what is none, or shares of another number, negative or of another sum; the
+    composed attack for an attack that returns no data, or another number of pairs.
 
     **Example:**
 
@@ -62,10 +64,25 @@ def compose(*attacks: Attack, shares: Sequence[float] | None = None) -> Attack:
         for attack, k, (low, high) in zip(
             attacks, jax.random.split(key, len(attacks)), pairwise(reached), strict=True
         ):
-            data = attack(k, data, (high - low) / data.n_pairs, mdp)
+            data = _attacked(attack, data, attack(k, data, (high - low) / data.n_pairs, mdp))
         return data
 
     return composed
+
+
+def _attacked(attack: Attack, data: PreferenceData, found: Any) -> PreferenceData:
+    """What an attack made of the data.
+
+    **Raises:** ValueError where that is no `PreferenceData`, or has another number of pairs.
+    """
+    if isinstance(found, PreferenceData) and found.n_pairs == data.n_pairs:
+        return found
+    name = getattr(attack, "__name__", repr(attack))
+    made = f"{found.n_pairs} pairs" if isinstance(found, PreferenceData) else type(found).__name__
+    raise ValueError(
+        f"the attack {name} made {made} of {data.n_pairs} pairs: return PreferenceData of as many, such as "
+        "dataclasses.replace(data, labels=…)."
+    )
 
 
 _joint = compose(flip_confident, push_features, corrupt_transitions)

@@ -79,3 +79,16 @@ def test_attacks_that_do_not_look_at_the_mdp_need_none(world):
     assert sum(counts) == 10
     with pytest.raises(ValueError, match=r"^mdp is of the type NoneType: give the LinearMDP"):
         compose(recorder(counts), flip_random)(jax.random.key(0), data, 0.1, None)
+
+
+@pytest.mark.parametrize(
+    ("result", "made"), [(lambda data: None, "NoneType"), (lambda data: data.take([0, 1]), "2 pairs")]
+)
+def test_an_attack_that_returns_other_data_is_named(result, made, world):
+    mdp, data = world
+
+    def mine(key, data, epsilon, mdp):
+        return result(data)
+
+    with pytest.raises(ValueError, match=f"^the attack mine made {made} of 100 pairs: return PreferenceData"):
+        compose(mine, recorder([]))(jax.random.key(0), data, 0.1, mdp)
