@@ -52,8 +52,8 @@ def look(source: PairSource, tell: Tell | None = None) -> Look:
 def blocks_of(source: PairSource):
     """Blocks in float32, read ahead."""
     rows = max(64, NUMBERS // source.n_features)
-    for block in read_ahead(source.blocks(rows)):
-        yield block.astype(np.float32)
+    # Copied before the next one is read: a source may fill one array again and again.
+    return read_ahead(block.astype(np.float32) for block in source.blocks(rows))
 
 
 def _hashes(block: Float[np.ndarray, "m k"]) -> Int[np.ndarray, " m"]:
