@@ -74,6 +74,46 @@ def test_one_side_is_not_taken_for_differences(tmp_path):
     assert not first(open_pairs(tmp_path)).any()
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Chosen", "Rejected"),
+        ("train_chosen-0", "train_rejected-0"),
+        ("embeddingsChosen", "embeddingsRejected"),
+        ("y_w", "y_l"),
+        ("winner", "loser"),
+        ("preferred_2", "dispreferred_2"),
+    ],
+)
+def test_sides_by_other_names_are_not_taken_for_differences(tmp_path, names):
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", X)
+    with pytest.raises(
+        ValueError, match=r"look like the two sides of pairs: call such files chosen….npy and"
+    ):
+        open_pairs(tmp_path)
+
+
+def test_a_file_called_after_one_side_is_not_taken_for_differences(tmp_path):
+    np.save(tmp_path / "train-chosen.npy", X)
+    with pytest.raises(
+        ValueError, match=r"has train-chosen.npy and no partner of it: call the files of the two"
+    ):
+        open_pairs(tmp_path)
+    with pytest.raises(ValueError, match=r"train-chosen.npy has one side of pairs: give its folder"):
+        open_pairs(tmp_path / "train-chosen.npy")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("a", "b"), ("diff_chosen", "x"), ("without_rejected_rows", "y"), ("first", "second"), ("w", "x")],
+)
+def test_other_names_are_of_differences(tmp_path, names):
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", X)
+    assert open_pairs(tmp_path).n_pairs == 2 * len(X)
+
+
 def test_raters_beside_shards_are_read_and_are_the_groups(tmp_path):
     x, who = np.ones((6, 2), np.float32), np.array(["Ann", "Ben"] * 3)
     for name, values in (("chosen", x), ("rejected", 0 * x), ("raters", who)):
