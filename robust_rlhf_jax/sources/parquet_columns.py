@@ -76,6 +76,24 @@ def vector(path: Path, name: str) -> Shaped[np.ndarray, " N"]:
     return np.concatenate(parts)
 
 
+def values_of(path: Path, name: str, most: int = 4) -> set[Any]:
+    """The different values of a column, empty cells left out; none of lists and the like, and of more than `most` some.
+
+    **Raises:** ValueError for a column that is missing or twice there, and for a damaged file.
+    """
+    import pyarrow as pa
+
+    with opened(path) as file:
+        found: set[Any] = set()
+        if pa.types.is_nested(_field(file, name, path).type):
+            return found
+        for i in range(file.num_row_groups):
+            found |= set(file.read_row_group(i, columns=[name]).column(0).unique().to_pylist()) - {None}
+            if len(found) > most:
+                break
+        return found
+
+
 def _field(file: Any, name: str, path: Path) -> Any:
     names = file.schema_arrow.names
     if names.count(name) != 1:

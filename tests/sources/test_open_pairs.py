@@ -144,7 +144,7 @@ def test_numbers_in_names_count_by_value(tmp_path):
     np.testing.assert_array_equal(np.concatenate(list(open_pairs(tmp_path).blocks(5)))[:, 0], np.arange(12))
 
 
-@pytest.mark.parametrize("name", ["label", "labels"])
+@pytest.mark.parametrize("name", ["label", "labels", "Label", "LABELS"])
 def test_labels_of_parquet_in_the_singular_and_the_plural(tmp_path, name):
     pytest.importorskip("pyarrow")
     sides = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
@@ -176,3 +176,47 @@ def test_a_label_by_another_name_is_not_left_unread(tmp_path):
         open_pairs(tmp_path / "pairs.parquet")
     pq.write_table(pa.table(columns | {"label": [1, -1]}), tmp_path / "pairs.parquet")
     assert [block.tolist() for block in open_pairs(tmp_path / "pairs.parquet").blocks(2)] == [[[1.0], [3.0]]]
+
+
+SIDES = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
+BOTH = np.array([1, -1, 1, -1])
+
+
+@pytest.mark.parametrize("labels", [BOTH, (BOTH + 1) / 2, BOTH > 0, np.array(["A", "B", "tie", "A"])])
+@pytest.mark.parametrize("name", ["target", "pref", "Better Response", "y"])
+def test_what_could_be_labels_is_not_left_unread(tmp_path, name, labels):
+    path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, name: labels})
+    with pytest.raises(ValueError, match=f"column {name} could say which option won"):
+        open_pairs(path)
+    assert open_pairs(parquet_file(path, {**SIDES, name: labels, "label": BOTH})).n_pairs == 4
+
+
+@pytest.mark.parametrize("values", [np.ones(4), np.arange(4) / 3, np.array(list("wxyz"))])
+def test_a_column_that_holds_no_labels_of_both_sides_may_be_called_so(tmp_path, values):
+    path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, "target": values})
+    np.testing.assert_array_equal(first(open_pairs(path)), np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("name", ["label", "Labels", "rater", "group"])
+@pytest.mark.parametrize("where", ["a", "b"])
+def test_a_column_that_only_one_file_has_is_not_left_unread(tmp_path, name, where):
+    for file in "ab":
+        parquet_file(tmp_path / f"{file}.parquet", SIDES | ({name: BOTH} if file == where else {}))
+    other = "b" if where == "a" else "a"
+    with pytest.raises(
+        ValueError, match=rf"{other}.parquet has no column {name}, and .*{where}.parquet has one"
+    ):
+        open_pairs(tmp_path)
+
+
+def test_a_label_by_another_name_in_a_later_file_is_not_left_unread(tmp_path):
+    parquet_file(tmp_path / "a.parquet", SIDES)
+    parquet_file(tmp_path / "b.parquet", SIDES | {"winner": BOTH})
+    with pytest.raises(ValueError, match=r"b.parquet: column winner could say which option won"):
+        open_pairs(tmp_path)
+
+
+def test_raters_in_capitals_are_read(tmp_path):
+    source = open_pairs(parquet_file(tmp_path / "a.parquet", SIDES | {"Rater": np.array([3, 1, 3, 2])}))
+    assert isinstance(source, ParquetSource)
+    np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])
