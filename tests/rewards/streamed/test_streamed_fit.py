@@ -1,5 +1,6 @@
 """The fit by passes: that of memory, whatever the blocks, the precision and the interruptions."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -270,6 +271,29 @@ def test_a_source_that_changes_is_refused():
 
     with pytest.raises(ValueError, match="gave 5995 rows"):
         fit_source(GeneratedSource(make, n_pairs=N), 0.1, streaming=STREAMING)
+
+
+@pytest.mark.slow
+def test_a_source_that_gives_other_pairs_in_each_pass_is_refused():
+    rng = np.random.default_rng(0)
+    source = GeneratedSource(lambda: iter([rng.normal(size=(N, K))]), n_pairs=N)
+    with pytest.raises(
+        ValueError, match=r"gave another pair \d+ \(from 0\) in pass 3 than in the first: it must"
+    ):
+        fit_source(source, 0.1, streaming=STREAMING)
+
+
+@pytest.mark.slow
+def test_a_source_that_gives_other_pairs_at_last_is_refused():
+    z, passes_made = differences("clean"), []
+
+    def make():
+        passes_made.append(1)
+        # The first one looks at the form alone.
+        yield z if len(passes_made) < 5 else -z
+
+    with pytest.raises(ValueError, match=r"gave another pair \d+ \(from 0\) in pass [56] than in the first"):
+        fit_source(GeneratedSource(make, n_pairs=N), 0.1, streaming=dataclasses.replace(STREAMING, passes=6))
 
 
 def test_too_little_memory_is_said():
