@@ -325,7 +325,7 @@ class _Streamed:
         _, now, _ = lengths_and_margins(self.passes, coordinates, found.theta)
         self.passes.made = made
         n = self.passes.n
-        if _differs(now[:, :n], margins[:, :n]).any():
+        if _differs(margins[:, :n], now[:, :n]).any():
             raise ValueError(
                 f"The checkpoint {self.checkpoint.folder} is of pairs that were changed since: remove it, or give "
                 "another folder."
@@ -401,9 +401,10 @@ def _differs(
     other: Float[np.ndarray, "E m"],
     rounding: Float[np.ndarray, "E m"] | float = 0.0,
 ) -> Bool[np.ndarray, "E m"]:
-    """Where margins differ by more than rounding."""
+    """Where margins, if they are numbers, differ from the other ones by more than rounding."""
     size = np.sqrt(np.mean(other**2)) + 1e-30
-    return ~(np.abs(some - other) <= 1e-3 * np.abs(other) + 1e-4 * size + rounding)
+    near = np.abs(some - other) <= 1e-3 * np.abs(other) + 1e-4 * size + rounding
+    return np.isfinite(some) & ~near
 
 
 _doubted = eqx.filter_jit(doubted)
