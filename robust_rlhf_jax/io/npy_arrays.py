@@ -1,5 +1,6 @@
 """Arrays in `.npy` files, memory-mapped and never unpickled."""
 
+import re
 import tokenize
 from pathlib import Path
 
@@ -49,6 +50,12 @@ def mapped(path: Path) -> np.ndarray:
     except DAMAGE as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
+
+
+def by_number(name: str) -> tuple[list[tuple[int, str]], str]:
+    """A key of sorting by which shard-2 comes before shard-10."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
 
 
 def _of_length(path: Path, values: np.ndarray, n_rows: int | None) -> np.ndarray:

@@ -1,8 +1,9 @@
 """The files that a source reads: one, several in the order given, or those of a folder in the order of their names."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
+
+from robust_rlhf_jax.io.npy_arrays import by_number
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -30,9 +31,3 @@ def within(folder: Path, suffixes: tuple[str, ...], apart: tuple[str, ...] = ())
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     found = (file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
     return sorted(found, key=lambda file: by_number(file.name))
-
-
-def by_number(name: str) -> tuple[list[tuple[int, str]], str]:
-    """A key of sorting by which shard-2 comes before shard-10."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name

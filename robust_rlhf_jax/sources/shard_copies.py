@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped, npy_vector
+from robust_rlhf_jax.io.npy_arrays import BLOCK, by_number, mapped, npy_vector
 
 from .npy_shard import NpyShard
-from .paths import by_number
 from .shards import BESIDE, FEATURES, SUFFIXES, ShardSource
 from .side_names import both_sides, one_side
 from .writing import beside_of, plain
