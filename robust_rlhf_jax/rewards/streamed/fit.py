@@ -19,6 +19,7 @@ from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.preferences.validation import check_source
 from robust_rlhf_jax.sources import PairSource
+from robust_rlhf_jax.sources.protocol import checked_blocks
 
 from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
@@ -166,8 +167,11 @@ def fits_in_memory(source: PairSource, streaming: Streaming) -> bool:
 
 
 def all_of(source: PairSource) -> Float[np.ndarray, "N k"]:
-    """All differences in float32."""
-    blocks = [block.astype(np.float32) for block in source.blocks(1 << 14)]
+    """All differences in float32.
+
+    **Raises:** ValueError where the source does not give the pairs that it said.
+    """
+    blocks = [block.astype(np.float32) for block in checked_blocks(source, 1 << 14)]
     return np.concatenate(blocks)
 
 
