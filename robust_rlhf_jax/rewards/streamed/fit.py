@@ -356,6 +356,7 @@ class _Streamed:
         lanes = settling.begin(found.theta, found.strength, margins) if state is None else Lanes(**state)
         while not lanes.done.all() and self.passes.made < self.streaming.passes - LAST:
             lanes = settling.step(lanes)
+            give_back()
             self._keep("settling", lanes._asdict())
         return lanes
 
