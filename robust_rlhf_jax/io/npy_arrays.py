@@ -41,14 +41,22 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
 def mapped(path: Path) -> np.ndarray:
     """The array of a `.npy` file, memory-mapped, whatever it holds but objects.
 
-    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, or holds objects.
+    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, or holds objects; OSError for a folder,
+    and for a file that may not be read.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except DAMAGE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # not what the file holds: a folder, or one that may not be read
         reason = str(error).rstrip(".")
+        if "Python objects" in reason:
+            raise ValueError(
+                f"{path} is not a .npy file of numbers or words but of Python objects, which are not read: save words "
+                "by numpy.save(path, numpy.array(words, dtype=str))."
+            ) from None
         raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
 
 

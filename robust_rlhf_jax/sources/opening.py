@@ -68,6 +68,10 @@ def open_pairs(path: Paths) -> PairSource:
     _check_finished(path)
     files = files_of(path, (*NPY, *PARQUET))
     kinds = {file.suffix.lower() in NPY for file in files if file.suffix.lower() in (*NPY, *PARQUET)}
+    if len(kinds) == 2:
+        raise ValueError(
+            f"{_shown(path)} is no source of pairs: it has .npy files and Parquet files, so move one kind away."
+        )
     if len(kinds) != 1 or any(file.suffix.lower() not in (*NPY, *PARQUET) for file in files):
         raise ValueError(f"{_shown(path)} is no source of pairs: {FORMS}.")
     return _shards(path, files) if kinds.pop() else _parquet(path, files)

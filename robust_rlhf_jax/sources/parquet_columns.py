@@ -108,9 +108,16 @@ def _list_size(file: Any, name: str, path: Path) -> int:
     kind = _field(file, name, path).type
     fixed = pa.types.is_fixed_size_list(kind)
     if not (fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise ValueError(f"{path}: the column {name} holds {kind}: give lists of numbers.")
+        texts = "; robust-rlhf embed makes them of texts" if _is_text(kind) else ""
+        raise ValueError(f"{path}: the column {name} holds {kind}: give lists of numbers{texts}.")
     block_type(_numpy_type(kind.value_type), f"{path}: column {name}")
     return kind.list_size if fixed else _first_length(file, name, path)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _numpy_type(kind: Any) -> np.dtype:

@@ -59,8 +59,38 @@ def test_other_files_are_refused(tmp_path):
 def test_a_folder_of_both_kinds_is_refused(tmp_path):
     np.save(tmp_path / "a.npy", X)
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match="is no source of pairs"):
+    with pytest.raises(
+        ValueError, match=r"is no source of pairs: it has .npy files and Parquet files, so move"
+    ):
         open_pairs(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["more.npy", "more.parquet"])
+def test_a_folder_called_like_a_file_is_named(tmp_path, name):
+    np.save(tmp_path / "a.npy", X) if name.endswith("npy") else parquet_file(tmp_path / "a.parquet", SIDES)
+    (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match=rf"{name} is a folder among the files: give one folder of files"):
+        open_pairs(tmp_path)
+
+
+def test_words_that_were_pickled_are_refused_with_what_to_write(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "groups.npy", np.array(["a", "b", "a", "b"], object))
+    with pytest.raises(ValueError, match=r"groups.npy is not .* but of Python objects, .* dtype=str"):
+        open_pairs(tmp_path)
+    np.save(tmp_path / "groups.npy", np.array(["a", "b", "a", "b"], dtype=str))
+    assert open_pairs(tmp_path).n_pairs == 4
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_be_damaged(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+
+    def refused(path, mode):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        open_pairs(tmp_path / "x.npy")
 
 
 def test_one_side_is_not_taken_for_differences(tmp_path):

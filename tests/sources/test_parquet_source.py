@@ -50,7 +50,10 @@ CELLS = {"chosen": [[1.0, 2.0], [3.0, 4.0]], "rejected": [[0.0, 0.0], [1.0, 1.0]
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"chosen": ["a", "b"]}, "the column chosen holds string: give lists of numbers"),
+        (
+            {"chosen": ["a", "b"]},
+            "the column chosen holds string: give lists of numbers; robust-rlhf embed makes",
+        ),
         ({"chosen": [1.0, 2.0]}, "the column chosen holds double: give lists of numbers"),
         ({"chosen": [["a"], ["b"]]}, "column chosen holds object: give float16"),
         (
