@@ -11,6 +11,7 @@ from robust_rlhf_jax import __version__
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.ray_connection import check_address
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything
+from robust_rlhf_jax.unfinished import FULL
 
 try:
     import tyro
@@ -171,6 +172,10 @@ def _check_shell(words: list[str]) -> None:
 
 def _sentence(error: ValueError | OSError) -> str:
     """What is said of an error; of one that the system raised about a file, the file first."""
+    if isinstance(error, OSError) and error.filename is not None and error.errno in FULL:
+        return (
+            f"{error.filename} cannot be written ({error.strerror}): make room there, or name another place."
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} cannot be opened ({error.strerror}): check the path and its permissions."
     return str(error)

@@ -3,6 +3,7 @@ still alive.
 """
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -18,6 +19,10 @@ except ImportError:  # Windows: nobody can be asked there, and nothing is remove
 # The token belongs to one piece of work: a process number would name another process in the next container.
 MARKED = re.compile(r"\..+\.[0-9a-f]{32}\.(unfinished|finished)")
 
+# A disk, or the share of it that a user may fill, is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NUMPY_WROTE = re.compile(r"\d+ requested and \d+ written")
+
 
 def unfinished_name(name: str) -> str:
     """The hidden name, with a token of its own, that `name` has until it is whole."""
@@ -29,7 +34,8 @@ def unfinished_folder(parent: Path) -> Iterator[Path]:
     """A new folder in `parent`, locked for as long as the block runs; what is left of it then is removed."""
     with _claimed(parent, "results", os.mkdir) as path:
         try:
-            yield path
+            with naming(parent):
+                yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -44,9 +50,10 @@ def whole_path(path: Path, folder: bool = False) -> Iterator[Path]:
     make = os.mkdir if folder else _make_file
     with _claimed(path.parent, path.name, make) as unfinished:
         try:
-            yield unfinished
-            if not folder:
-                _flush(unfinished)
+            with naming(path):
+                yield unfinished
+                if not folder:
+                    _flush(unfinished)
             os.replace(unfinished, path)
         finally:
             if folder:
@@ -59,6 +66,23 @@ def write_whole(path: Path, content: bytes) -> None:
     """`content` as the file `path`, which is whole or as before."""
     with whole_path(path) as unfinished:
         unfinished.write_bytes(content)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A block that writes to `path`: the error of a disk that is full on the way names it.
+
+    **Raises:** OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        # NumPy counts the bytes that it lacked, and says nothing else.
+        full = error.errno in FULL or (error.errno is None and NUMPY_WROTE.fullmatch(str(error)))
+        if full and error.filename is None:
+            code = error.errno or errno.ENOSPC
+            raise OSError(code, os.strerror(code), str(path)) from error
+        raise
 
 
 @contextlib.contextmanager

@@ -138,6 +138,18 @@ def test_errors_of_the_system_are_one_sentence_too(command, tmp_path):
     assert names(tmp_path / "out") == ["results.parquet"]
 
 
+def test_a_full_disk_is_named_with_what_to_do(command, monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(28, "No space left on device", "state/lengths.npz")
+
+    monkeypatch.setattr("robust_rlhf_jax.heads.arguments.FitArguments.run", full)
+    assert command("fit embeddings")[::2] == (
+        2,
+        "robust-rlhf: state/lengths.npz cannot be written (No space left on device): make room there, or name another "
+        "place.\n",
+    )
+
+
 def test_a_file_that_the_system_refuses_is_named_first(command):
     name = "a" * 300 + ".csv"
     assert command(f"audit {name}")[::2] == (

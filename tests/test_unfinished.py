@@ -174,3 +174,24 @@ def test_a_path_whose_work_fails_leaves_nothing(tmp_path, folder):
     with pytest.raises(RuntimeError, match="broken"), whole_path(tmp_path / "a", folder):
         raise RuntimeError("broken")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), OSError("320 requested and 112 written")]
+)
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_full_disk_is_named_by_what_was_to_be_written(tmp_path, error, folder):
+    where = [whole_path(tmp_path / "result", folder), unfinished_folder(tmp_path)]
+    for block, name in zip(where, ("result", ""), strict=True):
+        with pytest.raises(OSError, match="No space left on device") as caught, block:
+            raise error
+        assert (caught.value.errno, caught.value.filename) == (28, str(tmp_path / name))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("a device is gone"), OSError(5, "Input/output error"), OSError(28, "", "x")]
+)
+def test_other_errors_stay_as_they_are(tmp_path, error):
+    with pytest.raises(OSError, check=lambda caught: caught is error), whole_path(tmp_path / "result"):
+        raise error

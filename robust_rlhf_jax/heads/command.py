@@ -1,6 +1,8 @@
 """The fit of a source as a command: passes on a bar, one sentence, and files."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.rewards.model import kept
 from robust_rlhf_jax.rewards.streamed.engine import Engine
+from robust_rlhf_jax.rewards.streamed.fit import LENGTHS
 from robust_rlhf_jax.sources import PairSource, open_pairs
 from robust_rlhf_jax.sources.embedding import FEATURES
 from robust_rlhf_jax.terminal import counted, marked
@@ -43,7 +46,7 @@ def fit_command(
     """Fit a reward to the pairs at `path`, print what was found, and write `FILES` to `out`, and `copies`.
 
     **Raises:** as `open_pairs` and `fit_reward`; ValueError if `out` or a copy cannot be written, or lies where the
-    pairs are.
+    pairs are; KeyboardInterrupt that says how to go on where there is a state of the fit.
     """
     from rich.console import Console
 
@@ -53,7 +56,7 @@ def fit_command(
     copies.check(source)
     # Here, so that what is wrong with them is not found after hours of a fit.
     features = _features(path, source)
-    with whole_folder(out, FILES) as folder:
+    with whole_folder(out, FILES) as folder, _saying_how_to_go_on(checkpoint):
         begun = time.monotonic()
         with shown_passes(quiet) as tell:
             streaming = Streaming(memory=memory, checkpoint=checkpoint, tell=tell, engine=engine)
@@ -76,6 +79,18 @@ def fit_command(
     if copies.paths:
         console.print(marked(f"Wrote {' and '.join(map(str, copies.paths))}"), highlight=False)
     return model
+
+
+@contextlib.contextmanager
+def _saying_how_to_go_on(checkpoint: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None or not (checkpoint / f"{LENGTHS}.npz").exists():
+            raise
+        raise KeyboardInterrupt(
+            f"stopped: the same command goes on after the last pass that is kept in {checkpoint}."
+        ) from None
 
 
 def check_apart(path: Path, option: str, folder: Path | None) -> None:

@@ -1,5 +1,6 @@
 """Arrays in `.npy` files, memory-mapped and never unpickled."""
 
+import re
 import tokenize
 from pathlib import Path
 
@@ -40,15 +41,29 @@ def npy_vector(path: Path, n_rows: int | None) -> np.ndarray:
 def mapped(path: Path) -> np.ndarray:
     """The array of a `.npy` file, memory-mapped, whatever it holds but objects.
 
-    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, or holds objects.
+    **Raises:** FileNotFoundError; ValueError for a file that is no `.npy` file, or holds objects; OSError for a folder,
+    and for a file that may not be read.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except DAMAGE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # not what the file holds: a folder, or one that may not be read
         reason = str(error).rstrip(".")
+        if "Python objects" in reason:
+            raise ValueError(
+                f"{path} is not a .npy file of numbers or words but of Python objects, which are not read: save words "
+                "by numpy.save(path, numpy.array(words, dtype=str))."
+            ) from None
         raise ValueError(f"{path} is not a .npy file of numbers ({reason}): save it by numpy.save.") from None
+
+
+def by_number(name: str) -> tuple[list[tuple[int, str]], str]:
+    """A key of sorting by which shard-2 comes before shard-10."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
 
 
 def _of_length(path: Path, values: np.ndarray, n_rows: int | None) -> np.ndarray:

@@ -83,7 +83,7 @@ class RewardHead:
 
     def write(self, path: Path) -> None:
         """What `save` writes, at a `path` that `whole_path` gave."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         arrays = {} if self.featuriser is None else self.featuriser.arrays()
         tensors = {"theta": np.ascontiguousarray(self.theta, np.float32)}
@@ -93,7 +93,9 @@ class RewardHead:
             "format": FORMAT, "version": str(VERSION), "names": json.dumps(self.names),
             "featuriser": json.dumps(settings), "facts": json.dumps(self.facts),
         }  # fmt: skip
-        save_file(tensors, str(path), metadata)
+        # Not by save_file, which puts a file of its own, that only its owner may read and nobody holds, in place of the
+        # one that whole_path made, and has errors of its own for a full disk.
+        path.write_bytes(save(tensors, metadata))
 
     @staticmethod
     def load(path: str | os.PathLike) -> "RewardHead":

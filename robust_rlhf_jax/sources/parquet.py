@@ -113,13 +113,13 @@ class ParquetSource:
             for i in range(file.num_row_groups):
                 n = file.metadata.row_group(i).num_rows
                 if at + n > begin:
-                    yield at, self._sides(file, i, path)
+                    yield at, self._sides(file, i, path, at)
                 at += n
 
-    def _sides(self, file: Any, i: int, path: Path) -> list[np.ndarray]:
+    def _sides(self, file: Any, i: int, path: Path, begin: int) -> list[np.ndarray]:
         # pyarrow's own threads let go of a row group late, when several others have been read.
         table = file.read_row_group(i, columns=self._columns, use_threads=False)
-        return [matrix(table.column(name), self.n_features, path, name) for name in self._columns]
+        return [matrix(table.column(name), self.n_features, path, name, begin) for name in self._columns]
 
 
 def _check_alike(files: list[Path], forms: list[Form]) -> None:

@@ -13,7 +13,7 @@ from robust_rlhf_jax.io.containers.parquet_files import KIND, pyarrow_with_parqu
 
 from .floats import block_type, check_shape
 
-EMPTY = "has an empty cell: give a value for every pair, and a number for each of its features"
+EMPTY = "has an empty cell in row {:,} (from 0): give a value for every pair, and a number for each of its features"
 
 
 @contextlib.contextmanager
@@ -55,12 +55,14 @@ def form_of(path: Path, names: list[str]) -> Form:
     return Form(n_rows, sizes[names[0]], " and ".join(dict.fromkeys(types)))
 
 
-def matrix(column: Any, size: int, path: Path, name: str) -> Shaped[np.ndarray, "m k"]:
-    """A column of lists of `size` numbers, without a copy where it is in one piece.
+def matrix(column: Any, size: int, path: Path, name: str, begin: int = 0) -> Shaped[np.ndarray, "m k"]:
+    """A column of lists of `size` numbers, of rows from `begin` on, without a copy where it is in one piece.
 
-    **Raises:** ValueError for an empty cell, and for a list of another length.
+    **Raises:** ValueError for an empty cell, and for a list of another length, with the row in the file.
     """
-    parts = [_matrix(chunk, size, f"{path}: column {name}") for chunk in column.chunks]
+    begins = begin + np.cumsum([0, *map(len, column.chunks)])
+    chunks = zip(column.chunks, begins.tolist(), strict=False)
+    parts = [_matrix(chunk, size, f"{path}: column {name}", at) for chunk, at in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, size), np.float32)])
 
 
@@ -71,9 +73,29 @@ def vector(path: Path, name: str) -> Shaped[np.ndarray, " N"]:
     """
     with opened(path) as file:
         _check_flat(_field(file, name, path).type, f"{path}: column {name}")
-        groups = range(file.num_row_groups)
-        parts = [_flat(file.read_row_group(i, columns=[name]).column(0), path, name) for i in groups]
+        begin, parts = 0, []
+        for i in range(file.num_row_groups):
+            parts.append(_flat(file.read_row_group(i, columns=[name]).column(0), path, name, begin))
+            begin += file.metadata.row_group(i).num_rows
     return np.concatenate(parts)
+
+
+def values_of(path: Path, name: str, most: int = 4) -> set[Any]:
+    """The different values of a column, empty cells left out; none of lists and the like, and of more than `most` some.
+
+    **Raises:** ValueError for a column that is missing or twice there, and for a damaged file.
+    """
+    import pyarrow as pa
+
+    with opened(path) as file:
+        found: set[Any] = set()
+        if pa.types.is_nested(_field(file, name, path).type):
+            return found
+        for i in range(file.num_row_groups):
+            found |= set(file.read_row_group(i, columns=[name]).column(0).unique().to_pylist()) - {None}
+            if len(found) > most:
+                break
+        return found
 
 
 def _field(file: Any, name: str, path: Path) -> Any:
@@ -90,9 +112,16 @@ def _list_size(file: Any, name: str, path: Path) -> int:
     kind = _field(file, name, path).type
     fixed = pa.types.is_fixed_size_list(kind)
     if not (fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise ValueError(f"{path}: the column {name} holds {kind}: give lists of numbers.")
+        texts = "; robust-rlhf embed makes them of texts" if _is_text(kind) else ""
+        raise ValueError(f"{path}: the column {name} holds {kind}: give lists of numbers{texts}.")
     block_type(_numpy_type(kind.value_type), f"{path}: column {name}")
     return kind.list_size if fixed else _first_length(file, name, path)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _numpy_type(kind: Any) -> np.dtype:
@@ -105,21 +134,28 @@ def _numpy_type(kind: Any) -> np.dtype:
 def _first_length(file: Any, name: str, path: Path) -> int:
     for batch in file.iter_batches(batch_size=1, columns=[name]):
         if batch.column(0).null_count:
-            raise ValueError(f"{path}: column {name} {EMPTY}.")
+            raise ValueError(f"{path}: column {name} {EMPTY.format(0)}.")
         return len(batch.column(0)[0])
     return 0
 
 
-def _matrix(chunk: Any, size: int, what: str) -> np.ndarray:
+def _matrix(chunk: Any, size: int, what: str, begin: int) -> np.ndarray:
     import pyarrow as pa
 
     values = chunk.flatten()
     if chunk.null_count or values.null_count:
-        raise ValueError(f"{what} {EMPTY}.")
-    lengths = () if pa.types.is_fixed_size_list(chunk.type) else np.unique(chunk.value_lengths())
-    odd = next((length for length in lengths if length != size), None)
-    if odd is not None:
-        raise ValueError(f"{what} has lists of {size} and of {odd} numbers: give all alike.")
+        cells = (cell.as_py() for cell in chunk)
+        row = next(row for row, cell in enumerate(cells) if cell is None or None in cell)
+        raise ValueError(f"{what} {EMPTY.format(begin + row)}.")
+    lengths = (
+        np.zeros(0, int) if pa.types.is_fixed_size_list(chunk.type) else np.asarray(chunk.value_lengths())
+    )
+    odd = np.flatnonzero(lengths != size)
+    if len(odd):
+        raise ValueError(
+            f"{what} has lists of {size} and of {lengths[odd[0]]} numbers, in row {begin + odd[0]:,} (from 0): give "
+            "all alike."
+        )
     return values.to_numpy(zero_copy_only=False).reshape(len(chunk), size)
 
 
@@ -130,9 +166,10 @@ def _check_flat(kind: Any, what: str) -> None:
         raise ValueError(f"{what} holds {kind}: give one number or word for each pair.")
 
 
-def _flat(column: Any, path: Path, name: str) -> np.ndarray:
+def _flat(column: Any, path: Path, name: str, begin: int) -> np.ndarray:
     if column.null_count:
-        raise ValueError(f"{path}: column {name} {EMPTY}.")
+        row = column.to_pylist().index(None)
+        raise ValueError(f"{path}: column {name} {EMPTY.format(begin + row)}.")
     # By way of the different values: of words an array of one length, not an object for each.
     parts = [chunk for chunk in column.dictionary_encode().chunks if len(chunk)]
     arrays = [np.asarray(part.dictionary.to_pylist())[part.indices.to_numpy()] for part in parts]

@@ -1,8 +1,9 @@
 """The files that a source reads: one, several in the order given, or those of a folder in the order of their names."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
+
+from robust_rlhf_jax.io.npy_arrays import by_number
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -10,13 +11,17 @@ Paths = str | Path | Sequence[str | Path]
 def files_of(paths: Paths, suffixes: tuple[str, ...], apart: tuple[str, ...] = ()) -> list[Path]:
     """The files at `paths`; of a folder as `within`.
 
-    **Raises:** FileNotFoundError for a path that does not exist; ValueError where there is no file.
+    **Raises:** FileNotFoundError for a path that does not exist; ValueError where there is no file, or a folder
+    called like one.
     """
     given = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     found = [file for path in given for file in (within(path, suffixes, apart) if path.is_dir() else [path])]
     lost = next((file for file in found if not file.exists()), None)
     if lost is not None:
         raise FileNotFoundError(f"{lost} does not exist: check the path.")
+    inner = next((file for file in found if file.is_dir()), None)
+    if inner is not None:
+        raise ValueError(f"{inner} is a folder among the files: give one folder of files, or move it away.")
     if not found:
         shown = ", ".join(map(str, given)) or "The list of paths"
         raise ValueError(f"{shown} has no {' or '.join(suffixes)} file: give files, or a folder of them.")
@@ -30,9 +35,3 @@ def within(folder: Path, suffixes: tuple[str, ...], apart: tuple[str, ...] = ())
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     found = (file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
     return sorted(found, key=lambda file: by_number(file.name))
-
-
-def by_number(name: str) -> tuple[list[tuple[int, str]], str]:
-    """A key of sorting by which shard-2 comes before shard-10."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name

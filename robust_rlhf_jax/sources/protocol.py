@@ -48,3 +48,26 @@ class PairSource(Protocol):
     def fingerprint(self) -> str:
         """A short hash of names, sizes, shapes, types and a sample of the contents, to tell another source."""
         ...
+
+
+def checked_blocks(source: PairSource, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
+    """`source.blocks(rows)`, as many pairs and features as the source says it has.
+
+    **Raises:** ValueError, while reading, for others.
+    """
+    found = 0
+    for block in source.blocks(rows):
+        if block.ndim != 2 or block.shape[1] != source.n_features:
+            raise ValueError(
+                f"the source has {source.n_features} features and gave a block of shape {block.shape}."
+            )
+        found += len(block)
+        if found > source.n_pairs:
+            break
+        yield block
+        del block
+    if found != source.n_pairs:
+        more = "at least " if found > source.n_pairs else ""
+        raise ValueError(
+            f"the source has {source.n_pairs:,} pairs and gave {more}{found:,}: it must give the same every time."
+        )

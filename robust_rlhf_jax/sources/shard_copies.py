@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from robust_rlhf_jax.io.npy_arrays import BLOCK, mapped, npy_vector
+from robust_rlhf_jax.io.npy_arrays import BLOCK, by_number, mapped, npy_vector
 
 from .npy_shard import NpyShard
-from .paths import by_number
 from .shards import BESIDE, FEATURES, SUFFIXES, ShardSource
+from .side_names import both_sides, one_side
 from .writing import beside_of, plain
 
 
@@ -73,9 +73,10 @@ def _in_order(names: list[str]) -> bool:
 
 
 def _say_their_side(names: list[list[str]]) -> bool:
-    """Whether names of two sides begin with chosen and rejected, alike but for that; of differences with neither."""
+    """Whether the names of two sides begin with chosen and rejected, else alike, of differences none is a side's."""
     if len(names) == 1:
-        return not any(name.startswith(("chosen", "rejected")) for name in names[0])
+        sided = any(name.startswith(("chosen", "rejected")) or one_side(name) for name in names[0])
+        return not sided and both_sides(names[0]) is None
     ends = [
         [name.removeprefix(side) for name in of if name.startswith(side)]
         for of, side in zip(names, ("chosen", "rejected"), strict=True)

@@ -13,6 +13,7 @@ from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .npy_shard import NpyShard, npy_shards
 from .paths import Paths, files_of, within
+from .side_names import both_sides, one_side
 
 SUFFIXES = (".npy",)
 # Of these, groups, labels and raters are read.
@@ -122,6 +123,7 @@ def _sides(folder: Path) -> tuple[Paths, Paths | None]:
     files = within(folder, SUFFIXES, BESIDE)
     chosen, rejected = ([f for f in files if f.name.startswith(side)] for side in ("chosen", "rejected"))
     if not chosen and not rejected:
+        _check_differences(folder, [file.name for file in files])
         return folder, None
     if [f.name.removeprefix("chosen") for f in chosen] != [f.name.removeprefix("rejected") for f in rejected]:
         raise ValueError(
@@ -131,6 +133,22 @@ def _sides(folder: Path) -> tuple[Paths, Paths | None]:
     if len(chosen) + len(rejected) < len(files):
         raise ValueError(f"{folder} has more than files named chosen… and rejected…: move the others away.")
     return chosen, rejected
+
+
+def _check_differences(folder: Path, names: list[str]) -> None:
+    """**Raises:** ValueError for files that are called after the sides of pairs otherwise than `_sides` reads them."""
+    sides = both_sides(names)
+    if sides is not None:
+        raise ValueError(
+            f"{folder} has {sides[0]} and {sides[1]}, which look like the two sides of pairs: call such files "
+            "chosen….npy and rejected….npy, and files of differences otherwise."
+        )
+    one = next(filter(one_side, names), None)
+    if one is not None:
+        raise ValueError(
+            f"{folder} has {one} and no partner of it: call the files of the two sides chosen….npy and rejected….npy, "
+            "and files of differences otherwise."
+        )
 
 
 def _check_partners(first: list, second: list, path: Path) -> None:

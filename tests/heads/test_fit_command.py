@@ -42,6 +42,27 @@ def test_files_say_the_same(tmp_path, capsys):
     assert facts["said"] == model.message
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"), [("lengths", r"^stopped: .* goes on after .*state\.$"), ("sample", "^$")]
+)
+def test_a_stopped_fit_says_how_to_go_on_where_it_can(tmp_path, monkeypatch, kept, said):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("robust_rlhf_jax.heads.command.fit_reward", stopped)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / f"{kept}.npz").touch()
+    (tmp_path / "pairs").mkdir()
+    with pytest.raises(KeyboardInterrupt, match=said):
+        fit_command(
+            folder_of_sides(tmp_path / "pairs"),
+            checkpoint=tmp_path / "state",
+            out=tmp_path / "out",
+            quiet=True,
+        )
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_source_that_is_none_ends_in_one_sentence(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="is no source of pairs"):

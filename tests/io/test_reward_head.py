@@ -1,5 +1,8 @@
 """Files of reward heads whose featuriser nobody knows."""
 
+import os
+import stat
+
 import numpy as np
 import pytest
 
@@ -70,3 +73,21 @@ def test_a_head_is_made_of_lists_and_of_half_precision():
     assert half.reward(np.array([[40_000.0]], np.float16)).tolist() == [80_000.0]
     with pytest.raises(ValueError, match=r"theta has shape \(2,\): give a number for each of 1 names"):
         RewardHead(("a",), np.ones(2))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs permissions of a group and of others")
+def test_a_head_may_be_read_by_those_who_may_read_other_files(tmp_path):
+    RewardHead(("a",), np.ones(1)).save(tmp_path / "head.safetensors")
+    (tmp_path / "other").touch()
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("head.safetensors", "other")]
+    assert modes[0] == modes[1]
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        RewardHead(("a",), np.ones(1)).save(tmp_path / "head.safetensors")
+    assert caught.value.filename == str(tmp_path / "head.safetensors")

@@ -131,10 +131,11 @@ def sources_by_hand(folder):
         "a number that is no decimal": ShardSource(saved(folder / "square", **{"1²2": x})),
         "differences called chosen": ShardSource(saved(folder / "side", chosen=x)),
         "a name that is kept": ShardSource(saved(folder / "kept", weights=x)),
+        "differences called like sides": ShardSource(saved(folder / "sides", lose=x[a], win=x[b])),
     }
 
 
-@pytest.mark.parametrize("case", range(10))
+@pytest.mark.parametrize("case", range(11))
 def test_a_copy_opens_as_the_same_pairs_in_their_order(tmp_path, case):
     source = list(sources_by_hand(tmp_path).values())[case]
     copy = open_pairs(write_copy(source, tmp_path / "copy", keep=KEEP))

@@ -59,8 +59,38 @@ def test_other_files_are_refused(tmp_path):
 def test_a_folder_of_both_kinds_is_refused(tmp_path):
     np.save(tmp_path / "a.npy", X)
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match="is no source of pairs"):
+    with pytest.raises(
+        ValueError, match=r"is no source of pairs: it has .npy files and Parquet files, so move"
+    ):
         open_pairs(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["more.npy", "more.parquet"])
+def test_a_folder_called_like_a_file_is_named(tmp_path, name):
+    np.save(tmp_path / "a.npy", X) if name.endswith("npy") else parquet_file(tmp_path / "a.parquet", SIDES)
+    (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match=rf"{name} is a folder among the files: give one folder of files"):
+        open_pairs(tmp_path)
+
+
+def test_words_that_were_pickled_are_refused_with_what_to_write(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "groups.npy", np.array(["a", "b", "a", "b"], object))
+    with pytest.raises(ValueError, match=r"groups.npy is not .* but of Python objects, .* dtype=str"):
+        open_pairs(tmp_path)
+    np.save(tmp_path / "groups.npy", np.array(["a", "b", "a", "b"], dtype=str))
+    assert open_pairs(tmp_path).n_pairs == 4
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_be_damaged(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+
+    def refused(path, mode):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", refused)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        open_pairs(tmp_path / "x.npy")
 
 
 def test_one_side_is_not_taken_for_differences(tmp_path):
@@ -72,6 +102,46 @@ def test_one_side_is_not_taken_for_differences(tmp_path):
         ):
             open_pairs(tmp_path / f"{name}.npy")
     assert not first(open_pairs(tmp_path)).any()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Chosen", "Rejected"),
+        ("train_chosen-0", "train_rejected-0"),
+        ("embeddingsChosen", "embeddingsRejected"),
+        ("y_w", "y_l"),
+        ("winner", "loser"),
+        ("preferred_2", "dispreferred_2"),
+    ],
+)
+def test_sides_by_other_names_are_not_taken_for_differences(tmp_path, names):
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", X)
+    with pytest.raises(
+        ValueError, match=r"look like the two sides of pairs: call such files chosen….npy and"
+    ):
+        open_pairs(tmp_path)
+
+
+def test_a_file_called_after_one_side_is_not_taken_for_differences(tmp_path):
+    np.save(tmp_path / "train-chosen.npy", X)
+    with pytest.raises(
+        ValueError, match=r"has train-chosen.npy and no partner of it: call the files of the two"
+    ):
+        open_pairs(tmp_path)
+    with pytest.raises(ValueError, match=r"train-chosen.npy has one side of pairs: give its folder"):
+        open_pairs(tmp_path / "train-chosen.npy")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("a", "b"), ("diff_chosen", "x"), ("without_rejected_rows", "y"), ("first", "second"), ("w", "x")],
+)
+def test_other_names_are_of_differences(tmp_path, names):
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", X)
+    assert open_pairs(tmp_path).n_pairs == 2 * len(X)
 
 
 def test_raters_beside_shards_are_read_and_are_the_groups(tmp_path):
@@ -104,7 +174,7 @@ def test_numbers_in_names_count_by_value(tmp_path):
     np.testing.assert_array_equal(np.concatenate(list(open_pairs(tmp_path).blocks(5)))[:, 0], np.arange(12))
 
 
-@pytest.mark.parametrize("name", ["label", "labels"])
+@pytest.mark.parametrize("name", ["label", "labels", "Label", "LABELS"])
 def test_labels_of_parquet_in_the_singular_and_the_plural(tmp_path, name):
     pytest.importorskip("pyarrow")
     sides = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
@@ -136,3 +206,47 @@ def test_a_label_by_another_name_is_not_left_unread(tmp_path):
         open_pairs(tmp_path / "pairs.parquet")
     pq.write_table(pa.table(columns | {"label": [1, -1]}), tmp_path / "pairs.parquet")
     assert [block.tolist() for block in open_pairs(tmp_path / "pairs.parquet").blocks(2)] == [[[1.0], [3.0]]]
+
+
+SIDES = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.float32)}
+BOTH = np.array([1, -1, 1, -1])
+
+
+@pytest.mark.parametrize("labels", [BOTH, (BOTH + 1) / 2, BOTH > 0, np.array(["A", "B", "tie", "A"])])
+@pytest.mark.parametrize("name", ["target", "pref", "Better Response", "y"])
+def test_what_could_be_labels_is_not_left_unread(tmp_path, name, labels):
+    path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, name: labels})
+    with pytest.raises(ValueError, match=f"column {name} could say which option won"):
+        open_pairs(path)
+    assert open_pairs(parquet_file(path, {**SIDES, name: labels, "label": BOTH})).n_pairs == 4
+
+
+@pytest.mark.parametrize("values", [np.ones(4), np.arange(4) / 3, np.array(list("wxyz"))])
+def test_a_column_that_holds_no_labels_of_both_sides_may_be_called_so(tmp_path, values):
+    path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, "target": values})
+    np.testing.assert_array_equal(first(open_pairs(path)), np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("name", ["label", "Labels", "rater", "group"])
+@pytest.mark.parametrize("where", ["a", "b"])
+def test_a_column_that_only_one_file_has_is_not_left_unread(tmp_path, name, where):
+    for file in "ab":
+        parquet_file(tmp_path / f"{file}.parquet", SIDES | ({name: BOTH} if file == where else {}))
+    other = "b" if where == "a" else "a"
+    with pytest.raises(
+        ValueError, match=rf"{other}.parquet has no column {name}, and .*{where}.parquet has one"
+    ):
+        open_pairs(tmp_path)
+
+
+def test_a_label_by_another_name_in_a_later_file_is_not_left_unread(tmp_path):
+    parquet_file(tmp_path / "a.parquet", SIDES)
+    parquet_file(tmp_path / "b.parquet", SIDES | {"winner": BOTH})
+    with pytest.raises(ValueError, match=r"b.parquet: column winner could say which option won"):
+        open_pairs(tmp_path)
+
+
+def test_raters_in_capitals_are_read(tmp_path):
+    source = open_pairs(parquet_file(tmp_path / "a.parquet", SIDES | {"Rater": np.array([3, 1, 3, 2])}))
+    assert isinstance(source, ParquetSource)
+    np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])

@@ -50,7 +50,10 @@ CELLS = {"chosen": [[1.0, 2.0], [3.0, 4.0]], "rejected": [[0.0, 0.0], [1.0, 1.0]
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"chosen": ["a", "b"]}, "the column chosen holds string: give lists of numbers"),
+        (
+            {"chosen": ["a", "b"]},
+            "the column chosen holds string: give lists of numbers; robust-rlhf embed makes",
+        ),
         ({"chosen": [1.0, 2.0]}, "the column chosen holds double: give lists of numbers"),
         ({"chosen": [["a"], ["b"]]}, "column chosen holds object: give float16"),
         (
@@ -62,7 +65,10 @@ CELLS = {"chosen": [[1.0, 2.0], [3.0, 4.0]], "rejected": [[0.0, 0.0], [1.0, 1.0]
             {"chosen": pa.array([[], []], pa.list_(pa.float32()))},
             r"column chosen has shape \(2, 0\): give \[N, k\]",
         ),
-        ({"chosen": [None, [1.0, 2.0]]}, "column chosen has an empty cell: give a value for every pair"),
+        (
+            {"chosen": [None, [1.0, 2.0]]},
+            r"column chosen has an empty cell in row 0 \(from 0\): give a value for every pair",
+        ),
         ({"who": [["a"], ["b"]]}, "column who holds list<.*>: give one number or word for each pair"),
         ({"who": ["a", None]}, "column who has an empty cell"),
         ({"label": [1, None]}, "column label has an empty cell"),
@@ -83,6 +89,37 @@ def test_bad_cells_are_found_while_reading(tmp_path, cell):
     blocks = ParquetSource(path).blocks(2)
     with pytest.raises(ValueError, match=r"column rejected has (an empty cell|lists of 2 and of 3 numbers)"):
         next(blocks)
+
+
+ANY, TWO = pa.list_(pa.float32()), pa.list_(pa.float32(), 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "said"),
+    [
+        (ANY, None, "an empty cell in row 13"),
+        (TWO, None, "an empty cell in row 13"),
+        (ANY, [1.0, None], "an empty cell in row 13"),
+        (TWO, [1.0, None], "an empty cell in row 13"),
+        (ANY, [1.0], "lists of 2 and of 1 numbers, in row 13"),
+    ],
+)
+def test_a_bad_cell_is_found_in_its_row_of_the_file(tmp_path, kind, cell, said):
+    rows = [[1.0, 2.0]] * 13 + [cell] + [[1.0, 2.0]] * 6
+    table = pa.table({"chosen": pa.array(rows, kind), "rejected": pa.array([[1.0, 2.0]] * 20, kind)})
+    pq.write_table(table, tmp_path / "b.parquet", row_group_size=4)
+    parquet_file(
+        tmp_path / "a.parquet", {"chosen": X[:, :2], "rejected": X[:, :2]}, fixed="size" in str(kind)
+    )
+    with pytest.raises(ValueError, match=rf"b.parquet: column chosen has {said} \(from 0\)"):
+        list(ParquetSource(tmp_path).blocks(3))
+
+
+def test_an_empty_cell_beside_is_found_in_its_row_of_the_file(tmp_path):
+    table = pa.table({"chosen": [[1.0]] * 9, "who": ["a"] * 7 + [None, "b"]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=4)
+    with pytest.raises(ValueError, match=r"column who has an empty cell in row 7 \(from 0\)"):
+        ParquetSource(tmp_path / "a.parquet", rejected=None, group="who")
 
 
 def test_columns_are_named(tmp_path):

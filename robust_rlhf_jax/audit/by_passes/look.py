@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, read_ahead
+from robust_rlhf_jax.sources.protocol import checked_blocks
 
 # Float32 numbers of a block.
 NUMBERS = 1 << 20
@@ -50,10 +51,13 @@ def look(source: PairSource, tell: Tell | None = None) -> Look:
 
 
 def blocks_of(source: PairSource):
-    """Blocks in float32, read ahead."""
+    """Blocks in float32, read ahead.
+
+    **Raises:** ValueError where the source does not give the pairs that it said.
+    """
     rows = max(64, NUMBERS // source.n_features)
-    for block in read_ahead(source.blocks(rows)):
-        yield block.astype(np.float32)
+    # Copied before the next one is read: a source may fill one array again and again.
+    return read_ahead(block.astype(np.float32) for block in checked_blocks(source, rows))
 
 
 def _hashes(block: Float[np.ndarray, "m k"]) -> Int[np.ndarray, " m"]:

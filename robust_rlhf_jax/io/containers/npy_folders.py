@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..npy_arrays import npy_vector
+from ..npy_arrays import by_number, npy_vector
 from ..table import Source, Table
 from .array_files import SHOWN, npy_pair, write
 
@@ -18,7 +18,10 @@ def holds(path: Path) -> bool:
 
 def read(path: Path, how: dict[str, Any]) -> Table:
     """**Raises:** ValueError for a part without its partner, or sides that do not match."""
-    firsts = sorted(file for file in path.glob("*.npy") if "chosen" in file.name)
+    # What lies beside many parts is in this order too, as `sources.open_pairs` reads and writes it.
+    firsts = sorted(
+        (file for file in path.glob("*.npy") if "chosen" in file.name), key=lambda file: by_number(file.name)
+    )
     seconds = [file.with_name(file.name.replace("chosen", "rejected")) for file in firsts]
     lost = next((file for file in seconds if not file.exists()), None)
     if lost is not None:

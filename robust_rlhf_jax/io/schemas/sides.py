@@ -140,8 +140,11 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
 
 
 def rater_named(table: Table) -> str | None:
-    """The column of who judged: called so, or `user` if it holds names of several people that come again."""
-    found = named(table, RATERS)
+    """The column of who judged: called so, or `user` if it holds names of several people that come again.
+
+    Beside embeddings in a folder it is called `raters`, as `robust-rlhf embed` writes it; elsewhere that may be their
+    number."""
+    found = named(table, RATERS if table.source.container != "npy" else (*RATERS, "raters"))
     if found is not None:
         return found
     people = names_of_users(table)

@@ -142,7 +142,9 @@ def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> Stream
     keep = deviations > null_below(deviations)
     axes, deviations = np.where(keep, axes, 0.0), np.where(keep, deviations, 1.0)
     whiten, colour = (jnp.asarray(part, dtype) for part in (axes / deviations, axes * deviations))
-    rank, spread = jnp.asarray(keep.sum(), jnp.int32), jnp.asarray(np.sqrt(np.diag(moment)), dtype)
+    # Rounding leaves something below 0 of a column of zeros.
+    spread = jnp.asarray(np.sqrt(np.maximum(np.diag(moment), 0.0)), dtype)
+    rank = jnp.asarray(keep.sum(), jnp.int32)
     size = columns.size[:, None]
     penalty = penalty_along(whiten, spread, rank)
     return StreamedCoordinates(columns, penalty, whiten / size, (colour * size).T, rank)

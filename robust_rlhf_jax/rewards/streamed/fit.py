@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.io.pairs import Pairs, clusters_of
+from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.preferences.validation import check_source
 from robust_rlhf_jax.sources import PairSource
+from robust_rlhf_jax.sources.protocol import checked_blocks
 
 from ..alternative import Alternative
 from ..conclusion import Evidence, conclude
@@ -40,6 +42,7 @@ from .coordinates import (
     level_basis,
     not_all_alike,
     second_moment,
+    straight,
     typical_columns,
 )
 from .curvature import sample_curvature
@@ -57,6 +60,8 @@ PER_PAIR = 100
 MOMENTS, LEAST_SAMPLE = 6, 1024
 # The last pass is for the leverages.
 LAST = 1
+# Of Σ|xⱼθⱼ|, what two orders of summing xᵀθ in float32 differ by at most.
+ROUNDING = 1e-5
 # The first state that a change of any pair would change.
 LENGTHS = "lengths"
 
@@ -162,8 +167,11 @@ def fits_in_memory(source: PairSource, streaming: Streaming) -> bool:
 
 
 def all_of(source: PairSource) -> Float[np.ndarray, "N k"]:
-    """All differences in float32."""
-    blocks = [block.astype(np.float32) for block in source.blocks(1 << 14)]
+    """All differences in float32.
+
+    **Raises:** ValueError where the source does not give the pairs that it said.
+    """
+    blocks = [block.astype(np.float32) for block in checked_blocks(source, 1 << 14)]
     return np.concatenate(blocks)
 
 
@@ -224,6 +232,7 @@ class _Streamed:
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
         lengths, margins, comparisons = self._lengths(coordinates, found)
+        self._check_sampled(straight(sample, coordinates.columns), found.theta.T, margins)
         if self.resumed:
             self._check_same(coordinates, found, margins)
         informative = informative_rows(lengths)
@@ -239,6 +248,8 @@ class _Streamed:
         )
         lanes = self._settled(settling, found, margins)
         measured = self._measured(settling, lanes)
+        last = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
+        self._check_sampled(straight(sample, coordinates.columns), last, measured.margins)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
         same = None if comparisons is None else Comparisons(comparisons, informative)
         judged = self._judged(measured, lanes, cells, dispersion, same)
@@ -317,11 +328,27 @@ class _Streamed:
         made = self.passes.made
         _, now, _ = lengths_and_margins(self.passes, coordinates, found.theta)
         self.passes.made = made
-        n, size = self.passes.n, np.sqrt(np.mean(margins**2)) + 1e-30
-        if not np.allclose(now[:, :n], margins[:, :n], rtol=1e-3, atol=1e-4 * size):
+        n = self.passes.n
+        if _differs(margins[:, :n], now[:, :n]).any():
             raise ValueError(
                 f"The checkpoint {self.checkpoint.folder} is of pairs that were changed since: remove it, or give "
                 "another folder."
+            )
+
+    def _check_sampled(
+        self, x: Float[Array, "m k"], theta: Float[Array, "k E"], later: Float[np.ndarray, "E padded"]
+    ) -> None:
+        """Whether the sampled pairs have the same margins in a later pass as in the first, which costs no pass more.
+
+        **Raises:** ValueError for a source that gives other pairs in each pass, such as random ones without a seed.
+        """
+        rounding = ROUNDING * np.asarray(matmul(jnp.abs(x), jnp.abs(theta))).T
+        differ = _differs(np.asarray(matmul(x, theta)).T, later[:, self.places], rounding).any(axis=0)
+        if differ.any():
+            place = self.places[np.flatnonzero(differ)[0]]
+            raise ValueError(
+                f"the source gave another pair {place:,} (from 0) in pass {self.passes.made} than in the first: it "
+                "must give the same every time."
             )
 
     def _settled(self, settling: Settling, found: Found, margins: Float[np.ndarray, "E padded"]) -> Lanes:
@@ -329,6 +356,7 @@ class _Streamed:
         lanes = settling.begin(found.theta, found.strength, margins) if state is None else Lanes(**state)
         while not lanes.done.all() and self.passes.made < self.streaming.passes - LAST:
             lanes = settling.step(lanes)
+            give_back()
             self._keep("settling", lanes._asdict())
         return lanes
 
@@ -371,6 +399,17 @@ class _Streamed:
 
     def _keep(self, name: str, state: dict[str, np.ndarray]) -> None:
         self.checkpoint.save(name, **state, passes=np.asarray(self.passes.made))
+
+
+def _differs(
+    some: Float[np.ndarray, "E m"],
+    other: Float[np.ndarray, "E m"],
+    rounding: Float[np.ndarray, "E m"] | float = 0.0,
+) -> Bool[np.ndarray, "E m"]:
+    """Where margins, if they are numbers, differ from the other ones by more than rounding."""
+    size = np.sqrt(np.mean(other**2)) + 1e-30
+    near = np.abs(some - other) <= 1e-3 * np.abs(other) + 1e-4 * size + rounding
+    return np.isfinite(some) & ~near
 
 
 _doubted = eqx.filter_jit(doubted)

@@ -46,10 +46,10 @@ def _on_devices(layout: Layout, sharding: NamedSharding, begin: int, block: np.n
         )
     if len(block) != min(layout.rows, layout.n - begin):
         raise _changed(layout, f"{begin + len(block):,}")
-    if len(block) < layout.rows:
-        padding = np.zeros((layout.rows - len(block), layout.n_features), block.dtype)
-        block = np.concatenate([block, padding])
-    return jax.device_put(block, sharding)
+    # A copy, which JAX may take as its own memory: a source may fill one array again and again, and the next block is
+    # read while this one is in use.
+    padding = np.zeros((layout.rows - len(block), layout.n_features), block.dtype)
+    return jax.device_put(np.concatenate([block, padding]), sharding)
 
 
 def _changed(layout: Layout, found: str) -> ValueError:

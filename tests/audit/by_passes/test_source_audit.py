@@ -1,12 +1,14 @@
 """What passes say of a source: who is left out, what is repeated, who rates against the others."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from robust_rlhf_jax import fit_reward
 from robust_rlhf_jax.audit import audit_source
 from robust_rlhf_jax.audit.by_passes import source_raters as module
-from robust_rlhf_jax.audit.by_passes.look import look
+from robust_rlhf_jax.audit.by_passes.look import blocks_of, look
 from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.sources import ArraySource
 
@@ -42,6 +44,39 @@ def test_features_that_are_not_finite_are_named():
     z[7, 2], z[70, 0] = np.nan, np.inf
     with pytest.raises(ValueError, match=r"^pair 7 \(from 0\) has a feature that is not finite, and 1 more"):
         audit_source(ArraySource(z))
+
+
+class Buffer(np.ndarray):
+    """An array that is copied late: when it has been filled again, if anybody does that meanwhile."""
+
+    again: threading.Event
+
+    def astype(self, *args, **kwargs):
+        self.again.wait(0.1)
+        return np.array(super().astype(*args, **kwargs))
+
+
+class OneBuffer:
+    """A source of 3 · 4 pairs that fills one array again and again."""
+
+    n_pairs, n_features, groups = 12, 2, None
+
+    def blocks(self, rows):
+        buffer = np.empty((4, 2), np.float32).view(Buffer)
+        buffer.again = threading.Event()
+        for number in range(3):
+            buffer[:] = number
+            buffer.again.set()
+            buffer.again = threading.Event()
+            yield buffer
+
+    def fingerprint(self):
+        return "one buffer"
+
+
+def test_a_source_may_fill_one_array_again_and_again():
+    blocks = list(blocks_of(OneBuffer()))
+    np.testing.assert_array_equal([block[0, 0] for block in blocks], [0, 1, 2])
 
 
 @pytest.mark.slow

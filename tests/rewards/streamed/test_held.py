@@ -4,7 +4,15 @@ import jax
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import Pairs, audit, check_preferences, raters, robust_policy
+from robust_rlhf_jax import (
+    Pairs,
+    audit,
+    check_preferences,
+    estimate_epsilon,
+    fit_reward,
+    raters,
+    robust_policy,
+)
 from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.rewards.streamed import held_pairs, in_memory
 from robust_rlhf_jax.sources import ArraySource
@@ -26,6 +34,38 @@ def test_pairs_of_a_source_are_its_differences_and_groups():
     np.testing.assert_array_equal(pairs.preferred_differences(), next(given.blocks(300)))
     np.testing.assert_array_equal(pairs.clusters, of)
     assert held_pairs(given, SMALL) is None
+
+
+class Told:
+    """A source that says it has other pairs than it gives."""
+
+    groups = None
+
+    def __init__(self, n_pairs=300, n_features=3):
+        self.n_pairs, self.n_features, self.given = n_pairs, n_features, source()
+
+    def blocks(self, rows):
+        return self.given.blocks(rows)
+
+    def fingerprint(self):
+        return "told"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            Told(n_pairs=299),
+            "the source has 299 pairs and gave at least 300: it must give the same every time",
+        ),
+        (Told(n_pairs=301), "the source has 301 pairs and gave 300: it must give the same every time"),
+        (Told(n_features=4), r"the source has 4 features and gave a block of shape \(300, 3\)"),
+    ],
+)
+@pytest.mark.parametrize("ask", [fit_reward, held_pairs, audit.audit_source, estimate_epsilon])
+def test_a_source_that_gives_other_pairs_than_it_said_is_refused(told, said, ask):
+    with pytest.raises(ValueError, match=said):
+        ask(told)
 
 
 def test_what_is_in_memory_stays_as_it_is():

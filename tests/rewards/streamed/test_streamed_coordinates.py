@@ -55,6 +55,18 @@ def test_coordinates_are_those_of_memory():
     np.testing.assert_allclose(found.from_theta @ found.to_theta, np.eye(7), atol=1e-4)
 
 
+def test_a_column_of_zeros_whose_moment_is_rounded_below_zero_is_null():
+    x = rows()
+    x[:, 3] = 0
+    _, columns, moment, _ = streamed(x)
+    moment[3, 3] = -1e-16
+    found = coordinates_of(moment, columns)
+    assert int(found.rank) == 6
+    assert np.isfinite(found.penalty).all()
+    assert np.isfinite(found.to_theta).all()
+    np.testing.assert_allclose(found.to_theta[3], 0, atol=1e-12)
+
+
 def test_null_directions_are_none():
     _, _, _, found = streamed(rows(null=2))
     assert int(found.rank) == 5

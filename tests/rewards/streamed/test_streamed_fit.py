@@ -1,5 +1,7 @@
 """The fit by passes: that of memory, whatever the blocks, the precision and the interruptions."""
 
+import dataclasses
+import itertools
 import os
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import RobustFit, Streaming, fit_differences, fit_source
-from robust_rlhf_jax.rewards.streamed import passes
+from robust_rlhf_jax.rewards.streamed import fit, passes
 from robust_rlhf_jax.rewards.streamed.fit import _groups_of
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource
 
@@ -230,6 +232,17 @@ def test_passes_are_few():
 
 
 @pytest.mark.slow
+def test_each_pass_gives_back_what_it_freed(monkeypatch):
+    """What the C library keeps of it grew by 15 MB in each pass over 100,000 pairs of 256 features."""
+    log = []
+    monkeypatch.setattr(fit, "give_back", lambda: log.append("given back"))
+    streaming = dataclasses.replace(STREAMING, tell=lambda doing, *_: log.append(doing))
+    fit_source(ArraySource(differences("planted")), 0.1, streaming=streaming)
+    after = {then for doing, then in itertools.pairwise(log) if doing.startswith("pass") and doing != then}
+    assert after == {"given back"}
+
+
+@pytest.mark.slow
 def test_the_plain_fit_is_maximum_likelihood_whatever_it_makes_of_contradictions():
     """At its best point for contradictions the plain fit would be the sample's."""
     z = differences("planted")
@@ -270,6 +283,29 @@ def test_a_source_that_changes_is_refused():
 
     with pytest.raises(ValueError, match="gave 5995 rows"):
         fit_source(GeneratedSource(make, n_pairs=N), 0.1, streaming=STREAMING)
+
+
+@pytest.mark.slow
+def test_a_source_that_gives_other_pairs_in_each_pass_is_refused():
+    rng = np.random.default_rng(0)
+    source = GeneratedSource(lambda: iter([rng.normal(size=(N, K))]), n_pairs=N)
+    with pytest.raises(
+        ValueError, match=r"gave another pair \d+ \(from 0\) in pass 3 than in the first: it must"
+    ):
+        fit_source(source, 0.1, streaming=STREAMING)
+
+
+@pytest.mark.slow
+def test_a_source_that_gives_other_pairs_at_last_is_refused():
+    z, passes_made = differences("clean"), []
+
+    def make():
+        passes_made.append(1)
+        # The first one looks at the form alone.
+        yield z if len(passes_made) < 5 else -z
+
+    with pytest.raises(ValueError, match=r"gave another pair \d+ \(from 0\) in pass [56] than in the first"):
+        fit_source(GeneratedSource(make, n_pairs=N), 0.1, streaming=dataclasses.replace(STREAMING, passes=6))
 
 
 def test_too_little_memory_is_said():
