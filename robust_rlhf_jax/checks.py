@@ -1,6 +1,5 @@
 """Host-side checks of single values that every public function shares."""
 
-from numbers import Number
 from typing import Any
 
 import jax
@@ -112,8 +111,8 @@ def check_labels(labels: Any) -> None:
     if is_traced(labels):
         return
     values = np.asarray(labels)
-    if values.dtype.kind in "USOM":
-        other = [label for label in values.ravel().tolist() if not isinstance(label, Number)]
+    if values.dtype.kind in "USOM" or values.dtype.names:
+        other = [label for label in values.ravel().tolist() if not _is_number(label)]
         if other:  # texts, of which NumPy would read the numbers, among them
             raise ValueError(
                 f"labels holds {other[0]!r}: every label must be the number +1 or -1; map what you have to these."
@@ -125,6 +124,11 @@ def check_labels(labels: Any) -> None:
         hint = "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
         place = ", ".join(map(str, at))
         raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({hint}).")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is one real number, of Python, NumPy or JAX; texts of NumPy have `__float__`, too."""
+    return hasattr(value, "__float__") and not isinstance(value, str | bytes) and np.ndim(value) == 0
 
 
 def check_key(key: Any) -> None:

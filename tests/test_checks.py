@@ -1,4 +1,6 @@
 import re
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -125,11 +127,22 @@ def test_other_labels_are_named(labels, message):
         (np.array(["1", "-1"]), "'1'"),
         (np.array([1, "-1"], object), "'-1'"),
         (np.array([1, None], object), "None"),
+        (np.array([1, 1j], object), "1j"),
+        (np.array([(1,), (-1,)], [("label", int)]), r"\(1,\)"),
     ],
 )
 def test_the_first_label_that_is_no_number_is_named(labels, named):
     with pytest.raises(ValueError, match=f"^labels holds {named}: every label must be the number"):
         check_labels(labels)
+
+
+@pytest.mark.parametrize(
+    "one", [True, np.True_, np.int8(1), np.array(1), jnp.asarray(1), Fraction(1), Decimal(1)]
+)
+def test_numbers_of_any_kind_in_an_array_of_objects_pass(one):
+    labels = np.empty(2, object)
+    labels[:] = [one, -1]
+    check_labels(labels)
 
 
 def test_traced_labels_pass():
