@@ -1,5 +1,7 @@
 """A path as a source: which forms there are."""
 
+import string
+
 import numpy as np
 import pytest
 from parquet_of_lists import parquet_file
@@ -113,6 +115,7 @@ def test_one_side_is_not_taken_for_differences(tmp_path):
         ("y_w", "y_l"),
         ("winner", "loser"),
         ("preferred_2", "dispreferred_2"),
+        ("diffusion_winner", "diffusion_loser"),
     ],
 )
 def test_sides_by_other_names_are_not_taken_for_differences(tmp_path, names):
@@ -136,12 +139,22 @@ def test_a_file_called_after_one_side_is_not_taken_for_differences(tmp_path):
 
 @pytest.mark.parametrize(
     "names",
-    [("a", "b"), ("diff_chosen", "x"), ("without_rejected_rows", "y"), ("first", "second"), ("w", "x")],
+    [
+        ("a", "b"),
+        ("diff_chosen", "x"),
+        ("without_rejected_rows", "y"),
+        ("first", "second"),
+        ("w", "x"),
+        ("k", "l", "w"),
+        [f"part-{letter}" for letter in string.ascii_lowercase],
+        ("delta_w", "delta_l"),
+        ("differences_positive", "differences_negative"),
+    ],
 )
 def test_other_names_are_of_differences(tmp_path, names):
     for name in names:
         np.save(tmp_path / f"{name}.npy", X)
-    assert open_pairs(tmp_path).n_pairs == 2 * len(X)
+    assert open_pairs(tmp_path).n_pairs == len(names) * len(X)
 
 
 def test_raters_beside_shards_are_read_and_are_the_groups(tmp_path):
