@@ -35,6 +35,8 @@ LABELS = (
     "chosen_side",
     "overall_preference",
 )
+# How much better an option is: only with a sign does it say which one.
+STRENGTHS = ("strength", "preference_strength")
 # Labels of both sides, ties among them.
 BOTH_SIDES = (
     {-1, 0, 0.5, 1}, {1, 2}, {"-1", "0", "1"}, {"1", "2"}, {"a", "b", "tie"}, {"left", "right", "tie"},
@@ -139,16 +141,22 @@ def _check_no_label(columns: dict[Path, list[str]]) -> None:
     for file, names in columns.items():
         for name in names:
             known = name.casefold() in LABELS
-            if known or (plain_name(name) in MORE_LABELS and _could_be_labels(values_of(file, name))):
+            plain = plain_name(name)
+            if known or (
+                plain in MORE_LABELS and _could_be_labels(values_of(file, name), plain in STRENGTHS)
+            ):
                 raise ValueError(
                     f"{file}: column {name} could say which option won: call it label, with 1 where the first option "
                     "won and -1 where the second, or leave it out where chosen always won."
                 )
 
 
-def _could_be_labels(values: set[Any]) -> bool:
-    words = frozenset(value.strip().casefold() if isinstance(value, str) else value for value in values)
-    return len(words) > 1 and any(words <= labels for labels in BOTH_SIDES)
+def _could_be_labels(values: set[Any], strength: bool) -> bool:
+    """Whether values, NaN left out, are of both sides; `strength`: only with a sign."""
+    known = (value for value in values if value == value)
+    words = {value.strip().casefold() if isinstance(value, str) else value for value in known}
+    signed = not strength or not words.isdisjoint({-1, "-1"})
+    return len(words) > 1 and signed and any(words <= labels for labels in BOTH_SIDES)
 
 
 def _shown(path: Paths) -> str:

@@ -225,7 +225,10 @@ SIDES = {"chosen": np.ones((4, 1), np.float32), "rejected": np.zeros((4, 1), np.
 BOTH = np.array([1, -1, 1, -1])
 
 
-@pytest.mark.parametrize("labels", [BOTH, (BOTH + 1) / 2, BOTH > 0, np.array(["A", "B", "tie", "A"])])
+@pytest.mark.parametrize(
+    "labels",
+    [BOTH, (BOTH + 1) / 2, BOTH > 0, np.array(["A", "B", "tie", "A"]), np.array([1, np.nan, -1, np.nan])],
+)
 @pytest.mark.parametrize("name", ["target", "pref", "Better Response", "y"])
 def test_what_could_be_labels_is_not_left_unread(tmp_path, name, labels):
     path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, name: labels})
@@ -238,6 +241,14 @@ def test_what_could_be_labels_is_not_left_unread(tmp_path, name, labels):
 def test_a_column_that_holds_no_labels_of_both_sides_may_be_called_so(tmp_path, values):
     path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, "target": values})
     np.testing.assert_array_equal(first(open_pairs(path)), np.ones((4, 1)))
+
+
+def test_a_strength_without_a_sign_is_no_label(tmp_path):
+    path = parquet_file(tmp_path / "pairs.parquet", {**SIDES, "preference_strength": np.array([1, 2, 2, 1])})
+    np.testing.assert_array_equal(first(open_pairs(path)), np.ones((4, 1)))
+    parquet_file(path, {**SIDES, "preference_strength": BOTH})
+    with pytest.raises(ValueError, match="column preference_strength could say which option won"):
+        open_pairs(path)
 
 
 @pytest.mark.parametrize("name", ["label", "Labels", "rater", "group"])
