@@ -231,8 +231,7 @@ class _Streamed:
         coordinates = self._coordinates(sample)
         found = self._found(sample)
         pairs = coordinates.of_rows(sample)
-        lengths, margins, comparisons = self._lengths(coordinates, found)
-        self._check_sampled(straight(sample, coordinates.columns), found.theta.T, margins)
+        lengths, margins, comparisons = self._lengths(sample, coordinates, found)
         if self.resumed:
             self._check_same(coordinates, found, margins)
         informative = informative_rows(lengths)
@@ -247,9 +246,7 @@ class _Streamed:
             self.config,
         )
         lanes = self._settled(settling, found, margins)
-        measured = self._measured(settling, lanes)
-        last = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
-        self._check_sampled(straight(sample, coordinates.columns), last, measured.margins)
+        measured = self._measured(sample, settling, lanes)
         dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
         same = None if comparisons is None else Comparisons(comparisons, informative)
         judged = self._judged(measured, lanes, cells, dispersion, same)
@@ -301,12 +298,13 @@ class _Streamed:
         return Found(**{name: jnp.asarray(array) for name, array in state.items()})
 
     def _lengths(
-        self, coordinates: StreamedCoordinates, found: Found
+        self, sample: Float[Array, "m k"], coordinates: StreamedCoordinates, found: Found
     ) -> tuple[Float[Array, " N"], Float[np.ndarray, "E padded"], Int[Array, " N"] | None]:
         """(Lengths, margins, comparisons), the last None where hardly any pair recurs."""
 
         def measured():
             lengths, margins, keys = lengths_and_margins(self.passes, coordinates, found.theta)
+            self._check_sampled(straight(sample, coordinates.columns), found.theta.T, margins)
             lengths = lengths[: self.passes.n]
             numbers = numbers_of_keys(keys[: self.passes.n], lengths)
             none = np.zeros(0, np.int32)
@@ -340,6 +338,8 @@ class _Streamed:
     ) -> None:
         """Whether the sampled pairs have the same margins in a later pass as in the first, which costs no pass more.
 
+        Before the state of that pass is kept: a fit that goes on from one of other pairs would be refused each time.
+
         **Raises:** ValueError for a source that gives other pairs in each pass, such as random ones without a seed.
         """
         rounding = ROUNDING * np.asarray(matmul(jnp.abs(x), jnp.abs(theta))).T
@@ -360,9 +360,13 @@ class _Streamed:
             self._keep("settling", lanes._asdict())
         return lanes
 
-    def _measured(self, settling: Settling, lanes: Lanes) -> Measured:
+    def _measured(self, sample: Float[Array, "m k"], settling: Settling, lanes: Lanes) -> Measured:
+        coordinates = settling.coordinates
+
         def made():
-            found = measure(self.passes, settling.coordinates, sketch_of(settling, lanes), self.groups)
+            found = measure(self.passes, coordinates, sketch_of(settling, lanes), self.groups)
+            last = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
+            self._check_sampled(straight(sample, coordinates.columns), last, found.margins)
             return {name: np.asarray(part) for name, part in found._asdict().items()}
 
         state = self._state("leverages", made)

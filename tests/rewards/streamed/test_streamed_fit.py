@@ -308,6 +308,27 @@ def test_a_source_that_gives_other_pairs_at_last_is_refused():
         fit_source(GeneratedSource(make, n_pairs=N), 0.1, streaming=dataclasses.replace(STREAMING, passes=6))
 
 
+@pytest.mark.slow
+def test_a_source_that_changed_during_a_fit_is_refused_once(tmp_path):
+    """What was found of both is not kept: the next fit with the same checkpoint is of the pairs as they are now."""
+    z = differences("clean")
+    source = ArraySource(z[::-1])
+    given, blocks = [], source.blocks
+
+    def changing(rows):
+        given.append(1)
+        return ArraySource(z).blocks(rows) if len(given) <= 2 else blocks(rows)
+
+    source.blocks = changing
+    streaming = dataclasses.replace(STREAMING, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"gave another pair \d+ \(from 0\) in pass 3"):
+        fit_source(source, 0.1, streaming=streaming)
+    found = fit_source(source, 0.1, streaming=streaming)
+    np.testing.assert_array_equal(
+        found.theta, fit_source(ArraySource(z[::-1]), 0.1, streaming=STREAMING).theta
+    )
+
+
 def test_too_little_memory_is_said():
     with pytest.raises(ValueError, match=r"needs 2\.41 MB of memory, and there are 1 MB"):
         fit_source(ArraySource(differences("clean")), 0.1, streaming=Streaming(memory="1MB"))
