@@ -24,7 +24,7 @@ def corruption_count(epsilon: float | Float[Array, ""], n_pairs: int) -> Int[Arr
 
 
 def _meant(epsilon: float | Float[Array, ""]) -> float | Float[Array, ""]:
-    """The shortest decimal that a half-precision ε may stand for: .1 in float16 is .09998, 49 of 500 pairs.
+    """The decimal that a half-precision ε stands for: .1 in float16 is .09998, 49 of 500 pairs.
 
     Numbers that JAX does not know, such as `Fraction` and `Decimal`, become floats.
     """
@@ -33,8 +33,14 @@ def _meant(epsilon: float | Float[Array, ""]) -> float | Float[Array, ""]:
     held = getattr(epsilon, "dtype", None)
     if held not in (jnp.float16, jnp.bfloat16) or is_traced(epsilon):
         return epsilon
-    decimals = (float(f"{float(epsilon):.{digits}g}") for digits in range(1, 9))
-    return next(decimal for decimal in decimals if np.asarray(decimal).astype(held) == epsilon)
+    return shortest_decimal(epsilon)
+
+
+def shortest_decimal(value: float | Float[Array, ""]) -> float:
+    """The shortest decimal that a float of any precision may stand for: .1 for .09998 in float16."""
+    held = np.asarray(value).dtype
+    decimals = (float(f"{float(value):.{digits}g}") for digits in range(1, 18))
+    return next((decimal for decimal in decimals if np.asarray(decimal).astype(held) == value), float(value))
 
 
 @jax.jit

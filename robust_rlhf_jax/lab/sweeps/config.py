@@ -10,6 +10,7 @@ import numpy as np
 
 from robust_rlhf_jax.checks import check_epsilons, check_positive, check_seed
 from robust_rlhf_jax.collected import told_in_help
+from robust_rlhf_jax.corruption_budget import shortest_decimal
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import METHODS
 from robust_rlhf_jax.preferences.bradley_terry import check_temperature
@@ -140,8 +141,11 @@ def _plain(value: Any) -> Any:
         return tuple(map(_plain, value))
     if isinstance(value, Fraction | Decimal):
         return float(value)
+    if not (hasattr(value, "item") and np.ndim(value) == 0):
+        return value
     # Scalars of NumPy and JAX, and arrays without an axis.
-    return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+    plain = value.item()
+    return shortest_decimal(value) if isinstance(plain, float) else plain
 
 
 def _several(name: str, given: Any):
