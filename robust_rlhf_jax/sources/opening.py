@@ -13,7 +13,7 @@ from .paths import Paths, files_of
 from .protocol import PairSource
 from .shards import SUFFIXES as NPY
 from .shards import ShardSource
-from .side_names import one_side
+from .side_names import both_sides, one_side
 from .unfinished_shards import FACTS
 
 FORMS = (
@@ -88,9 +88,14 @@ def _check_finished(path: Paths) -> None:
 
 
 def _shards(path: Paths, files: list[Path]) -> ShardSource:
-    sides = [file for file in files if file.name.startswith(("chosen", "rejected")) or one_side(file.name)]
-    if sides and not (isinstance(path, str | Path) and Path(path).is_dir()):
-        raise ValueError(f"{sides[0]} has one side of pairs: give its folder, or ShardSource both sides.")
+    if not (isinstance(path, str | Path) and Path(path).is_dir()):
+        sides = [
+            file for file in files if file.name.startswith(("chosen", "rejected")) or one_side(file.name)
+        ]
+        both = both_sides(file.name for file in files) or ()
+        sides += [file for file in files if file.name in both]
+        if sides:
+            raise ValueError(f"{sides[0]} has one side of pairs: give its folder, or ShardSource both sides.")
     return ShardSource(path)
 
 

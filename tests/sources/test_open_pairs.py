@@ -125,6 +125,10 @@ def test_sides_by_other_names_are_not_taken_for_differences(tmp_path, names):
         ValueError, match=r"look like the two sides of pairs: call such files chosen….npy and"
     ):
         open_pairs(tmp_path)
+    with pytest.raises(
+        ValueError, match=rf"{names[0]}.npy has one side of pairs: give its folder, or ShardSource"
+    ):
+        open_pairs([tmp_path / f"{name}.npy" for name in names])
 
 
 def test_a_file_called_after_one_side_is_not_taken_for_differences(tmp_path):
