@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -35,6 +36,7 @@ from .checkpoint import Checkpoint
 from .comparisons import numbers_of_keys
 from .config import Streaming
 from .coordinates import (
+    Columns,
     StreamedCoordinates,
     check_rows_finite,
     coordinates_of,
@@ -62,6 +64,8 @@ MOMENTS, LEAST_SAMPLE = 6, 1024
 LAST = 1
 # Of Σ|xⱼθⱼ|, what two orders of summing xᵀθ in float32 differ by at most.
 ROUNDING = 1e-5
+# Numbers of a sample that are compared at a time.
+PART = 1 << 20
 # The first state that a change of any pair would change.
 LENGTHS = "lengths"
 
@@ -304,7 +308,7 @@ class _Streamed:
 
         def measured():
             lengths, margins, keys = lengths_and_margins(self.passes, coordinates, found.theta)
-            self._check_sampled(straight(sample, coordinates.columns), found.theta.T, margins)
+            self._check_sampled(sample, coordinates.columns, found.theta.T, margins)
             lengths = lengths[: self.passes.n]
             numbers = numbers_of_keys(keys[: self.passes.n], lengths)
             none = np.zeros(0, np.int32)
@@ -334,16 +338,23 @@ class _Streamed:
             )
 
     def _check_sampled(
-        self, x: Float[Array, "m k"], theta: Float[Array, "k E"], later: Float[np.ndarray, "E padded"]
+        self,
+        sample: Float[Array, "m k"],
+        columns: Columns,
+        theta: Float[Array, "k E"],
+        later: Float[np.ndarray, "E padded"],
     ) -> None:
         """Whether the sampled pairs have the same margins in a later pass as in the first, which costs no pass more.
 
         Before the state of that pass is kept: a fit that goes on from one of other pairs would be refused each time.
+        A part of the sample at a time, which takes little memory beside it.
 
         **Raises:** ValueError for a source that gives other pairs in each pass, such as random ones without a seed.
         """
-        rounding = ROUNDING * np.asarray(matmul(jnp.abs(x), jnp.abs(theta))).T
-        differ = _differs(np.asarray(matmul(x, theta)).T, later[:, self.places], rounding).any(axis=0)
+        rows = max(1, PART // sample.shape[1])
+        parts = [_margins(sample[at : at + rows], columns, theta) for at in range(0, len(sample), rows)]
+        margins, sizes = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+        differ = _differs(margins, later[:, self.places], ROUNDING * sizes).any(axis=0)
         if differ.any():
             place = self.places[np.flatnonzero(differ)[0]]
             raise ValueError(
@@ -366,7 +377,7 @@ class _Streamed:
         def made():
             found = measure(self.passes, coordinates, sketch_of(settling, lanes), self.groups)
             last = matmul(coordinates.to_theta, jnp.asarray(lanes.last()).T)
-            self._check_sampled(straight(sample, coordinates.columns), last, found.margins)
+            self._check_sampled(sample, coordinates.columns, last, found.margins)
             return {name: np.asarray(part) for name, part in found._asdict().items()}
 
         state = self._state("leverages", made)
@@ -403,6 +414,15 @@ class _Streamed:
 
     def _keep(self, name: str, state: dict[str, np.ndarray]) -> None:
         self.checkpoint.save(name, **state, passes=np.asarray(self.passes.made))
+
+
+@jax.jit
+def _margins(
+    x: Float[Array, "m k"], columns: Columns, theta: Float[Array, "k E"]
+) -> tuple[Float[Array, "E m"], Float[Array, "E m"]]:
+    """xᵀθ, and Σ|xⱼθⱼ|."""
+    x = straight(x, columns)
+    return matmul(x, theta).T, matmul(jnp.abs(x), jnp.abs(theta)).T
 
 
 def _differs(
