@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ._counted import counted
 from ._recut import recut
 from .beside import groups_and_raters
 from .fingerprints import fingerprint_of
@@ -80,19 +81,15 @@ class GeneratedSource:
 
         **Raises:** ValueError for another number of rows.
         """
-        n = 0
-        with contextlib.closing(self._pass()) as given:
-            for block in given:
-                n += len(block)
-                if n > self.n_pairs:
-                    break
-                yield block
-                del block
-        if n != self.n_pairs:
-            more = f"{n} rows and no more" if n < self.n_pairs else f"at least {n} rows"
-            raise ValueError(
-                f"make() gave {more} in a pass, and there are {self.n_pairs} pairs: give the same in every pass."
+
+        def wrong(found: int) -> ValueError:
+            gave = f"{found} rows and no more" if found < self.n_pairs else f"at least {found} rows"
+            return ValueError(
+                f"make() gave {gave} in a pass, and there are {self.n_pairs} pairs: give the same in every pass."
             )
+
+        with contextlib.closing(self._pass()) as given:
+            yield from counted(given, self.n_pairs, wrong)
 
     def _pass(self) -> Generator[np.ndarray, None, None]:
         given = self._started()

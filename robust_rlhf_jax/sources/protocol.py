@@ -6,6 +6,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from ._counted import counted
+
 
 @runtime_checkable
 class PairSource(Protocol):
@@ -55,19 +57,21 @@ def checked_blocks(source: PairSource, rows: int) -> Iterator[Float[np.ndarray, 
 
     **Raises:** ValueError, while reading, for others.
     """
-    found = 0
+
+    def wrong(found: int) -> ValueError:
+        more = "at least " if found > source.n_pairs else ""
+        return ValueError(
+            f"the source has {source.n_pairs:,} pairs and gave {more}{found:,}: it must give the same every time."
+        )
+
+    return counted(_of_features(source, rows), source.n_pairs, wrong)
+
+
+def _of_features(source: PairSource, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
     for block in source.blocks(rows):
         if block.ndim != 2 or block.shape[1] != source.n_features:
             raise ValueError(
                 f"the source has {source.n_features} features and gave a block of shape {block.shape}."
             )
-        found += len(block)
-        if found > source.n_pairs:
-            break
         yield block
         del block
-    if found != source.n_pairs:
-        more = "at least " if found > source.n_pairs else ""
-        raise ValueError(
-            f"the source has {source.n_pairs:,} pairs and gave {more}{found:,}: it must give the same every time."
-        )
