@@ -8,10 +8,9 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.io.pairs import Pairs, clusters_of
@@ -44,13 +43,13 @@ from .coordinates import (
     level_basis,
     not_all_alike,
     second_moment,
-    straight,
     typical_columns,
 )
 from .curvature import sample_curvature
 from .engine import T
 from .judging import Measured, dispersed_by_all, judged_by_all, measure, sketch_of
 from .passes import Passes
+from .same_margins import differ, sampled_differ
 from .sample import Found, explanations_of, read_sample, sampled_places
 from .settling import Lanes, Sample, Settling
 
@@ -62,10 +61,6 @@ PER_PAIR = 100
 MOMENTS, LEAST_SAMPLE = 6, 1024
 # The last pass is for the leverages.
 LAST = 1
-# Of Σ|xⱼθⱼ|, what two orders of summing xᵀθ in float32 differ by at most.
-ROUNDING = 1e-5
-# Numbers of a sample that are compared at a time.
-PART = 1 << 20
 # The first state that a change of any pair would change.
 LENGTHS = "lengths"
 
@@ -331,7 +326,7 @@ class _Streamed:
         _, now, _ = lengths_and_margins(self.passes, coordinates, found.theta)
         self.passes.made = made
         n = self.passes.n
-        if _differs(margins[:, :n], now[:, :n]).any():
+        if differ(margins[:, :n], now[:, :n]).any():
             raise ValueError(
                 f"The checkpoint {self.checkpoint.folder} is of pairs that were changed since: remove it, or give "
                 "another folder."
@@ -347,16 +342,12 @@ class _Streamed:
         """Whether the sampled pairs have the same margins in a later pass as in the first, which costs no pass more.
 
         Before the state of that pass is kept: a fit that goes on from one of other pairs would be refused each time.
-        A part of the sample at a time, which takes little memory beside it.
 
         **Raises:** ValueError for a source that gives other pairs in each pass, such as random ones without a seed.
         """
-        rows = max(1, PART // sample.shape[1])
-        parts = [_margins(sample[at : at + rows], columns, theta) for at in range(0, len(sample), rows)]
-        margins, sizes = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
-        differ = _differs(margins, later[:, self.places], ROUNDING * sizes).any(axis=0)
-        if differ.any():
-            place = self.places[np.flatnonzero(differ)[0]]
+        others = np.flatnonzero(sampled_differ(sample, columns, theta, later[:, self.places]))
+        if len(others):
+            place = self.places[others[0]]
             raise ValueError(
                 f"the source gave another pair {place:,} (from 0) in pass {self.passes.made} than in the first: it "
                 "must give the same every time."
@@ -414,26 +405,6 @@ class _Streamed:
 
     def _keep(self, name: str, state: dict[str, np.ndarray]) -> None:
         self.checkpoint.save(name, **state, passes=np.asarray(self.passes.made))
-
-
-@jax.jit
-def _margins(
-    x: Float[Array, "m k"], columns: Columns, theta: Float[Array, "k E"]
-) -> tuple[Float[Array, "E m"], Float[Array, "E m"]]:
-    """xᵀθ, and Σ|xⱼθⱼ|."""
-    x = straight(x, columns)
-    return matmul(x, theta).T, matmul(jnp.abs(x), jnp.abs(theta)).T
-
-
-def _differs(
-    some: Float[np.ndarray, "E m"],
-    other: Float[np.ndarray, "E m"],
-    rounding: Float[np.ndarray, "E m"] | float = 0.0,
-) -> Bool[np.ndarray, "E m"]:
-    """Where margins, if they are numbers, differ from the other ones by more than rounding."""
-    size = np.sqrt(np.mean(other**2)) + 1e-30
-    near = np.abs(some - other) <= 1e-3 * np.abs(other) + 1e-4 * size + rounding
-    return np.isfinite(some) & ~near
 
 
 _doubted = eqx.filter_jit(doubted)
