@@ -24,13 +24,23 @@ from .posterior_fit import margin_covariance, optimism
 DRAWS = 256
 
 
+class AlikeLabels(NamedTuple):
+    """If labels of one comparison are alike because features miss a quality (`lack_of_fit.py`): nats that explanations
+    [E] gain with corruption (`corrupted`) and without it (`honest`); and the share that `recurs` of what each accuses.
+    """
+
+    corrupted: Float[Array, " E"]
+    honest: Float[Array, " E"]
+    recurs: Float[Array, " E"]
+
+
 class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for; in all [E]:
-    `honest`, not allowed for, and `dispersed`, where rates cost `dispersion` [E] times as much, by which labels are
-    alike; `rates`, `lies` [E, N], `needed` and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status`
-    [E]; `informative` [N] as in `UnitFreePairs`: other pairs have no part in what is decided.
+    `honest`, not allowed for, and `dispersed`, where labels of one rater are alike; `rates`, `lies` [E, N], `needed`
+    and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status` [E]; `informative` [N] as in
+    `UnitFreePairs`: other pairs have no part in what is decided; `alike`: None where no comparison recurs.
     """
 
     t: Float[Array, "E r"]
@@ -38,7 +48,6 @@ class Judged(NamedTuple):
     log_likelihoods: Float[Array, "E N"]
     honest: Float[Array, " E"]
     dispersed: Float[Array, " E"]
-    dispersion: Float[Array, " E"]
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
     needed: Float[Array, " E"]
@@ -46,6 +55,7 @@ class Judged(NamedTuple):
     noise: NoiseByMargin
     status: Int[Array, " E"]
     informative: Float[Array, " N"]
+    alike: AlikeLabels | None = None
 
     @property
     def n_informative(self) -> Float[Array, ""]:
@@ -87,7 +97,6 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
         best.log_likelihoods - seen[:, None] * pairs.informative / pairs.n_informative,
         found.judged.honest - seen,
         found.judged.value - seen,
-        jnp.ones_like(seen),
         best.rates,
         best.lies,
         best.needed,
@@ -98,17 +107,13 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
     )
 
 
-def dispersed(judged: Judged, found: Explanation, cells: Cells, dispersion: Float[Array, " E"]) -> Judged:
-    """The same where the labels are `dispersion` [E] times as alike as independent ones, as each explanation sees them:
-    rates cost as many times more.
+def dispersed(judged: Judged, found: Explanation, cells: Cells, overdispersion: Float[Array, ""]) -> Judged:
+    """The same where labels of one rater are `overdispersion` times as alike as independent ones: rates cost as many
+    times more.
     """
-
-    def value(of):
-        margins, times = of
-        return contaminated_at_best_length(margins, cells._replace(overdispersion=times)).value
-
-    dearer = found.judged.value - jax.lax.map(value, (found.margins, dispersion))
-    return judged._replace(dispersed=judged.dispersed - dearer, dispersion=dispersion)
+    dearer = cells._replace(overdispersion=overdispersion)
+    value = jax.lax.map(lambda margins: contaminated_at_best_length(margins, dearer).value, found.margins)
+    return judged._replace(dispersed=judged.dispersed - (found.judged.value - value))
 
 
 def decide(
@@ -127,12 +132,12 @@ def decide(
       people may depart from a linear reward.
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
-    corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays.
+    corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays, and
+    of the fewer nats where labels of one comparison may be alike.
     """
     n = judged.n_informative
-    scores = judged.dispersed / judged.dispersion
-    finite = jnp.isfinite(scores) & jnp.all(jnp.isfinite(judged.t), axis=1)
-    first = jnp.arange(len(scores)) == 0
+    finite = jnp.isfinite(judged.dispersed) & jnp.all(jnp.isfinite(judged.t), axis=1)
+    first = jnp.arange(len(finite)) == 0
     few_convicted = judged.convicted <= config.allowance * epsilon
     few_needed = judged.needed <= epsilon + 2.0 * config.habit
     admissible = (finite & few_convicted & few_needed) | first
@@ -144,8 +149,7 @@ def decide(
         ),
         jnp.stack([admissible, finite]),
     )
-    honest = jnp.max(jnp.where(finite, judged.honest, -jnp.inf)) / judged.dispersion
-    evidence = scores - honest
+    evidence = _evidence(judged, finite) / overdispersion
     at_stake = _at_stake(judged)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
@@ -154,6 +158,18 @@ def decide(
     return Decision(
         (lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake, differ
     )
+
+
+def _evidence(judged: Judged, finite: Bool[Array, " E"]) -> Float[Array, " E"]:
+    """Nats by which each is ahead of the best reward without corruption: whether labels of one comparison are
+    independent or alike, the fewer, so that no evidence comes of it that comparisons recur.
+    """
+    honest = jnp.where(finite, judged.honest, -jnp.inf)
+    independent, alike = judged.dispersed - jnp.max(honest), judged.alike
+    if alike is None:
+        return independent
+    excused = jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
+    return jnp.minimum(independent, judged.dispersed + alike.corrupted - excused)
 
 
 class Standing(NamedTuple):

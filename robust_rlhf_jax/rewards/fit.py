@@ -18,7 +18,7 @@ from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import dispersed, judge
 from .doubt import doubted_directions, span_basis
-from .lack_of_fit import Comparisons, dispersions
+from .lack_of_fit import Comparisons, alike_labels
 from .overdispersion import overdispersion
 from .posterior_fit import settled_fit
 from .prior_strength import at_bound
@@ -184,10 +184,11 @@ def _fit_differences(
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
-    if groups is not None or comparisons is not None:
-        same = None if comparisons is None else Comparisons(comparisons, pairs.informative)
-        of_each = dispersions(judged, pairs.margins(plain.t), dispersion, same, config.ceiling)
-        judged = dispersed(judged, found.explanations, cells, of_each)
+    if groups is not None:
+        judged = dispersed(judged, found.explanations, cells, dispersion)
+    if comparisons is not None:
+        same = Comparisons(comparisons, pairs.informative)
+        judged = judged._replace(alike=alike_labels(judged, found.explanations.margins, same, config.ceiling))
     # If all labels are predicted, or no pair may be doubted, no direction is doubted.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

@@ -1,4 +1,4 @@
-"""How much more alike the labels of the same two options are than a reward predicts, because of qualities that its
+"""How much better rewards explain labels of the same two options if these are alike because of a quality that the
 features miss.
 """
 
@@ -6,14 +6,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.sorting import ascending
 
-from .decision import Judged
+from .contamination import SCALES
+from .decision import AlikeLabels, Judged
 
-# Information of a comparison, at least, so that one of which the reward is certain divides by something.
+# Chances are at least this far from 0 and 1, so that a comparison of which the reward is certain divides by something.
 LEAST = 1e-6
+# Correlations on trial of two labels of one comparison; 0 is tried, too.
+CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
 
 
 class Comparisons(NamedTuple):
@@ -26,67 +30,95 @@ class Comparisons(NamedTuple):
         """Of each comparison."""
         return jax.ops.segment_sum(self.informative * values, self.number, len(values))
 
-    def recurring(self) -> Float[Array, " N"]:
-        """1 for each comparison of two pairs or more, else 0."""
-        return (self.sums(jnp.ones_like(self.informative)) > 1).astype(self.informative.dtype)
+    def alike(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
+        """The value of each comparison, whose pairs have the same: unlike a mean, not rounded."""
+        return jax.ops.segment_max(self.informative * values, self.number, len(values))
+
+    def sizes(self) -> Float[Array, " N"]:
+        """How many pairs make each comparison."""
+        return self.sums(jnp.ones_like(self.informative))
 
 
-def dispersions(
-    judged: Judged,
-    plain: Float[Array, " N"],
-    overdispersion: Float[Array, ""],
-    comparisons: Comparisons | None,
-    left_out: float,
-) -> Float[Array, " E"]:
-    """How much more alike labels are than independent ones, as each explanation sees them: those of one group, by
-    `overdispersion`, or those of one comparison, by `lack_of_fit`, whichever is more.
-    """
-    of_each = jnp.full(len(judged.t), overdispersion)
-    if comparisons is None:
-        return of_each
-    return jnp.maximum(of_each, lack_of_fit(judged, plain, comparisons, left_out))
-
-
-def lack_of_fit(
-    judged: Judged, plain: Float[Array, " N"], comparisons: Comparisons, left_out: float
-) -> Float[Array, " E"]:
-    """How much more alike labels of the same comparison are than the plain fit says: for each explanation [E] in
-    proportion to the accused pairs that recur, and no more than it leaves unexplained itself; at least 1.
+def alike_labels(
+    judged: Judged, margins: Float[Array, "E N"], comparisons: Comparisons, left_out: float
+) -> AlikeLabels:
+    """What it gains to say that labels of one comparison are alike, because of a quality that features miss.
 
     If features miss a quality of the options, whole comparisons contradict the reward, as if they were corrupt. A
-    missed quality shows in all comparisons, corrupt pairs show in some. Therefore the worst comparisons, of up to the
-    share `left_out` of the pairs, are not counted. A crowd of corrupt pairs turns the plain fit, which then misses all
-    other pairs; the explanation that finds the crowd fits them.
+    missed quality shows in all comparisons, corrupt pairs show in some. Therefore people without corruption are as
+    alike as all comparisons say but for the worst, of up to the share `left_out` of the pairs. Pairs that do not recur
+    cannot be excused so: of what an explanation accuses only the share that `recurs` is.
 
-    **Arguments:** `plain` [N]: the margins of the plain fit times the labels.
+    **Arguments:** `margins` [E, N]: of the explanations, before they are shortened.
 
-    **Source:** McCullagh & Nelder 1989, *Generalized linear models*, §4.5, for dispersion; trimmed as in Rousseeuw &
-    Leroy 1987.
+    **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; trimmed as in Rousseeuw & Leroy
+    1987.
     """
-    missed = dispersion(plain, jnp.zeros_like(plain), comparisons, left_out)
-    unexplained = jax.lax.map(
-        lambda each: dispersion(each[0], each[1], comparisons), (judged.margins, judged.rates)
+
+    def without_corruption(row: Float[Array, " N"]) -> Float[Array, ""]:
+        row = honest_length(row, comparisons.informative) * row
+        return likeness(row, jnp.zeros_like(row), comparisons, left_out)
+
+    single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
+    accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
+    return AlikeLabels(
+        corrupted=jax.lax.map(lambda each: likeness(*each, comparisons), (judged.margins, judged.rates)),
+        honest=jax.lax.map(without_corruption, margins),
+        recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
     )
-    recurs = comparisons.recurring()[comparisons.number]
-    accused = jnp.sum(recurs * judged.lies, axis=1) / jnp.maximum(jnp.sum(judged.lies, axis=1), LEAST)
-    return jnp.minimum(1.0 + (missed - 1.0) * accused, unexplained)
 
 
-def dispersion(
+def honest_length(margins: Float[Array, " N"], informative: Float[Array, " N"]) -> Float[Array, ""]:
+    """The factor of `SCALES` at which the margins explain the labels best without corruption."""
+    factors = jnp.asarray(SCALES, margins.dtype)
+
+    def value(factor):
+        return jnp.sum(jnp.where(informative > 0, jax.nn.log_sigmoid(factor * margins), 0.0))
+
+    return factors[jnp.argmax(jax.lax.map(value, factors))]
+
+
+def likeness(
     margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons, left_out: float = 0.0
 ) -> Float[Array, ""]:
-    """Σ_c (Σ_{n∈c} r_n)²/Σ_c Σ_{n∈c} p_n(1 − p_n) over comparisons c, at least 1; r_n = 1[m_n < 0] − p_n, where p_n =
-    (1 − π_n)σ(−|m_n|) + π_n is the chance that label n contradicts the reward, with corruption at `rates` π.
+    """Nats by which labels are likelier if two labels of one comparison are correlated, at the best correlation ρ.
 
-    Recurring comparisons whose part of it is largest beside its expectation are left out, of up to the share
-    `left_out` of the pairs.
+    k_c of n_c labels contradict the reward, each with chance p = (1 − π)σ(−|m|) + π, where corruption is at rate π. The
+    sum over comparisons of log B(α + k_c, β + n_c − k_c) − log B(α, β) less k_c log p + (n_c − k_c) log(1 − p), where
+    α = p(1 − ρ)/ρ and β = (1 − p)(1 − ρ)/ρ: beta-binomial less binomial.
+
+    The best ρ is that of all comparisons but those that contradict the reward most beside what chance allows, of up to
+    the share `left_out` of the pairs.
     """
+    size, contradict = comparisons.sizes(), comparisons.sums((margins < 0).astype(margins.dtype))
     chance = (1.0 - rates) * jax.nn.sigmoid(-jnp.abs(margins)) + rates
-    missed = comparisons.sums((margins < 0) - chance) ** 2
-    known = comparisons.sums(chance * (1.0 - chance))
-    share = jnp.where(comparisons.recurring() > 0, missed / jnp.maximum(known, LEAST), -jnp.inf)
-    worst = ascending(jnp.where(comparisons.informative > 0, -share[comparisons.number], jnp.inf))
+    chance = jnp.clip(comparisons.alike(chance), LEAST, 1.0 - LEAST)
+    independent = xlogy(contradict, chance) + xlogy(size - contradict, 1.0 - chance)
+    kept = _kept(size, contradict, chance, comparisons, left_out)
+
+    def more(correlation):
+        agreement = (1.0 - correlation) / correlation
+        against, for_it = agreement * chance, agreement * (1.0 - chance)
+        alike = betaln(against + contradict, for_it + size - contradict) - betaln(against, for_it)
+        gain = jnp.where(size > 1, alike - independent, 0.0)
+        return jnp.sum(kept * gain), jnp.sum(gain)
+
+    of_kept, of_all = jax.lax.map(more, jnp.asarray(CORRELATIONS, margins.dtype))
+    best = jnp.argmax(of_kept)
+    return jnp.where(of_kept[best] > 0, of_all[best], 0.0)
+
+
+def _kept(
+    size: Float[Array, " N"],
+    contradict: Float[Array, " N"],
+    chance: Float[Array, " N"],
+    comparisons: Comparisons,
+    left_out: float,
+) -> Float[Array, " N"]:
+    """1 for each comparison that is counted, 0 for the worst that recur, of up to a share of the pairs."""
+    variance = jnp.maximum(size * chance * (1.0 - chance), LEAST)
+    surprise = jnp.where(size > 1, (contradict - size * chance) ** 2 / variance, -jnp.inf)
+    worst = ascending(jnp.where(comparisons.informative > 0, -surprise[comparisons.number], jnp.inf))
     # No more than this many pairs have more than the next one.
     most = jnp.floor(left_out * jnp.sum(comparisons.informative)).astype(jnp.int32)
-    kept = jnp.where(share <= -worst[most], 1.0, 0.0)
-    return jnp.maximum(jnp.sum(kept * missed) / jnp.maximum(jnp.sum(kept * known), LEAST), 1.0)
+    return jnp.where(surprise <= -worst[most], 1.0, 0.0)

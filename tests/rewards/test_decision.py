@@ -8,7 +8,15 @@ import scipy.special
 
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
-from robust_rlhf_jax.rewards.decision import Judged, apart, bootstrap_weights, decide, disagreement, standing
+from robust_rlhf_jax.rewards.decision import (
+    AlikeLabels,
+    Judged,
+    apart,
+    bootstrap_weights,
+    decide,
+    disagreement,
+    standing,
+)
 
 N = 400
 weigh = jax.jit(bootstrap_weights)
@@ -133,7 +141,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     nothing = jnp.zeros((2, N))
     return Judged(
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), jnp.sum(rows, axis=1),
-        jnp.ones(2), nothing, nothing,
+        nothing, nothing,
         *[jnp.asarray([0.0, needed])] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
         jnp.ones(N),
     )  # fmt: skip
@@ -183,3 +191,22 @@ def test_accuracy_at_stake():
     """P(right) − P(wrong) where they disagree: 2σ(1) − 1 on a fifth of the pairs."""
     found = decide(explained(40.0, 0.1), jnp.asarray(0.1), 1.0, RobustFit())
     np.testing.assert_allclose(found.at_stake, [0.0, 0.2 * (2 * scipy.special.expit(1.0) - 1)], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("corrupted", "honest", "recurs", "left"),
+    [
+        (0.0, 0.0, 1.0, 40.0), (0.0, 35.0, 1.0, 5.0), (0.0, 35.0, 0.0, 40.0), (20.0, 35.0, 1.0, 25.0),
+        (20.0, 0.0, 1.0, 40.0),
+    ],
+    ids=["independent", "alike", "what is accused does not recur", "alike among the others, too", "never more"],
+)  # fmt: skip
+def test_a_quality_that_features_miss_takes_from_the_evidence(corrupted, honest, recurs, left):
+    given = [jnp.asarray(pair, jnp.float32) for pair in ([0.0, corrupted], [honest, 0.0], [1.0, recurs])]
+    judged = explained(40.0, 0.1)._replace(alike=AlikeLabels(*given))
+    found = decide(judged, jnp.asarray(0.1), 1.0, RobustFit())
+    np.testing.assert_allclose(found.evidence, [-honest, left], atol=0.05)
+    assert bool(found.corrupt) == (left > 7.0)
+    np.testing.assert_allclose(
+        decide(judged, jnp.asarray(0.1), 2.0, RobustFit()).evidence[1], left / 2, atol=0.05
+    )

@@ -28,7 +28,7 @@ from ..contamination import Cells, cells_of_lengths
 from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted, fit_differences
-from ..lack_of_fit import Comparisons, dispersions
+from ..lack_of_fit import Comparisons, alike_labels
 from ..prior_strength import at_bound
 from ..reward_fit import RewardFit
 from .checkpoint import Checkpoint
@@ -246,36 +246,29 @@ class _Streamed:
         )
         lanes = self._settled(settling, found, margins)
         measured = self._measured(sample, settling, lanes)
-        dispersion = jnp.asarray(measured.overdispersion, jnp.float32)
         same = None if comparisons is None else Comparisons(comparisons, informative)
-        judged = self._judged(measured, lanes, cells, dispersion, same)
+        judged = self._judged(measured, lanes, cells, same)
         return Evidence(
             judged,
             jnp.asarray(lanes.last()[0]),
             lengths,
             self._doubted(pairs, found.unsuspected[lanes.number[1:] - 1], judged),
-            dispersion,
+            jnp.asarray(measured.overdispersion, jnp.float32),
             at_bound(coordinates, jnp.asarray(lanes.strength[0]), self.config),
             coordinates.to_theta,
             coordinates.rank,
             self.passes.n,
         )
 
-    def _judged(
-        self,
-        measured: Measured,
-        lanes: Lanes,
-        cells: Cells,
-        dispersion: Float[Array, ""],
-        same: Comparisons | None,
-    ) -> Judged:
+    def _judged(self, measured: Measured, lanes: Lanes, cells: Cells, same: Comparisons | None) -> Judged:
         """The explanations by all pairs, which groups and equal comparisons make less certain."""
         judged = judged_by_all(measured, lanes, cells)
-        if self.groups is None and same is None:
-            return judged
-        plain = jnp.asarray(measured.margins[0][: self.passes.n])
-        of_each = _dispersions(judged, plain, dispersion, same, self.config.ceiling)
-        return dispersed_by_all(judged, measured, cells, of_each)
+        if self.groups is not None:
+            judged = dispersed_by_all(judged, measured, cells)
+        if same is not None:
+            margins = jnp.asarray(measured.margins[:, : self.passes.n])
+            judged = judged._replace(alike=_alike_labels(judged, margins, same, self.config.ceiling))
+        return judged
 
     def _sample(self) -> Float[Array, "m k"]:
         state = self._state("sample", lambda: {"rows": read_sample(self.passes, self.places)})
@@ -408,7 +401,7 @@ class _Streamed:
 
 
 _doubted = eqx.filter_jit(doubted)
-_dispersions = eqx.filter_jit(dispersions)
+_alike_labels = eqx.filter_jit(alike_labels)
 
 
 @eqx.filter_jit

@@ -116,7 +116,6 @@ def _judged_one(
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
         at.value - seen,
-        jnp.ones_like(seen),
         best.rates,
         best.lies,
         best.needed,
@@ -158,11 +157,9 @@ def _dearer(
     return contaminated_in_bins(margins, bin_of, cells).value - dear.value
 
 
-def dispersed_by_all(
-    judged: Judged, measured: Measured, cells: Cells, dispersion: Float[Array, " E"]
-) -> Judged:
+def dispersed_by_all(judged: Judged, measured: Measured, cells: Cells) -> Judged:
     """`decision.dispersed` of settled explanations."""
-    n = len(cells.of_length)
-    rows = [(times, row[:n]) for times, row in zip(dispersion, measured.margins, strict=True)]
-    dearer = [_dearer(cells, times, jnp.asarray(row), bins_by_size(row, cells)) for times, row in rows]
-    return judged._replace(dispersed=judged.dispersed - jnp.stack(dearer), dispersion=dispersion)
+    times = jnp.asarray(measured.overdispersion, jnp.float32)
+    rows = [row[: len(cells.of_length)] for row in measured.margins]
+    dearer = [_dearer(cells, times, jnp.asarray(row), bins_by_size(row, cells)) for row in rows]
+    return judged._replace(dispersed=judged.dispersed - jnp.stack(dearer))
