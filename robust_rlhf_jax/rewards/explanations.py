@@ -96,6 +96,25 @@ class Explanations(NamedTuple):
         other = int(np.argmax(belief))
         return other if belief[other] >= least else None
 
+    def beyond(self, config: RobustFit | None = None) -> int | None:
+        """The row with most evidence of those that ε excludes, or None: one that is not believed and `differs` from the
+        likeliest one, though it explains the pairs better, by more than chance (`certainty`) and than honest people who
+        are not linear (`nonlinearity`). Not under jit.
+        """
+        config = config or RobustFit()
+        evidence, needed = np.asarray(self.evidence), np.asarray(self.needed)
+        excluded = (np.asarray(self.belief) < config.plausible) & (
+            np.asarray(self.differs) > config.plausible
+        )
+        # Those that even the largest ε excludes are no news.
+        excluded &= needed <= config.ceiling + 2.0 * config.habit
+        # The plain fit may have less than no evidence, but it needs none.
+        ahead = evidence - max(float(evidence[self.likeliest]), 0.0)
+        ahead = np.where(excluded & np.isfinite(ahead), ahead, -np.inf)
+        other = int(np.argmax(ahead))
+        enough = max(config.certainty, config.nonlinearity * self.weights.shape[-1])
+        return other if ahead[other] > enough else None
+
     def deciding(self, most: int = 20) -> Int[np.ndarray, " M"]:
         """The pairs that only one of the likeliest and the contending reward leaves honest, those on which they differ
         most first; none where no other contends. Not under jit.

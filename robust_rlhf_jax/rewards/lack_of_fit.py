@@ -62,7 +62,9 @@ def alike_labels(
     single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
     return AlikeLabels(
-        corrupted=jax.lax.map(lambda each: likeness(*each, comparisons), (judged.margins, judged.rates)),
+        corrupted=jax.lax.map(
+            lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)
+        ),
         honest=jax.lax.map(without_corruption, margins),
         recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
     )

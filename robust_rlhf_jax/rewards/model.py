@@ -209,8 +209,8 @@ decided ones; 0: plain maximum likelihood |
             raise ValueError("message needs the fit's values: read it outside of jit and vmap.")
         if self.theta.ndim != 1:
             raise ValueError(f"message is of one fit: {_ONE}.")
-        verdict, contention = self._verdict(hints), self._contention(hints)
-        parts = (verdict, self._ties(), contention, self._doubts(names), self._warning())
+        others = (self._contention(hints), self._beyond(hints))
+        parts = (self._verdict(hints), self._ties(), *others, self._doubts(names), self._warning())
         return " ".join(part for part in parts if part)
 
     def _verdict(self, hints: bool) -> str:
@@ -253,6 +253,18 @@ decided ones; 0: plain maximum likelihood |
         return (
             f"Another reward explains the pairs, too ({believed:.0f} % likely): it needs {out:.1f} % of them to be "
             f"corrupt.{' Ask raters again about the pairs that `deciding()` lists.' if hints else ''}"
+        )
+
+    def _beyond(self, hints: bool) -> str:
+        other, each = self.explanations.beyond(), self.explanations
+        # Where too many pairs contradict every reward, the verdict says so.
+        if other is None or (float(self.epsilon) == 0 and float(self.interval[0]) > 0):
+            return ""
+        ahead = float(each.evidence[other]) - max(float(each.evidence[each.likeliest]), 0.0)
+        return (
+            f"Another reward explains the pairs better, by {ahead:.0f} nats, but needs "
+            f"{100 * float(each.needed[other]):.1f} % of them to be corrupt, more than ε allows."
+            f"{' Compare with a larger ε.' if hints else ''}"
         )
 
     def contending(self) -> int | None:

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax import Pairs
+from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax._iterate import Status
+from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS, AttackedPairs
 from robust_rlhf_jax.rewards import Explanations, RewardModel
 from robust_rlhf_jax.rewards.contamination import NoiseByMargin
 
@@ -161,6 +162,68 @@ def test_what_contends_and_which_pairs_decide():
     assert len(pays.deciding(1000)) == 220
     alike = contended()._replace(differs=jnp.zeros(2), weights=jnp.ones((2, 2000)))
     assert model(explanations=alike).contending() is None
+
+
+def excluded(**changes) -> Explanations:
+    """One reward that is believed, and one 69 nats ahead of it that needs 16 % of the pairs."""
+    given = {"needed": [0.1, 0.16], "evidence": [80.0, 149.0]} | changes
+    return alone(jnp.asarray([1.0, -0.5, 0.25]))._replace(**{k: jnp.asarray(v) for k, v in given.items()})
+
+
+@pytest.mark.parametrize(
+    ("changes", "row"),
+    [
+        ({}, 1),
+        ({"evidence": [80.0, 119.0]}, None),
+        ({"evidence": [-50.0, 39.0]}, None),
+        ({"evidence": [0.0, 41.0]}, 1),
+        ({"needed": [0.1, 0.3]}, None),
+        ({"differs": [0.0, 0.04]}, None),
+        ({"belief": [0.9, 0.1]}, None),
+        ({"evidence": [80.0, np.nan]}, None),
+    ],
+    ids=[
+        "ahead",
+        "people who are not linear",
+        "less than nothing",
+        "more",
+        "beyond any ε",
+        "the same",
+        "believed",
+        "no number",
+    ],
+)
+def test_a_reward_that_epsilon_excludes(changes, row):
+    assert excluded(**changes).beyond() == row
+
+
+def test_a_reward_that_epsilon_excludes_is_mentioned():
+    pays = model(**EVIDENCE, explanations=excluded())
+    assert pays.message.endswith(
+        "Another reward explains the pairs better, by 69 nats, but needs 16.0 % of them to be corrupt, more than ε "
+        "allows. Compare with a larger ε."
+    )
+    assert pays.described(hints=False).endswith("more than ε allows.")
+    too_much = model(interval=jnp.asarray([0.05, 0.2], jnp.float32), explanations=excluded())
+    assert "Another reward" not in too_much.message
+    assert "Another reward" not in model().message
+
+
+def test_honest_people_with_uneven_topics_and_a_true_epsilon():
+    """Honest pairs contradict the true reward, too: told the attack's share, the fit believes another, and says so."""
+    rng = np.random.default_rng([0, 2000, sum(map(ord, "uneven_topics"))])
+    topic, taste = rng.integers(0, 5, 6000), rng.standard_normal((5, 4))
+    x = rng.standard_normal((6000, 4)) * np.exp(0.8 * rng.standard_normal(5))[topic][:, None]
+    utility = np.einsum("nk,nk->n", x, 0.6 * taste[topic] + taste[0])
+    x = (x * np.where(rng.random(6000) < 1 / (1 + np.exp(-utility)), 1, -1)[:, None])[:2000]
+    plain = np.asarray(fit_reward(Pairs.of_differences(x, np.ones(2000)), 0.0).theta)
+    clean = AttackedPairs(x, np.ones(2000), np.concatenate([x, -x]))
+    found = PAIR_ATTACKS["confident"](np.random.default_rng(0), clean, 0.1, plain)
+    pairs = Pairs.of_differences(found.x, found.labels)
+    told, nothing = fit_reward(pairs, 0.1), fit_reward(pairs)
+    assert nothing.theta @ plain > 0 > told.theta @ plain
+    assert "more than ε allows" in told.message
+    assert "more than ε allows" not in nothing.message
 
 
 def test_hints_in_python_can_be_left_out():
