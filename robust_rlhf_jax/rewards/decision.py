@@ -133,7 +133,7 @@ def decide(
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
     corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays, and
-    of the fewer nats where labels of one comparison may be alike.
+    of labels that may be alike where a comparison recurs.
     """
     n = judged.n_informative
     finite = jnp.isfinite(judged.dispersed) & jnp.all(jnp.isfinite(judged.t), axis=1)
@@ -149,7 +149,7 @@ def decide(
         ),
         jnp.stack([admissible, finite]),
     )
-    evidence = _evidence(judged, finite) / overdispersion
+    evidence = _evidence(judged, finite, admissible) / overdispersion
     at_stake = _at_stake(judged)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
@@ -160,16 +160,17 @@ def decide(
     )
 
 
-def _evidence(judged: Judged, finite: Bool[Array, " E"]) -> Float[Array, " E"]:
-    """Nats by which each is ahead of the best reward without corruption: whether labels of one comparison are
-    independent or alike, the fewer, so that no evidence comes of it that comparisons recur.
+def _evidence(judged: Judged, finite: Bool[Array, " E"], admissible: Bool[Array, " E"]) -> Float[Array, " E"]:
+    """Nats by which each is ahead of the best reward without corruption. Where labels of one comparison may be alike,
+    no more than the best admissible one has if they are independent: that comparisons recur is no evidence.
     """
     honest = jnp.where(finite, judged.honest, -jnp.inf)
     independent, alike = judged.dispersed - jnp.max(honest), judged.alike
     if alike is None:
         return independent
     excused = jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
-    return jnp.minimum(independent, judged.dispersed + alike.corrupted - excused)
+    most = jnp.max(jnp.where(admissible, independent, -jnp.inf))
+    return jnp.minimum(most, judged.dispersed + alike.corrupted - excused)
 
 
 class Standing(NamedTuple):
