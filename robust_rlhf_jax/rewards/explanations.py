@@ -96,21 +96,22 @@ class Explanations(NamedTuple):
         other = int(np.argmax(belief))
         return other if belief[other] >= least else None
 
+    def ahead(self) -> Float[np.ndarray, " E"]:
+        """Nats by which each row explains the pairs better than the likeliest one. Not under jit."""
+        # The plain fit may have less than no evidence, but it needs none.
+        return np.asarray(self.evidence) - max(float(self.evidence[self.likeliest]), 0.0)
+
     def beyond(self, config: RobustFit | None = None) -> int | None:
         """The row with most evidence of those that ε excludes, or None: one that is not believed and `differs` from the
         likeliest one, though it explains the pairs better, by more than chance (`certainty`) and than honest people who
         are not linear (`nonlinearity`). Not under jit.
         """
         config = config or RobustFit()
-        evidence, needed = np.asarray(self.evidence), np.asarray(self.needed)
-        excluded = (np.asarray(self.belief) < config.plausible) & (
-            np.asarray(self.differs) > config.plausible
-        )
+        belief, differs, ahead = np.asarray(self.belief), np.asarray(self.differs), self.ahead()
         # Those that even the largest ε excludes are no news.
-        excluded &= needed <= config.ceiling + 2.0 * config.habit
-        # The plain fit may have less than no evidence, but it needs none.
-        ahead = evidence - max(float(evidence[self.likeliest]), 0.0)
-        ahead = np.where(excluded & np.isfinite(ahead), ahead, -np.inf)
+        known = np.asarray(self.needed) <= config.ceiling + 2.0 * config.habit
+        excluded = (belief < config.plausible) & (differs > config.plausible) & known & np.isfinite(ahead)
+        ahead = np.where(excluded, ahead, -np.inf)
         other = int(np.argmax(ahead))
         enough = max(config.certainty, config.nonlinearity * self.weights.shape[-1])
         return other if ahead[other] > enough else None

@@ -99,9 +99,9 @@ def likeness(
     kept = _kept(size, contradict, chance, comparisons, left_out)
 
     def more(correlation):
-        agreement = (1.0 - correlation) / correlation
-        against, for_it = agreement * chance, agreement * (1.0 - chance)
-        alike = betaln(against + contradict, for_it + size - contradict) - betaln(against, for_it)
+        precision = (1.0 - correlation) / correlation
+        against, agree = precision * chance, precision * (1.0 - chance)
+        alike = betaln(against + contradict, agree + size - contradict) - betaln(against, agree)
         gain = jnp.where(size > 1, alike - independent, 0.0)
         return jnp.sum(kept * gain), jnp.sum(gain)
 

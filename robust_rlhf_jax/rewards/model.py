@@ -260,9 +260,8 @@ decided ones; 0: plain maximum likelihood |
         # Where too many pairs contradict every reward, the verdict says so.
         if other is None or (float(self.epsilon) == 0 and float(self.interval[0]) > 0):
             return ""
-        ahead = float(each.evidence[other]) - max(float(each.evidence[each.likeliest]), 0.0)
         return (
-            f"Another reward explains the pairs better, by {ahead:.0f} nats, but needs "
+            f"Another reward explains the pairs better, by {each.ahead()[other]:.0f} nats, but needs "
             f"{100 * float(each.needed[other]):.1f} % of them to be corrupt, more than ε allows."
             f"{' Compare with a larger ε.' if hints else ''}"
         )
