@@ -25,8 +25,9 @@ DRAWS = 256
 
 
 class AlikeLabels(NamedTuple):
-    """If labels of one comparison are alike because features miss a quality (`lack_of_fit.py`): nats that explanations
-    [E] gain with corruption (`corrupted`) and without it (`honest`); and the share that `recurs` of what each accuses.
+    """If labels of one comparison are alike because features miss a quality (`lack_of_fit.py`), those of one rater not:
+    log-likelihoods [E] in nats with corruption (`corrupted`), nats that explanations [E] gain without corruption
+    (`honest`), and the share that `recurs` of what each accuses.
     """
 
     corrupted: Float[Array, " E"]
@@ -132,8 +133,8 @@ def decide(
       people may depart from a linear reward.
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
-    corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays, and
-    of labels that may be alike where a comparison recurs.
+    corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays; and
+    of labels that may be alike where a comparison recurs, instead of where a rater does.
     """
     n = judged.n_informative
     finite = jnp.isfinite(judged.dispersed) & jnp.all(jnp.isfinite(judged.t), axis=1)
@@ -149,7 +150,7 @@ def decide(
         ),
         jnp.stack([admissible, finite]),
     )
-    evidence = _evidence(judged, finite, admissible) / overdispersion
+    evidence = _evidence(judged, finite, admissible, overdispersion)
     at_stake = _at_stake(judged)
     lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
     matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
@@ -160,17 +161,25 @@ def decide(
     )
 
 
-def _evidence(judged: Judged, finite: Bool[Array, " E"], admissible: Bool[Array, " E"]) -> Float[Array, " E"]:
+def _evidence(
+    judged: Judged,
+    finite: Bool[Array, " E"],
+    admissible: Bool[Array, " E"],
+    overdispersion: Float[Array, ""] | float,
+) -> Float[Array, " E"]:
     """Nats by which each is ahead of the best reward without corruption. Where labels of one comparison may be alike,
     no more than the best admissible one has if they are independent: that comparisons recur is no evidence.
+
+    Labels are alike because of raters or because of comparisons. Both explain the same labels, so that one of them is
+    allowed for, whichever leaves less evidence.
     """
     honest = jnp.where(finite, judged.honest, -jnp.inf)
-    independent, alike = judged.dispersed - jnp.max(honest), judged.alike
+    independent, alike = (judged.dispersed - jnp.max(honest)) / overdispersion, judged.alike
     if alike is None:
         return independent
     excused = jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
     most = jnp.max(jnp.where(admissible, independent, -jnp.inf))
-    return jnp.minimum(most, judged.dispersed + alike.corrupted - excused)
+    return jnp.minimum(most, alike.corrupted - excused)
 
 
 class Standing(NamedTuple):

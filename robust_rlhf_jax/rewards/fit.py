@@ -184,11 +184,11 @@ def _fit_differences(
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
     judged = judge(pairs, found.explanations)
-    if groups is not None:
-        judged = dispersed(judged, found.explanations, cells, dispersion)
     if comparisons is not None:
         same = Comparisons(comparisons, pairs.informative)
         judged = judged._replace(alike=alike_labels(judged, found.explanations.margins, same, config.ceiling))
+    if groups is not None:
+        judged = dispersed(judged, found.explanations, cells, dispersion)
     # If all labels are predicted, or no pair may be doubted, no direction is doubted.
     none = (epsilon == 0) | judged.predicted
     doubts = doubted(pairs, found.unsuspected, 1.0 - judged.lies[1:], judged.t[1:], config.covered, none)

@@ -49,7 +49,8 @@ def alike_labels(
     alike as all comparisons say but for the worst, of up to the share `left_out` of the pairs. Pairs that do not recur
     cannot be excused so: of what an explanation accuses only the share that `recurs` is.
 
-    **Arguments:** `margins` [E, N]: of the explanations, before they are shortened.
+    **Arguments:** `judged` as if the labels of one rater were independent; `margins` [E, N]: of the explanations, before
+    they are shortened.
 
     **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; trimmed as in Rousseeuw & Leroy
     1987.
@@ -62,9 +63,8 @@ def alike_labels(
     single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
     return AlikeLabels(
-        corrupted=jax.lax.map(
-            lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)
-        ),
+        corrupted=judged.dispersed
+        + jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)),
         honest=jax.lax.map(without_corruption, margins),
         recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
     )

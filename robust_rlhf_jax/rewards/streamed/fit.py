@@ -263,11 +263,11 @@ class _Streamed:
     def _judged(self, measured: Measured, lanes: Lanes, cells: Cells, same: Comparisons | None) -> Judged:
         """The explanations by all pairs, which groups and equal comparisons make less certain."""
         judged = judged_by_all(measured, lanes, cells)
-        if self.groups is not None:
-            judged = dispersed_by_all(judged, measured, cells)
         if same is not None:
             margins = jnp.asarray(measured.margins[:, : self.passes.n])
             judged = judged._replace(alike=_alike_labels(judged, margins, same, self.config.ceiling))
+        if self.groups is not None:
+            judged = dispersed_by_all(judged, measured, cells)
         return judged
 
     def _sample(self) -> Float[Array, "m k"]:
