@@ -158,22 +158,32 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
 
 
-@pytest.mark.slow
-def test_what_the_fit_found_names_models_and_no_function_of_python(tmp_path, capsys):
-    """A third of the votes contradicts the rest, and only left out ones tell what model m1 is worth."""
-    rng, skill = np.random.default_rng(0), np.linspace(1.5, -1.5, 5)
+def one_comparison_crowded(tmp_path, models, share):
+    """1,500 votes, of which about a share says that the worst of the models beats the best."""
+    rng, skill = np.random.default_rng(0), np.linspace(1.5, -1.5, models)
     lines = ["model_a,model_b,winner"]
     for _ in range(1500):
-        first, second = rng.choice(5, 2, replace=False)
+        first, second = rng.choice(models, 2, replace=False)
         said = "model_a" if rng.logistic() < skill[first] - skill[second] else "model_b"
-        ring = rng.random() < 0.3
-        lines.append("m4,m0,model_a" if ring else f"m{first},m{second},{said}")
-    leaderboard_command(str(written(tmp_path, "\n".join(lines))))
+        crowd = rng.random() < share
+        lines.append(f"m{models - 1},m0,model_a" if crowd else f"m{first},m{second},{said}")
+    return str(written(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.slow
+def test_what_the_fit_found_names_models_and_no_function_of_python(tmp_path, capsys):
+    """Crowds larger than any ε that the command allows."""
+    leaderboard_command(one_comparison_crowded(tmp_path, 5, 0.3))
     assert "tell what feature m1 is worth" in " ".join(capsys.readouterr().out.split())
-    leaderboard_command(str(written(tmp_path, "winner,loser\n" + "a,b\n" * 30 + "b,c\n" * 30 + "c,a\n" * 30)))
+    leaderboard_command(one_comparison_crowded(tmp_path, 10, 0.5))
     printed = " ".join(capsys.readouterr().out.split())
     assert "contradict every reward" in printed
     assert "ε." not in printed  # the command takes none
+
+
+def test_a_ring_of_three_models_may_be_honest(tmp_path, capsys):
+    leaderboard_command(str(written(tmp_path, "winner,loser\n" + "a,b\n" * 30 + "b,c\n" * 30 + "c,a\n" * 30)))
+    assert "No evidence of corruption" in capsys.readouterr().out
 
 
 def test_columns_whose_ratings_are_not_finite_are_told_apart():
