@@ -9,8 +9,6 @@ import jax.numpy as jnp
 from jax.scipy.special import betaln, xlogy
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.kernels.sorting import ascending
-
 from .contamination import SCALES
 from .decision import AlikeLabels, Judged
 
@@ -18,6 +16,8 @@ from .decision import AlikeLabels, Judged
 LEAST = 1e-6
 # Correlations on trial of two labels of one comparison; 0 is tried, too.
 CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
+# Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
+HALVINGS = 10
 
 
 class Comparisons(NamedTuple):
@@ -40,87 +40,126 @@ class Comparisons(NamedTuple):
 
 
 def alike_labels(
-    judged: Judged, margins: Float[Array, "E N"], comparisons: Comparisons, left_out: float
+    judged: Judged, margins: Float[Array, "E N"], comparisons: Comparisons, most_odd: float
 ) -> AlikeLabels:
     """What it gains to say that labels of one comparison are alike, because of a quality that features miss.
 
     If features miss a quality of the options, whole comparisons contradict the reward, as if they were corrupt. A
     missed quality shows in all comparisons, corrupt pairs show in some. Therefore people without corruption are as
-    alike as all comparisons say but for the worst, of up to the share `left_out` of the pairs. Pairs that do not recur
-    cannot be excused so: of what an explanation accuses only the share that `recurs` is.
+    alike as comparisons say of which up to the share `most_odd` may be odd, whatever their labels. Pairs that do not
+    recur cannot be excused so: of what an explanation accuses only the share that `recurs` is.
 
-    **Arguments:** `judged` as if the labels of one rater were independent; `margins` [E, N]: of the explanations, before
-    they are shortened.
+    **Arguments:** `judged` as if the labels of one rater were independent; `margins` [E, N]: of the explanations,
+    before they are shortened.
 
-    **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; trimmed as in Rousseeuw & Leroy
-    1987.
+    **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; odd ones as in Box & Tiao
+    1968, *A Bayesian approach to some outlier problems*.
     """
-
-    def without_corruption(row: Float[Array, " N"]) -> Float[Array, ""]:
-        row = honest_length(row, comparisons.informative) * row
-        return likeness(row, jnp.zeros_like(row), comparisons, left_out)
 
     single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
     return AlikeLabels(
         corrupted=judged.dispersed
         + jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)),
-        honest=jax.lax.map(without_corruption, margins),
+        honest=jax.lax.map(lambda row: honest_likeness(row, comparisons, most_odd), margins),
         recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
     )
 
 
-def honest_length(margins: Float[Array, " N"], informative: Float[Array, " N"]) -> Float[Array, ""]:
-    """The factor of `SCALES` at which the margins explain the labels best without corruption."""
+def honest_likeness(
+    margins: Float[Array, " N"], comparisons: Comparisons, most_odd: float
+) -> Float[Array, ""]:
+    """`likeness` without corruption, in nats more than the likeliest factor of `SCALES` has with independent labels.
+
+    The margins are shortened by the factor that is likeliest with odd comparisons: these shorten a reward so much that
+    all other comparisons look alike.
+    """
+
+    def explained(factor):
+        shorter = factor * margins
+        informative = comparisons.informative > 0
+        independent = jnp.sum(jnp.where(informative, jax.nn.log_sigmoid(shorter), 0.0))
+        told = told_by(shorter, jnp.zeros_like(shorter), comparisons)
+        return independent + gained_by_odd_ones(told.odds(0.0), most_odd), independent
+
     factors = jnp.asarray(SCALES, margins.dtype)
+    with_odd, independent = jax.lax.map(explained, factors)
+    best = jnp.argmax(with_odd)
+    gain = likeness(factors[best] * margins, jnp.zeros_like(margins), comparisons, most_odd)
+    return jnp.where(gain > 0, jnp.maximum(gain + independent[best] - jnp.max(independent), 0.0), 0.0)
 
-    def value(factor):
-        return jnp.sum(jnp.where(informative > 0, jax.nn.log_sigmoid(factor * margins), 0.0))
 
-    return factors[jnp.argmax(jax.lax.map(value, factors))]
+class Told(NamedTuple):
+    """What the labels of each comparison [C] tell: how many `agree` with the reward and how many `contradict` it, each
+    with `chance`; and in nats how likely that is if they are `independent`, and how much likelier `if_odd`.
+    """
+
+    agree: Float[Array, " C"]
+    contradict: Float[Array, " C"]
+    chance: Float[Array, " C"]
+    independent: Float[Array, " C"]
+    if_odd: Float[Array, " C"]
+
+    def if_recurs(self, values: Float[Array, " C"]) -> Float[Array, " C"]:
+        return jnp.where(self.agree + self.contradict > 1, values, 0.0)
+
+    def odds(self, gain: Float[Array, " C"] | float) -> Float[Array, " C"]:
+        """How much likelier each is if it is odd than with `gain` nats more than independent labels have."""
+        return self.if_recurs(self.if_odd - gain)
+
+
+def told_by(margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons) -> Told:
+    """A label contradicts the reward with chance p = (1 − π)σ(−|m|) + π, where corruption is at rate π.
+
+    Of the labels of an odd comparison any number does, as often as any other.
+    """
+    contradict = comparisons.sums((margins < 0).astype(margins.dtype))
+    agree = comparisons.sizes() - contradict
+    chance = (1.0 - rates) * jax.nn.sigmoid(-jnp.abs(margins)) + rates
+    chance = jnp.clip(comparisons.alike(chance), LEAST, 1.0 - LEAST)
+    independent = xlogy(contradict, chance) + xlogy(agree, 1.0 - chance)
+    if_odd = betaln(contradict + 1.0, agree + 1.0) - independent
+    return Told(agree, contradict, chance, independent, if_odd)
 
 
 def likeness(
-    margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons, left_out: float = 0.0
+    margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons, most_odd: float = 0.0
 ) -> Float[Array, ""]:
     """Nats by which labels are likelier if two labels of one comparison are correlated, at the best correlation ρ.
 
-    k_c of n_c labels contradict the reward, each with chance p = (1 − π)σ(−|m|) + π, where corruption is at rate π. The
-    sum over comparisons of log B(α + k_c, β + n_c − k_c) − log B(α, β) less k_c log p + (n_c − k_c) log(1 − p), where
-    α = p(1 − ρ)/ρ and β = (1 − p)(1 − ρ)/ρ: beta-binomial less binomial.
+    k_c of n_c labels contradict the reward, each with chance p. The sum over comparisons of log B(α + k_c, β + n_c −
+    k_c) − log B(α, β) less k_c log p + (n_c − k_c) log(1 − p), where α = p(1 − ρ)/ρ and β = (1 − p)(1 − ρ)/ρ:
+    beta-binomial less binomial.
 
-    The best ρ is that of all comparisons but those that contradict the reward most beside what chance allows, of up to
-    the share `left_out` of the pairs.
+    The best ρ is that at which the comparisons are likeliest if a share τ ≤ `most_odd` of them is odd.
     """
-    size, contradict = comparisons.sizes(), comparisons.sums((margins < 0).astype(margins.dtype))
-    chance = (1.0 - rates) * jax.nn.sigmoid(-jnp.abs(margins)) + rates
-    chance = jnp.clip(comparisons.alike(chance), LEAST, 1.0 - LEAST)
-    independent = xlogy(contradict, chance) + xlogy(size - contradict, 1.0 - chance)
-    kept = _kept(size, contradict, chance, comparisons, left_out)
+    told = told_by(margins, rates, comparisons)
 
-    def more(correlation):
+    def explained(correlation):
         precision = (1.0 - correlation) / correlation
-        against, agree = precision * chance, precision * (1.0 - chance)
-        alike = betaln(against + contradict, agree + size - contradict) - betaln(against, agree)
-        gain = jnp.where(size > 1, alike - independent, 0.0)
-        return jnp.sum(kept * gain), jnp.sum(gain)
+        a, b = precision * told.chance, precision * (1.0 - told.chance)
+        alike = betaln(a + told.contradict, b + told.agree) - betaln(a, b)
+        gain = told.if_recurs(alike - told.independent)
+        return jnp.sum(gain) + gained_by_odd_ones(told.odds(gain), most_odd), jnp.sum(gain)
 
-    of_kept, of_all = jax.lax.map(more, jnp.asarray(CORRELATIONS, margins.dtype))
-    best = jnp.argmax(of_kept)
-    return jnp.where(of_kept[best] > 0, of_all[best], 0.0)
+    with_odd, gains = jax.lax.map(explained, jnp.asarray(CORRELATIONS, margins.dtype))
+    best = jnp.argmax(with_odd)
+    uncorrelated = gained_by_odd_ones(told.odds(0.0), most_odd)
+    return jnp.where(with_odd[best] > uncorrelated, jnp.maximum(gains[best], 0.0), 0.0)
 
 
-def _kept(
-    size: Float[Array, " N"],
-    contradict: Float[Array, " N"],
-    chance: Float[Array, " N"],
-    comparisons: Comparisons,
-    left_out: float,
-) -> Float[Array, " N"]:
-    """1 for each comparison that is counted, 0 for the worst that recur, of up to a share of the pairs."""
-    variance = jnp.maximum(size * chance * (1.0 - chance), LEAST)
-    surprise = jnp.where(size > 1, (contradict - size * chance) ** 2 / variance, -jnp.inf)
-    worst = ascending(jnp.where(comparisons.informative > 0, -surprise[comparisons.number], jnp.inf))
-    # No more than this many pairs have more than the next one.
-    most = jnp.floor(left_out * jnp.sum(comparisons.informative)).astype(jnp.int32)
-    return jnp.where(surprise <= -worst[most], 1.0, 0.0)
+def gained_by_odd_ones(odds: Float[Array, " C"], most: float) -> Float[Array, ""]:
+    """max Σ_c log(1 − τ + τe^{o_c}) over shares 0 ≤ τ ≤ `most` of odd ones, whose log likelihood ratios are o_c.
+
+    The sum is concave in τ, and rises while more than τ of them are odd in the mean: it is bisected there.
+    """
+
+    def halve(_, ends):
+        low, high = ends
+        middle = 0.5 * (low + high)
+        rises = jnp.sum(jax.nn.sigmoid(odds + jax.scipy.special.logit(middle)) - middle) > 0
+        return jnp.where(rises, middle, low), jnp.where(rises, high, middle)
+
+    ends = jnp.zeros_like(odds[0]), jnp.full_like(odds[0], most)
+    share, _ = jax.lax.fori_loop(0, HALVINGS, halve, ends)
+    return jnp.sum(jnp.logaddexp(jnp.log1p(-share), jnp.log(share) + odds))

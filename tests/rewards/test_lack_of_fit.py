@@ -4,18 +4,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards.contamination import SCALES
 from robust_rlhf_jax.rewards.decision import Judged
 from robust_rlhf_jax.rewards.lack_of_fit import (
     CORRELATIONS,
     Comparisons,
     alike_labels,
-    honest_length,
+    gained_by_odd_ones,
+    honest_likeness,
     likeness,
 )
 
@@ -32,46 +35,60 @@ def drawn(seed, comparisons=60, each=20, miss=0.0, corrupt=0):
     return np.where(wins, logits[number], -logits[number]), number
 
 
-def of(margins, number, left_out=0.2, informative=None):
+def of(margins, number, most_odd=0.2, informative=None):
     given = np.ones(len(margins)) if informative is None else informative
     comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.asarray(given))
-    return float(jitted(jnp.asarray(margins), jnp.zeros(len(margins)), comparisons, left_out))
+    return float(jitted(jnp.asarray(margins), jnp.zeros(len(margins)), comparisons, most_odd))
 
 
-def by_loops(margins, number, left_out):
+def by_loops(margins, number, most_odd):
     size, against, chance = [], [], []
     for c in np.unique(number):
         m = margins[number == c]
-        size, against, chance = (
-            [*size, len(m)],
-            [*against, np.sum(m < 0)],
-            [*chance, np.mean(expit(-np.abs(m)))],
-        )
+        if len(m) > 1:
+            size.append(len(m))
+            against.append(np.sum(m < 0))
+            chance.append(np.mean(expit(-np.abs(m))))
     n, k, p = map(np.asarray, (size, against, chance))
-    surprise = np.where(n > 1, (k - n * p) ** 2 / (n * p * (1 - p)), -np.inf)
-    gone, kept = 0, np.ones(len(n), bool)
-    for c in np.argsort(-surprise):
-        if n[c] < 2 or gone + n[c] > left_out * n.sum():
-            break
-        gone, kept[c] = gone + n[c], False
-    best, value = 0.0, 0.0
+
+    def with_odd_ones(log_chances):
+        def less(share):
+            return -np.sum(np.logaddexp(np.log1p(-share) + log_chances, np.log(share) - np.log(n + 1)))
+
+        if most_odd == 0:
+            return np.sum(log_chances)
+        return -scipy.optimize.minimize_scalar(less, bounds=(0, most_odd), method="bounded").fun
+
+    independent = binom.logpmf(k, n, p)
+    best, value = with_odd_ones(independent), 0.0
     for rho in CORRELATIONS:
-        a, b = p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho
-        gain = betabinom.logpmf(k, n, a, b) - binom.logpmf(k, n, p)
-        if gain[kept].sum() > best:
-            best, value = gain[kept].sum(), gain.sum()
+        alike = betabinom.logpmf(k, n, p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho)
+        if with_odd_ones(alike) > best:
+            best, value = with_odd_ones(alike), max(np.sum(alike - independent), 0.0)
     return value
 
 
-@pytest.mark.parametrize("left_out", [0.0, 0.1, 0.2])
-@pytest.mark.parametrize("miss", [0.0, 2.0])
-def test_comparison_by_comparison(x64, left_out, miss):
-    margins, number = drawn(1, miss=miss)
+@pytest.mark.parametrize("most_odd", [0.0, 0.1, 0.2])
+@pytest.mark.parametrize(("miss", "corrupt"), [(0.0, 0), (2.0, 0), (0.0, 9), (1.0, 9)])
+def test_comparison_by_comparison(x64, most_odd, miss, corrupt):
+    margins, number = drawn(1, miss=miss, corrupt=corrupt)
     singles = np.random.default_rng(2).normal(size=100)
     margins, number = np.append(margins, singles), np.append(number, 60 + np.arange(100))
     np.testing.assert_allclose(
-        of(margins, number, left_out), by_loops(margins, number, left_out), rtol=1e-6, atol=1e-6
+        of(margins, number, most_odd), by_loops(margins, number, most_odd), rtol=1e-6, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("most", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("odd", [0, 3, 40])
+def test_the_share_of_odd_ones_is_the_likeliest(x64, most, odd):
+    """Log likelihood ratios far beyond what an exponential holds, and none that says anything (0)."""
+    odds = np.random.default_rng(0).normal(-5.0, 2.0, 100)
+    odds[:odd], odds[50:60] = 900.0, 0.0
+    shares = np.linspace(0, most, 20_001)
+    with np.errstate(divide="ignore"):
+        expected = max(np.sum(np.logaddexp(np.log1p(-s), np.log(s) + odds)) for s in shares)
+    np.testing.assert_allclose(gained_by_odd_ones(jnp.asarray(odds), most), expected, rtol=1e-5, atol=1e-3)
 
 
 def test_in_single_precision():
@@ -84,12 +101,11 @@ def test_in_single_precision():
     )
 
 
-def test_chance_is_no_missed_quality():
-    found = np.array([of(*drawn(seed)) for seed in range(40)])
-    all_of_them = np.array([of(*drawn(seed), left_out=0.0) for seed in range(40)])
-    assert np.mean(found == 0) > 0.9
-    assert np.max(all_of_them) < 7.0
-    assert np.mean(all_of_them) < 1.0
+@pytest.mark.parametrize("most_odd", [0.0, 0.2])
+def test_chance_is_no_missed_quality(most_odd):
+    found = np.array([of(*drawn(seed), most_odd=most_odd) for seed in range(40)])
+    assert np.max(found) < 7.0
+    assert np.mean(found) < 1.0
 
 
 def test_a_missed_quality_is_one_and_corrupt_comparisons_are_none():
@@ -97,7 +113,7 @@ def test_a_missed_quality_is_one_and_corrupt_comparisons_are_none():
     corrupt = np.array([of(*drawn(seed, corrupt=9)) for seed in range(10)])
     assert np.min(missed) > 30.0
     np.testing.assert_array_equal(corrupt, 0.0)
-    assert of(*drawn(0, corrupt=9), left_out=0.0) > 50.0
+    assert of(*drawn(0, corrupt=9), most_odd=0.0) > 50.0
 
 
 def test_corruption_that_is_known_explains_it():
@@ -105,7 +121,7 @@ def test_corruption_that_is_known_explains_it():
     comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.ones(len(number)))
     rates = jnp.where(jnp.asarray(number) < 9, 0.999, 0.0)
     assert float(jitted(jnp.asarray(margins), rates, comparisons, 0.0)) < 3.0
-    assert of(margins, number, left_out=0.0) > 50.0
+    assert of(margins, number, most_odd=0.0) > 50.0
 
 
 def test_only_what_recurs_among_the_accused_is_excused():
@@ -121,26 +137,40 @@ def test_only_what_recurs_among_the_accused_is_excused():
         lies=lies,
     )
     comparisons = Comparisons(singles, jnp.ones(n))
-    # Twice as long as given to it: the best length without corruption is one half.
-    found = alike_labels(judged, 2.0 * judged.margins, comparisons, 0.2)
+    found = alike_labels(judged, judged.margins, comparisons, 0.2)
     np.testing.assert_allclose(found.recurs, [1.0, 0.0, np.mean(half), 1.0], atol=1e-5)
-    length = float(honest_length(2.0 * margins, jnp.ones(n)))
-    missed = float(jitted(2.0 * length * margins, 0.0 * margins, comparisons, 0.2))
+    missed = float(honest_likeness(margins, comparisons, 0.2))
     np.testing.assert_allclose(found.honest, missed, rtol=1e-5)
     gained = float(jitted(margins, 0.0 * margins, comparisons, 0.0))
     np.testing.assert_allclose(found.corrupted, judged.dispersed + gained, rtol=1e-5)
     assert missed > 10.0
 
 
-def test_the_best_length_without_corruption():
-    rng = np.random.default_rng(0)
-    margins = rng.normal(size=4000)
-    margins = np.where(rng.random(4000) < expit(margins), margins, -margins)
-    for times in (1.0, 2.0, 4.0):
-        assert float(honest_length(jnp.asarray(times * margins), jnp.ones(4000))) == pytest.approx(1 / times)
-    informative = jnp.asarray(np.arange(8000) < 4000, jnp.float32)
-    more = jnp.asarray(np.append(2.0 * margins, np.full(4000, -50.0)))
-    assert float(honest_length(more, informative)) == pytest.approx(0.5)
+@pytest.mark.parametrize("times", [1.0, 2.0, 4.0])
+def test_people_without_corruption_are_judged_at_their_best_length(times):
+    """However long the margins are that are given; odd comparisons are no likeness of the others."""
+    for miss, corrupt in ((1.0, 0), (0.0, 9)):
+        margins, number = drawn(5, miss=miss, corrupt=corrupt)
+        comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.ones(len(number)))
+        once, found = (
+            float(honest_likeness(jnp.asarray(length * margins), comparisons, 0.2)) for length in (1.0, times)
+        )
+        np.testing.assert_allclose(found, once, rtol=1e-4, atol=1e-3)
+        assert (once > 10.0) == (miss > 0)
+
+
+def test_a_crowd_is_not_excused_by_a_reward_that_it_shortens():
+    """A fifth of the pairs in three of 60 comparisons: the best length of all pairs makes the others look alike."""
+    margins, number = drawn(4)
+    crowd = np.repeat(np.arange(3), 100)
+    margins = np.append(margins, -2.0 * np.ones(len(crowd)))
+    number = np.append(number, crowd + 60)
+    comparisons = Comparisons(jnp.asarray(number, jnp.int32), jnp.ones(len(number)))
+    values = [np.sum(-np.logaddexp(0, -factor * margins)) for factor in SCALES]
+    short = SCALES[int(np.argmax(values))]
+    assert short < 1
+    assert of(short * margins, number) > 50.0
+    assert float(honest_likeness(jnp.asarray(margins), comparisons, 0.2)) == 0.0
 
 
 def test_order_and_pairs_of_equal_options_do_not_matter():
