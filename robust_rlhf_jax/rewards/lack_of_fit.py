@@ -16,6 +16,9 @@ from .decision import AlikeLabels, Judged
 LEAST = 1e-6
 # Correlations on trial of two labels of one comparison; 0 is tried, too.
 CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
+# Nats by which the best correlation has to be likelier than none: odds of 20 to 1. Chance finds some correlation in
+# half of all files, and any correlation excuses a crowd.
+SURE = 3.0
 # Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
 HALVINGS = 10
 
@@ -131,7 +134,8 @@ def likeness(
     k_c) − log B(α, β) less k_c log p + (n_c − k_c) log(1 − p), where α = p(1 − ρ)/ρ and β = (1 − p)(1 − ρ)/ρ:
     beta-binomial less binomial.
 
-    The best ρ is that at which the comparisons are likeliest if a share τ ≤ `most_odd` of them is odd.
+    The best ρ is that at which the comparisons are likeliest if a share τ ≤ `most_odd` of them is odd; it is 0 unless
+    another one is likelier by `SURE` nats.
     """
     told = told_by(margins, rates, comparisons)
 
@@ -145,7 +149,8 @@ def likeness(
     with_odd, gains = jax.lax.map(explained, jnp.asarray(CORRELATIONS, margins.dtype))
     best = jnp.argmax(with_odd)
     uncorrelated = gained_by_odd_ones(told.odds(0.0), most_odd)
-    return jnp.where(with_odd[best] > uncorrelated, jnp.maximum(gains[best], 0.0), 0.0)
+    sure = with_odd[best] > uncorrelated + SURE
+    return jnp.where(sure, jnp.maximum(gains[best], 0.0), 0.0)
 
 
 def gained_by_odd_ones(odds: Float[Array, " C"], most: float) -> Float[Array, ""]:

@@ -15,6 +15,7 @@ from robust_rlhf_jax.rewards.contamination import SCALES
 from robust_rlhf_jax.rewards.decision import Judged
 from robust_rlhf_jax.rewards.lack_of_fit import (
     CORRELATIONS,
+    SURE,
     Comparisons,
     alike_labels,
     gained_by_odd_ones,
@@ -60,7 +61,7 @@ def by_loops(margins, number, most_odd):
         return -scipy.optimize.minimize_scalar(less, bounds=(0, most_odd), method="bounded").fun
 
     independent = binom.logpmf(k, n, p)
-    best, value = with_odd_ones(independent), 0.0
+    best, value = with_odd_ones(independent) + SURE, 0.0
     for rho in CORRELATIONS:
         alike = betabinom.logpmf(k, n, p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho)
         if with_odd_ones(alike) > best:
@@ -104,8 +105,8 @@ def test_in_single_precision():
 @pytest.mark.parametrize("most_odd", [0.0, 0.2])
 def test_chance_is_no_missed_quality(most_odd):
     found = np.array([of(*drawn(seed), most_odd=most_odd) for seed in range(40)])
-    assert np.max(found) < 7.0
-    assert np.mean(found) < 1.0
+    assert np.mean(found == 0) > 0.9
+    assert np.max(found) < 10.0
 
 
 def test_a_missed_quality_is_one_and_corrupt_comparisons_are_none():
