@@ -16,9 +16,9 @@ from .decision import AlikeLabels, Judged
 LEAST = 1e-6
 # Correlations on trial of two labels of one comparison; 0 is tried, too.
 CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
-# Nats by which the best correlation has to be likelier than none: odds of 20 to 1. Chance finds some correlation in
-# half of all files, and any correlation excuses a crowd.
-SURE = 3.0
+# Nats by which the best correlation has to be likelier than none: the 95 % point of a likelihood ratio (χ²/2). Chance
+# finds some correlation in half of all files, and any correlation excuses a crowd.
+SURE = 1.92
 # Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
 HALVINGS = 10
 
