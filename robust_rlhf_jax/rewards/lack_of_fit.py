@@ -58,7 +58,6 @@ def alike_labels(
     **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; odd ones as in Box & Tiao
     1968, *A Bayesian approach to some outlier problems*.
     """
-
     single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
     return AlikeLabels(
