@@ -6,10 +6,11 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, read_votes
+from robust_rlhf_jax.leaderboard import Votes, believed, read_votes
 from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command, without_rating
 
 
@@ -158,27 +159,32 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
 
 
-def one_comparison_crowded(tmp_path, models, share):
-    """1,500 votes, of which about a share says that the worst of the models beats the best."""
-    rng, skill = np.random.default_rng(0), np.linspace(1.5, -1.5, models)
-    lines = ["model_a,model_b,winner"]
-    for _ in range(1500):
-        first, second = rng.choice(models, 2, replace=False)
-        said = "model_a" if rng.logistic() < skill[first] - skill[second] else "model_b"
-        crowd = rng.random() < share
-        lines.append(f"m{models - 1},m0,model_a" if crowd else f"m{first},m{second},{said}")
-    return str(written(tmp_path, "\n".join(lines)))
-
-
 @pytest.mark.slow
 def test_what_the_fit_found_names_models_and_no_function_of_python(tmp_path, capsys):
-    """Crowds larger than any ε that the command allows."""
-    leaderboard_command(one_comparison_crowded(tmp_path, 5, 0.3))
+    """A third of the votes contradicts the rest, and only left out ones tell what model m1 is worth."""
+    rng, skill = np.random.default_rng(0), np.linspace(1.5, -1.5, 5)
+    lines = ["model_a,model_b,winner"]
+    for _ in range(1500):
+        first, second = rng.choice(5, 2, replace=False)
+        said = "model_a" if rng.logistic() < skill[first] - skill[second] else "model_b"
+        crowd = rng.random() < 0.3
+        lines.append("m4,m0,model_a" if crowd else f"m{first},m{second},{said}")
+    leaderboard_command(str(written(tmp_path, "\n".join(lines))))
     assert "tell what feature m1 is worth" in " ".join(capsys.readouterr().out.split())
-    leaderboard_command(one_comparison_crowded(tmp_path, 10, 0.5))
+
+
+def test_what_the_fit_found_asks_for_no_argument_of_python(tmp_path, capsys, monkeypatch):
+    """More votes contradict the rest than the command allows, and it takes no ε."""
+
+    def contradicted(votes):
+        found = believed(votes)
+        return eqx.tree_at(lambda model: model.interval, found, np.array([0.44, 0.44]))
+
+    monkeypatch.setattr("robust_rlhf_jax.leaderboard.command.believed", contradicted)
+    leaderboard_command(str(written(tmp_path, "winner,loser\n" + "a,b\n" * 30 + "b,a\n" * 20)))
     printed = " ".join(capsys.readouterr().out.split())
-    assert "contradict every reward" in printed
-    assert "ε." not in printed  # the command takes none
+    assert "At least 44.0 % of the pairs contradict every reward" in printed
+    assert "ε." not in printed
 
 
 def test_a_ring_of_three_models_may_be_honest(tmp_path, capsys):
