@@ -170,8 +170,8 @@ def _evidence(
     """Nats by which each is ahead of the best reward without corruption. Where labels of one comparison may be alike,
     no more than the best admissible one has if they are independent: that comparisons recur is no evidence.
 
-    Labels are alike because of raters or because of comparisons. Both explain the same labels, so that one of them is
-    allowed for, whichever leaves less evidence.
+    Labels are alike because of raters or because of comparisons. Both explain the same labels, so that only the one
+    that leaves less evidence is allowed for.
     """
     honest = jnp.where(finite, judged.honest, -jnp.inf)
     independent, alike = (judged.dispersed - jnp.max(honest)) / overdispersion, judged.alike

@@ -11,14 +11,12 @@ from jaxtyping import Array, Float, Int
 
 from .contamination import SCALES
 from .decision import AlikeLabels, Judged
+from .interval import ALLOWED_FALL
 
 # Chances are at least this far from 0 and 1, so that a comparison of which the reward is certain divides by something.
 LEAST = 1e-6
 # Correlations on trial of two labels of one comparison; 0 is tried, too.
 CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
-# Nats by which the best correlation has to be likelier than none: the 95 % point of a likelihood ratio (χ²/2). Chance
-# finds some correlation in half of all files, and any correlation excuses a crowd.
-SURE = 1.92
 # Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
 HALVINGS = 10
 
@@ -48,9 +46,9 @@ def alike_labels(
     """What it gains to say that labels of one comparison are alike, because of a quality that features miss.
 
     If features miss a quality of the options, whole comparisons contradict the reward, as if they were corrupt. A
-    missed quality shows in all comparisons, corrupt pairs show in some. Therefore people without corruption are as
-    alike as comparisons say of which up to the share `most_odd` may be odd, whatever their labels. Pairs that do not
-    recur cannot be excused so: of what an explanation accuses only the share that `recurs` is.
+    missed quality shows in all comparisons, corrupt pairs show in some. Therefore a share of up to `most_odd` of the
+    comparisons may be odd, and the others say how alike the labels of honest people are. Pairs that do not recur cannot
+    be excused so: of what an explanation accuses, only the share that `recurs` is excused.
 
     **Arguments:** `judged` as if the labels of one rater were independent; `margins` [E, N]: of the explanations,
     before they are shortened.
@@ -73,8 +71,8 @@ def honest_likeness(
 ) -> Float[Array, ""]:
     """`likeness` without corruption, in nats more than the likeliest factor of `SCALES` has with independent labels.
 
-    The margins are shortened by the factor that is likeliest with odd comparisons: these shorten a reward so much that
-    all other comparisons look alike.
+    The factor is the likeliest one if some comparisons are odd. A factor that is chosen without odd comparisons makes
+    the margins too short where a crowd contradicts the reward, and then the labels of all other comparisons look alike.
     """
 
     def explained(factor):
@@ -113,7 +111,7 @@ class Told(NamedTuple):
 def told_by(margins: Float[Array, " N"], rates: Float[Array, " N"], comparisons: Comparisons) -> Told:
     """A label contradicts the reward with chance p = (1 − π)σ(−|m|) + π, where corruption is at rate π.
 
-    Of the labels of an odd comparison any number does, as often as any other.
+    In an odd comparison every number of contradicting labels is as likely as every other.
     """
     contradict = comparisons.sums((margins < 0).astype(margins.dtype))
     agree = comparisons.sizes() - contradict
@@ -134,7 +132,7 @@ def likeness(
     beta-binomial less binomial.
 
     The best ρ is that at which the comparisons are likeliest if a share τ ≤ `most_odd` of them is odd; it is 0 unless
-    another one is likelier by `SURE` nats.
+    another one is likelier by `ALLOWED_FALL` nats, since chance finds some correlation in half of all files.
     """
     told = told_by(margins, rates, comparisons)
 
@@ -148,7 +146,7 @@ def likeness(
     with_odd, gains = jax.lax.map(explained, jnp.asarray(CORRELATIONS, margins.dtype))
     best = jnp.argmax(with_odd)
     uncorrelated = gained_by_odd_ones(told.odds(0.0), most_odd)
-    sure = with_odd[best] > uncorrelated + SURE
+    sure = with_odd[best] > uncorrelated + ALLOWED_FALL
     return jnp.where(sure, jnp.maximum(gains[best], 0.0), 0.0)
 
 

@@ -13,9 +13,9 @@ from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import fit_differences
 from robust_rlhf_jax.rewards.contamination import SCALES
 from robust_rlhf_jax.rewards.decision import Judged
+from robust_rlhf_jax.rewards.interval import ALLOWED_FALL
 from robust_rlhf_jax.rewards.lack_of_fit import (
     CORRELATIONS,
-    SURE,
     Comparisons,
     alike_labels,
     gained_by_odd_ones,
@@ -61,7 +61,7 @@ def by_loops(margins, number, most_odd):
         return -scipy.optimize.minimize_scalar(less, bounds=(0, most_odd), method="bounded").fun
 
     independent = binom.logpmf(k, n, p)
-    best, value = with_odd_ones(independent) + SURE, 0.0
+    best, value = with_odd_ones(independent) + ALLOWED_FALL, 0.0
     for rho in CORRELATIONS:
         alike = betabinom.logpmf(k, n, p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho)
         if with_odd_ones(alike) > best:
