@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import programs_of_tests
+
 # NumPy's threads go on spinning after their work, in the way of the other worker; read when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Four fifths of the tests' time is compilation: half of that is LLVM at work on programs that run for milliseconds.
@@ -29,10 +31,10 @@ if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
 # Two workers share the cores: a command that runs within a test leaves the other's alone.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
-# No test reads or writes the user's own cache of compiled programs; the tests have one, which both workers and later
-# runs share. Thousands of programs are a single operation: each takes 14 ms to make and 6 ms to load.
+# No test reads or writes the user's own cache of compiled programs; the tests have one, which both workers, later runs
+# and other checkouts share. Thousands of programs are a single operation: each takes 14 ms to make and 6 ms to load.
 os.environ["ROBUST_RLHF_CACHE"] = "off"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(programs_of_tests.FOLDER))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # A program says where each operation comes from: one line of that is written, not a hundred frames of the test runner.
@@ -88,6 +90,12 @@ def _listen(event: str, duration: float, **details) -> None:
 
 
 jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+def pytest_sessionstart(session):
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker:
+        programs_of_tests.drop_unused()
 
 
 @contextlib.contextmanager
