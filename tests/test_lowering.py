@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import pytest
 from jax import export
 from numpy_worlds import numpy_mdp
+from representatives import REPRESENTATIVES
 from slow_parameters import slow_where
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
-from robust_rlhf_jax.lab.methods import METHODS
+from robust_rlhf_jax.lab.methods import ALGORITHMS, METHODS
 from robust_rlhf_jax.moments import filter_mean, robust_covariance, robust_linear_regression
 from robust_rlhf_jax.preferences import sample_preferences
 from robust_rlhf_jax.rewards import REWARD_ESTIMATORS, fit_differences
@@ -32,7 +33,13 @@ def pairs():
 
 def lowered(function, *arguments, platform):
     """The StableHLO of a function of arrays. `jax.export` refuses calls that it cannot promise to keep."""
-    return export.export(jax.jit(function), platforms=[platform])(*arguments).mlir_module()
+    return export.export(jitted(function), platforms=[platform])(*arguments).mlir_module()
+
+
+@functools.cache
+def jitted(function):
+    """One for all platforms: it is traced once."""
+    return jax.jit(function)
 
 
 def check(platform, function, *arguments):
@@ -45,14 +52,14 @@ def check(platform, function, *arguments):
 
 
 @pytest.mark.slow
-@platforms
-@pytest.mark.parametrize("name", METHODS)
-def test_methods(name, platform):
+@pytest.mark.parametrize("name", [*ALGORITHMS, *REPRESENTATIVES])
+def test_methods(name):
     def solve(data, epsilon):
         solution = METHODS[name].run(KEY, data, epsilon)
         return solution.theta, solution.value, solution.status
 
-    check(platform, solve, pairs(), EPSILON)
+    for platform in FOREIGN:
+        check(platform, solve, pairs(), EPSILON)
 
 
 @platforms
@@ -70,7 +77,7 @@ def test_attacks(name, platform):
 
 
 @pytest.mark.slow
-@platforms
+@pytest.mark.parametrize("platform", FOREIGN)
 def test_estimators(platform):
     check(platform, lambda x, e: filter_mean(x, e).mean, X, EPSILON)
     check(platform, lambda x, e: robust_covariance(x, e).whitener, X, EPSILON)

@@ -102,8 +102,8 @@ SLOW_PROTOCOL = {
     "first_order",
     "pessimistic_mle_linear",
 }
-# One function plans for all rivals, so r3m stands for them; their fits' batches are in rewards/test_registry.py.
-BATCHED_ELSEWHERE = set(RIVALS) - {"r3m"}
+# One function plans for all rivals, so two stand for them; what their fits promise is in rewards/test_registry.py.
+PLANNED_ALIKE = RIVALS.keys() - {"r3m", "confident_learning"}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,9 @@ def check_solution(name, solution, data):
 
 @pytest.mark.parametrize(
     "name",
-    slow_but_few(sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE), slow=SLOW_PROTOCOL.__contains__),
+    slow_but_few(
+        sorted(ALGORITHMS.keys() - SLOW_TO_COMPILE - PLANNED_ALIKE), slow=SLOW_PROTOCOL.__contains__
+    ),
 )
 def test_protocol(name, x64, make_mdp, count_compilations):
     """Fields, keys, values of every kind without a second compilation, and the batch over (key, ε).
@@ -166,8 +168,6 @@ def test_protocol(name, x64, make_mdp, count_compilations):
     other_key = algorithm(keys[1], data, 0.0)
     assert np.array_equal(other_key.theta, first.theta) == (name not in SPLITTING)
 
-    if name in BATCHED_ELSEWHERE:
-        return
     batch = jax.vmap(lambda k, e: algorithm(k, data, e))(jnp.stack(keys), jnp.asarray(epsilons))
     policies = jax.vmap(probabilities)(batch.policy)
     for i, solution in enumerate(solutions):

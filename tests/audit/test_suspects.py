@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flipped_choices import surest_flipped
+from representatives import REPRESENTATIVES
 
 from robust_rlhf_jax import Pairs, changed_pairs, fit_reward, sample_preferences, sample_segments
 from robust_rlhf_jax.audit import average_precision, flag, recall, suspicion_scores
@@ -16,7 +17,6 @@ from robust_rlhf_jax.lab.worlds import delivery_grid
 from robust_rlhf_jax.preferences import load_rail_choices, preferences_from_options, rail_people
 from robust_rlhf_jax.rewards import Streaming
 from robust_rlhf_jax.rewards.alternative import Alternative
-from robust_rlhf_jax.rewards.registry import REWARD_ESTIMATORS
 from robust_rlhf_jax.sources import ArraySource
 
 EPSILON = 0.1
@@ -70,7 +70,7 @@ def test_labels_alone_do_not_show_planted_features(attacked):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", REWARD_ESTIMATORS)
+@pytest.mark.parametrize("estimator", REPRESENTATIVES)
 def test_the_table_shows_planted_features_to_all(estimator, attacked):
     data, corrupt = attacked["push_features"]
     scores = np.asarray(suspicion_scores(data, EPSILON, estimator=estimator))

@@ -11,11 +11,11 @@ from robust_rlhf_jax._iterate import Status
 
 from . import random_rows as rows
 
-# All of them by `pytest -m slow`, a share else.
-COUNTS = [50, pytest.param(200, marks=pytest.mark.slow)]
+ALL = 200
 # Trimming decides between pairs: where two nearly tie, float32 may decide otherwise in other units.
 NEAR_TIES = 5 / 200
-counts = pytest.mark.parametrize("count", COUNTS)
+# Of the fastest, a share is no slow test.
+shares = pytest.mark.parametrize("count", [50, pytest.param(ALL, marks=pytest.mark.slow)])
 precisions = pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-2), (True, 1e-6)])
 
 
@@ -39,8 +39,7 @@ def units_of(rng):
 @pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["covariance", "second_moment"])
-@counts
-def test_covariance_in_any_units_of_the_columns(count, kind, wide, tolerance):
+def test_covariance_in_any_units_of_the_columns(kind, wide, tolerance):
     estimate = getattr(rows, kind)
 
     def change(dtype, x, labels, targets, epsilon, rng):
@@ -54,24 +53,23 @@ def test_covariance_in_any_units_of_the_columns(count, kind, wide, tolerance):
         )
 
     # A filter's steps end at thresholds, where a near tie may fall otherwise.
-    assert len(violations(count, wide, tolerance, change)) <= (0 if wide else 1)
+    assert len(violations(ALL, wide, tolerance, change)) <= (0 if wide else 1)
 
 
 @pytest.mark.slow
 @precisions
-@counts
-def test_mean_with_known_covariance_in_any_units_of_the_columns(count, wide, tolerance):
+def test_mean_with_known_covariance_in_any_units_of_the_columns(wide, tolerance):
     def change(dtype, x, labels, targets, epsilon, rng):
         scale, sigma = units_of(rng), np.cov(x, rowvar=False)
         plain = rows.known_mean(*rows.arrays(dtype, x, epsilon, sigma))
         other = rows.known_mean(*rows.arrays(dtype, x * scale, epsilon, sigma * scale * scale[:, None]))
         return np.max(np.abs(other / scale - plain) / np.sqrt(np.diag(sigma)))
 
-    assert not violations(count, wide, tolerance, change)
+    assert not violations(ALL, wide, tolerance, change)
 
 
 @precisions
-@counts
+@shares
 def test_mean_in_another_unit_and_basis(count, wide, tolerance):
     """Without a covariance only one unit for all columns, and rotations, are claimed."""
 
@@ -85,22 +83,20 @@ def test_mean_in_another_unit_and_basis(count, wide, tolerance):
 
 @pytest.mark.slow
 @precisions
-@counts
-def test_regression_in_any_units(count, wide, tolerance):
+def test_regression_in_any_units(wide, tolerance):
     def change(dtype, x, labels, targets, epsilon, rng):
         scale, unit = units_of(rng), 10.0 ** rng.uniform(-8, 8)
         plain = rows.regression(*rows.arrays(dtype, x, targets, epsilon))
         other = rows.regression(*rows.arrays(dtype, x * scale, targets * unit, epsilon))
         return np.max(np.abs(np.asarray(other, float) * scale / unit - plain) * x.std(axis=0)) / targets.std()
 
-    assert not violations(count, wide, tolerance, change)
+    assert not violations(ALL, wide, tolerance, change)
 
 
 @pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
-@counts
-def test_likelihood_in_another_unit(count, kind, wide, tolerance):
+def test_likelihood_in_another_unit(kind, wide, tolerance):
     """The ball is one in the features' own unit: it scales with them."""
     estimate = getattr(rows, kind)
 
@@ -112,14 +108,13 @@ def test_likelihood_in_another_unit(count, kind, wide, tolerance):
         plain, other = (getattr(found, "fit", found).theta for found in (plain, other))
         return np.max(np.abs(np.asarray(other, float) * unit - plain) / 5.0)
 
-    assert not violations(count, wide, tolerance, change)
+    assert not violations(ALL, wide, tolerance, change)
 
 
 @pytest.mark.slow
 @precisions
 @pytest.mark.parametrize("kind", ["trimmed", "reward"])
-@counts
-def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(count, kind, wide, tolerance):
+def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(kind, wide, tolerance):
     estimate = getattr(rows, kind)
 
     def change(dtype, x, labels, targets, epsilon, rng):
@@ -134,16 +129,15 @@ def test_likelihood_in_any_units_of_the_columns_where_no_ball_binds(count, kind,
             return np.max(np.abs(np.tanh(0.5 * x @ rescaled) - np.tanh(0.5 * x @ theta)))
         return np.max(np.abs(rescaled - theta)) / (1.0 + np.linalg.norm(theta))
 
-    assert len(violations(count, wide, tolerance, change)) <= (0 if wide else ceil(NEAR_TIES * count))
+    assert len(violations(ALL, wide, tolerance, change)) <= (0 if wide else ceil(NEAR_TIES * ALL))
 
 
 @pytest.mark.slow
-@counts
-def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable(count):
+def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable():
     """Columns 10¹² apart, a ball that binds: what moves in another unit explains every pair to rounding."""
     moved = 0
     with jax.enable_x64(True):
-        for seed in range(count):
+        for seed in range(ALL):
             x, labels, _, epsilon, rng = rows.configuration(seed)
             x = x * np.r_[1e-6, 1e6, 10.0 ** rng.uniform(-6, 6)]
             unit, radius = 10.0 ** rng.uniform(-4, 4), 1e6
@@ -158,5 +152,5 @@ def test_where_units_far_apart_move_a_bound_fit_its_labels_are_separable(count):
                 if np.max(np.abs(other.theta * unit - plain.theta)) > 1e-6 * radius:
                     moved += 1
                     assert plain.status == other.status == Status.SEPARABLE
-    print(f"{moved} of {2 * count} fits moved, all of them to separable labels")
+    print(f"{moved} of {2 * ALL} fits moved, all of them to separable labels")
     assert moved <= 10
