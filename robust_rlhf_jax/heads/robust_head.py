@@ -34,12 +34,12 @@ class RobustHead:
 
     >>> import numpy as np
     >>> from robust_rlhf_jax.heads import RobustHead
-    >>> inputs = np.random.default_rng(0).normal(size=(100, 3))
+    >>> inputs = np.random.default_rng(0).normal(size=(200, 2))
     >>> head = RobustHead(inputs, inputs[::-1], warm_up=1)
     >>> float(head.after_epoch(lambda x: x).sum()), head.last is None  # the epoch of the warm-up
-    (100.0, True)
+    (200.0, True)
     >>> head.after_epoch(lambda x: x).shape, head.last.moved
-    ((100,), 0.0)
+    ((200,), 0.0)
     """
 
     def __init__(
