@@ -27,8 +27,9 @@ def group_folds(rng: np.random.Generator, groups: Int[np.ndarray, " N"], folds: 
             "give pairs of 2 groups or more."
         )
     if not 2 <= folds <= len(sizes):
+        allowed = "be 2" if len(sizes) == 2 else f"lie between 2 and {len(sizes)}"
         raise ValueError(
-            f"folds={folds} must lie between 2 and {len(sizes)}, the number of independent groups of pairs, such as "
+            f"folds={folds} must {allowed}, the number of independent groups of pairs, such as "
             "those of one rater: give another number of folds, or more pairs."
         )
     fold_of_group, rows = np.zeros(len(sizes), int), np.zeros(folds, int)

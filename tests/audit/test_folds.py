@@ -40,6 +40,11 @@ def test_number_of_folds(groups, folds):
         group_folds(np.random.default_rng(0), groups, folds)
 
 
+def test_two_groups_make_two_folds():
+    with pytest.raises(ValueError, match=r"^folds=5 must be 2, the number of independent groups of pairs, "):
+        group_folds(np.random.default_rng(0), np.arange(10) % 2, 5)
+
+
 def test_one_group_has_no_folds():
     with pytest.raises(
         ValueError, match=r"^all pairs belong to one group, .* give pairs of 2 groups or more\.$"
