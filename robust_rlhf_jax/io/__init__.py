@@ -7,7 +7,8 @@ from .descriptions import Description, Example
 from .exports import export
 from .featurisers import FEATURISERS, Featuriser
 from .loading import describe, load_pairs
-from .pairs import Pairs, check_pairs
+from .pair_checks import check_pairs
+from .pairs import Pairs
 from .reading import read_table
 from .reward_head import RewardHead
 from .schemas import SCHEMAS

@@ -1,13 +1,9 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
-import reprlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
@@ -17,7 +13,8 @@ from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, is_arrow, unmasked, usual_names
+from .frames import aligned_frames, check_rows, column_names, usual_names
+from .given_arrays import array_of, as_floats, of_numbers, same, traced_or_host, where
 from .nobody import each_named
 from .table import Source
 from .texts import Texts
@@ -27,8 +24,7 @@ if TYPE_CHECKING:
 
 # Groups below which folds that split none would leave too little to fit.
 FEWEST_GROUPS = 10
-_BY_PAIR = ("swapped", "strength", "raters", "weights", "ids", "groups", "rows", "second_rows")
-_BLOCK = 4096
+BY_PAIR = ("swapped", "strength", "raters", "weights", "ids", "groups", "rows", "second_rows")
 # Names of features that a representation lists.
 SHOWN = 6
 # What `__post_init__` puts there, where nobody says.
@@ -96,16 +92,16 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     description: "Description | None" = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *_BY_PAIR)})
+        check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
         if isinstance(self.names, set | frozenset):
             raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
-        for name in ("chosen", "rejected", *_BY_PAIR):
-            object.__setattr__(self, name, _array(getattr(self, name), name))
+        for name in ("chosen", "rejected", *BY_PAIR):
+            object.__setattr__(self, name, array_of(getattr(self, name), name))
         for name in ("chosen", "rejected", "strength", "weights"):
-            object.__setattr__(self, name, _of_numbers(getattr(self, name)))
+            object.__setattr__(self, name, of_numbers(getattr(self, name)))
         for name in ("strength", "weights"):
             _check_numbers(getattr(self, name), name)
         for name in ("raters", "groups"):
@@ -142,9 +138,9 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         [[2.0], [-1.0]]
         """
         check_rows(differences=differences, labels=labels, **fields)
-        x, signs = map(_traced_or_host, (differences, labels))
+        x, signs = map(traced_or_host, (differences, labels))
         if x.dtype.kind in "biu":  # whole numbers of few bits hold no −1, or not all that a sign turns round
-            x = _floats(x)
+            x = as_floats(x)
         if signs.shape != x.shape[:1]:
             raise ValueError(f"labels has shape {signs.shape}: give one label for each of {len(x)} pairs.")
         check_labels(signs)
@@ -166,7 +162,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         if not isinstance(other, Pairs):
             return NotImplemented
         compared = [field.name for field in dataclasses.fields(self) if field.compare]
-        return all(_same(getattr(self, name), getattr(other, name)) for name in compared)
+        return all(same(getattr(self, name), getattr(other, name)) for name in compared)
 
     def __repr__(self) -> str:
         """How many pairs, of which features, from where."""
@@ -194,19 +190,19 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     @property
     def labels(self) -> Int[np.ndarray, " N"]:
         """+1 where the first option is preferred, −1 the second, 0 a tie."""
-        return _where(self.ties, 0, _where(self.swapped, -1, 1))
+        return where(self.ties, 0, where(self.swapped, -1, 1))
 
     def differences(self) -> Float[np.ndarray, "N p"]:
         """x = φ(first) − φ(second), in the features' own precision: what `labels` speak about."""
         x = self.preferred_differences()
         if is_traced(self.swapped) or self.swapped.any():
-            return _where(self.swapped[:, None], -x, x)
+            return where(self.swapped[:, None], -x, x)
         return x
 
     def preferred_differences(self) -> Float[np.ndarray, "N p"]:
         """φ(chosen) − φ(rejected), in the features' own precision."""
         with np.errstate(over="ignore"):
-            return _floats(self.chosen) - _floats(self.rejected)
+            return as_floats(self.chosen) - as_floats(self.rejected)
 
     @property
     def clusters(self) -> np.ndarray | None:
@@ -222,7 +218,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         """
         # NumPy would spread one weight, or a column of them, over all pairs.
         for name in ("strength", "weights"):
-            _check_length(getattr(self, name), name, self.n_pairs)
+            check_length(getattr(self, name), name, self.n_pairs)
         return ~self.ties if self.weights is None else ~self.ties & (self.weights > 0)
 
     def decided(self) -> "Pairs":
@@ -240,7 +236,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         rows = rows if rows.size else rows.astype(int)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or ((rows < -n) | (rows >= n)).any():
             raise ValueError(f"rows must be numbers of pairs, from 0 to {n - 1}, or {n} times true or false.")
-        names = ("chosen", "rejected", *_BY_PAIR)
+        names = ("chosen", "rejected", *BY_PAIR)
         parts: dict[str, Any] = {
             name: part[rows] for name in names if (part := getattr(self, name)) is not None
         }
@@ -265,181 +261,13 @@ def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndar
     return None
 
 
-def _same(one: Any, other: Any) -> bool:
-    arrays = any(hasattr(value, "shape") for value in (one, other))
-    return np.array_equal(one, other) if arrays else bool(one == other)
-
-
-def _traced_or_host(values: Any) -> Any:
-    """Values that only the compiler knows as they are, others as an array of NumPy."""
-    return values if is_traced(values) else np.asarray(unmasked(values))
-
-
-def _where(condition: Any, one: Any, other: Any) -> Any:
-    """`np.where`, also of what only the compiler knows."""
-    return (jnp if any(map(is_traced, (condition, one, other))) else np).where(condition, one, other)
-
-
-def _array(values: Any, name: str) -> Any:
-    """Lists, and columns and frames of pandas, Arrow and the like, as arrays; arrays and None as they are.
-
-    **Raises:** ValueError for a list of lists of several lengths.
-    """
-    if isinstance(values, list | tuple):
-        try:
-            return np.asarray([unmasked(value) for value in values])
-        except ValueError:
-            raise ValueError(
-                f"{name} is a list whose entries have several lengths: give entries of one length."
-            ) from None
-    if is_arrow(values):  # a column of words goes into NumPy by a copy alone, which its `to_numpy` refuses
-        return np.asarray(values)
-    return values.to_numpy() if hasattr(values, "to_numpy") else unmasked(values)
-
-
-def _of_numbers(side: Any) -> Any:
-    """Options that are columns of lists as a matrix, and true, false and numbers of several types as floats."""
-    if not isinstance(side, np.ndarray) or side.dtype != object or not side.size:
-        return side
-    if side.ndim == 1 and len({np.shape(row) for row in side}) == 1 and np.ndim(side[0]) == 1:
-        side = np.stack(list(side))
-    if side.dtype == object and all(
-        isinstance(cell, int | float | np.number | np.bool_) for cell in side.flat
-    ):
-        return side.astype(float)
-    return side
-
-
 def _check_numbers(values: Any, name: str) -> None:
     """**Raises:** ValueError for what is neither None nor numbers, before it is asked which are above 0."""
     if values is not None and getattr(values, "dtype", np.asarray(0).dtype).kind not in "biufV":
         raise ValueError(f"{name} has dtype {values.dtype}: give a number for each pair.")
 
 
-def _check_length(values: Any, name: str, n: int) -> None:
+def check_length(values: Any, name: str, n: int) -> None:
     """**Raises:** ValueError for what is neither None nor [n]."""
     if values is not None and np.shape(values) != (n,):
         raise ValueError(f"{name} has shape {np.shape(values)}: give one for each of the {n} pairs.")
-
-
-def _truths(values: np.ndarray) -> bool:
-    """Whether they are true and false, or 0 and 1: −1 and words count as true."""
-    if values.dtype == object:
-        return all(isinstance(value, bool | np.bool_) for value in values.flat)
-    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
-
-
-def _floats(side: Any) -> Any:
-    """Features as an array of at least float32; JAX arrays stay where they are."""
-    side = side if isinstance(side, jax.Array) else np.asarray(side)
-    if side.dtype in (np.float32, np.float64):
-        return side
-    # JAX has no longer floats than float64.
-    wanted = np.float64 if side.dtype == np.longdouble else np.result_type(side.dtype, np.float32)
-    return side.astype(wanted)
-
-
-def check_pairs(pairs: Pairs) -> None:
-    """Check shapes, dtypes and values of `pairs` on the host; return nothing. Traced features are taken as they are.
-
-    **Raises:** ValueError that names the file, if any, and the first field that is wrong.
-
-    **Example:**
-
-    >>> import numpy as np
-    >>> from robust_rlhf_jax import Pairs, check_preferences
-    >>> check_preferences(Pairs(np.ones((2, 1)), np.ones((2, 1))))
-    Traceback (most recent call last):
-    ValueError: Both options of every pair have the same features, or as good as the same in float32, so no direction \
-of theta can be learnt: give pairs that differ.
-    """
-    try:
-        _check_fields(pairs)
-        if not is_traced(pairs.chosen) and not is_traced(pairs.rejected):
-            _check_features(pairs)
-    except ValueError as error:
-        raise ValueError(str(error) if pairs.path == Path("pairs") else f"{pairs.path}: {error}") from None
-
-
-def _check_fields(pairs: Pairs) -> None:
-    for side in ("chosen", "rejected"):
-        values = getattr(pairs, side)
-        if hasattr(values, "toarray"):
-            raise ValueError(f"{side} is a sparse matrix: give {side}.toarray().")
-        dtype, shape = getattr(values, "dtype", None) or np.asarray(values).dtype, np.shape(values)
-        if dtype.kind not in "biuf" and not jnp.issubdtype(dtype, jnp.floating):
-            raise ValueError(
-                f"{side} has dtype {dtype}: give an array of numbers{_no_number(values, side, pairs.names)}."
-            )
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"{side} has shape {shape}: give [N, p], with N ≥ 1 pairs of p ≥ 1 features.")
-    shapes = np.shape(pairs.chosen), np.shape(pairs.rejected)
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"chosen has shape {shapes[0]} and rejected {shapes[1]}: both must be the same [N, p]."
-        )
-    if not is_traced(pairs.swapped) and not _truths(np.asarray(pairs.swapped)):
-        raise ValueError("swapped must be true or false for each pair.")
-    n, p = shapes[0]
-    for name in _BY_PAIR:
-        _check_length(getattr(pairs, name), name, n)
-    if len(pairs.names) != p:
-        raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
-    for name in ("weights", "strength"):
-        part = getattr(pairs, name)
-        if part is not None and not np.all((part >= 0) & np.isfinite(part)):
-            raise ValueError(f"{name} must be finite and not negative.")
-
-
-def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
-    """Which entry of an array of objects is the first that is no number, for a message."""
-    array = np.asarray(values)
-    for at, cell in np.ndenumerate(array) if array.dtype == object else ():
-        if not isinstance(cell, int | float | np.number | np.bool_):
-            place = f"[{', '.join(map(str, at))}]" if at else ""
-            column = f" ({names[at[1]]})" if len(at) == 2 and len(names) == array.shape[1] else ""
-            return f"; {side}{place}{column} is {reprlib.repr(cell)}"
-    return ""
-
-
-def _check_features(pairs: Pairs) -> None:
-    """Features, and what they differ by, fit into JAX's floats, somewhere they differ, and no column is lost there."""
-    chosen, rejected = np.asarray(_floats(pairs.chosen)), np.asarray(_floats(pairs.rejected))
-    for side, values in (("chosen", chosen), ("rejected", rejected)):
-        wrong = np.argwhere(~np.isfinite(values))
-        if len(wrong):
-            at = tuple(wrong[0])
-            raise ValueError(f"{side}[{at[0]}, {at[1]}] is {values[at]}: every entry must be finite.")
-    x = np.asarray(pairs.preferred_differences())
-    float_type = jax.dtypes.canonicalize_dtype(x.dtype)
-    limits = jnp.finfo(float_type)
-    for what, values in (("chosen_", chosen), ("rejected_", rejected), ("chosen − rejected ", x)):
-        # Of another precision than their difference, a side may not hold the limit.
-        with np.errstate(over="ignore"):
-            wrong = np.argwhere(np.abs(values) > float(limits.max))
-        if len(wrong):
-            at = tuple(wrong[0])
-            raise ValueError(
-                f"column {what}{pairs.names[at[1]]} is {values[at]:g} in row {pairs.rows[at[0]] + 1}, more than a "
-                f"float holds ({float(limits.max):.2g}): give the feature in a larger unit."
-            )
-    # Almost always the first block settles it, so that large data cost nothing here.
-    blocks = (x[i : i + _BLOCK] for i in range(0, len(x), _BLOCK))
-    if not any((np.abs(block) >= float(limits.tiny)).any() for block in blocks):
-        raise ValueError(
-            "Both options of every pair have the same features, or as good as the same in "
-            f"{float_type}, so no direction of theta can be learnt: give pairs that differ."
-        )
-    check_columns_kept(x, "chosen − rejected", pairs.names)
-
-
-def check_columns_kept(x: Float[np.ndarray, "N p"], what: str, names: Sequence[str]) -> None:
-    """**Raises:** ValueError for a column of differences that JAX's floats make 0."""
-    float_type = jax.dtypes.canonicalize_dtype(x.dtype)
-    if x.dtype == float_type:
-        return
-    lost = np.flatnonzero(x.any(axis=0) & ~(np.abs(x) >= jnp.finfo(float_type).tiny).any(axis=0))
-    if len(lost):
-        raise ValueError(
-            f"column {what} {names[lost[0]]} is as good as 0 in {float_type}: give the feature in a smaller unit."
-        )

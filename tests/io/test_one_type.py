@@ -1,30 +1,16 @@
-"""One type for pairs: what it derives, what is refused, and that fits see the same as of trajectories."""
-
-import dataclasses
+"""One type for pairs: what it derives, what it refuses, and that fits see the same as of trajectories."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
+from made_pairs import N, made
 
 from robust_rlhf_jax import Pairs, estimate_epsilon, fit_reward, preferences_from_features, robust_policy
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
-from robust_rlhf_jax.io import check_pairs, load_pairs
+from robust_rlhf_jax.io import load_pairs
 from robust_rlhf_jax.preferences import as_labelled, with_table
-
-N, P = 120, 3
-
-
-def made(seed=0, **fields):
-    """Pairs of which a tenth are labelled against θ."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(N, P))
-    x *= np.sign(x @ [2.0, -1.0, 0.5])[:, None]
-    x[:12] *= -1
-    rejected = rng.normal(size=(N, P)).round(2)
-    return Pairs(rejected + x, rejected, **fields)
 
 
 @pytest.mark.slow
@@ -135,32 +121,6 @@ def test_ties_are_left_out_by_hand():
     assert made().decided().n_pairs == N
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"chosen": np.array([["a"]] * N)}, "chosen has dtype <U1: give an array of numbers"),
-        ({"rejected": np.ones(N)}, r"rejected has shape \(120,\): give \[N, p\]"),
-        ({"rejected": np.ones((N, 2))}, r"chosen has shape \(120, 3\) and rejected \(120, 2\)"),
-        ({"rejected": np.full((N, P), np.nan)}, r"rejected\[0, 0\] is nan: every entry must be finite"),
-        ({"raters": np.arange(3)}, "raters has shape .3,.: give one for each of the 120 pairs"),
-        ({"ids": np.arange(3)}, "ids has shape .3,."),
-        ({"names": ("a",)}, "names has 1 entries: give one for each of the 3 features"),
-        ({"weights": -np.ones(N)}, "weights must be finite and not negative"),
-        ({"rejected": np.full((N, P), 1e39)}, r"column rejected_f0 is 1e\+39 in row 1, more than a float"),
-    ],
-)
-def test_each_mistake_has_its_sentence(change, message):
-    with pytest.raises(ValueError, match=message):
-        check_pairs(dataclasses.replace(made(), **change))
-
-
-@pytest.mark.parametrize("name", ["weights", "strength"])
-@pytest.mark.parametrize(("values", "dtype"), [(["1"] * N, "<U1"), ([1.0, None] * (N // 2), "object")])
-def test_what_is_no_number_by_pair_is_named(name, values, dtype):
-    with pytest.raises(ValueError, match=rf"^{name} has dtype {dtype}: give a number for each pair\.$"):
-        made(**{name: values})
-
-
 @pytest.mark.parametrize("labels", [[1, 0], [1, 2], [1], ["1", "-1"]])
 def test_other_labels_are_refused(labels):
     with pytest.raises(ValueError, match="labels"):
@@ -212,13 +172,6 @@ def test_frames_of_other_features_are_refused():
         Pairs(first, first.assign(cost=1.0))
     with pytest.raises(ValueError, match="rejected has the column 'time' twice"):
         Pairs(first, first.rename(columns={"price": "time"}))
-
-
-def test_lists_are_arrays():
-    pairs = made()
-    listed = Pairs(pairs.chosen.tolist(), pairs.rejected.tolist(), raters=["Ann", "Ben"] * (N // 2))
-    assert listed.take(np.arange(3)).raters.tolist() == ["Ann", "Ben", "Ann"]
-    np.testing.assert_array_equal(listed.differences(), pairs.differences())
 
 
 @pytest.mark.parametrize("data", ["pairs.csv", (np.ones((3, 1)), np.zeros((3, 1))), np.ones((3, 1)), None])
@@ -280,73 +233,6 @@ def test_labels_whose_rows_are_the_differences_in_another_order_are_refused():
         Pairs.of_differences(mixed, labels.set_axis(["a", 1, "b"]))
 
 
-LISTED = {
-    "columns of lists": lambda side: pd.Series(side.tolist()),
-    "columns of arrays": lambda side: pd.Series(list(side)),
-    "nullable columns": lambda side: pd.DataFrame(side).astype("Float64"),
-    "true, false and numbers": lambda side: pd.DataFrame(side).assign(more=[True, False] * (len(side) // 2)),
-}
-
-
-@pytest.mark.parametrize("hold", LISTED.values(), ids=LISTED)
-def test_numbers_are_taken_however_a_frame_holds_them(hold):
-    pairs = made()
-    held = Pairs(hold(pairs.chosen), hold(pairs.rejected))
-    check_pairs(held)
-    np.testing.assert_array_equal(held.differences()[:, :3], pairs.differences())
-
-
-def test_half_precision_is_taken_and_what_is_no_number_is_refused():
-    pairs = made()
-    halves = Pairs(jnp.asarray(pairs.chosen, jnp.bfloat16), jnp.asarray(pairs.rejected, jnp.bfloat16))
-    check_pairs(halves)
-    assert halves.differences().dtype == jnp.float32
-    np.testing.assert_allclose(halves.differences(), pairs.differences(), atol=0.05)
-    sparse = scipy.sparse.csr_matrix(pairs.chosen)
-    with pytest.raises(ValueError, match=r"chosen is a sparse matrix: give chosen\.toarray\(\)"):
-        check_pairs(Pairs(sparse, sparse))
-    for wrong in (pd.Series([[1.0, 2.0], [3.0]]), pd.DataFrame({"x": ["1", "2"]})):
-        with pytest.raises(ValueError, match="chosen has dtype object: give an array of numbers; chosen"):
-            check_pairs(Pairs(wrong, wrong))
-
-
-@pytest.mark.parametrize(
-    ("side", "said"),
-    [
-        (pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, "4 km"]}), r"; chosen\[1, 1\] \(y\) is '4 km'\.$"),
-        ([{"x": 1.0}, {"x": 2.0}], r"; chosen\[0\] is {'x': 1\.0}\.$"),
-        ({"x": [1.0, 2.0]}, r"; chosen is {'x': \[1\.0, 2\.0\]}\.$"),
-    ],
-)
-def test_the_first_entry_that_is_no_number_is_named(side, said):
-    with pytest.raises(ValueError, match=said):
-        fit_reward(Pairs(side, side))
-
-
-def test_lists_of_several_lengths_are_named():
-    with pytest.raises(ValueError, match="chosen is a list whose entries have several lengths"):
-        Pairs([[1.0, 2.0], [3.0]], [[1.0, 2.0], [3.0]])
-
-
-@pytest.mark.parametrize("name", ["weights", "strength"])
-@pytest.mark.parametrize("values", [np.ones(3), np.zeros((N, 1)), 1.0])
-def test_another_number_of_weights_is_named_before_they_are_compared(name, values):
-    """NumPy would make N² of a column of them."""
-    pairs = made(**{name: np.asarray(values)})
-    for call in (fit_reward, lambda pairs: pairs.fitted, lambda pairs: pairs.decided()):
-        with pytest.raises(
-            ValueError, match=rf"{name} has shape \(.*: give one for each of the {N} pairs\.$"
-        ):
-            call(pairs)
-
-
-def test_floats_longer_than_those_of_jax_are_taken():
-    pairs = made()
-    long = Pairs(pairs.chosen.astype(np.longdouble), pairs.rejected.astype(np.longdouble))
-    assert long.differences().dtype == np.float64
-    np.testing.assert_array_equal(as_labelled(long).x, as_labelled(pairs).x)
-
-
 def of_texts(n=4):
     rows = [{"prompt": f"p{i}", "chosen": f"yes {i}", "rejected": f"no {i} {i}"} for i in range(n)]
     return load_pairs(rows, featuriser="format")
@@ -364,57 +250,6 @@ def test_rows_that_are_none_of_the_pairs_are_refused(rows):
         ValueError, match="rows must be numbers of pairs, from 0 to 3, or 4 times true or false"
     ):
         of_texts().take(rows)
-
-
-@pytest.mark.parametrize(
-    "swapped", [np.where(np.arange(N) % 2, 1, -1), ["False"] * N, [None, True] * (N // 2)]
-)
-def test_swapped_is_true_or_false(swapped):
-    """−1 and words are true in NumPy."""
-    with pytest.raises(ValueError, match="swapped must be true or false for each pair"):
-        check_pairs(made(swapped=swapped))
-    for given in (np.arange(N) % 2, pd.Series(np.arange(N) % 2 == 1).astype(object)):
-        check_pairs(made(swapped=given))
-
-
-def test_numbers_by_pair_may_be_of_several_types():
-    given = made(
-        strength=pd.Series([0, 1.5] * (N // 2), dtype=object), weights=[1, True] * (N // 2), names=(1, 2, 3)
-    )
-    check_pairs(given)
-    assert given.fitted.sum() == N // 2
-    assert given.names == ("1", "2", "3")
-    assert "features (1, 2, 3)" in repr(given)
-
-
-def test_what_a_mask_hides_is_missing():
-    hidden = np.arange(N * P).reshape(N, P) == 4
-    pairs, hides = made(), np.ma.masked_array(made().chosen, hidden)
-    for given in (
-        Pairs(hides, pairs.rejected),
-        Pairs(list(hides), pairs.rejected),
-        Pairs.of_differences(hides, np.ones(N)),
-    ):
-        with pytest.raises(ValueError, match=r"chosen\[1, 1\] is nan: every entry must be finite"):
-            check_pairs(given)
-    with pytest.raises(ValueError, match=r"labels\[1\] is nan"):
-        Pairs.of_differences(pairs.chosen, np.ma.masked_array(np.ones(N, int), np.arange(N) == 1))
-    raters = made(raters=np.ma.masked_array(["Ann", "Ben"] * (N // 2), np.arange(N) == 1)).raters
-    assert raters[:3].tolist() == ["Ann", "nobody, row 1", "Ann"]
-    check_pairs(Pairs(np.ma.masked_array(pairs.chosen), pairs.rejected))
-
-
-def test_a_column_that_floats_lose_is_refused():
-    """Its weight would be 0, as if the options were equal in it."""
-    x = made().differences() * [1.0, 1e-50, 1.0]
-    with pytest.raises(
-        ValueError, match="rejected time is as good as 0 in float32: give the feature in a smaller"
-    ):
-        check_pairs(Pairs(x, 0 * x, names=("price", "time", "size")))
-    x[3, 1] = 1e-30
-    check_pairs(Pairs(x, 0 * x))
-    x[:, 1] = 0
-    check_pairs(Pairs(x, 0 * x))
 
 
 def test_names_that_permute_the_columns_of_a_frame_are_refused():
