@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from robust_rlhf_jax.outputs import environment
 from robust_rlhf_jax.rewards import Streaming, fit_differences, fit_source
-from robust_rlhf_jax.rewards.streamed.fit import COPIES
+from robust_rlhf_jax.rewards.streamed.config import COPIES
 from robust_rlhf_jax.rewards.streamed.one_pass import Kind, Pass
 from robust_rlhf_jax.rewards.streamed.passes import Passes
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource, ShardSource, open_pairs

@@ -12,8 +12,8 @@ from robust_rlhf_jax.io.reward_head import RewardHead
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.rewards import RewardModel, Streaming, fit_reward
 from robust_rlhf_jax.rewards.model import kept
+from robust_rlhf_jax.rewards.streamed.by_passes import LENGTHS
 from robust_rlhf_jax.rewards.streamed.engine import Engine
-from robust_rlhf_jax.rewards.streamed.fit import LENGTHS
 from robust_rlhf_jax.sources import PairSource, open_pairs
 from robust_rlhf_jax.sources.embedding import FEATURES
 from robust_rlhf_jax.terminal import counted, marked

@@ -17,6 +17,8 @@ Tell = Callable[[str, int, int], None]
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Pairs of a sample: of 256 features, a tenth of the surest labels flipped was found in 64 for each, and not in 32.
 PER_FEATURE, FEWEST = 64, 16_384
+# Copies of the differences in float32 that a fit in memory takes at its peak, programs included.
+COPIES = 20
 # A sample, second moments, lengths, a step, leverages.
 STAGES = 5
 # The share of the machine's memory that is used if `memory` is not given.

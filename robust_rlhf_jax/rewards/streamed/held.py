@@ -9,8 +9,8 @@ from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.preferences import PreferenceData
 from robust_rlhf_jax.sources import PairSource
 
-from .config import Streaming
-from .fit import COPIES, all_of, fits_in_memory
+from .config import COPIES, Streaming
+from .fit import all_of, fits_in_memory
 
 IN_MEMORY = "streaming is for a PairSource: these pairs are in memory; give sources.ArraySource.of_pairs."
 WAY_OUT = "give Streaming(memory=…) more, fewer pairs or features, or ask {}, which reads pairs by passes"

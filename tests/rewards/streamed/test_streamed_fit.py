@@ -13,7 +13,7 @@ import pytest
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import RobustFit, Streaming, fit_differences, fit_source
-from robust_rlhf_jax.rewards.streamed import fit, passes
+from robust_rlhf_jax.rewards.streamed import by_passes, passes
 from robust_rlhf_jax.rewards.streamed.fit import _groups_of
 from robust_rlhf_jax.sources import ArraySource, GeneratedSource
 
@@ -235,7 +235,7 @@ def test_passes_are_few():
 def test_each_pass_gives_back_what_it_freed(monkeypatch):
     """What the C library keeps of it grew by 15 MB in each pass over 100,000 pairs of 256 features."""
     log = []
-    monkeypatch.setattr(fit, "give_back", lambda: log.append("given back"))
+    monkeypatch.setattr(by_passes, "give_back", lambda: log.append("given back"))
     streaming = dataclasses.replace(STREAMING, tell=lambda doing, *_: log.append(doing))
     fit_source(ArraySource(differences("planted")), 0.1, streaming=streaming)
     after = {then for doing, then in itertools.pairwise(log) if doing.startswith("pass") and doing != then}
