@@ -1,4 +1,4 @@
-"""Where compiled programs of the tests are kept, for all checkouts of one user: what they test, they compile once."""
+"""The folder of the tests' compiled programs, which all checkouts of a user share."""
 
 import contextlib
 import time
@@ -11,7 +11,7 @@ DAYS = 14
 
 
 def drop_unused(folder: Path = FOLDER, days: float = DAYS) -> None:
-    """Delete programs that nobody has read for so many days; another run may be deleting them, too."""
+    """Delete the programs that no run has read for `days`. Another run may delete them at the same time."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     oldest = time.time() - days * 86_400
     for program in folder.iterdir():

@@ -1,7 +1,7 @@
-"""Reward estimators that stand for all where a function treats them alike, whatever the registry names.
+"""Four reward estimators of different kinds, for tests of functions that treat all estimators alike.
 
-What an estimator promises itself is tested of every one, in `rewards/test_registry.py`.
+`rewards/test_registry.py` tests what each estimator itself promises.
 """
 
-# A decision between explanations, a filter, a loss, and fits to other pairs than those judged.
+# In order: a decision between explanations, a filter, a loss, and a fit that judges pairs which it has not seen.
 REPRESENTATIVES = ("fit_reward", "filtered", "cdpo", "confident_learning")

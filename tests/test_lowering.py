@@ -38,7 +38,7 @@ def lowered(function, *arguments, platform):
 
 @functools.cache
 def jitted(function):
-    """One for all platforms: it is traced once."""
+    """The same jitted function for every platform, so that it is traced once."""
     return jax.jit(function)
 
 

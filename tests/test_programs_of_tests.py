@@ -1,4 +1,4 @@
-"""Compiled programs of the tests outlive a checkout, and those that nobody reads are dropped."""
+"""Compiled programs of the tests are deleted when no run reads them any more."""
 
 import os
 import time

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from representatives import REPRESENTATIVES
 from slow_parameters import slow_but_few
 
 from robust_rlhf_jax import Solution, Status, sample_preferences
@@ -102,8 +103,8 @@ SLOW_PROTOCOL = {
     "first_order",
     "pessimistic_mle_linear",
 }
-# One function plans for all rivals, so two stand for them; what their fits promise is in rewards/test_registry.py.
-PLANNED_ALIKE = RIVALS.keys() - {"r3m", "confident_learning"}
+# One function plans for all rivals.
+PLANNED_ALIKE = RIVALS.keys() - set(REPRESENTATIVES)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from robust_rlhf_jax._iterate import Status
 
 from . import random_rows as rows
 
+# Random configurations of each test.
 ALL = 200
 # Trimming decides between pairs: where two nearly tie, float32 may decide otherwise in other units.
 NEAR_TIES = 5 / 200
-# Of the fastest, a share is no slow test.
+# The fastest test runs on 50 of them among the fast tests.
 shares = pytest.mark.parametrize("count", [50, pytest.param(ALL, marks=pytest.mark.slow)])
 precisions = pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-2), (True, 1e-6)])
 

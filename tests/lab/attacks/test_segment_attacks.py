@@ -40,7 +40,7 @@ def possible(states, actions):
     return (transitions()[states[..., :-1], actions, states[..., 1:]] > 1e-6).all(axis=-1)
 
 
-# Those that search differ in their victim only.
+# The attacks on a filtered fit search like those on a plain one: they are left out here.
 @pytest.mark.parametrize(
     "name",
     slow_but_few(
