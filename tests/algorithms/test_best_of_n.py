@@ -273,6 +273,7 @@ def test_bad_input_is_named(changes, message):
         best_of_n(Pairs.of_differences(x, labels), **given)
 
 
+@pytest.mark.slow
 def test_a_constant_of_the_reference_changes_nothing():
     x, labels = honest(200)
     reranker = fit_reranker(Pairs.of_differences(x, labels), 0)

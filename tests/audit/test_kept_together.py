@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.audit import hold_out
 from robust_rlhf_jax.audit.kept_together import kept_together
@@ -37,6 +38,7 @@ def test_fewer_texts_than_folds_are_divided_all_the_same():
     assert kept_together(pairs, None, 2).tolist() == [0, 0, 2, 2]
 
 
+@pytest.mark.slow
 def test_copies_do_not_foretell_the_label_that_is_held_out():
     """Coin tosses, each four times: fits that have seen a copy foretell far more than half of them."""
     rng = np.random.default_rng(1)

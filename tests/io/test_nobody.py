@@ -42,6 +42,7 @@ def pairs(raters, n=300):
     return Pairs.of_differences(x, np.where(rng.logistic(size=n) < x @ [2.0, -1.0], 1, -1), raters=raters)
 
 
+@pytest.mark.slow
 def test_pairs_without_a_rater_are_fitted_and_rated():
     some = np.where(np.arange(300) % 3 == 0, None, [f"r{i % 5}" for i in range(300)])
     given = pairs(some)

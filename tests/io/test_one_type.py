@@ -53,6 +53,7 @@ def test_arrays_of_jax_are_pairs_under_jit():
     np.testing.assert_allclose(x, pairs.differences(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_differences_and_labels_of_jax_are_pairs_under_jit_and_vmap():
     """They were what JAX calls a TracerArrayConversionError."""
     pairs = made(swapped=np.arange(N) % 3 == 0)

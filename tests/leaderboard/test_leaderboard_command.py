@@ -173,6 +173,7 @@ def test_what_the_fit_found_names_models_and_no_function_of_python(tmp_path, cap
     assert "tell what feature m1 is worth" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_what_the_fit_found_asks_for_no_argument_of_python(tmp_path, capsys, monkeypatch):
     """More votes contradict the rest than the command allows, and it takes no ε."""
 
@@ -187,6 +188,7 @@ def test_what_the_fit_found_asks_for_no_argument_of_python(tmp_path, capsys, mon
     assert "ε." not in printed
 
 
+@pytest.mark.slow
 def test_a_ring_of_three_models_may_be_honest(tmp_path, capsys):
     leaderboard_command(str(written(tmp_path, "winner,loser\n" + "a,b\n" * 30 + "b,c\n" * 30 + "c,a\n" * 30)))
     assert "No evidence of corruption" in capsys.readouterr().out

@@ -124,6 +124,7 @@ def test_votes_that_say_nothing_are_refused(changes, said):
             use()
 
 
+@pytest.mark.slow
 def test_a_vote_of_a_model_against_itself_counts_for_nobody():
     given = votes(n=300, models=3)
     odd = given._replace(

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.kernels.expected_logistic import expected_logistic
 from robust_rlhf_jax.raters._by_rater import RowsByRater
@@ -32,6 +33,7 @@ def of_one_kind(pairs, centre, found, prior=NO_PRIOR):
     return lengths(pairs, centre[None], whole, jnp.ones((1, K)), prior)
 
 
+@pytest.mark.slow
 def test_the_step_is_along_the_derivatives():
     pairs, centre, found = of_a_crowd(1.0, 0.1)
 

@@ -183,6 +183,7 @@ def test_a_table_shows_how_many_raters_are_of_each_kind():
     assert repr(table) == "RaterTable(1,201 raters of 48,040 pairs: 1,200 attentive, 1 random)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 8])
 def test_labels_that_a_reward_predicts_one_and_all_make_no_weight_nan(seed):
     """The crowd's taste gets longer in every round, and what leaps ahead of it leaves the floats."""
@@ -204,6 +205,7 @@ def test_labels_that_cancel_out_make_no_weight_nan():
     assert int(found.status) == Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_pairs_that_no_reward_decides_count_half_in_the_agreement():
     """Equal options: margin 0, for and against nobody."""
     x = np.where(np.arange(40)[:, None] < 30, honest(3)[:40], 0.0)

@@ -142,6 +142,7 @@ def test_no_raters_is_one_sentence():
         fit_votes(dataclasses.replace(pairs, raters=None))
 
 
+@pytest.mark.slow
 def test_a_vote_without_a_name_has_a_rater_of_its_own():
     pairs, *_ = votes()
     some = pairs.raters.astype(object)
@@ -164,6 +165,7 @@ def test_a_rater_is_found_however_a_number_is_written():
     assert places_of(["4", "4.0", 4, "4.00"], twins).tolist() == [0, 1, 2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one is missing", "floats", "mixed"])
 def test_known_raters_vote_as_themselves_where_a_name_is_missing(kind):
     pairs, *_ = votes(n_raters=6, each=12)

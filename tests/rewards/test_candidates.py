@@ -38,7 +38,8 @@ def test_doubt_of_sure_pairs_leaves_a_fit_that_flips_brought_to_zero():
     assert np.sum(cosine(told) > 0.9) >= 11
 
 
-@pytest.mark.parametrize("k", [40, pytest.param(140, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [40, 140])
 def test_the_plain_fit_is_that_of_the_robust_one_where_rare_levels_leave_the_prior_undecided(k):
     rng = np.random.default_rng(0)
     common = 1 / np.arange(1, k + 1) ** 1.3

@@ -189,6 +189,7 @@ def test_bins_are_the_fourth_root_of_the_informative_pairs():
     assert found == [max(2, round(n**0.25)) for n in counts]
 
 
+@pytest.mark.slow
 def test_pairs_that_are_not_informative_are_as_good_as_absent():
     rng = np.random.default_rng(0)
     m, lengths = rng.normal(size=900) * 2, rng.uniform(1, 2, size=900)

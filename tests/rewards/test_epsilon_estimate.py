@@ -222,6 +222,7 @@ def separable(n, seed=0):
     return Pairs.of_differences(x + 0.5 * labels[:, None] * theta, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4])
 def test_labels_that_some_reward_predicts_whatever_they_say_exclude_no_share(n):
     """Of two pairs both may be corrupt: 0 % would say that none is."""

@@ -90,6 +90,7 @@ def test_optimism_is_that_of_exact_leverages(given):
     np.testing.assert_allclose(optimistic(pairs, weights, fit), expected, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [K - 10, K, K + 1, 2 * K])
 def test_optimism_of_few_rows_is_that_of_float64(n):
     """As few rows as axes: the penalties along these are up to 10⁷ times apart, and take no digits from one another."""

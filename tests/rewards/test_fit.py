@@ -58,6 +58,7 @@ def test_honest_pairs_give_the_plain_fit_exactly(draw):
             assert found.rank == K
 
 
+@pytest.mark.slow
 def test_pairs_whose_sides_are_alike_do_not_shorten_the_reward():
     """However many: the typical length is that of pairs that differ."""
     rng = np.random.default_rng(0)
@@ -267,6 +268,7 @@ def test_raters_with_tastes_of_their_own_are_not_liars():
         np.testing.assert_array_equal(found.theta, fitted(x, labels, 0.0).theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [10, 50])
 def test_grouped_copies_of_honest_pairs_are_left_alone(times):
     for seed in range(3):

@@ -158,7 +158,8 @@ def test_bad_data_are_refused(honest):
         fit_reward(dataclasses.replace(honest, labels=honest.labels[1:]))
 
 
-@pytest.mark.parametrize("tied", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
 def test_float32_stays_so_where_float64_is_enabled(tied):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2)).astype(np.float32)

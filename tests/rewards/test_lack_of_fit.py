@@ -209,6 +209,7 @@ def left_out_unaware():
     return np.mean([fit_differences(x, jnp.ones(len(x)), jnp.float32(0.2)).epsilon for x in given])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_honest_choices_between_few_options_are_left_alone(grouped, left_out_unaware):
     """Less than half of the pairs leaves that leave if nobody knows which of them compare the same options."""
@@ -217,6 +218,7 @@ def test_honest_choices_between_few_options_are_left_alone(grouped, left_out_una
     assert np.mean(out) < 0.5 * left_out_unaware
 
 
+@pytest.mark.slow
 def test_under_jit_and_with_other_numbers_the_fit_is_the_same():
     rng = np.random.default_rng(0)
     pairs = items(3, n=700)
@@ -245,6 +247,7 @@ def rings(seed, n=4000, models=25):
     return (np.eye(models)[one] - np.eye(models)[other]) * np.where(wins, 1.0, -1.0)[:, None]
 
 
+@pytest.mark.slow
 def test_honest_votes_that_form_rings_are_left_alone():
     lost, unaware = [], []
     for seed in (2, 8, 9, 11):
@@ -256,6 +259,7 @@ def test_honest_votes_that_form_rings_are_left_alone():
     assert min(unaware) > 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.2])
 def test_a_crowd_of_one_planted_pair_is_still_found(share):
     rng = np.random.default_rng(0)

@@ -209,6 +209,7 @@ def test_a_reward_that_epsilon_excludes_is_mentioned():
     assert "Another reward" not in model().message
 
 
+@pytest.mark.slow
 def test_honest_people_with_uneven_topics_and_a_true_epsilon():
     """Honest pairs contradict the true reward, too: told the attack's share, the fit believes another, and says so."""
     rng = np.random.default_rng([0, 2000, sum(map(ord, "uneven_topics"))])

@@ -65,6 +65,7 @@ def test_the_direction_is_the_rare_feature_and_not_the_noise_of_one_row():
     np.testing.assert_allclose(known[:4, :4], before[:4, :4], rtol=0.05, atol=0.02 * before.max())
 
 
+@pytest.mark.slow
 def test_pairs_of_equal_options_are_as_good_as_absent():
     """200 pairs and 300 of equal options: what 2 % of all may do is what 5 % of the 200 may."""
     x, labels = (part[:200] for part in holes())
@@ -173,6 +174,7 @@ def test_what_is_known_beside_doubted_directions_is_the_secant_information_of_th
     np.testing.assert_allclose(sure.information, from_theta.T @ known @ from_theta, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
 def test_nothing_is_known_along_doubted_directions_of_any_length(length):
     x, labels = normal_pairs()[:2]

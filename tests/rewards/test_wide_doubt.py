@@ -89,6 +89,7 @@ def few_pairs():
     return whitened(jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.float32))
 
 
+@pytest.mark.slow
 def test_what_contradicted_pairs_know_beyond_some_directions(few_pairs):
     """Nothing beyond the one direction that they have, all of their trace beyond none."""
     bad = np.arange(few_pairs.n_pairs) < 12
@@ -105,6 +106,7 @@ def test_what_contradicted_pairs_know_beyond_some_directions(few_pairs):
     assert abs(float(beyond(jnp.zeros((1, len(t))))) / exact - 1.0) < 5 * np.sqrt(2.0 / 16)
 
 
+@pytest.mark.slow
 def test_other_suspects_that_nobody_contradicts_are_no_matter(few_pairs):
     """They have more directions than are sought at once; what is contradicted lies along one of those found."""
     bad, n = np.arange(few_pairs.n_pairs) < 12, few_pairs.n_pairs

@@ -47,6 +47,7 @@ def test_second_moment_is_that_of_float64():
     np.testing.assert_allclose(moment, scaled.T @ scaled / len(x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_coordinates_are_those_of_memory():
     x = rows()
     found, lengths, expected = beside_memory(x)
