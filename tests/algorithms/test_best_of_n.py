@@ -286,6 +286,7 @@ def test_a_constant_of_the_reference_changes_nothing():
         np.testing.assert_allclose(other, found[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_frame_of_candidates_is_taken_by_its_names():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2))

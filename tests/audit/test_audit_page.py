@@ -61,6 +61,7 @@ def test_the_page_needs_nothing_from_elsewhere(tmp_path):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "share", "said"),
     [
@@ -104,6 +105,7 @@ def test_all_flagged_pairs_are_there(tmp_path):
     assert not set("\x1b\u202e") & set(json.dumps(content, ensure_ascii=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [100_000, 3_000, 300])
 def test_flagged_pairs_take_no_more_room_than_given(tmp_path, most):
     _, found = page_of(tmp_path)

@@ -179,6 +179,7 @@ def test_rows_of_several_pairs_are_written_whole_or_not_at_all(drop, rows, said,
     assert back == [lines[1 + row] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", [False, True])
 def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     """It follows the advice until someone edits the column; what issues flag is marked even if it is kept."""

@@ -181,6 +181,7 @@ def test_what_a_trainer_takes_of_parquet(tmp_path):
     assert json.loads((tmp_path / "out" / "fit.json").read_text())["kept"] == keep.sum()
 
 
+@pytest.mark.slow
 def test_what_a_trainer_takes_of_shards(tmp_path):
     from robust_rlhf_jax.heads.copies import Copies
     from robust_rlhf_jax.sources import open_pairs

@@ -66,6 +66,7 @@ def test_missing_ratings_are_none():
     assert with_gaps == krippendorff_alpha([1, 1, 2, 2, 3, 3], [1, 1, 2, 2, 1, 2])
 
 
+@pytest.mark.slow
 def test_true_and_false_say_whether_the_first_was_chosen():
     given = pairs(np.repeat(np.arange(10), 30))
     first = np.where(np.arange(300) % 2 == 0, 1, -1)

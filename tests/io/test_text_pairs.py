@@ -117,6 +117,7 @@ def read_or_said(read):
         return None, str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_files_of_any_rows_say_the_same_in_batches(tmp_path, suffix):
     rng, path = np.random.default_rng(7), tmp_path / f"pairs{suffix}"

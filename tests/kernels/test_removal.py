@@ -104,6 +104,7 @@ def test_weights_of_other_rows_are_refused():
         remove(jnp.ones((6, 1)), jnp.ones((6, 1)), 1.0, 1.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 def test_what_rounding_leaves_of_a_removed_row_is_nothing(wide):
     """The budget is that of the rows that go, up to rounding: they go, and leave no sliver."""

@@ -28,6 +28,7 @@ def test_the_median_of_positive_sizes_is_that_of_numpy(values):
     np.testing.assert_allclose(np.asarray(middle(jnp.asarray(x))), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 def test_rows_are_sorted_for_themselves(wide):
     with jax.enable_x64(wide):

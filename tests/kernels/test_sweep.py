@@ -20,6 +20,7 @@ def test_the_inverse_and_the_log_determinant(n, d):
     np.testing.assert_allclose(log_determinant, np.linalg.slogdet(matrices)[1], rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [6, 21, 35])
 def test_a_batch_is_a_loop_and_the_inverse_is_symmetric(d):
     rng = np.random.default_rng(0)
@@ -62,6 +63,7 @@ def test_nearly_singular_matrices_keep_the_digits_that_a_sweep_keeps(d, share):
     np.testing.assert_allclose(log_determinant, log_expected, atol=0.02 * d)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [3, 40])
 def test_one_bad_matrix_leaves_the_others_alone(d):
     found, _ = inverses(jnp.stack([jnp.eye(d), jnp.full((d, d), jnp.nan), 2.0 * jnp.eye(d)]))

@@ -139,6 +139,7 @@ def test_a_vote_of_a_model_against_itself_counts_for_nobody():
     assert rate(odd) == rate(given)
 
 
+@pytest.mark.slow
 def test_raters_may_be_a_list_and_need_not_be_known():
     given = votes(n=60, models=3)
     listed = given._replace(raters=[f"r{k}" for k in given.raters[:-2].tolist()] + [None, None])

@@ -55,6 +55,7 @@ def example_problem(y, warm, radius=100.0, zeta=0.05, multiplier=0.0):
 search = jax.jit(lambda *args: SequentialQuadratic()._search(*args))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "reach", "multiplier", "halvings"),
     [

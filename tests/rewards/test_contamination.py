@@ -136,6 +136,7 @@ def test_the_length_of_margins_that_are_too_sure_is_mended():
         np.testing.assert_allclose(judged.honest, scipy.special.log_expit(m).sum(), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [2, 5])
 def test_equal_values_fall_in_one_bin(bins):
     values = np.random.default_rng(0).integers(0, 4, 103).astype(float)

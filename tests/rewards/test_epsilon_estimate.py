@@ -188,6 +188,7 @@ def test_groups_are_given_by_name():
         estimate_epsilon(choices(n=50), np.zeros(50, int))
 
 
+@pytest.mark.slow
 def test_the_message_is_for_the_host():
     with pytest.raises(ValueError, match="outside of jit"):
         jax.eval_shape(lambda: estimate_epsilon(choices(n=50)).message)

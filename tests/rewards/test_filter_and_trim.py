@@ -145,6 +145,7 @@ def test_options_are_given_by_name():
         robust_reward(*(jnp.asarray(part, jnp.float32) for part in sample()[:3]), 0.1, RADIUS)
 
 
+@pytest.mark.slow
 def test_nan_is_reported():
     rows, x, labels, _, _ = sample()
     for corrupted in (0, 1, 2):

@@ -125,6 +125,7 @@ def test_corruption_that_is_known_explains_it():
     assert of(margins, number, most_odd=0.0) > 50.0
 
 
+@pytest.mark.slow
 def test_only_what_recurs_among_the_accused_is_excused():
     margins, number = drawn(0, miss=1.5)
     n, half = len(margins), number < 30
@@ -160,6 +161,7 @@ def test_people_without_corruption_are_judged_at_their_best_length(times):
         assert (once > 10.0) == (miss > 0)
 
 
+@pytest.mark.slow
 def test_a_crowd_is_not_excused_by_a_reward_that_it_shortens():
     """A fifth of the pairs in three of 60 comparisons: the best length of all pairs makes the others look alike."""
     margins, number = drawn(4)

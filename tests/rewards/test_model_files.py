@@ -37,6 +37,7 @@ def test_files_keep_every_bit(name, tmp_path):
     same_bits(saved.load(tmp_path / name), saved)
 
 
+@pytest.mark.slow
 def test_double_precision_keeps_every_bit(x64, tmp_path):
     saved = model(theta=jnp.asarray(np.random.default_rng(0).normal(size=3)))
     assert saved.theta.dtype == jnp.float64

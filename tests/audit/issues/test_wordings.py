@@ -43,6 +43,7 @@ def test_a_part_of_the_file_is_judged_as_a_file_of_its_own(tmp_path, fault):
     np.testing.assert_array_equal(taken.score, whole.score)
 
 
+@pytest.mark.slow
 def test_an_audit_with_its_gain_reads_texts_once(tmp_path, monkeypatch):
     batch, *_ = batch_of(tmp_path, "near_duplicates", n=100)
     read, times = Wordings.read, []

@@ -69,6 +69,7 @@ def test_a_cell_is_the_same_whatever_runs_beside_it(rail, rows):
     same(found, wanted)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_resumes_to_the_same_rows(rail, rows, tmp_path):
     seen = []
 

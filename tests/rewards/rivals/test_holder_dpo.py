@@ -36,6 +36,7 @@ def test_slope_curvature_and_weight(x64):
     assert loss.weight(m)[4] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 1.5])
 def test_its_margin_is_that_of_the_chances_over_two_minus_gamma(gamma, x64):
     """One difference, labelled in proportion to its chance."""

@@ -36,6 +36,7 @@ def test_the_same_rows_are_alike_as_in_memory(k, dtype):
     assert pairs.shape[1] == expected.max() + 1
 
 
+@pytest.mark.slow
 def test_small_integers_and_many_rows_do_not_collide():
     """200,000 different rows of small integers: equal keys would be a fault of the hash, not chance."""
     places = np.arange(200_000)
