@@ -371,3 +371,24 @@ def test_a_draw_beside_a_label_is_a_tie_unless_the_label_says_who_won(label, tie
 
     rows = [sides(i) | {"winner": "ba"[i % 2] if i % 3 else label, "draw": int(i % 3 == 0)} for i in range(6)]
     assert (load_pairs(rows, featuriser="format").strength == 0).sum() == ties
+
+
+@pytest.mark.parametrize("winner", ["chosen", "winner"])
+def test_columns_that_say_which_side_was_chosen_are_no_features(winner):
+    loser = {"chosen": "rejected", "winner": "loser"}[winner]
+    rows = [
+        {f"{winner}_price": i, f"{loser}_price": 3, f"{winner}_eco": 1, f"{loser}_eco": int(i == 7),
+         f"{winner}_label": 1, f"{loser}_label": 0}
+        for i in range(20)
+    ]  # fmt: skip
+    found = load_pairs(rows)
+    assert found.names == ("price", "eco")
+    assert found.unused == dict.fromkeys(
+        (f"{winner}_label", f"{loser}_label"), "says which option was chosen"
+    )
+    assert load_pairs(rows[:7]).names == ("price", "eco", "label")  # by chance, it may be
+
+
+def test_a_table_of_nothing_but_what_says_which_side_was_chosen_is_refused():
+    with pytest.raises(ValueError, match="differ in no column but those that say which one was chosen"):
+        load_pairs([{"chosen_won": 1, "rejected_won": 0}] * 20)
