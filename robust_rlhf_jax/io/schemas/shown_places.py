@@ -22,6 +22,13 @@ SHOWN = re.compile(
     rf"{WAS_SHOWN}_(?:first|left|on_left))$"
 )
 ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
+# Columns that say of one side where it was shown: left_is_a, a_shown_first; position_a, a_side.
+PLACE = "(?:on_(?:the_)?)?(?:left|right|first|second|top|bottom)(?:_side)?"
+POSITION = "(?:(?:display|screen|presentation|shown)_)?(?:position|pos|place|side|slot|location|order)"
+IS_PLACED = (
+    rf"^(?:(?:is|was)_)?{{one}}_(?:(?:is|was)_)?(?:{WAS_SHOWN}_)?{PLACE}$|^{PLACE}_(?:(?:is|was)_)?{{one}}$"
+)
+PLACED = rf"^{POSITION}_(?:of_)?{{one}}$|^{{one}}_{POSITION}$"
 # What columns of one judge are called that saw the sides in two orders.
 ORDERS = (
     {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
@@ -50,12 +57,24 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
         turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
         one_of = SHOWN.match(plain) and len(cells) == 2 and {*map(value, cells)} == {1.0, -1.0}
         order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
-        if column not in (label, *sides) and (turned or (places and (one_of or order))):
+        placed = len(cells) == 2 and _places_one(plain, cells, sides)
+        if column not in (label, *sides) and (turned or (places and (one_of or order or placed))):
             raise ValueError(
                 f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
                 f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
                 "which of those won"
             )
+
+
+def _places_one(column: str, cells: set[str], sides: tuple[str, str]) -> bool:
+    """Whether a column says of one side, in two words, where it was shown."""
+    one = "|".join(re.escape(name) for name in (*map(plain_name, sides), *suffixes(sides)) if name)
+    one = rf"(?:(?:{THING}_)?(?:{one}))"
+    if re.match(IS_PLACED.format(one=one), column):
+        return {*map(yes_or_no, cells)} == {True, False}
+    return re.match(PLACED.format(one=one), column) is not None and (
+        cells <= PLACES or cells in ({"0", "1"}, {"1", "2"})
+    )
 
 
 def check_orders(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> None:

@@ -100,6 +100,46 @@ def test_the_side_that_was_shown_first_has_many_names(column, cells):
         load_pairs(rows, featuriser="format")
 
 
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [("left_is_a", (True, False)), ("A on left", ("yes", "no")), ("is_b_left", (0, 1)), ("a_shown_first", (1, 0)),
+     ("first_is_response_b", ("1.0", "0.0")), ("model_a_was_first", (True, False)),
+     ("position_a", ("left", "right")), ("response_b_position", (1, 2)), ("side_of_a", ("first", "second"))],
+)  # fmt: skip
+def test_where_one_side_was_shown_has_many_names(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("left", "right")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column {column} says in which rows"):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(label="winner"), featuriser="format")
+    assert found.swapped.tolist() == [False, True, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [("left_is_a", (True, True)), ("position_a", ("left", "left")), ("position_a", (3, 17)), ("position", (1, 2)),
+     ("a_side", ("north", "south")), ("data_first", (1, 0))],
+)  # fmt: skip
+def test_what_says_not_where_one_side_was_shown_is_left_out(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("left", "right")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
+
+
 @pytest.mark.parametrize("orders", [("ab", "ba"), ("forward", "backward"), ("order_1", "order_2")])
 @pytest.mark.parametrize("places", [True, False])
 def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, places):
