@@ -13,7 +13,7 @@ from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .flags_of_sides import contradict_always
 from .numbers import GENERAL, find_numbers, is_number, scores_of
-from .shown_places import check_orders
+from .shown_places import check_orders, check_places_of_votes
 from .sides import (
     ANSWERS,
     IDS,
@@ -309,12 +309,22 @@ def _are_ties(table: Table, name: str, ties: np.ndarray, label: str | None, rule
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:
-    """A pair for each rater who has a column of labels."""
+    """A pair for each rater who has a column of labels.
+
+    **Raises:** ValueError for labels that may name places.
+    """
+    told = [cell for column in raters.values() for cell in table.cells(column)]
+    if asked.first_is is None and asked.scale is None:
+        check_places_of_votes(table, next(iter(raters.values())), told, sides)
     first, second = (table.cells(name) for name in sides)
     name = prompt_of(table, asked, sides)
     prompts = table.cells(name)
     votes = {
-        who: (table.cells(column), rule_for(table.cells(column), column, sides, asked))
+        # Not everybody says every word that a caller explains.
+        who: (
+            cells := table.cells(column),
+            rule_for(cells if asked.first_is is None else told, column, sides, asked),
+        )
         for who, column in raters.items()
     }
     broken = {cell.row for cell in table.bad}

@@ -12,6 +12,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .numbers import is_number
 from .plain import prompt_of
+from .shown_places import check_places_of_votes
 from .sides import IDS, RATERS, chosen_sides, named, open_sides, plain_name
 
 NAME = "votes in one column"
@@ -38,7 +39,8 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """A pair for each vote.
 
-    **Raises:** ValueError for numbers of votes by side, and for more or fewer names of raters than votes.
+    **Raises:** ValueError for numbers of votes by side, for votes that may name places, and for more or fewer names of
+        raters than votes.
     """
     (first, second), name = open_sides(table)[:2], _column(table)
     assert name is not None
@@ -50,11 +52,14 @@ def map(table: Table, asked: Columns) -> Mapped:
         votes = _with_names(table, votes, name, people)
         asked = dataclasses.replace(asked, rater=None)
     _check_that_none_counts(votes, name, (first, second))
-    rule = rule_for([vote for row in votes for _, vote in row], name, (first, second), asked)
+    given = [vote for row in votes for _, vote in row]
+    if asked.first_is is None and asked.scale is None:
+        check_places_of_votes(table, name, given, (first, second))
+    rule = rule_for(given, name, (first, second), asked)
     cells = zip(prompts, votes, table.cells(first), table.cells(second), strict=True)
     rows = (
-        (row, asked_for, judged_by(((who, vote, rule) for who, vote in given), a, b) or "holds no vote")
-        for row, (asked_for, given, a, b) in enumerate(cells)
+        (row, asked_for, judged_by(((who, vote, rule) for who, vote in of_row), a, b) or "holds no vote")
+        for row, (asked_for, of_row, a, b) in enumerate(cells)
     )
     said = {
         "chosen": f"{first} or {second}",

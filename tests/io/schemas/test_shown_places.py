@@ -188,3 +188,23 @@ def test_people_may_be_called_so_beside_others():
         for i in range(6)
     ]
     assert {*load_pairs(rows, featuriser="format").raters} == {"ab", "ba", "cd"}
+
+
+@pytest.mark.parametrize(
+    ("label", "votes"),
+    [
+        ("labels", {"labels": ["left", "right"]}),
+        ("votes", {"votes": {"ann": "right", "ben": "left"}}),
+        ("label_ann", {"label_ann": "left", "label_ben": "right"}),
+    ],
+)
+def test_votes_of_several_raters_may_name_places(label, votes):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "swapped": i % 2} | votes for i in range(6)]
+    with pytest.raises(
+        ValueError, match=f"column swapped says .* {label} may name .* give --first-is left if"
+    ):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows, columns=Columns(first_is="left"), featuriser="format").n_pairs == 12
+    for row in rows:
+        row["swapped"] = 0
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
