@@ -56,7 +56,11 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
 def unscored(table: Table) -> tuple[str, str, str | None] | None:
     """(prompt, answer, the column called as scores are, if any) of several answers to a prompt that nothing scores."""
     found = None if names_options(table, Columns()) else _answers_a_row(table)
-    return None if found is None else (*found, named(table, SCORES))
+    if found is None or all(
+        mostly_numbers(table.cells(name)) for name in found
+    ):  # Task and Response of choices
+        return None
+    return (*found, named(table, SCORES))
 
 
 def names_options(table: Table, asked: Columns) -> bool:
