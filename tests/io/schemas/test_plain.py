@@ -102,6 +102,34 @@ def test_a_column_without_a_prefix_comes_before_one_with_it():
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [("Input.left", "Input.right"), ("INPUT:a", "INPUT:b"), ("Input.A", "Input.B"), ("input.1", "input.2")],
+)
+def test_the_sides_of_a_task_may_have_no_other_names(sides):
+    rows = [
+        {
+            sides[0]: f"x {i}",
+            sides[1]: f"y {i}",
+            "Answer.choice": sides[i % 2][6:],
+        }
+        for i in range(4)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert found.texts.chosen == ["x 0", "y 1", "x 2", "y 3"]
+
+
+@pytest.mark.parametrize(
+    "name", ["subjectID", "participant.code", "labeller_id", "Judge ID", "rated by", "Assessor", "grader"]
+)
+def test_raters_have_many_names(name):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2], name: f"p{i % 3}"}
+        for i in range(6)
+    ]
+    assert {*load_pairs(rows, featuriser="format").raters} == {"p0", "p1", "p2"}
+
+
 def long(**more):
     return [{"chosen_code": f"x {i} " * 50, "rejected_code": f"y {i} " * 50} | more for i in range(4)]
 
