@@ -81,7 +81,7 @@ NOT_ANSWERS = re.compile(
 PROMPTS = (
     "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
     "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
-    "inputs", "conversations", "messages", "contents", "anchor",
+    "inputs", "conversations", "messages", "contents", "anchor", "conversation", "dialogue", "dialog",
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",

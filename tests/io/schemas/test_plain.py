@@ -119,6 +119,15 @@ def test_the_sides_of_a_task_may_have_no_other_names(sides):
     assert found.texts.chosen == ["x 0", "y 1", "x 2", "y 3"]
 
 
+@pytest.mark.parametrize("name", ["conversation", "Dialogue"])
+def test_the_dialogue_before_two_answers_is_their_prompt(name):
+    rows = [
+        {name: [{"role": "user", "content": f"p {i}"}], "answer_a": f"x {i}", "answer_b": f"y {i}", "winner": "a"}
+        for i in range(4)
+    ]  # fmt: skip
+    assert load_pairs(rows, featuriser="format").texts.prompt == ["p 0", "p 1", "p 2", "p 3"]
+
+
 @pytest.mark.parametrize(
     "name", ["subjectID", "participant.code", "labeller_id", "Judge ID", "rated by", "Assessor", "grader"]
 )
