@@ -342,3 +342,20 @@ def test_names_of_pictures_are_no_texts(name):
         load_pairs(rows)
     rows["left"][0] = "a text"
     assert load_pairs(rows, featuriser="format").n_pairs == 6
+
+
+def test_columns_of_another_type_are_refused_in_a_sentence():
+    rows = [{"chosen_x": 1, "rejected_x": 2}]
+    with pytest.raises(TypeError, match=r"columns is of the type dict: give io.Columns\(label=…\)"):
+        load_pairs(rows, columns={"label": "winner"})
+
+
+@pytest.mark.parametrize("scale", ["1 0", (1,), (None, 0), (1, 2, 3)])
+def test_a_scale_is_two_numbers(scale):
+    with pytest.raises(ValueError, match=r"scale=.* must be two numbers"):
+        Columns(scale=scale)
+
+
+def test_alternatives_are_no_text():
+    with pytest.raises(ValueError, match="alternatives='car bus' is one text: give a tuple of names"):
+        Columns(alternatives="car bus")
