@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from robust_rlhf_jax.io import Columns
+from robust_rlhf_jax.io import Columns, load_pairs
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import verdict_in, word_rule
 
@@ -195,3 +195,25 @@ def test_stars_are_named_as_they_are_and_name_no_side():
 def test_the_last_sentence_of_a_judge_is_the_verdict(said, way):
     rule = word_rule(AB)
     assert rule.value(verdict_in(said, rule)) == way
+
+
+@pytest.mark.parametrize("words", [("win", "lose", "draw"), (">", "<", "="), ("Y", "N", "both")])
+def test_words_that_name_no_side_beside_ties_are_asked_about(words):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "choice": words[i % 3]} for i in range(6)]
+    with pytest.raises(
+        ValueError, match="which name no side: say which value means the first side, by --first-is"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(first_is=words[0]), featuriser="format")
+    assert found.labels.tolist() == [1, -1, 0] * 2
+
+
+@pytest.mark.parametrize(
+    ("first", "values"), [(1, (True, False)), ("true", (1, 0)), ("yes", ("a", "b", "tie"))]
+)
+def test_a_label_that_never_stands_there_is_named(first, values):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "choice": values[i % len(values)]} for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column choice never holds --first-is {first}: it holds"):
+        load_pairs(rows, columns=Columns(first_is=first), featuriser="format")
