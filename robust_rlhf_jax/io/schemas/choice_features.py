@@ -19,8 +19,8 @@ from .words import are_words
 
 # Which option of the choice a row is, by number: no feature.
 PLACES = (
-    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
-    "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
+    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "pos",
+    "opt", "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
     "alternative_number", "option_number", "option_no",
 )  # fmt: skip
 # Whether an option was offered.

@@ -22,6 +22,7 @@ from .sides import (
     holds_numbers,
     named,
     open_sides,
+    plain_name,
     rater_named,
 )
 from .words import are_words
@@ -47,8 +48,13 @@ FEWEST_NUMBERED = 2
 
 def recognise(table: Table) -> bool:
     matches = (NUMERIC.match(name) for name in table.names)
-    # chosen_a and chosen_b say which side won.
-    features = any(match and (match[1] != "chosen" or match[2].casefold() not in SIDES) for match in matches)
+    # chosen_a and chosen_b say which side won, and so does chosen_option.
+    features = any(
+        match
+        and (match[1] != "chosen" or match[2].casefold() not in SIDES)
+        and (plain_name(match[0]) not in LABELS or f"rejected{match[0][6:]}" in table.columns)
+        for match in matches
+    )
     sided = chosen_sides(table) or open_sides(table) or features
     return not sided and _found(table) is not None
 
