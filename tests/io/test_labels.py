@@ -28,6 +28,7 @@ AB, ONE_TWO, ZERO_ONE = (
         (ONE_TWO, "1", "2"), (ONE_TWO, "response 1", "response_2"), (ONE_TWO, "first", "second"),
         (ZERO_ONE, "0", "1"), (ZERO_ONE, "response_0", "response_1"), (ZERO_ONE, "a", "b"),
         (AB, "Profile A", "Plan B"), (("left", "right"), "L", "r"), (("price_left", "price_right"), "l", "R"),
+        (("left_response", "right_response"), "L", "R"), (("Left answer", "Right answer"), "l", "r"),
         (AB, "Winner: A", "Verdict: B"), (AB, "Answer: A", "Option: b"), (AB, "**A**", '"B"'),
         (AB, "Response A > Response B", "Response A < Response B"), (AB, "A ≻ B", "model B >> model A"),
         (("human_response", "ai_response"), "Human", "AI"), (("Answer of GPT-4", "Answer of Llama"), "gpt-4", "llama"),
