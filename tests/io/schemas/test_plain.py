@@ -218,10 +218,17 @@ def test_answers_that_a_letter_ends_come_before_those_of_a_letter_inside(first):
     assert load_pairs(rows, featuriser="format").texts.chosen[:2] == [f"{names[0]} 0", f"{names[1]} 1"]
 
 
-@pytest.mark.parametrize("sides", [("winner", "loser"), ("best", "worst"), ("good", "bad")])
-def test_names_of_winners_and_losers_are_no_answers(sides):
+@pytest.mark.parametrize(
+    ("sides", "sentence"),
+    [
+        (("winner", "loser"), "names of models in winner and loser"),
+        (("best", "worst"), "has no column chosen_<name>"),
+        (("good", "bad"), "has no column chosen_<name>"),
+    ],
+)
+def test_names_of_winners_and_losers_are_no_answers(sides, sentence):
     rows = [dict(zip(sides, (f"model {i % 3}", f"model {(i + 1) % 3}"), strict=True)) for i in range(9)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(ValueError, match=sentence):
         load_pairs(rows)
 
 
@@ -329,6 +336,23 @@ def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(name
         ):
             load_pairs(rows, featuriser="format")
     asked = Columns(chosen="chosen", rejected="rejected") if wrong == 20 else None
+    assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
+
+
+@pytest.mark.parametrize("names", [("chosen_rank", "rejected_rank"), ("rank_chosen", "rank_rejected")])
+def test_ranks_of_the_chosen_side_that_are_always_higher_are_asked_about(names):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}", names[0]: 1 + i % 3, names[1]: 5}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0"
+    for row in rows:
+        row |= {names[0]: row[names[1]], names[1]: row[names[0]]}
+    with pytest.raises(
+        ValueError, match=f"{names[0]} is above {names[1]} in nearly all rows, .* give --chosen"
+    ):
+        load_pairs(rows, featuriser="format")
+    asked = Columns(chosen="chosen", rejected="rejected")
     assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
 
 
