@@ -60,10 +60,13 @@ def check_places_of_votes(table: Table, label: str, votes: list, sides: tuple[st
     column = _that_says_where(table, votes, (label, *sides), sides)
     if column is not None:
         value = word_rule(sides).value
-        first = next(vote for vote in votes if (value(vote) or 0.0) > 0)
+        first = next((vote for vote in votes if (value(vote) or 0.0) > 0), None)
+        told = (
+            "" if first is None else f"give --first-is {first} if that names {sides[0]} in every row; else "
+        )
         raise ValueError(
             f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
-            f"give --first-is {first} if that names {sides[0]} in every row; else write there which side won"
+            f"{told}write there which side won"
         )
 
 
@@ -82,12 +85,14 @@ def _that_says_where(
     orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
     for column in (name for name in table.names if name not in taken):
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
-        if len(cells) != 2:
+        turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
+        if turned:
+            return column
+        if len(cells) != 2 or not places:
             continue
-        turned = TURNED.match(plain) and {*map(yes_or_no, cells)} == {True, False}
         one_of = SHOWN.match(plain) and {*map(value, cells)} == {1.0, -1.0}
         order = ORDERED.match(plain) and cells & orders
-        if turned or (places and (one_of or order or _places_one(plain, cells, sides))):
+        if one_of or order or _places_one(plain, cells, sides):
             return column
     return None
 

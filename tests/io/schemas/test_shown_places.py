@@ -208,3 +208,20 @@ def test_votes_of_several_raters_may_name_places(label, votes):
     for row in rows:
         row["swapped"] = 0
     assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_sides_that_changed_places_in_every_row_are_asked_about():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "swapped": 1, "winner": "left"} for i in range(4)
+    ]
+    with pytest.raises(ValueError, match="column swapped says in which rows"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_votes_for_the_second_place_alone_are_asked_about():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "swapped": i % 2, "votes": ["right", "right"]}
+        for i in range(4)
+    ]
+    with pytest.raises(ValueError, match="votes may name places or columns: write there which side won"):
+        load_pairs(rows, featuriser="format")
