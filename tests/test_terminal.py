@@ -2,6 +2,7 @@
 
 import io
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -176,3 +177,12 @@ def test_a_description_may_be_read_in_part(tmp_path, environment):
 def test_a_text_is_shortened_after_a_word_and_says_so(text, length, shown):
     assert shortened(text, length) == shown
     assert len(shown) <= length
+
+
+def test_the_command_runs_as_a_module(monkeypatch, capsys):
+    """As by `python -m robust_rlhf_command`, which would else end without a word."""
+    monkeypatch.setattr(sys, "argv", ["robust-rlhf", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("robust_rlhf_command", run_name="__main__")
+    assert ended.value.code in (None, 0)
+    assert "usage: robust-rlhf" in capsys.readouterr().out

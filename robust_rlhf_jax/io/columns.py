@@ -1,6 +1,7 @@
 """What a caller says of the columns of a file."""
 
 import dataclasses
+from numbers import Real
 from typing import Literal
 
 
@@ -49,6 +50,17 @@ class Columns:
     ranking: Literal["ranks", "order"] | None = None
     alternatives: tuple[str, ...] | None = None
     words: bool = False
+
+    def __post_init__(self):
+        """**Raises:** ValueError for a scale that is no two numbers, and for alternatives that are one text."""
+        if self.scale is not None:
+            given = [] if isinstance(self.scale, str) else [*self.scale]
+            if len(given) != 2 or not all(isinstance(end, Real) for end in given):
+                raise ValueError(
+                    f"scale={self.scale!r} must be two numbers, at which the first and the second side are surest."
+                )
+        if isinstance(self.alternatives, str):
+            raise ValueError(f"alternatives={self.alternatives!r} is one text: give a tuple of names.")
 
     def names(self) -> dict[str, str]:
         """The columns that were named, by their part."""

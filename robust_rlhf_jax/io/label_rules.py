@@ -61,10 +61,10 @@ def _rule_of_numbers(
 def _rule_of_words(column: str, words: set[str], sides: tuple[str, str], asked: Columns) -> Rule:
     """**Raises:** ValueError for words of which none names a side, and for those that count the sides otherwise."""
     rule = word_rule(sides, asked.tie_is)
-    known = [w for w in words if rule.value(w) is not None]
+    unknown = [w for w in words if rule.value(w) is None]
     _check_count(column, words, suffixes(sides))
-    if not known and words:
-        some = ", ".join(sorted(map(shown, words))[:3])
+    if unknown and not any(rule.value(w) for w in words):
+        some = ", ".join(sorted(map(shown, unknown))[:3])
         raise ValueError(
             f"column {column} holds {some}, which name no side: say which value means the first side, by --first-is"
         )
@@ -125,6 +125,9 @@ def scale_rule(column: str, words: set[str], asked: Columns) -> Rule:
 
 def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
     told, tie = word(asked.first_is), None if asked.tie_is is None else word(asked.tie_is)
+    if told not in words and words:
+        some = ", ".join(sorted(map(shown, words))[:4])
+        raise ValueError(f"column {column} never holds --first-is {asked.first_is}: it holds {some}")
     others = words - TIE - {told, tie}
     if len(others) > 1:
         some = " and ".join(sorted(map(shown, others))[:3])
@@ -132,9 +135,6 @@ def _told_rule(column: str, words: set[str], asked: Columns) -> Rule:
             f"column {column} holds {some} beside --first-is {asked.first_is}: say which of them is a tie, by "
             f"--tie-is, or give {ASKING}"
         )
-    if told not in words and words:
-        some = ", ".join(sorted(map(shown, words))[:4])
-        raise ValueError(f"column {column} never holds --first-is {asked.first_is}: it holds {some}")
 
     def value(cell) -> float:
         said = word(cell)

@@ -102,7 +102,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
     names = dict(zip(map(word, sides), (1.0, -1.0), strict=True))
     names = dict(zip(_apart(sides), (1.0, -1.0), strict=True)) | names if apart else names
     named, tie = suffixes(sides), None if tie_is is None else word(tie_is)
-    names = {"l": 1.0, "r": -1.0} | names if named == ("left", "right") else names
+    names = {"l": 1.0, "r": -1.0} | names if ("left", "right") in (named, _apart(sides)) else names
     ties = TIE if tie is None else {*TIE, tie}
 
     # A column repeats few words over many rows.

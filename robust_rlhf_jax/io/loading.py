@@ -123,6 +123,10 @@ def read_pairs(
     **Raises:** as `load_pairs`.
     """
     check_skip_bad(skip_bad)
+    if not isinstance(columns, Columns | None):
+        raise TypeError(
+            f"columns is of the type {type(columns).__name__}: give io.Columns(label=…) or the like."
+        )
     if isinstance(path, str | os.PathLike):
         path = Path(path)
         partner = embeddings[1] if embeddings is not None and path.suffix.lower() == ".npy" else None

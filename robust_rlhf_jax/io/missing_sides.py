@@ -7,7 +7,7 @@ from .columns import Columns
 from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
-from .schemas.numbers import NUMERIC
+from .schemas.numbers import NO_FEATURE, NUMERIC, is_number, mostly_numbers
 from .schemas.scored_answers import unscored
 from .schemas.sides import by_plain_name, chosen_sides, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed, with_none
@@ -20,12 +20,25 @@ GENERAL = (
 )
 # What readers call columns without a name.
 UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
-MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
+MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("winner", "loser"))
+DIFFERENCE = re.compile(r"^(?:delta|diff|difference)[\s_.\-]|[\s_.\-](?:delta|diff|difference)$", re.I)
 
 
 def advice(table: Table) -> str:
     """A sentence without the file's name."""
-    kinds = (_title, _words, _options, _zero, _none, _votes, _listed, _nested, _scores, _objects)
+    kinds = (
+        _title,
+        _words,
+        _options,
+        _zero,
+        _none,
+        _votes,
+        _differences,
+        _listed,
+        _nested,
+        _scores,
+        _objects,
+    )
     return next((said for kind in kinds if (said := kind(table)) is not None), None) or _general(table)
 
 
@@ -41,11 +54,20 @@ def _title(table: Table) -> str | None:
 
 
 def _words(table: Table) -> str | None:
-    words = next((name for name in table.names if NUMERIC.match(name)), None)
+    words = next((name for name in table.names if _of_words(table, name)), None)
     return words and (
         f": column {words} holds {shown(table.first(words))} and the like: write numbers with a decimal point and no "
         "other marks, and 1 and 0 for true and false; or make features of a few words by --words."
     )
+
+
+def _of_words(table: Table, name: str) -> bool:
+    """Whether a feature of both sides holds no numbers: chosen_id is no feature, nor is rejected_idx by itself."""
+    match = NUMERIC.match(name)
+    if not match or NO_FEATURE.search(match[2]):
+        return False
+    other = "rejected" if match[1] == "chosen" else "chosen"
+    return f"{other}{name[len(match[1]) :]}" in table.columns and not is_number(table.first(name))
 
 
 def _options(table: Table) -> str | None:
@@ -83,6 +105,17 @@ def _votes(table: Table) -> str | None:
     return models and (
         f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard rates "
         "models by such votes."
+    )
+
+
+def _differences(table: Table) -> str | None:
+    """Differences of two options, of which nobody knows the numbers."""
+    names = [name for name in table.names if DIFFERENCE.search(name) and mostly_numbers(table.some(name))]
+    return (
+        f" has differences of two options in {', '.join(names[:3])}: write the numbers of both, such as price_1 and "
+        "price_2 beside a label, or in Python give the differences to Pairs.of_differences."
+        if names
+        else None
     )
 
 

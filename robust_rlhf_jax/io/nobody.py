@@ -1,5 +1,6 @@
 """Who labelled a pair that names no rater: a rater of its own, since two such pairs may be of different raters."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from .labels import is_missing
 NOBODY = "nobody, row "
 # How tables write that a name is missing.
 NO_NAMES = ("null", "\\n", "none", "nan", "n/a", "<na>")
+# A number as tables of floats write it that have texts alone, such as CSV files with empty cells from pandas.
+WHOLE = re.compile(r"\d+(?:\.0)?")
 # How R writes it; in small letters it may be a name.
 R_NO_NAME = "NA"
 
@@ -46,8 +49,11 @@ def each_named(values: Any) -> Any:
 
 
 def named_in(cells: list) -> np.ndarray:
-    """`each_named` of a table's cells, numbers as words."""
-    return each_named([None if is_missing(cell) else name_of(cell) for cell in cells])
+    """`each_named` of a table's cells, numbers as words; where all are whole numbers, 12.0 is the 12 of other rows."""
+    names = [None if is_missing(cell) else name_of(cell) for cell in cells]
+    if all(WHOLE.fullmatch(name) for name in names if not _is_missing(name)):
+        names = [name and name.removesuffix(".0") for name in names]
+    return each_named(names)
 
 
 def has_name(names: Any) -> Bool[np.ndarray, " N"]:

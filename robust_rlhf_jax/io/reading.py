@@ -6,6 +6,7 @@
 import dataclasses
 import glob
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,15 @@ MAGIC = {
     b"SQLite": "a database",
     b"%PDF": "a PDF",
 }
+# What stands in a file's place where a download gave no data: its beginning, what it is, and what helps.
+IN_PLACE = (
+    (re.compile(rb"version https://git-lfs"), "a pointer of Git LFS", "fetch the data by git lfs pull"),
+    (re.compile(rb"\s*<(?:!doctype html|html|\?xml)[\s>]", re.I), "a page of the web", "download the data themselves"),
+)  # fmt: skip
 # Tables of spreadsheets and statistics programs, which those save as CSV.
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
+# Files that are never read, and what to do with them.
+ARCHIVES, PICKLES = (".zip", ".tar", ".tgz", ".7z", ".rar"), (".pkl", ".pickle", ".pt", ".pth", ".joblib")
 # Files beside data that hold none.
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "config.json")
 
@@ -87,11 +95,9 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     if str(path) in ("-", "/dev/stdin") or path.is_relative_to("/dev/fd"):
         raise ValueError(_stream(path, suffixes))
     if Path(without_compression(path)).suffix.lower() not in suffixes:
-        table = (
-            "; save the table as CSV" if path.suffix.lower() in OTHER_TABLES and ".csv" in suffixes else ""
+        raise ValueError(
+            f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}{_advice(path, suffixes)}."
         )
-        advice = table or ": give the file the suffix of what it holds"
-        raise ValueError(f"{path}: suffix {path.suffix!r} is not one of {', '.join(suffixes)}{advice}.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: check the path.")
     if path.is_fifo():  # it would be waited for
@@ -101,6 +107,18 @@ def existing_file(path: str | os.PathLike, suffixes: tuple[str, ...]) -> Path:
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty (0 bytes): write the data again.")
     return path
+
+
+def _advice(path: Path, suffixes: tuple[str, ...]) -> str:
+    """What helps where the suffix is another one."""
+    inner = {suffix.lower() for suffix in path.suffixes[-2:]}
+    if inner & {*ARCHIVES}:
+        return "; unpack the archive and give a file of it, or their folder"
+    if inner & {*PICKLES}:
+        return "; files of pickle may run code and are not read: write the table as Parquet"
+    if inner & {*OTHER_TABLES} and ".csv" in suffixes:
+        return "; save the table as CSV"
+    return ": give the file the suffix of what it holds"
 
 
 def _stream(path: Path, suffixes: tuple[str, ...]) -> str:
@@ -177,9 +195,12 @@ def _is_pattern(path: Path) -> bool:
 
 def _check_content(path: Path, inner: str) -> None:
     with open(path, "rb") as file:
-        head = file.read(8)
+        head = file.read(64)
     if head.startswith(tuple(getattr(BY_SUFFIX[inner], "BEGINS", ()))):
         return
     found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     if found:
         raise ValueError(f"{path} is {found}, whatever its suffix says: rename or write it again.")
+    for beginning, what, helps in IN_PLACE:
+        if beginning.match(head):
+            raise ValueError(f"{path} holds no data but {what}: {helps}.")

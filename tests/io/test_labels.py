@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from robust_rlhf_jax.io import Columns
+from robust_rlhf_jax.io import Columns, load_pairs
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import verdict_in, word_rule
 
@@ -28,6 +28,7 @@ AB, ONE_TWO, ZERO_ONE = (
         (ONE_TWO, "1", "2"), (ONE_TWO, "response 1", "response_2"), (ONE_TWO, "first", "second"),
         (ZERO_ONE, "0", "1"), (ZERO_ONE, "response_0", "response_1"), (ZERO_ONE, "a", "b"),
         (AB, "Profile A", "Plan B"), (("left", "right"), "L", "r"), (("price_left", "price_right"), "l", "R"),
+        (("left_response", "right_response"), "L", "R"), (("Left answer", "Right answer"), "l", "r"),
         (AB, "Winner: A", "Verdict: B"), (AB, "Answer: A", "Option: b"), (AB, "**A**", '"B"'),
         (AB, "Response A > Response B", "Response A < Response B"), (AB, "A ≻ B", "model B >> model A"),
         (("human_response", "ai_response"), "Human", "AI"), (("Answer of GPT-4", "Answer of Llama"), "gpt-4", "llama"),
@@ -195,3 +196,25 @@ def test_stars_are_named_as_they_are_and_name_no_side():
 def test_the_last_sentence_of_a_judge_is_the_verdict(said, way):
     rule = word_rule(AB)
     assert rule.value(verdict_in(said, rule)) == way
+
+
+@pytest.mark.parametrize("words", [("win", "lose", "draw"), (">", "<", "="), ("Y", "N", "both")])
+def test_words_that_name_no_side_beside_ties_are_asked_about(words):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "choice": words[i % 3]} for i in range(6)]
+    with pytest.raises(
+        ValueError, match="which name no side: say which value means the first side, by --first-is"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(first_is=words[0]), featuriser="format")
+    assert found.labels.tolist() == [1, -1, 0] * 2
+
+
+@pytest.mark.parametrize(
+    ("first", "values"), [(1, (True, False)), ("true", (1, 0)), ("yes", ("a", "b", "tie"))]
+)
+def test_a_label_that_never_stands_there_is_named(first, values):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "choice": values[i % len(values)]} for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column choice never holds --first-is {first}: it holds"):
+        load_pairs(rows, columns=Columns(first_is=first), featuriser="format")

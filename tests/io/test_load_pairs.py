@@ -243,6 +243,24 @@ def test_widths_of_embeddings_must_agree(tmp_path):
         ("a.csv", b"PAR1xxxx", "is Parquet, whatever its suffix says"),
         ("a.parquet", b"prompt,chosen\n", "does not begin as Parquet does"),
         ("a.jsonl", b"\x1f\x8b0000", "is compressed by gzip"),
+        (
+            "a.parquet",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4665a5ea\nsize 12\n",
+            "holds no data but a pointer of Git LFS: fetch the data by git lfs pull",
+        ),
+        (
+            "a.jsonl.gz",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4665a5ea\n",
+            "a pointer of Git LFS",
+        ),
+        (
+            "a.csv",
+            b"\n<!DOCTYPE html>\n<html>",
+            "holds no data but a page of the web: download the data themselves",
+        ),
+        ("a.zip", b"PK\x03\x04", "suffix '.zip' is not .*; unpack the archive"),
+        ("a.tar.gz", b"\x1f\x8b0000", "; unpack the archive and give a file of it, or their folder"),
+        ("a.pkl", b"\x80\x04", "; files of pickle may run code and are not read: write the table as Parquet"),
         ("a.jsonl", b'[{"chosen": "x"}]', "lacks the column rejected"),
         ("a.jsonl", b'{"chosen": "x"}\nnonsense', "lacks the column rejected"),
         ("a.jsonl", b'{"chosen": "x", "rejected": "y"}\nnonsense', "row 2 is not a JSON object"),
@@ -324,3 +342,20 @@ def test_names_of_pictures_are_no_texts(name):
         load_pairs(rows)
     rows["left"][0] = "a text"
     assert load_pairs(rows, featuriser="format").n_pairs == 6
+
+
+def test_columns_of_another_type_are_refused_in_a_sentence():
+    rows = [{"chosen_x": 1, "rejected_x": 2}]
+    with pytest.raises(TypeError, match=r"columns is of the type dict: give io.Columns\(label=…\)"):
+        load_pairs(rows, columns={"label": "winner"})
+
+
+@pytest.mark.parametrize("scale", ["1 0", (1,), (None, 0), (1, 2, 3)])
+def test_a_scale_is_two_numbers(scale):
+    with pytest.raises(ValueError, match=r"scale=.* must be two numbers"):
+        Columns(scale=scale)
+
+
+def test_alternatives_are_no_text():
+    with pytest.raises(ValueError, match="alternatives='car bus' is one text: give a tuple of names"):
+        Columns(alternatives="car bus")

@@ -31,3 +31,24 @@ def test_objects_in_which_nobody_is_known_to_win_are_named():
         ValueError, match=r"has objects in data and annotations, .* columns of their own, a pair a row"
     ):
         load_pairs(rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"responses": ["x", "y"], "rejected_idx": 1}, "has several answers a row in column responses"),
+        ({"chosen_id": 5, "rejected_id": 7}, "has no column chosen_<name>"),
+        (
+            {"winner": "gpt", "loser": "llama"},
+            "names of models in winner and loser, .* robust-rlhf leaderboard",
+        ),
+        (
+            {"delta_price": 2.5, "time diff": -1, "choice": 1},
+            "differences .* delta_price, time diff: .*of_differences",
+        ),
+        ({"chosen_brand": "vw", "rejected_brand": "bmw"}, "column chosen_brand holds 'vw' and the like"),
+    ],
+)
+def test_what_a_file_holds_instead_of_sides_is_named(row, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        load_pairs([row] * 4)

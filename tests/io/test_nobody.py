@@ -87,3 +87,16 @@ def test_spaces_around_a_name_in_a_file_are_not_of_it():
 def test_what_a_mask_hides_is_no_rating():
     said = np.ma.masked_array([0, 1, 0, 0, 1], [0, 1, 0, 0, 0])
     assert krippendorff_alpha([1, 1, 1, 2, 2], said) == krippendorff_alpha([1, 1, 2, 2], [0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["12", "12.0", "7.0"], ["12", "12", "7"]),
+        (["12.0", None, "NA", 12.0, 12], ["12", "nobody, row 1", "nobody, row 2", "12", "12"]),
+        (["12.0", "v7"], ["12.0", "v7"]),
+        (["1.5", "1.0"], ["1.5", "1.0"]),
+    ],
+)
+def test_a_whole_number_has_one_name_in_a_table(cells, names):
+    assert named_in(cells).tolist() == names

@@ -4,14 +4,23 @@ import re
 from typing import NamedTuple
 
 from ..table import Table
-from .numbers import NO_FEATURE, are_marked, is_number, marked, mostly_numbers
+from .numbers import (
+    MANY_CHOICES,
+    NO_FEATURE,
+    ONE_AND_ZERO,
+    TELLING,
+    are_marked,
+    is_number,
+    marked,
+    mostly_numbers,
+)
 from .sides import plain_name
 from .words import are_words
 
 # Which option of the choice a row is, by number: no feature.
 PLACES = (
-    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "opt",
-    "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
+    "alt", "alt_id", "altid", "alternative", "alternative_id", "option", "option_id", "profile", "position", "pos",
+    "opt", "concept", "profile_id", "profile_no", "card", "order", "rank", "ranking", "alt_number", "alt_no",
     "alternative_number", "option_number", "option_no",
 )  # fmt: skip
 # Whether an option was offered.
@@ -20,10 +29,6 @@ AVAILABLE = ("av", "avail", "available", "availability")
 ANSWERED = ("chosen", "choice", "best", "worst", "most", "least", "rejected", "votes")
 # Labels of those who wanted none.
 NEITHER = {"none", "neither", "optout", "opt_out", "opt-out", "opt out", "nothing", "no choice", "no_choice"}
-# Choices from which on a column that says the place or the answer in each of them does not do so by chance.
-MANY_CHOICES = 20
-# What 1 and 0 for the chosen option and the others look like.
-ONE_AND_ZERO = (("1", "0"), ("1.0", "0.0"))
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -116,7 +121,7 @@ def _why_not(cells: list, number: bool, choices: list[Choice]) -> str:
     if number and several and all(_counts([cells[row] for row in sorted(choice.rows)]) for choice in clear):
         return "counts the options of a choice"
     if _tells(cells, clear):
-        return "says which option was chosen"
+        return TELLING
     return ""
 
 

@@ -12,6 +12,7 @@ from ..labels import Rule, is_missing, number_in, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, has, structured
 from .deciding import with_rule
+from .flags_of_sides import contradict_always
 from .plain import check_asked, prompt_of
 from .sides import IDS, label_columns, named, rater_named
 
@@ -89,7 +90,7 @@ def reads_label(table: Table, label: str) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """**Raises:** ValueError for labels that the scores of the same file contradict."""
+    """**Raises:** ValueError for labels that the scores of the same file contradict, or what it says in words."""
     known = _known(table)
     assert known is not None
     check_asked(table, asked)
@@ -108,6 +109,7 @@ def map(table: Table, asked: Columns) -> Mapped:
             lambda cell: 0.0 if word(cell) == tie else _first_known(numbers(word(cell)), words.value(cell)),
         )
         _check_scores(table, known, rule)
+        _check_statements(table, known, rule)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or rater_named(table), asked.weight,
                   asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
@@ -168,6 +170,21 @@ def _check_scores(table: Table, known: Known, rule: Rule) -> None:
             f"{table.path}: {known.label} contradicts {first} and {second} in most rows: say which label means the "
             f"first side, by --label {known.label} --first-is 0 or --first-is 1."
         )
+
+
+def _check_statements(table: Table, known: Known, rule: Rule) -> None:
+    """**Raises:** ValueError for words of another column that name the other side in nearly all of many rows."""
+    value = word_rule(known.sides).value
+    ways = [rule.value(cell) for cell in table.cells(known.label)]
+    for name in (name for name in table.names if name not in known.columns):
+        if not any(value(cell) for cell in table.some(name) if isinstance(cell, str)):
+            continue
+        said = [value(cell) if isinstance(cell, str) else None for cell in table.cells(name)]
+        if contradict_always(ways, said):
+            raise ValueError(
+                f"{known.label} ({known.says}) and {name} name different sides in nearly all rows: give --label "
+                f"{name}, or say by --scale what {known.label} means"
+            )
 
 
 def _first_known(number: float | None, said: float | None) -> float | None:

@@ -38,8 +38,14 @@ MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
 WITH_UNIT = re.compile(
     r"^(?:[+\-−]?\d[\d.,' ]*\s*(?:[^\W\d_]{2,12}|[dghklmstKLMVW])\.?|\d{1,2}:\d\d(?::\d\d)?)$"
 )
+# Choices from which on a column that says the place or the answer in each of them does not do so by chance.
+MANY_CHOICES = 20
+# What 1 and 0 for the chosen option and the others look like.
+ONE_AND_ZERO = (("1", "0"), ("1.0", "0.0"))
 # Cells that say what a column holds.
 FIRST_CELLS = 200
+# Why a column that `tell_who_won` finds is no feature.
+TELLING = "says which option was chosen"
 KINDS = ("numeric", "embeddings", "texts", "scores")
 
 
@@ -53,7 +59,8 @@ def find_numbers(
     """({kind: {feature: (first column, second column)}}, the same of words, why others are none); `sides`: the columns
     of texts, if any.
 
-    **Raises:** ValueError for a feature of one side alone and for numbers with marks, where the file has no texts.
+    **Raises:** ValueError for a feature of one side alone, for numbers with marks, and for no feature but what says who
+        won, where the file has no texts.
     """
     numbers: dict[str, dict[str, tuple[str, str]]] = {
         "embeddings": {},
@@ -63,6 +70,7 @@ def find_numbers(
     words: dict[str, tuple[str, str]] = {}
     ignored: dict[str, str] = {}
     taken = {name for pair in numbers["scores"].values() for name in pair} | set(sides or ())
+    won = [1.0] * table.n_rows
     for name in table.names:
         partner, what, side = _partner(name)
         if not what or name in taken:
@@ -78,8 +86,10 @@ def find_numbers(
             ignored[name] = f"there is no {partner} beside it"
         elif side == "chosen":
             kind = _kind(table, name, partner, sides is not None)
-            if kind == "numeric" and count_votes(table, what, (name, partner), [1.0] * table.n_rows):
+            if kind == "numeric" and count_votes(table, what, (name, partner), won):
                 ignored |= dict.fromkeys((name, partner), "counts the votes of the sides")
+            elif kind == "numeric" and tell_who_won(table, (name, partner), won):
+                ignored |= dict.fromkeys((name, partner), TELLING)
             elif kind in ("embeddings", "numeric"):
                 numbers[kind][what] = (name, partner)
             elif sides is None and are_marked(table.some(name) + table.some(partner)):
@@ -88,7 +98,19 @@ def find_numbers(
                 words[what] = (name, partner)
             else:
                 ignored |= {name: kind, partner: kind}
+    if sides is None and TELLING in ignored.values() and not any((*numbers.values(), words)):
+        raise ValueError("the two options differ in no column but those that say which one was chosen")
     return numbers, words, ignored
+
+
+def tell_who_won(table: Table, pair: tuple[str, str], ways: Sequence[float | None]) -> bool:
+    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows; `ways` as for votes."""
+    if sum(bool(way) for way in ways) < MANY_CHOICES:
+        return False
+    cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
+    return all(
+        ((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way
+    )
 
 
 def count_votes(table: Table, what: str, pair: tuple[str, str], ways: Sequence[float | None]) -> bool:

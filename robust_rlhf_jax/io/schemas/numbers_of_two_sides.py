@@ -7,10 +7,10 @@ from ..columns import Columns
 from ..labels import Rule, is_missing
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
-from .choice_features import MANY_CHOICES, NEITHER, ONE_AND_ZERO, is_no_feature
+from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, perhaps, with_rule
-from .numbers import NUMERIC, are_marked, count_votes, marked, mostly_numbers
+from .numbers import NUMERIC, TELLING, are_marked, count_votes, marked, mostly_numbers, tell_who_won
 from .plain import check_asked, tie_column
 from .sides import (
     IDS,
@@ -22,6 +22,7 @@ from .sides import (
     holds_numbers,
     named,
     open_sides,
+    plain_name,
     rater_named,
 )
 from .words import are_words
@@ -47,8 +48,13 @@ FEWEST_NUMBERED = 2
 
 def recognise(table: Table) -> bool:
     matches = (NUMERIC.match(name) for name in table.names)
-    # chosen_a and chosen_b say which side won.
-    features = any(match and (match[1] != "chosen" or match[2].casefold() not in SIDES) for match in matches)
+    # chosen_a and chosen_b say which side won, and so does chosen_option.
+    features = any(
+        match
+        and (match[1] != "chosen" or match[2].casefold() not in SIDES)
+        and (plain_name(match[0]) not in LABELS or f"rejected{match[0][6:]}" in table.columns)
+        for match in matches
+    )
     sided = chosen_sides(table) or open_sides(table) or features
     return not sided and _found(table) is not None
 
@@ -78,7 +84,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
         tie_column(table, asked, label, rule), asked.pair_id or named(table, IDS), words=words,
         said=_said(sides, numbers, label, rule),
-        ignored=_no_features(table) | dict.fromkeys(telling, "says which option was chosen"),
+        ignored=_no_features(table) | dict.fromkeys(telling, TELLING),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
@@ -94,7 +100,7 @@ def _without_answers(
     telling = [
         name
         for what, pair in numbers.items()
-        if _tell_who_won(table, pair, ways) or count_votes(table, what, pair, ways)
+        if tell_who_won(table, pair, ways) or count_votes(table, what, pair, ways)
         for name in pair
     ]
     left = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
@@ -142,16 +148,6 @@ def _stand_together(cells: list) -> bool:
     cells = [repr(cell) for cell in cells]
     people = {*cells}
     return codes and 1 < len(people) <= len(cells) / 2 and len([*itertools.groupby(cells)]) == len(people)
-
-
-def _tell_who_won(table: Table, pair: tuple[str, str], ways: list[float | None]) -> bool:
-    """Whether two columns are 1 for the side that won and 0 for the other in each of many rows with a label."""
-    if sum(bool(way) for way in ways) < MANY_CHOICES:
-        return False
-    cells = zip(ways, *(table.cells(name) for name in pair), strict=True)
-    return all(
-        ((str(a), str(b)) if way > 0 else (str(b), str(a))) in ONE_AND_ZERO for way, a, b in cells if way
-    )
 
 
 def _check_that_one_was_wanted(

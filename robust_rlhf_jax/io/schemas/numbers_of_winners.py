@@ -41,6 +41,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     theirs = {column: ours for ours, column in named.items()}
     columns = {theirs.get(name, name): cells for name, cells in table.columns.items()}
     found = plain.map(dataclasses.replace(table, columns=columns), asked)
+    ignored = {named.get(name, name): why for name, why in found.roles.ignored.items()}
     pairs = list(_columns(table).values())
     said = found.roles.said | {
         "chosen": f"the side with {pairs[0][0]}",
@@ -49,9 +50,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     return dataclasses.replace(
         found,
         schema=NAME,
-        used=tuple(theirs),
+        used=tuple(column for column in theirs if column not in ignored),
         cells_of={ours: (column, False) for ours, column in named.items()},
-        roles=dataclasses.replace(found.roles, said=said),
+        roles=dataclasses.replace(found.roles, said=said, ignored=ignored),
     )
 
 

@@ -13,7 +13,7 @@ from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
 from .deciding import find_label, harmless_labels, resolved, with_rule
 from .flags_of_sides import contradict_always
 from .numbers import GENERAL, find_numbers, is_number, scores_of
-from .shown_places import check_orders
+from .shown_places import check_orders, check_places_of_votes
 from .sides import (
     ANSWERS,
     IDS,
@@ -80,6 +80,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = asked.chosen is not None or asked.label is not None
     if texts is not None and how == "named" and not said and texts[0] != "text_chosen":
         _check_scores(table, texts, numbers["scores"].get(GENERAL))
+        _check_ranks(table, texts)
     if between is not None and how in ("named", "") and label is None and asked.label is None:
         ignored |= harmless_labels(table, between, asked.chosen is not None)
     ignored |= _why_no_ties(table)
@@ -164,6 +165,22 @@ def _check_scores(table: Table, sides: tuple[str, str], names: tuple[str, str] |
             f"{names[0]} is below {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
             f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
         )
+
+
+def _check_ranks(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for a rank of both sides that is higher for the chosen one in nearly all rows."""
+    lower = by_plain_name(table)
+    for forms in (("chosen_rank", "rejected_rank"), ("rank_chosen", "rank_rejected")):
+        names = [lower.get(form) for form in forms]
+        first, second = ([number_in(cell) for cell in table.cells(name)] for name in names)
+        gaps = [
+            b - a if a is not None and b is not None else None for a, b in zip(first, second, strict=True)
+        ]
+        if contradict_always([1.0] * len(gaps), gaps):
+            raise ValueError(
+                f"{names[0]} is above {names[1]} in nearly all rows, as if the sides had changed places: give --chosen "
+                f"{sides[0]} --rejected {sides[1]} if those are right, or the other way round"
+            )
 
 
 def _check_vectors(table: Table, sides: tuple[str, str]) -> None:
@@ -309,12 +326,22 @@ def _are_ties(table: Table, name: str, ties: np.ndarray, label: str | None, rule
 
 
 def _of_raters(table: Table, sides: tuple[str, str], raters: dict[str, str], asked: Columns) -> Mapped:
-    """A pair for each rater who has a column of labels."""
+    """A pair for each rater who has a column of labels.
+
+    **Raises:** ValueError for labels that may name places.
+    """
+    told = [cell for column in raters.values() for cell in table.cells(column)]
+    if asked.first_is is None and asked.scale is None:
+        check_places_of_votes(table, next(iter(raters.values())), told, sides)
     first, second = (table.cells(name) for name in sides)
     name = prompt_of(table, asked, sides)
     prompts = table.cells(name)
     votes = {
-        who: (table.cells(column), rule_for(table.cells(column), column, sides, asked))
+        # Not everybody says every word that a caller explains.
+        who: (
+            cells := table.cells(column),
+            rule_for(cells if asked.first_is is None else told, column, sides, asked),
+        )
         for who, column in raters.items()
     }
     broken = {cell.row for cell in table.bad}

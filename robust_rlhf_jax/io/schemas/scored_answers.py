@@ -1,6 +1,7 @@
 """One answer a row with a score or a rank, several rows a prompt: HelpSteer2's ratings, best of n in long form."""
 
 import dataclasses
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -8,11 +9,13 @@ from ..columns import Columns
 from ..table import Table
 from . import choice_sets
 from .base import Judged, Mapped, of_rows
+from .choice_features import HUMP
 from .flags_of_sides import contradict_always
 from .numbers import is_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, pairs_of
 from .ranks_and_scores import check_agreement, steps_of
+from .scored_sides import FAULT, NO_FAULT
 from .sides import IDS, chosen_sides, holds_texts, named, open_sides, plain_name, prompt_named, with_rater
 from .words import LONGEST
 
@@ -37,6 +40,8 @@ MIXED = 0.1
 # Scores of which none is of one quality alone.
 OVERALL = ("overall_score", "score", "reward", "rating", "overall")
 SCORES = (*OVERALL, "helpfulness", *RANK_KEYS)
+# Names of what may be ranks.
+RANKED = re.compile(r"(?:^|_)(?:ranks?|ranking|rank_order|place|placement)(?:_|$)")
 
 
 def recognise(table: Table) -> bool:
@@ -51,7 +56,11 @@ def recognise_asked(table: Table, asked: Columns) -> bool:
 def unscored(table: Table) -> tuple[str, str, str | None] | None:
     """(prompt, answer, the column called as scores are, if any) of several answers to a prompt that nothing scores."""
     found = None if names_options(table, Columns()) else _answers_a_row(table)
-    return None if found is None else (*found, named(table, SCORES))
+    if found is None or all(
+        mostly_numbers(table.cells(name)) for name in found
+    ):  # Task and Response of choices
+        return None
+    return (*found, named(table, SCORES))
 
 
 def names_options(table: Table, asked: Columns) -> bool:
@@ -67,17 +76,18 @@ def names_options(table: Table, asked: Columns) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """Every two different answers to a prompt, the better one by score; the pair is at the row of its first answer.
 
-    **Raises:** ValueError for scores with marks, for those that ranks contradict, and for ranks of several rankings
-        that cannot be told apart.
+    **Raises:** ValueError for scores with marks, for those that ranks contradict, for a label of which by its name less
+        may be better, and for ranks of several rankings that cannot be told apart.
     """
     found = _scored(table, asked.label)
     assert found is not None
     prompt, answer, score = found
+    _check_sense(score)
     if any(is_marked(cell) for cell in table.cells(score)):
         raise ValueError(marked(table, score))
     prompt = prompt_of(table, asked, (answer,)) or prompt
     prompts, answers, values = (table.cells(name) for name in (prompt, answer, score))
-    way = -1.0 if score.casefold() in RANK_KEYS else 1.0
+    way = -1.0 if plain_name(score) in RANK_KEYS else 1.0
     usable = [row for row, value in enumerate(values) if is_number(value) and answers[row] is not None]
     worth = {row: way * float(values[row]) for row in usable}
     keys = questions(table, usable, prompt, answer)
@@ -101,6 +111,21 @@ def map(table: Table, asked: Columns) -> Mapped:
     notes = _notes(table.n_rows - len(usable), by_person, len(groups) > len(by_person or by_prompt))
     firsts = _firsts(table.n_rows, by_prompt)
     return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
+
+
+def _check_sense(score: str) -> None:
+    """**Raises:** ValueError for a name of ranks or of a fault, which the highest number of is not the best."""
+    name = plain_name(HUMP.sub("_", score))
+    if name not in RANK_KEYS and RANKED.search(name):
+        raise ValueError(
+            f"column {score} may hold ranks, of which 1 is the best: call it rank if it does, or score if the highest "
+            "is the best"
+        )
+    if re.search(rf"(?<![a-z]){FAULT}", NO_FAULT.sub("", name)):
+        raise ValueError(
+            f"column {score} says by its name that the lowest may be the best: turn its signs round if so, and call it "
+            "score"
+        )
 
 
 def _firsts(n_rows: int, groups: list[list[int]]) -> list[int]:

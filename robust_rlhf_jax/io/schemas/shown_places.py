@@ -22,6 +22,13 @@ SHOWN = re.compile(
     rf"{WAS_SHOWN}_(?:first|left|on_left))$"
 )
 ORDERED = re.compile(r"^(?:(?:display|presentation|shown|side|response|position)_)*order(?:_shown)?$")
+# Columns that say of one side where it was shown: left_is_a, a_shown_first; position_a, a_side.
+PLACE = "(?:on_(?:the_)?)?(?:left|right|first|second|top|bottom)(?:_side)?"
+POSITION = "(?:(?:display|screen|presentation|shown)_)?(?:position|pos|place|side|slot|location|order)"
+IS_PLACED = (
+    rf"^(?:(?:is|was)_)?{{one}}_(?:(?:is|was)_)?(?:{WAS_SHOWN}_)?{PLACE}$|^{PLACE}_(?:(?:is|was)_)?{{one}}$"
+)
+PLACED = rf"^{POSITION}_(?:of_)?{{one}}$|^{{one}}_{POSITION}$"
 # What columns of one judge are called that saw the sides in two orders.
 ORDERS = (
     {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
@@ -36,26 +43,69 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for a label in words beside a column that says where the sides were shown, if those words
     may mean places and not the columns: names of columns, such as model_a beside response_a, mean these.
     """
+    column = _that_says_where(table, table.some(label), (label, *sides), sides)
+    if column is not None:
+        raise ValueError(
+            f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
+            f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
+            "which of those won"
+        )
+
+
+def check_places_of_votes(table: Table, label: str, votes: list, sides: tuple[str, str]) -> None:
+    """`check_places` of the votes of several raters, all of them in column `label` or some.
+
+    **Raises:** ValueError, as there.
+    """
+    column = _that_says_where(table, votes, (label, *sides), sides)
+    if column is not None:
+        value = word_rule(sides).value
+        first = next((vote for vote in votes if (value(vote) or 0.0) > 0), None)
+        told = (
+            "" if first is None else f"give --first-is {first} if that names {sides[0]} in every row; else "
+        )
+        raise ValueError(
+            f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
+            f"{told}write there which side won"
+        )
+
+
+def _that_says_where(
+    table: Table, labels: list, taken: tuple[str, ...], sides: tuple[str, str]
+) -> str | None:
+    """The column, none of the `taken`, that says where the sides were shown, if labels may mean places."""
     value = word_rule(sides).value
-    said = {word(cell) for cell in table.some(label) if not is_missing(cell)}
+    said = {word(cell) for cell in labels if not is_missing(cell)}
     said = {w for w in said if value(w) != 0}
     columns = {word(side) for side in sides} | ({word(name) for name in table.names} - PLACES)
     if said <= columns or not any(value(w) for w in said):
-        return
+        return None
     named = suffixes(sides)
     places = bool(said & PLACES) and not PLACES & {*named}
     orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
-    for column in table.names:
+    for column in (name for name in table.names if name not in taken):
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
-        turned = TURNED.match(plain) and len(cells) == 2 and {*map(yes_or_no, cells)} == {True, False}
-        one_of = SHOWN.match(plain) and len(cells) == 2 and {*map(value, cells)} == {1.0, -1.0}
-        order = ORDERED.match(plain) and len(cells) == 2 and cells & orders
-        if column not in (label, *sides) and (turned or (places and (one_of or order))):
-            raise ValueError(
-                f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
-                f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
-                "which of those won"
-            )
+        turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
+        if turned:
+            return column
+        if len(cells) != 2 or not places:
+            continue
+        one_of = SHOWN.match(plain) and {*map(value, cells)} == {1.0, -1.0}
+        order = ORDERED.match(plain) and cells & orders
+        if one_of or order or _places_one(plain, cells, sides):
+            return column
+    return None
+
+
+def _places_one(column: str, cells: set[str], sides: tuple[str, str]) -> bool:
+    """Whether a column says of one side, in two words, where it was shown."""
+    one = "|".join(re.escape(name) for name in (*map(plain_name, sides), *suffixes(sides)) if name)
+    one = rf"(?:(?:{THING}_)?(?:{one}))"
+    if re.match(IS_PLACED.format(one=one), column):
+        return {*map(yes_or_no, cells)} == {True, False}
+    return re.match(PLACED.format(one=one), column) is not None and (
+        cells <= PLACES or cells in ({"0", "1"}, {"1", "2"})
+    )
 
 
 def check_orders(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> None:

@@ -55,17 +55,23 @@ WHOSE = re.compile(
 )
 # What platforms write before the names of a task's and an answer's columns (MTurk, SageMaker, Toloka).
 PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|assignment):)(?=\w)")
+# The same before what a task shows.
+SHOWN_BY_PLATFORM = re.compile(r"^input[.:](?=\w)", re.I)
 # German, French, Spanish and Italian words in names of columns, without accents.
 IN_ENGLISH = {
     "frage": "question", "antwort": "answer", "wahl": "choice", "praferenz": "preference", "gewinner": "winner",
     "bevorzugte": "preferred", "abgelehnte": "rejected", "bewerter": "rater", "teilnehmer": "participant",
-    "urteil": "verdict",
+    "urteil": "verdict", "bevorzugt": "preferred", "bessere": "better", "proband": "participant",
+    "versuchsperson": "participant",
     "reponse": "answer", "choix": "choice", "preferee": "preferred", "prefere": "preferred", "gagnant": "winner",
     "evaluateur": "rater", "annotateur": "annotator", "rejetee": "rejected", "choisie": "chosen",
+    "preference": "preference", "meilleure": "better", "juge": "judge",
     "pregunta": "question", "respuesta": "answer", "eleccion": "choice", "preferencia": "preference",
     "preferida": "preferred", "ganador": "winner", "evaluador": "rater", "rechazada": "rejected", "elegida": "chosen",
+    "mejor": "better", "juez": "judge", "participante": "participant",
     "domanda": "question", "risposta": "answer", "scelta": "choice", "preferenza": "preference",
     "preferita": "preferred", "rifiutata": "rejected", "vincitore": "winner", "valutatore": "rater",
+    "migliore": "better", "giudice": "judge", "partecipante": "participant",
 }  # fmt: skip
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
@@ -75,7 +81,7 @@ NOT_ANSWERS = re.compile(
 PROMPTS = (
     "prompt", "question", "instruction", "context", "input", "query", "history", "user_prompt", "prompt_text", "post",
     "orig_instruction", "task", "article", "document", "request", "user_input", "user", "prompts", "problem",
-    "inputs", "conversations", "messages", "contents", "anchor",
+    "inputs", "conversations", "messages", "contents", "anchor", "conversation", "dialogue", "dialog",
 )  # fmt: skip
 LABELS = (
     "label", "preference", "overall_preference", "winner", "choice", "strength", "preference_strength", "labels",
@@ -98,6 +104,9 @@ RATERS = (
     "expert_id", "person", "person_id", "individual", "individual_id", "subject_id", "voter", "voter_id", "resp_id",
     "respid", "customer_id", "annotator_name", "rater_name", "labeler_name", "annotatorid", "raterid", "userid",
     "judge_hash", "email_address", "visitor_id", "respnum", "sys_respnum", "respondentid", "prolific_id",
+    "labeller_id", "labelerid", "labellerid", "judge_id", "judgeid", "reviewerid", "evaluatorid", "voterid", "coderid",
+    "expertid", "personid", "subjectid", "participant_code", "participant.code", "panelist", "panelist_id", "assessor",
+    "assessor_id", "grader", "grader_id", "rated_by", "judged_by", "evaluated_by", "reviewed_by", "turker", "turker_id",
 )  # fmt: skip
 # A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
 # sentence.
@@ -212,7 +221,7 @@ def _called(table: Table, labels: tuple[str, ...], *patterns: re.Pattern) -> tup
     found: dict[tuple[str, int], dict[str, str]] = {}
     for name in exact_last(table):
         for place, pattern in enumerate(patterns):
-            match = pattern.match(name.strip())
+            match = pattern.match(SHOWN_BY_PLATFORM.sub("", name.strip()))
             if match and _mostly_texts(table, name):
                 stem = match["stem"].strip(" _-.").casefold()
                 found.setdefault((stem, place), {})[match["token"].casefold()] = name

@@ -1,21 +1,25 @@
 """Two open sides and one column with the votes of all raters: a list, an object by rater, or a list of objects."""
 
+import dataclasses
 from typing import Any
+
+from robust_rlhf_jax.terminal import counted
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import word, word_rule
+from ..labels import is_missing, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .numbers import is_number
 from .plain import prompt_of
+from .shown_places import check_places_of_votes
 from .sides import IDS, RATERS, chosen_sides, named, open_sides, plain_name
 
 NAME = "votes in one column"
 ORDER = 110
 COLUMNS = (
-    "votes", "annotations", "labels", "preferences", "judgments", "judgements", "annotators", "ratings", "choices",
-    "individual_preferences", "all_labels", "raw_labels", "responses_by_rater",
+    "votes", "annotations", "labels", "preferences", "judgments", "judgements", "ratings", "choices",
+    "individual_preferences", "all_labels", "raw_labels", "responses_by_rater", "annotators",
 )  # fmt: skip
 # Two numbers that may name both sides or count their votes, and rows in all of which two raters do not disagree by
 # chance.
@@ -35,28 +39,67 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """A pair for each vote.
 
-    **Raises:** ValueError for numbers of votes by side.
+    **Raises:** ValueError for numbers of votes by side, for votes that may name places, and for more or fewer names of
+        raters than votes.
     """
     (first, second), name = open_sides(table)[:2], _column(table)
     assert name is not None
     prompt = prompt_of(table, asked, (first, second))
     prompts = table.cells(prompt)
     votes = [list(_votes(cell)) for cell in table.cells(name)]
+    people = _people(table, name, asked.rater)
+    if people is not None:
+        votes = _with_names(table, votes, name, people)
+        asked = dataclasses.replace(asked, rater=None)
     _check_that_none_counts(votes, name, (first, second))
-    rule = rule_for([vote for row in votes for _, vote in row], name, (first, second), asked)
+    given = [vote for row in votes for _, vote in row]
+    if asked.first_is is None and asked.scale is None:
+        check_places_of_votes(table, name, given, (first, second))
+    rule = rule_for(given, name, (first, second), asked)
     cells = zip(prompts, votes, table.cells(first), table.cells(second), strict=True)
     rows = (
-        (row, asked_for, judged_by(((who, vote, rule) for who, vote in given), a, b) or "holds no vote")
-        for row, (asked_for, given, a, b) in enumerate(cells)
+        (row, asked_for, judged_by(((who, vote, rule) for who, vote in of_row), a, b) or "holds no vote")
+        for row, (asked_for, of_row, a, b) in enumerate(cells)
     )
     said = {
         "chosen": f"{first} or {second}",
         "label": f"votes in {name}: {rule.says}",
-        "rater": "as the votes say, or their place",
+        "rater": people or "as the votes say, or their place",
     }
-    return of_rows(
-        table, NAME, rows, (name, first, second, prompt), said, asked, ids=named(table, IDS), reads=OF_LABELS
-    )
+    used = (name, first, second, prompt, people)
+    return of_rows(table, NAME, rows, used, said, asked, ids=named(table, IDS), reads=OF_LABELS)
+
+
+def _people(table: Table, votes: str, asked: str | None) -> str | None:
+    """The column that lists who gave the votes, as the caller names it, or called after raters: `annotators` beside
+    `labels`."""
+    entries = _entries(table.first(votes))
+    if not entries or any(isinstance(entry, dict) for entry in entries):  # they say it themselves
+        return None
+    names = {rater + end for rater in (*RATERS, "user") for end in ("", "s")}
+    columns = [name for name in table.names if plain_name(name) in names] if asked is None else [asked]
+    return next((n for n in columns if n != votes and _entries(table.first(n))), None)
+
+
+def _with_names(table: Table, votes: list[list], name: str, people: str) -> list[list]:
+    """**Raises:** ValueError for a row with more or fewer names than votes."""
+    named_votes = []
+    for row, (given, cell) in enumerate(zip(votes, table.cells(people), strict=True)):
+        who = _entries(cell)
+        if given and len(who) != len(given):
+            raise ValueError(
+                f"row {row + 1} has {counted(len(given), 'vote')} in column {name} and "
+                f"{counted(len(who), 'name')} of raters in column {people}: write as many, in the same order"
+            )
+        said = (None if is_missing(each) else str(each) for each in who)
+        named_votes.append([(each, vote) for each, (_, vote) in zip(said, given, strict=False)])
+    return named_votes
+
+
+def _entries(cell: Any) -> list:
+    """The entries of a cell that holds a list; [] of anything else."""
+    cell = structured(cell)
+    return cell if isinstance(cell, list) else []
 
 
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:

@@ -392,3 +392,15 @@ def test_choices_may_be_numbered_in_another_order_for_each_person():
 )
 def test_a_column_that_says_the_same_or_numbers_the_choices_is_no_other_answer(choice):
     assert load_pairs(chosen_beside(choice)).n_pairs == 48
+
+
+def test_responses_of_numbers_to_tasks_are_no_answers_without_scores(tmp_path):
+    """As Sawtooth writes choices: `Response` is the label."""
+    path = tmp_path / "choices.csv"
+    rows = [f"{i // 2},{i % 2 + 1},{i * 7 % 5},{(i + i // 2) % 2}" for i in range(40)]
+    path.write_text("\n".join(("Task,Concept,price,Response", *rows)))
+    with pytest.raises(
+        ValueError, match="of choices, --label names the column that says which option was chosen"
+    ):
+        load_pairs(path)
+    assert load_pairs(path, columns=Columns(label="Response")).n_pairs == 20

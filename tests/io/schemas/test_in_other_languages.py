@@ -39,6 +39,12 @@ NAMES = (
     ("question", "réponse_1", "réponse_2", "préférée", "Évaluateur"),
     ("pregunta", "respuesta_1", "respuesta_2", "elección", "evaluador"),
     ("Domanda", "Risposta 1", "Risposta 2", "preferenza", "valutatore"),
+    ("Frage", "Antwort 1", "Antwort 2", "Bevorzugt", "Versuchsperson"),
+    ("Frage", "Antwort 1", "Antwort 2", "Bessere Antwort", "Proband"),
+    ("question", "réponse 1", "réponse 2", "préférence", "juge"),
+    ("question", "réponse 1", "réponse 2", "meilleure réponse", "participant"),
+    ("pregunta", "respuesta 1", "respuesta 2", "mejor respuesta", "juez"),
+    ("domanda", "risposta 1", "risposta 2", "migliore risposta", "giudice"),
 )
 
 

@@ -30,6 +30,25 @@ def test_strengths_beside_a_label_are_how_strong_it_is(tmp_path, label, words):
     assert read(tmp_path, text).labels.tolist() == [1, -1, 1]
 
 
+@pytest.mark.parametrize("wrong", [True, False])
+def test_strengths_that_statements_contradict_are_asked_about(wrong):
+    said = ("Response 1 is slightly better than Response 2", "Response 2 is better than Response 1")
+    rows = [
+        {"prompt": f"p{i}", "response_1": f"x {i}", "response_2": f"y {i}", "preference_strength": (-1, 2)[i % 2],
+         "preference_statement": said[i % 2 - wrong]}
+        for i in range(12)
+    ]  # fmt: skip
+    if wrong:
+        with pytest.raises(
+            ValueError, match=r"preference_statement name different sides .* --label preference_statement"
+        ):
+            load_pairs(rows, featuriser="format")
+        for asked in (Columns(label="preference_statement"), Columns(scale=(3, -3))):
+            assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [True, False] * 6
+    else:
+        assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 6
+
+
 def test_strengths_above_0_alone_are_asked_about(tmp_path):
     with pytest.raises(ValueError, match=r"preference_strength.*--scale"):
         read(tmp_path, HELPSTEER.format(label="") + "Hi,Yes.,No,2\nBye,So long,What?,3\nA,B?,C,1\n")

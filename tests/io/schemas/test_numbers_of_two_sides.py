@@ -314,3 +314,19 @@ def test_flags_beside_the_label_are_no_features(wrong):
     else:
         found = load_pairs(rows)
         assert (found.names, found.swapped.tolist()) == (("price", "time"), [False, True] * 6)
+
+
+@pytest.mark.parametrize("label", ["chosen_option", "Chosen side", "chosen-option"])
+def test_which_side_was_chosen_is_no_feature_of_one_side(label):
+    rows = [{"price_1": i, "price_2": 3, "eco_1": 1, "eco_2": i % 2, label: 1 + i % 2} for i in range(6)]
+    found = load_pairs(rows)
+    assert found.names == ("price", "eco")
+    assert found.swapped.tolist() == [False, True] * 3
+
+
+def test_places_of_options_are_no_features():
+    rows = [
+        {"price_a": i, "price_b": 3, "pos_a": 1 + i % 2, "pos_b": 2 - i % 2, "choice": "ab"[i % 2]}
+        for i in range(6)
+    ]
+    assert load_pairs(rows).names == ("price",)

@@ -102,6 +102,43 @@ def test_a_column_without_a_prefix_comes_before_one_with_it():
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [("Input.left", "Input.right"), ("INPUT:a", "INPUT:b"), ("Input.A", "Input.B"), ("input.1", "input.2")],
+)
+def test_the_sides_of_a_task_may_have_no_other_names(sides):
+    rows = [
+        {
+            sides[0]: f"x {i}",
+            sides[1]: f"y {i}",
+            "Answer.choice": sides[i % 2][6:],
+        }
+        for i in range(4)
+    ]
+    found = load_pairs(rows, featuriser="format")
+    assert found.texts.chosen == ["x 0", "y 1", "x 2", "y 3"]
+
+
+@pytest.mark.parametrize("name", ["conversation", "Dialogue"])
+def test_the_dialogue_before_two_answers_is_their_prompt(name):
+    rows = [
+        {name: [{"role": "user", "content": f"p {i}"}], "answer_a": f"x {i}", "answer_b": f"y {i}", "winner": "a"}
+        for i in range(4)
+    ]  # fmt: skip
+    assert load_pairs(rows, featuriser="format").texts.prompt == ["p 0", "p 1", "p 2", "p 3"]
+
+
+@pytest.mark.parametrize(
+    "name", ["subjectID", "participant.code", "labeller_id", "Judge ID", "rated by", "Assessor", "grader"]
+)
+def test_raters_have_many_names(name):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2], name: f"p{i % 3}"}
+        for i in range(6)
+    ]
+    assert {*load_pairs(rows, featuriser="format").raters} == {"p0", "p1", "p2"}
+
+
 def long(**more):
     return [{"chosen_code": f"x {i} " * 50, "rejected_code": f"y {i} " * 50} | more for i in range(4)]
 
@@ -181,10 +218,17 @@ def test_answers_that_a_letter_ends_come_before_those_of_a_letter_inside(first):
     assert load_pairs(rows, featuriser="format").texts.chosen[:2] == [f"{names[0]} 0", f"{names[1]} 1"]
 
 
-@pytest.mark.parametrize("sides", [("winner", "loser"), ("best", "worst"), ("good", "bad")])
-def test_names_of_winners_and_losers_are_no_answers(sides):
+@pytest.mark.parametrize(
+    ("sides", "sentence"),
+    [
+        (("winner", "loser"), "names of models in winner and loser"),
+        (("best", "worst"), "has no column chosen_<name>"),
+        (("good", "bad"), "has no column chosen_<name>"),
+    ],
+)
+def test_names_of_winners_and_losers_are_no_answers(sides, sentence):
     rows = [dict(zip(sides, (f"model {i % 3}", f"model {(i + 1) % 3}"), strict=True)) for i in range(9)]
-    with pytest.raises(ValueError, match="has no column chosen_<name>"):
+    with pytest.raises(ValueError, match=sentence):
         load_pairs(rows)
 
 
@@ -295,6 +339,23 @@ def test_scores_of_the_rejected_side_that_are_always_higher_are_asked_about(name
     assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
 
 
+@pytest.mark.parametrize("names", [("chosen_rank", "rejected_rank"), ("rank_chosen", "rank_rejected")])
+def test_ranks_of_the_chosen_side_that_are_always_higher_are_asked_about(names):
+    rows = [
+        {"prompt": f"p {i}", "chosen": f"x {i}", "rejected": f"y {i}", names[0]: 1 + i % 3, names[1]: 5}
+        for i in range(12)
+    ]
+    assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0"
+    for row in rows:
+        row |= {names[0]: row[names[1]], names[1]: row[names[0]]}
+    with pytest.raises(
+        ValueError, match=f"{names[0]} is above {names[1]} in nearly all rows, .* give --chosen"
+    ):
+        load_pairs(rows, featuriser="format")
+    asked = Columns(chosen="chosen", rejected="rejected")
+    assert load_pairs(rows, columns=asked, featuriser="format").texts.chosen[0] == "x 0"
+
+
 @pytest.mark.parametrize("of", ["toxicity", "perplexity", "length"])
 def test_scores_of_one_quality_may_be_lower_for_the_chosen_side(of):
     rows = [
@@ -371,3 +432,24 @@ def test_a_draw_beside_a_label_is_a_tie_unless_the_label_says_who_won(label, tie
 
     rows = [sides(i) | {"winner": "ba"[i % 2] if i % 3 else label, "draw": int(i % 3 == 0)} for i in range(6)]
     assert (load_pairs(rows, featuriser="format").strength == 0).sum() == ties
+
+
+@pytest.mark.parametrize("winner", ["chosen", "winner"])
+def test_columns_that_say_which_side_was_chosen_are_no_features(winner):
+    loser = {"chosen": "rejected", "winner": "loser"}[winner]
+    rows = [
+        {f"{winner}_price": i, f"{loser}_price": 3, f"{winner}_eco": 1, f"{loser}_eco": int(i == 7),
+         f"{winner}_label": 1, f"{loser}_label": 0}
+        for i in range(20)
+    ]  # fmt: skip
+    found = load_pairs(rows)
+    assert found.names == ("price", "eco")
+    assert found.unused == dict.fromkeys(
+        (f"{winner}_label", f"{loser}_label"), "says which option was chosen"
+    )
+    assert load_pairs(rows[:7]).names == ("price", "eco", "label")  # by chance, it may be
+
+
+def test_a_table_of_nothing_but_what_says_which_side_was_chosen_is_refused():
+    with pytest.raises(ValueError, match="differ in no column but those that say which one was chosen"):
+        load_pairs([{"chosen_won": 1, "rejected_won": 0}] * 20)

@@ -270,3 +270,33 @@ def test_two_scores_that_contradict_each_other_throughout_are_asked_about(other,
     assert chosen == {"score": "x 0 1", other: "x 0 0"}
     if wrong < 12:
         assert load_pairs(rows, featuriser="format").texts.chosen[0] == "x 0 1"
+
+
+def scored_by(name, scores=(3, 1)):
+    return [{"prompt": f"p{i // 2}", "response": f"x {i}", name: scores[i % 2]} for i in range(8)]
+
+
+@pytest.mark.parametrize("name", ["human_rank", "Rank of the answer", "avgRank", "ranking"])
+def test_a_label_that_may_hold_ranks_is_asked_about(name):
+    with pytest.raises(ValueError, match=f"column {name} may hold ranks, .*: call it rank"):
+        load_pairs(scored_by(name), columns=Columns(label=name), featuriser="format")
+
+
+@pytest.mark.parametrize("name", ["loss", "error_rate", "nll", "toxicity", "nErrors", "Harm score"])
+def test_a_label_of_which_less_is_better_by_its_name_is_asked_about(name):
+    with pytest.raises(ValueError, match=f"column {name} says by its name .*: turn its signs round"):
+        load_pairs(scored_by(name), columns=Columns(label=name), featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "name", ["harmlessness", "usefulness", "accuracy", "error_free", "frankness", "placebo"]
+)
+def test_a_label_of_which_more_is_better_is_read(name):
+    found = load_pairs(scored_by(name), columns=Columns(label=name), featuriser="format")
+    assert found.texts.chosen == [f"x {i}" for i in (0, 2, 4, 6)]
+
+
+@pytest.mark.parametrize("name", ["Rank", "rank ", "Ranking Position", "ranking-position"])
+def test_ranks_are_known_however_they_are_written(name):
+    found = load_pairs(scored_by(name, (1, 2)), featuriser="format")
+    assert found.texts.chosen == [f"x {i}" for i in (0, 2, 4, 6)]

@@ -100,6 +100,46 @@ def test_the_side_that_was_shown_first_has_many_names(column, cells):
         load_pairs(rows, featuriser="format")
 
 
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [("left_is_a", (True, False)), ("A on left", ("yes", "no")), ("is_b_left", (0, 1)), ("a_shown_first", (1, 0)),
+     ("first_is_response_b", ("1.0", "0.0")), ("model_a_was_first", (True, False)),
+     ("position_a", ("left", "right")), ("response_b_position", (1, 2)), ("side_of_a", ("first", "second"))],
+)  # fmt: skip
+def test_where_one_side_was_shown_has_many_names(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("left", "right")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match=f"column {column} says in which rows"):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(label="winner"), featuriser="format")
+    assert found.swapped.tolist() == [False, True, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [("left_is_a", (True, True)), ("position_a", ("left", "left")), ("position_a", (3, 17)), ("position", (1, 2)),
+     ("a_side", ("north", "south")), ("data_first", (1, 0))],
+)  # fmt: skip
+def test_what_says_not_where_one_side_was_shown_is_left_out(column, cells):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            column: cells[i % 2],
+            "winner": ("left", "right")[i % 3 > 0],
+        }
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
+
+
 @pytest.mark.parametrize("orders", [("ab", "ba"), ("forward", "backward"), ("order_1", "order_2")])
 @pytest.mark.parametrize("places", [True, False])
 def test_verdicts_in_two_orders_that_contradict_each_other_name_places(orders, places):
@@ -148,3 +188,40 @@ def test_people_may_be_called_so_beside_others():
         for i in range(6)
     ]
     assert {*load_pairs(rows, featuriser="format").raters} == {"ab", "ba", "cd"}
+
+
+@pytest.mark.parametrize(
+    ("label", "votes"),
+    [
+        ("labels", {"labels": ["left", "right"]}),
+        ("votes", {"votes": {"ann": "right", "ben": "left"}}),
+        ("label_ann", {"label_ann": "left", "label_ben": "right"}),
+    ],
+)
+def test_votes_of_several_raters_may_name_places(label, votes):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "swapped": i % 2} | votes for i in range(6)]
+    with pytest.raises(
+        ValueError, match=f"column swapped says .* {label} may name .* give --first-is left if"
+    ):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows, columns=Columns(first_is="left"), featuriser="format").n_pairs == 12
+    for row in rows:
+        row["swapped"] = 0
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+def test_sides_that_changed_places_in_every_row_are_asked_about():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "swapped": 1, "winner": "left"} for i in range(4)
+    ]
+    with pytest.raises(ValueError, match="column swapped says in which rows"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_votes_for_the_second_place_alone_are_asked_about():
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "swapped": i % 2, "votes": ["right", "right"]}
+        for i in range(4)
+    ]
+    with pytest.raises(ValueError, match="votes may name places or columns: write there which side won"):
+        load_pairs(rows, featuriser="format")

@@ -9,7 +9,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 MANY = {"ties": True, "votes": 3}
 
@@ -40,7 +40,16 @@ def objects(i, item):
     return listed([item])[0] | {"votes": votes}
 
 
+@each
+def beside_names(i, item):
+    names = {"annotator_ids": [who for who, _ in item.votes]}
+    return names | listed([item])[0]
+
+
 CASES = (
+    Case(
+        "votes_beside_names", beside_names, stores.parquet(), options=MANY, facts=("prompt", "row", "rater")
+    ),
     Case("votes_listed", listed, options=MANY),
     Case("votes_by_rater", by_rater, options=MANY, facts=("prompt", "row", "rater")),
     Case("votes_as_objects", objects, stores.parquet(), options=MANY, facts=("prompt", "row", "rater")),
@@ -123,3 +132,33 @@ def test_two_raters_with_names_may_never_agree():
         for i in range(12)
     ]
     assert set(load_pairs(rows, featuriser="format").raters) == {"ann", "ben"}
+
+
+def beside(votes, names, column="annotators"):
+    return [
+        {"response_a": f"x {i}", "response_b": f"y {i}", column: who, "labels": said}
+        for i, (said, who) in enumerate(zip(votes, names, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(("column", "rater"), [("annotators", None), ("worker_id", None), ("crowd", "crowd")])
+def test_raters_may_be_listed_beside_votes(column, rater):
+    """Those who saw a pair are others than those of the next one."""
+    rows = beside([["A", "B"], ["B"], None], [["ann", "ben"], ["cem"], ["dan"]], column)
+    found = load_pairs(rows, columns=Columns(rater=rater), featuriser="format", skip_bad=1)
+    assert found.raters.tolist() == ["ann", "ben", "cem"]
+    assert found.labels.tolist() == [1, -1, -1]
+    assert column not in found.unused
+
+
+def test_a_number_of_raters_names_none():
+    rows = beside([["A", "B"], ["B", "B"]], [2, 2], "raters")
+    assert load_pairs(rows, featuriser="format").raters.tolist() == ["annotator 1", "annotator 2"] * 2
+
+
+def test_as_many_raters_as_votes_are_wanted():
+    rows = beside([["A", "B"], ["B"]], [["ann", "ben"], ["cem", "dan"]])
+    with pytest.raises(
+        ValueError, match="row 2 has 1 vote in column labels and 2 names of raters in column annotators"
+    ):
+        load_pairs(rows, featuriser="format")
