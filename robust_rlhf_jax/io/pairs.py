@@ -243,6 +243,11 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
 
 
+def given_names(pairs: Pairs) -> tuple[str, ...]:
+    """What the features are called; () where nobody named them."""
+    return () if pairs.names == usual_names(len(pairs.names)) else pairs.names
+
+
 def _check_order(names: Any, columns: tuple[str, ...]) -> None:
     """**Raises:** ValueError for names that are those of the columns in another order: each would name another one."""
     given = columns if names is None else tuple(map(str, names))

@@ -13,6 +13,7 @@ import pytest
 from robust_rlhf_jax import Pairs, fit_reward, preferences
 from robust_rlhf_jax.rewards import RewardModel
 from robust_rlhf_jax.rewards.front_door import known_names
+from robust_rlhf_jax.sources import ArraySource
 
 from .test_model import model
 from .test_model_files import same_bits
@@ -90,6 +91,8 @@ def test_names_are_those_of_pairs():
     assert known_names(Pairs(*FEATURES, names=list(NAMES))) == NAMES
     assert known_names(Pairs(*FEATURES)) == ()
     assert known_names(preferences.load_rail_choices()) == ()
+    assert known_names(ArraySource(FIRST, SECOND)) == NAMES
+    assert known_names(ArraySource(*FEATURES)) == ()
 
 
 @pytest.mark.slow
@@ -101,6 +104,13 @@ def test_a_fit_knows_the_names_of_its_features(ties):
     turned = [side[["size", "time", "price"]] for side in (FIRST, SECOND)]
     np.testing.assert_array_equal(fitted.probability(*turned), fitted.probability(*FEATURES))
     assert fit_reward(Pairs(*FEATURES, strength=strength), 0.0).names == ()
+
+
+@pytest.mark.slow
+def test_a_fit_to_a_source_knows_the_names_of_its_features():
+    fitted, turned = fit_reward(ArraySource(FIRST, SECOND), 0.0), FIRST[["size", "time", "price"]]
+    assert fitted.names == NAMES
+    np.testing.assert_array_equal(fitted.reward(turned), fitted.reward(FEATURES[0]))
 
 
 @pytest.mark.parametrize("names", [(), ("price", "Zeit in „min“", "\ud800")])
