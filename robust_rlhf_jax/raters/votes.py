@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import in_order
+from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.preferences import group_numbers
@@ -46,6 +47,8 @@ class RaterVotes(NamedTuple):
     covariance: Float[np.ndarray, "K+1 2 2"]
     names: np.ndarray
     reward: RewardModel
+
+    __eq__, __ne__ = same_parts, other_parts
 
     @property
     def reliability(self) -> Float[np.ndarray, " K"]:
