@@ -83,7 +83,8 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
 
     **Arguments:** `data`: pairs with or without ties; `raters` [N]: who voted (any values); None: those of the pairs.
 
-    **Raises:** ValueError as `fit_reward`, and without raters.
+    **Raises:** ValueError as `fit_reward`, without raters, and for another number of them; TypeError for anything but
+    `Pairs`.
 
     **Source:** Davidson 1970 for ties; reliability after Dawid & Skene 1979; shrinkage after Efron & Morris 1973.
 
@@ -99,9 +100,17 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
     >>> bool(votes.mean[:10, 1].min() > votes.mean[10:30, 1].max())
     True
     """
+    if not isinstance(data, Pairs):
+        raise TypeError(
+            f"data is of the type {type(data).__name__}: give Pairs, ties among them if there are any."
+        )
     raters = data.raters if raters is None else each_named(raters)
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
+    if raters.shape != (data.n_pairs,):
+        raise ValueError(
+            f"raters has shape {raters.shape}: give one rater for each of the {data.n_pairs} pairs."
+        )
     reward = fit_reward(data, groups=raters)
     counted = np.flatnonzero(np.asarray(data.fitted | data.ties))
     data, raters = data.take(counted), raters[counted]
