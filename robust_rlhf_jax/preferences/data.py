@@ -31,6 +31,7 @@ class PreferenceData(Module):
     | `planning_horizon` | static int or None | steps that plans run for, None: H |
     | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
     | `rounding` | [N, H, p] or None | what holding the reward features in float32 took from their differences |
+    | `names` | static | of the p reward features; () where nobody named them. `save` does not keep them |
 
     Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
     at every step, and needs `stationary`.
@@ -59,6 +60,7 @@ class PreferenceData(Module):
     planning_horizon: int | None = eqx.field(static=True, default=None)
     planning_start: Float[Array, " S"] | None = None
     rounding: Float[Array, "N H p"] | None = None
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def n_pairs(self) -> int:

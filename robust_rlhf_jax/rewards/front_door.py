@@ -178,5 +178,7 @@ def reward_model(
 
 
 def known_names(data: Pairs | PreferenceData | PairSource) -> tuple[str, ...]:
-    """What the features are called; () where nobody named them."""
+    """What the entries of θ are called; () where nobody named them, or each step of a trajectory has its own."""
+    if isinstance(data, PreferenceData):
+        return data.names if data.theta_dim == data.reward_dim else ()
     return given_names(data) if isinstance(data, Pairs) else getattr(data, "names", ())

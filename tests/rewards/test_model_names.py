@@ -1,5 +1,6 @@
 """A fitted reward knows its features by name: columns of data frames are taken by name, arrays by place."""
 
+import dataclasses
 import json
 import pickle
 
@@ -93,6 +94,11 @@ def test_names_are_those_of_pairs():
     assert known_names(preferences.load_rail_choices()) == ()
     assert known_names(ArraySource(FIRST, SECOND)) == NAMES
     assert known_names(ArraySource(*FEATURES)) == ()
+    options = preferences.preferences_from_features(FIRST, SECOND)
+    assert known_names(options) == NAMES
+    steps = dataclasses.replace(options, actions=np.zeros((20, 2, 2), np.int32))  # each has a θ of its own
+    assert known_names(steps) == ()
+    assert known_names(dataclasses.replace(steps, stationary=True)) == NAMES
 
 
 @pytest.mark.slow
@@ -107,8 +113,9 @@ def test_a_fit_knows_the_names_of_its_features(ties):
 
 
 @pytest.mark.slow
-def test_a_fit_to_a_source_knows_the_names_of_its_features():
-    fitted, turned = fit_reward(ArraySource(FIRST, SECOND), 0.0), FIRST[["size", "time", "price"]]
+@pytest.mark.parametrize("hold", [ArraySource, preferences.preferences_from_features])
+def test_a_fit_to_other_data_knows_the_names_of_its_features(hold):
+    fitted, turned = fit_reward(hold(FIRST, SECOND), 0.0), FIRST[["size", "time", "price"]]
     assert fitted.names == NAMES
     np.testing.assert_array_equal(fitted.reward(turned), fitted.reward(FEATURES[0]))
 
