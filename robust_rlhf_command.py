@@ -18,3 +18,7 @@ def _end(number, frame) -> None:
     os.write(2, b"robust-rlhf: stopped.\n")
     sys.stdout.flush()
     os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

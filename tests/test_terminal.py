@@ -149,6 +149,13 @@ def test_ctrl_c_while_everything_is_imported(environment):
     assert (process.returncode, printed, errors) == (130, "", "robust-rlhf: stopped.\n")
 
 
+def test_the_module_of_the_script_is_the_command(environment):
+    words = [sys.executable, "-m", "robust_rlhf_command", "no-command"]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "no-command" in ended.stderr
+
+
 @pytest.mark.slow
 def test_a_description_may_be_read_in_part(tmp_path, environment):
     """As by `robust-rlhf describe FILE | head`, which is no fault."""
