@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.frames import check_rows
 from robust_rlhf_jax.preferences import (
     Labelled,
     PreferenceData,
@@ -38,8 +39,8 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     training pairs, too. At ε = 0 there are no suspects: 1 for pairs that a table contradicts, else 0. It passes
     `check_estimator`; it takes two classes, dense X and no sample weights.
 
-    **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, or entries that are not finite in
-    JAX's floats.
+    **Raises:** ValueError in `fit` for ε outside [0, ½), anything but two classes, entries that are not finite in JAX's
+    floats, or columns whose rows have the same index as those of X in another order.
 
     **Example:**
 
@@ -73,6 +74,7 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "RobustBradleyTerry takes arrays, and not a PairSource: give it to fit_reward, which reads by passes."
             )
+        check_rows(X=X, y=y, groups=groups)
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
         check_classification_targets(y)
         if type_of_target(y) != "binary":
@@ -142,8 +144,10 @@ class RobustBradleyTerry(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of right predictions; of preferences, which have their labels, without y.
 
-        **Raises:** ValueError for pairs without a label, such as ties.
+        **Raises:** ValueError for pairs without a label, such as ties, and for columns of the same index in another
+        order.
         """
+        check_rows(X=X, y=y, sample_weight=sample_weight)
         if y is None and isinstance(X, Pairs | PreferenceData):
             check_is_fitted(self)
             if isinstance(X, Pairs):

@@ -162,3 +162,16 @@ def test_preferences_are_scored_by_their_own_labels():
         model.score(dataclasses.replace(rail, strength=np.zeros(300)))
     with pytest.raises(ValueError, match="is not fitted"):
         RobustBradleyTerry().score(rail)
+
+
+@pytest.mark.parametrize("name", ["y", "groups"])
+def test_rows_in_another_order_are_refused(name):
+    """They count by their place, which would give each pair the label, or the rater, of another one."""
+    x, y = make(n=40)
+    frame, given = pd.DataFrame(x), {"y": pd.Series(y), "groups": pd.Series(np.arange(40) % 4)}
+    turned = given | {name: given[name][::-1]}
+    with pytest.raises(ValueError, match=f"^X and {name} have the same index in another order"):
+        RobustBradleyTerry(0).fit(frame, **turned)
+    fitted = RobustBradleyTerry(0).fit(frame, **given)
+    with pytest.raises(ValueError, match=r"^X and y have the same index in another order"):
+        fitted.score(frame, given["y"][::-1])

@@ -88,7 +88,7 @@ def refit_head(
     >>> bool(found.weights[wrong].mean() < 0.1), bool(found.weights[~wrong].mean() > 0.9)
     (True, True)
     """
-    check_sides(chosen, rejected, batch)
+    check_sides(chosen, rejected, batch, groups=groups, before=before)
     if before is not None and np.shape(before) != (len(chosen),):
         raise ValueError(
             f"before has shape {np.shape(before)}: give a weight for each of {len(chosen)} pairs."
@@ -110,11 +110,11 @@ def mean_change(before: Float[np.ndarray, " N"], after: Float[np.ndarray, " N"])
     return float(np.abs(np.asarray(after) - np.asarray(before)).mean())
 
 
-def check_sides(chosen: Any, rejected: Any, batch: int) -> None:
-    """**Raises:** ValueError for sides of other lengths, without numbered rows or with them in another order, for no
-    pair, and for batches of no input.
+def check_sides(chosen: Any, rejected: Any, batch: int, **beside: Any) -> None:
+    """**Raises:** ValueError for sides of other lengths, without numbered rows or with them in another order, or in
+    another one than what stands `beside` them, for no pair, and for batches of no input.
     """
-    check_rows(chosen=chosen, rejected=rejected)
+    check_rows(chosen=chosen, rejected=rejected, **beside)
     for name, side in (("chosen", chosen), ("rejected", rejected)):
         if isinstance(side, Mapping):
             raise ValueError(

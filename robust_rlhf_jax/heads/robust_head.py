@@ -56,7 +56,7 @@ class RobustHead:
         streaming: Streaming | None = None,
         folder: str | os.PathLike | None = None,
     ):
-        check_sides(chosen, rejected, batch)
+        check_sides(chosen, rejected, batch, groups=groups)
         if not isinstance(warm_up, int | np.integer) or warm_up < 0:
             raise ValueError(f"warm_up={warm_up!r}: give a whole number of at least 0.")
         if epsilon is not None:

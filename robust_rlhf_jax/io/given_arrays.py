@@ -16,6 +16,15 @@ def same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other) if arrays else bool(one == other)
 
 
+def same_parts(one: tuple, other: object) -> bool:
+    """Whether they are tuples of one type with the same parts, arrays among them, which `==` of tuples cannot ask."""
+    return isinstance(other, type(one)) and len(one) == len(other) and all(map(same, one, other))
+
+
+def other_parts(one: tuple, other: object) -> bool:
+    return not same_parts(one, other)
+
+
 def traced_or_host(values: Any) -> Any:
     """Values that only the compiler knows as they are, others as an array of NumPy."""
     return values if is_traced(values) else np.asarray(unmasked(values))

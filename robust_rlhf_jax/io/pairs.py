@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
@@ -144,7 +145,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         if signs.shape != x.shape[:1]:
             raise ValueError(f"labels has shape {signs.shape}: give one label for each of {len(x)} pairs.")
         check_labels(signs)
-        chosen = x * signs.astype(x.dtype)[:, None]
+        float_type = jax.dtypes.canonicalize_dtype(x.dtype) if is_traced(signs) else x.dtype
+        chosen = x * signs.astype(float_type)[:, None]
         nothing = np.broadcast_to(np.zeros((), x.dtype), x.shape)
         names = column_names(differences) or None
         rest: dict[str, Any] = {"kind": "arrays", "swapped": signs < 0, "names": names} | fields
@@ -174,9 +176,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         ]
         beside = f"; with {', '.join(known)}" if known else ""
         origin = "" if self.path == Path("pairs") else f" of {self.path}"
-        return (
-            f"Pairs({self.n_pairs:,} pairs{origin} of {counted(len(self.names), 'feature')} ({some}){beside})"
-        )
+        pairs, features = counted(self.n_pairs, "pair"), counted(len(self.names), "feature")
+        return f"Pairs({pairs}{origin} of {features} ({some}){beside})"
 
     @property
     def n_skipped(self) -> int:
@@ -241,6 +242,11 @@ fit: other weights go on to exports, and fits count every pair as 1 |
             name: part[rows] for name in names if (part := getattr(self, name)) is not None
         }
         return dataclasses.replace(self, **parts, texts=self.texts and self.texts.take(rows))
+
+
+def given_names(pairs: Pairs) -> tuple[str, ...]:
+    """What the features are called; () where nobody named them."""
+    return () if pairs.names == usual_names(len(pairs.names)) else pairs.names
 
 
 def _check_order(names: Any, columns: tuple[str, ...]) -> None:

@@ -85,6 +85,8 @@ def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
     **Raises:** ValueError for what is no square of finite numbers of at least 0.
     """
+    if isinstance(wins, Votes):
+        raise ValueError("wins are Votes: give votes.wins(), how often model i won over model j.")
     found = np.array(unmasked(_square(wins)), float)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise ValueError(f"wins has shape {found.shape}: give [M, M], how often model i won over model j.")

@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 
 from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
+from robust_rlhf_jax.io.frames import check_rows
+from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
@@ -64,6 +66,8 @@ class Votes(NamedTuple):
     skipped: int = 0
     unused: str | None = None
 
+    __eq__, __ne__ = same_parts, other_parts
+
     def __repr__(self) -> str:
         """How many votes on how many models."""
         some = ", ".join(map(str, self.names[:SHOWN])) + (", …" if len(self.names) > SHOWN else "")
@@ -76,8 +80,8 @@ class Votes(NamedTuple):
         """[M, M]: how often model i won over model j, each vote counting 1 or as its weight says.
 
         **Raises:** ValueError for outcomes other than −1, 0 and 1, for numbers of models that `names` lacks, for two
-        models of one name, and for another number of raters than votes, here and in `pairs`; for another number of
-        weights.
+        models of one name, for columns of different lengths or of the same index in another order, and for another
+        number of raters than votes, here and in `pairs`; for another number of weights.
         """
         votes = self._checked()
         weights = np.asarray(np.ones(len(votes.outcome), int) if weights is None else weights)
@@ -120,7 +124,13 @@ class Votes(NamedTuple):
 
     def _checked(self) -> "Votes":
         """The votes as arrays, a model against itself as a tie, each vote without a name with a rater of its own."""
+        check_rows(first=self.first, second=self.second, outcome=self.outcome, raters=self.raters)
         first, second, outcome = (np.asarray(part) for part in self[:3])
+        if outcome.ndim != 1 or not first.shape == second.shape == outcome.shape:
+            raise ValueError(
+                f"first has shape {first.shape}, second {second.shape} and outcome {outcome.shape}: give one entry for "
+                "each vote."
+            )
         if outcome.dtype.kind not in "iuf" or not np.isin(outcome, (-1, 0, 1)).all():
             raise ValueError(
                 "outcome must be 1 where the first model won, -1 where the second, and 0 for a tie."

@@ -31,6 +31,7 @@ class PreferenceData(Module):
     | `planning_horizon` | static int or None | steps that plans run for, None: H |
     | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
     | `rounding` | [N, H, p] or None | what holding the reward features in float32 took from their differences |
+    | `names` | static | of the p reward features; () where nobody named them. `save` does not keep them |
 
     Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
     at every step, and needs `stationary`.
@@ -59,6 +60,7 @@ class PreferenceData(Module):
     planning_horizon: int | None = eqx.field(static=True, default=None)
     planning_start: Float[Array, " S"] | None = None
     rounding: Float[Array, "N H p"] | None = None
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def n_pairs(self) -> int:
@@ -197,7 +199,8 @@ def random_split(key: PRNGKeyArray, data: PreferenceData, parts: int) -> list[Pr
 def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, " N"]:
     """Which pairs differ in label, features, states or actions; NaN equals NaN.
 
-    **Raises:** ValueError if the two sets do not have the same number of pairs and the same fields.
+    **Raises:** ValueError if the two sets do not have the same number of pairs and the same fields; TypeError for
+    anything but `PreferenceData`.
 
     **Example:**
 
@@ -208,6 +211,12 @@ def changed_pairs(clean: PreferenceData, other: PreferenceData) -> Bool[Array, "
     >>> int(changed_pairs(clean, attacks.flip_random(jax.random.key(1), clean, 0.1, mdp)).sum())
     20
     """
+    for data in (clean, other):
+        if not isinstance(data, PreferenceData):
+            raise TypeError(
+                f"changed_pairs compares PreferenceData, and not {type(data).__name__}: of Pairs give "
+                "preferences.with_table(pairs)."
+            )
     if clean.n_pairs != other.n_pairs or len(_rows(clean)) != len(_rows(other)):
         raise ValueError(f"The two data sets differ in shape: {clean.n_pairs} and {other.n_pairs} pairs.")
     return _differ(_rows(clean), _rows(other))

@@ -12,6 +12,7 @@ from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked, usual_names
 from robust_rlhf_jax.io.pair_checks import check_columns_kept
+from robust_rlhf_jax.io.pairs import given_names
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding
@@ -31,6 +32,7 @@ def preferences_from_options(
 
     **Returns:** `PreferenceData` with N pairs, H = 1, A = 1, d = p, in float32 (float64 for float64 input if
     JAX has x64 enabled). Options are subtracted before they are cast (`rounding`): x is right where they are large.
+    `names` are those of the columns of data frames.
 
     **Raises:** ValueError for shapes that differ, entries that are not numbers, data frames of other columns or of the
     same index in another order, columns whose differences are 0 in those floats alone, and all that
@@ -44,7 +46,11 @@ def preferences_from_options(
     >>> data.differences()[:, 0].tolist(), data.labels.tolist()
     ([-2.0, 1.0], [-1.0, 1.0])
     """
-    exact = _stack({"option0": option0, "option1": option1}, labels)
+    exact, names = _stack({"option0": option0, "option1": option1}, labels)
+    return _from_stack(exact, labels, names)
+
+
+def _from_stack(exact: Float[np.ndarray, "N 2 p"], labels: Any, names: tuple[str, ...]) -> PreferenceData:
     dtype = jax.dtypes.canonicalize_dtype(np.result_type(exact, np.float32))
     rounding = lost_to_rounding(exact[:, :, None, :], dtype)
     with np.errstate(over="ignore"):  # what overflows float32 becomes inf, which check_preferences names
@@ -55,9 +61,9 @@ def preferences_from_options(
     states = np.repeat(rows.reshape(n, 2, 1).astype(np.int32), 2, axis=2)
     actions = np.zeros((n, 2, 1), np.int32)
     fields = (table[:, None, :], states, actions, options[:, :, None, :], signs)
-    data = PreferenceData(*fields, rounding=rounding)  # pyright: ignore[reportArgumentType]
+    data = PreferenceData(*fields, rounding=rounding, names=names)  # pyright: ignore[reportArgumentType]
     check_preferences(data)
-    check_columns_kept(exact[:, 1] - exact[:, 0], "option1 − option0", usual_names(p))
+    check_columns_kept(exact[:, 1] - exact[:, 0], "option1 − option0", names or usual_names(p))
     return jax.device_put(data)  # may share memory: every array above is a copy of its own
 
 
@@ -85,16 +91,18 @@ def preferences_from_features(
     >>> data.differences().tolist()
     [[2.0, 0.0], [-1.0, 2.0]]
     """
-    options = _stack({"chosen": chosen, "rejected": rejected}, labels)
+    options, names = _stack({"chosen": chosen, "rejected": rejected}, labels)
     signs = np.ones(len(options)) if labels is None else labels
     signs = _label_array(signs, len(options), options.dtype)
-    first = (signs == 1)[:, None]
-    a, b = options[:, 0], options[:, 1]
-    return preferences_from_options(np.where(first, b, a), np.where(first, a, b), signs)
+    first = (signs == 1)[:, None, None]
+    return _from_stack(np.where(first, options[:, ::-1], options), signs, names)
 
 
-def _stack(named: dict[str, Any], labels: Any):
-    """Two named arrays [N, p] as one [N, 2, p], integers in float64; the rows of frames stand as those of `labels`."""
+def _stack(named: dict[str, Any], labels: Any) -> tuple[Float[np.ndarray, "N 2 p"], tuple[str, ...]]:
+    """Two named arrays [N, p] as one [N, 2, p], integers in float64, and the names of their features.
+
+    The rows of frames stand as those of `labels`.
+    """
     check_rows(**named, labels=labels)
     (first_name, first), (second_name, second) = named.items()
     pairs = Pairs(first, aligned_frames(first, second, (first_name, second_name))[0])
@@ -107,7 +115,7 @@ def _stack(named: dict[str, Any], labels: Any):
     (name0, a), (name1, b) = arrays.items()
     if a.shape != b.shape:
         raise ValueError(f"{name0} has shape {a.shape} and {name1} {b.shape}: both must be the same [N, p].")
-    return np.stack([a, b], axis=1).astype(np.result_type(a, b, np.float32))
+    return np.stack([a, b], axis=1).astype(np.result_type(a, b, np.float32)), given_names(pairs)
 
 
 def _label_array(labels: Any, n: int, dtype: Any):
@@ -117,4 +125,4 @@ def _label_array(labels: Any, n: int, dtype: Any):
     if labels.dtype.kind in "biuf":
         return labels.astype(dtype)
     check_labels(labels)  # names the first that is no number
-    return labels
+    return labels.astype(dtype) if labels.dtype == object else labels

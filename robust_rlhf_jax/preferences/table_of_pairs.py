@@ -1,6 +1,9 @@
 """`with_table`: pairs of options get the table of states on which a policy is planned."""
 
+import dataclasses
+
 from robust_rlhf_jax.io import Pairs, check_pairs
+from robust_rlhf_jax.io.pairs import given_names
 
 from .data import PreferenceData
 from .options import preferences_from_features
@@ -24,6 +27,7 @@ def with_table(data: PreferenceData | Pairs) -> PreferenceData:
     if isinstance(data, Pairs):
         check_pairs(data)
         check_decided(data)
-        return preferences_from_features(data.chosen, data.rejected)
+        table = preferences_from_features(data.chosen, data.rejected)
+        return dataclasses.replace(table, names=given_names(data))
     check_preferences(data)
     return data

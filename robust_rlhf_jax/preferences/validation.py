@@ -81,6 +81,10 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
         raise no_preferences(data, sources=False)
     _check_shapes(data)
     _check_rounding(data)
+    if data.names and len(data.names) != data.reward_dim:
+        raise ValueError(
+            f"names has {len(data.names)} entries: give one for each of the {data.reward_dim} reward features, or ()."
+        )
     for name in _REALS:
         _check_real(name, getattr(data, name))
     _check_labels(data.labels)

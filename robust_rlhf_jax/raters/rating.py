@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
@@ -45,6 +46,8 @@ class WeighedReward(NamedTuple):
     theta: Float[Array, " k"]
     status: Int[Array, ""]
     table: RaterTable
+
+    __eq__, __ne__ = same_parts, other_parts
 
 
 class _Found(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import counted
 from robust_rlhf_jax.unfinished import whole_path
@@ -65,6 +66,8 @@ class RaterTable(NamedTuple):
 
     rows: tuple[Rater, ...]
     weights: Float[np.ndarray, " N"]
+
+    __eq__, __ne__ = same_parts, other_parts
 
     def counts(self) -> dict[str, int]:
         """How many raters are of each kind."""

@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import in_order
+from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.preferences import group_numbers
@@ -47,6 +48,8 @@ class RaterVotes(NamedTuple):
     names: np.ndarray
     reward: RewardModel
 
+    __eq__, __ne__ = same_parts, other_parts
+
     @property
     def reliability(self) -> Float[np.ndarray, " K"]:
         """a_k over its mean over raters: 1 for one as sure as the crowd, 0 for a coin, below 0 for the opposite."""
@@ -80,7 +83,8 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
 
     **Arguments:** `data`: pairs with or without ties; `raters` [N]: who voted (any values); None: those of the pairs.
 
-    **Raises:** ValueError as `fit_reward`, and without raters.
+    **Raises:** ValueError as `fit_reward`, without raters, and for another number of them; TypeError for anything but
+    `Pairs`.
 
     **Source:** Davidson 1970 for ties; reliability after Dawid & Skene 1979; shrinkage after Efron & Morris 1973.
 
@@ -96,9 +100,17 @@ def fit_votes(data: Pairs, raters: np.ndarray | None = None) -> RaterVotes:
     >>> bool(votes.mean[:10, 1].min() > votes.mean[10:30, 1].max())
     True
     """
+    if not isinstance(data, Pairs):
+        raise TypeError(
+            f"data is of the type {type(data).__name__}: give Pairs, ties among them if there are any."
+        )
     raters = data.raters if raters is None else each_named(raters)
     if raters is None:
         raise ValueError("nobody says who labelled the pairs: give raters, one for each pair.")
+    if raters.shape != (data.n_pairs,):
+        raise ValueError(
+            f"raters has shape {raters.shape}: give one rater for each of the {data.n_pairs} pairs."
+        )
     reward = fit_reward(data, groups=raters)
     counted = np.flatnonzero(np.asarray(data.fitted | data.ties))
     data, raters = data.take(counted), raters[counted]

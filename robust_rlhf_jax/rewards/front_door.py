@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import check_epsilon, is_traced
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import usual_names
+from robust_rlhf_jax.io.pairs import given_names
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.likelihood.davidson import tie_strength
 from robust_rlhf_jax.preferences import (
@@ -83,7 +83,7 @@ def fit_reward(
         raise ValueError(f"config={config!r}: give rewards.RobustFit(…).")
     level = CEILING if epsilon is None else epsilon
     if not isinstance(data, Pairs | PreferenceData):
-        return reward_model(fit_source(data, level, groups, config, streaming))
+        return reward_model(fit_source(data, level, groups, config, streaming), names=known_names(data))
     if streaming is not None:
         raise ValueError(IN_MEMORY)
     if isinstance(data, Pairs) and not data.fitted.all():
@@ -177,7 +177,8 @@ def reward_model(
     return RewardModel(**found._replace(doubted=doubted)._asdict(), tie=nu, n_decided=n, names=names)
 
 
-def known_names(data: Pairs | PreferenceData) -> tuple[str, ...]:
-    """What the features are called; () where nobody named them."""
-    names = tuple(map(str, data.names)) if isinstance(data, Pairs) else ()
-    return () if names == usual_names(len(names)) else names
+def known_names(data: Pairs | PreferenceData | PairSource) -> tuple[str, ...]:
+    """What the entries of θ are called; () where nobody named them, or each step of a trajectory has its own."""
+    if isinstance(data, PreferenceData):
+        return data.names if data.theta_dim == data.reward_dim else ()
+    return given_names(data) if isinstance(data, Pairs) else getattr(data, "names", ())

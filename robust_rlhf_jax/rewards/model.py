@@ -143,6 +143,8 @@ decided ones; 0: plain maximum likelihood |
 
     def _features(self, given: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
         ordered = self._in_order(given)
+        if np.iscomplexobj(ordered):  # of which the real part would count
+            raise self._no_numbers(ordered)
         try:
             features = jnp.asarray(ordered, self.theta.dtype)
         except (TypeError, ValueError):
@@ -151,6 +153,8 @@ decided ones; 0: plain maximum likelihood |
         return features
 
     def _in_order(self, given: Any) -> Any:
+        if hasattr(given, "toarray"):
+            raise ValueError("the features are a sparse matrix: give its toarray().")
         return in_order(given, self.names, self.theta.shape[-1])
 
     def _check(self, shape: tuple[int, ...]) -> None:
@@ -181,7 +185,7 @@ decided ones; 0: plain maximum likelihood |
         return self._features(difference)
 
     def _no_numbers(self, given: Any) -> ValueError:
-        """The error for features that are texts, `Pairs`, a file, or nothing."""
+        """The error for features that are texts, complex, `Pairs`, a file, or nothing."""
         what = getattr(given, "dtype", type(given).__name__)
         return ValueError(
             f"the features are of the type {what}: give an array of numbers, [..., {self.theta.shape[-1]}]; of texts "

@@ -8,8 +8,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Float, Shaped
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames, unmasked
+from robust_rlhf_jax.io.frames import aligned_frames, column_names, unmasked
 from robust_rlhf_jax.io.frames import check_rows as check_rows_of_frames
+from robust_rlhf_jax.io.pairs import given_names
 
 from ._recut import check_rows
 from .beside import groups_and_raters, second_won
@@ -23,9 +24,11 @@ class ArraySource:
 
     **Arguments:** `chosen` [N, k]: features of the first options, or, where `rejected` is None, differences, first
     less second. `labels` [N]: ±1 or 0/1, 1 where the first option is preferred; by default everywhere. `groups` [N]:
-    any values, by default the `raters` [N]: who labelled each pair.
+    any values, by default the `raters` [N]: who labelled each pair. `names` are those of a data frame's columns, or of
+    the features of `Pairs`; () where nobody named them.
 
-    **Raises:** ValueError for arrays that do not match, hold no numbers or no pair, and for other labels.
+    **Raises:** ValueError for arrays that do not match, hold no numbers or no pair, for other labels, and for columns
+    whose rows have the same index as those of others in another order.
 
     **Example:**
 
@@ -44,8 +47,9 @@ class ArraySource:
         groups: Any = None,
         raters: Any = None,
     ):
-        check_rows_of_frames(chosen=chosen, rejected=rejected, labels=labels)
-        rejected = aligned_frames(chosen, rejected)[0]
+        check_rows_of_frames(chosen=chosen, rejected=rejected, labels=labels, groups=groups, raters=raters)
+        rejected, names = aligned_frames(chosen, rejected)
+        self.names = column_names(chosen) if rejected is None else names
         self._first = _checked(chosen, "chosen")
         self._second = None if rejected is None else _checked(rejected, "rejected")
         if self._second is not None and self._second.shape != self._first.shape:
@@ -77,7 +81,7 @@ class ArraySource:
                 "pairs.decided()."
             )
         source = cls(pairs.chosen, pairs.rejected, groups=pairs.clusters)
-        source.raters = pairs.raters
+        source.raters, source.names = pairs.raters, given_names(pairs)
         return source
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from robust_rlhf_jax.io.frames import column_names
+
 from ._counted import counted
 from ._recut import recut
 from .beside import groups_and_raters
@@ -19,10 +21,10 @@ class GeneratedSource:
 
     **Arguments:** `make`: called for every pass; returns an iterator of new arrays [m, k], the preferred option's
     features less the other's. `n_pairs`: N, by default counted in a pass of its own. `groups` [N]: any values, by
-    default the `raters` [N].
+    default the `raters` [N]. `names` are those of the columns of data frames; () where nobody named them.
 
-    **Raises:** ValueError for blocks that are no numbers [m, k], and, in a later pass, for another number of rows,
-    another number or type of features, and an iterator that has been used before.
+    **Raises:** ValueError for blocks that are no numbers [m, k], and, in a later block or pass, for another number of
+    rows, another number, type or order of features, and an iterator that has been used before.
 
     **Example:**
 
@@ -51,6 +53,7 @@ class GeneratedSource:
         self._make = make
         self._used: Any = None
         self._form: tuple[int, np.dtype] | None = None
+        self.names: tuple[str, ...] = ()
         blocks = self._pass()
         first = next(blocks, None)
         if first is None:
@@ -119,6 +122,14 @@ class GeneratedSource:
         return given
 
     def _checked(self, block: Any) -> np.ndarray:
+        named = column_names(block)
+        if self._form is None:
+            self.names = named
+        if named != self.names:
+            raise ValueError(
+                f"make() gave a block with the columns {_listed(named)}, and one with {_listed(self.names)} before: "
+                "give all alike."
+            )
         block = np.asarray(block)
         if block.ndim != 2 or not block.shape[1]:
             raise ValueError(f"make() gave a block of shape {block.shape}: give [m, k], with k ≥ 1 features.")
@@ -131,3 +142,7 @@ class GeneratedSource:
                 f"{self._form[1]} before: give all alike."
             )
         return as_block(block)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "no names"

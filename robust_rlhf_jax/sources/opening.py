@@ -52,8 +52,8 @@ def open_pairs(path: Paths) -> PairSource:
     `chosen` and `rejected`, or `differences`; their columns `label`, `group` and `rater`, or `labels` and so on, count
     where they are there, whatever their letters' size.
 
-    **Raises:** FileNotFoundError; ValueError for anything else, and for labels in Parquet files that are called
-    otherwise.
+    **Raises:** FileNotFoundError; TypeError for arrays and data frames; ValueError for anything else, and for labels in
+    Parquet files that are called otherwise.
 
     **Example:**
 
@@ -67,6 +67,11 @@ def open_pairs(path: Paths) -> PairSource:
     >>> type(source).__name__, source.n_pairs, source.n_features
     ('ShardSource', 4, 2)
     """
+    if hasattr(path, "dtype") or hasattr(path, "columns"):
+        raise TypeError(
+            f"path is of the type {type(path).__name__}: give a path; what is in memory goes in as ArraySource(chosen, "
+            "rejected), or as Pairs."
+        )
     _check_finished(path)
     files = files_of(path, (*NPY, *PARQUET))
     kinds = {file.suffix.lower() in NPY for file in files if file.suffix.lower() in (*NPY, *PARQUET)}

@@ -14,7 +14,7 @@ from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .parquet_columns import Form, form_of, matrix, opened, vector
-from .paths import Paths, files_of
+from .paths import Paths, files_of, row_of
 
 
 class ParquetSource:
@@ -75,6 +75,10 @@ class ParquetSource:
     def blocks_from(self, begin: int, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """The same of pair `begin` and all that follow it; row groups before it are not read."""
         return recut(self._pieces(begin, rows), rows)
+
+    def place_of(self, pair: int) -> str:
+        """The row and the file of a pair, for a message."""
+        return row_of(pair, self._files, self._lengths)
 
     def fingerprint(self) -> str:
         """A short hash of names, sizes, columns, labels, and samples of the files."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from robust_rlhf_jax.io.npy_arrays import by_number
 
 Paths = str | Path | Sequence[str | Path]
@@ -35,3 +37,9 @@ def within(folder: Path, suffixes: tuple[str, ...], apart: tuple[str, ...] = ())
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     found = (file for file in files if file.suffix.lower() in suffixes and file.stem not in apart)
     return sorted(found, key=lambda file: by_number(file.name))
+
+
+def row_of(pair: int, files: Sequence[Path], lengths: Sequence[int]) -> str:
+    """Where a pair stands in files of so many rows each, for a message."""
+    file = int(np.searchsorted(np.cumsum(lengths), pair, side="right"))
+    return f"row {pair - sum(lengths[:file]):,} (from 0) of {files[file]}"

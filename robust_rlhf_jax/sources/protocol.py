@@ -18,7 +18,8 @@ class PairSource(Protocol):
     float64 where one is stored so. Values are not checked: a block may hold NaN.
 
     A source that can be read from the middle may offer `blocks_from(begin, rows)` as well: of many machines each then
-    reads its own share alone. Sources that several machines read are pickled.
+    reads its own share alone. Sources that several machines read are pickled. One that reads files may offer
+    `place_of(pair)`, the row and the file, which messages then name.
 
     **Example:**
 
@@ -75,3 +76,9 @@ def _of_features(source: PairSource, rows: int) -> Iterator[Float[np.ndarray, "m
             )
         yield block
         del block
+
+
+def place_in_words(source: PairSource, pair: int) -> str:
+    """Where a pair stands in the files of its source, to end a sentence on it; "" of a source that does not say."""
+    place = getattr(source, "place_of", None)
+    return "" if place is None else f"; pair {pair:,} is {place(pair)}"

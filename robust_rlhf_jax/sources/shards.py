@@ -12,7 +12,7 @@ from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .npy_shard import NpyShard, npy_shards
-from .paths import Paths, files_of, within
+from .paths import Paths, files_of, row_of, within
 from .side_names import both_sides, one_side
 
 SUFFIXES = (".npy",)
@@ -91,6 +91,10 @@ class ShardSource:
     def blocks_from(self, begin: int, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:
         """The same of pair `begin` and all that follow it; nothing before it is read."""
         return recut(self._pieces(begin, rows), rows)
+
+    def place_of(self, pair: int) -> str:
+        """The row and the file of a pair's first option, for a message."""
+        return row_of(pair, [shard.path for shard in self._first], [shard.shape[0] for shard in self._first])
 
     def fingerprint(self) -> str:
         """A short hash of names, sizes, labels, and samples of the files."""

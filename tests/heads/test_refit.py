@@ -175,6 +175,14 @@ def test_sides_whose_rows_stand_in_another_order_are_refused(sides):
     for given in (refit_head, lambda _, *both: RobustHead(*both)):
         with pytest.raises(ValueError, match="chosen and rejected have the same index in another order"):
             given(np.tanh, chosen, rejected[::-1])
+    turned = pd.Series(np.ones(len(chosen)))[::-1]
+    for name, given in (
+        ("groups", lambda: refit_head(np.tanh, chosen, rejected, groups=turned)),
+        ("before", lambda: refit_head(np.tanh, chosen, rejected, before=turned)),
+        ("groups", lambda: RobustHead(chosen, rejected, groups=turned)),
+    ):
+        with pytest.raises(ValueError, match=f"chosen and {name} have the same index in another order"):
+            given()
 
 
 def test_a_data_set_gives_its_slices_as_columns_and_columns_alone_are_refused(sides, found):

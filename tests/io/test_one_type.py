@@ -1,5 +1,7 @@
 """One type for pairs: what it derives, what it refuses, and that fits see the same as of trajectories."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -66,6 +68,18 @@ def test_differences_and_labels_of_jax_are_pairs_under_jit_and_vmap():
     )
     np.testing.assert_allclose(thetas[0], fit_reward(pairs, 0).theta, rtol=1e-3)
     np.testing.assert_allclose(thetas[1], -thetas[0], rtol=1e-4)
+
+
+def test_labels_under_jit_beside_differences_in_float64_warn_of_nothing():
+    x, labels = np.array([[2.0], [1.0]]), jnp.array([1, -1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chosen = jax.jit(lambda labels: Pairs.of_differences(x, labels).chosen)(labels)
+    np.testing.assert_array_equal(chosen, [[2.0], [-1.0]])
+
+
+def test_one_pair_is_shown_as_one():
+    assert repr(Pairs(np.ones((1, 1)), np.zeros((1, 1)))) == "Pairs(1 pair of 1 feature (f0))"
 
 
 def test_labels_and_differences_say_the_same():

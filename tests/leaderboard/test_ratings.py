@@ -1,5 +1,6 @@
 """Bradley–Terry ratings: scikit-learn's, their errors, and votes that the rest contradicts."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -115,6 +116,20 @@ def test_ties_count_for_neither():
         ({"second": np.array([-1, 1])}, "second must hold numbers of models"),
         ({"second": np.array(["b", "b"])}, "second must hold numbers of models"),
         ({"names": ("a", "a")}, "names has 'a' twice"),
+        (
+            {"outcome": np.array([1])},
+            r"first has shape \(2,\), second \(2,\) and outcome \(1,\): give one entry",
+        ),
+        ({"second": np.array([1])}, r"second \(1,\) and outcome \(2,\): give one entry for each vote"),
+        ({"outcome": np.array(1)}, r"outcome \(\): give one entry"),
+        (
+            {"first": pd.Series([0, 0]), "outcome": pd.Series([1, -1])[::-1]},
+            "first and outcome have the same index in another order",
+        ),
+        (
+            {"first": pd.Series([0, 0]), "raters": pd.Series(["x", "y"])[::-1]},
+            "first and raters have the same index",
+        ),
     ],
 )
 def test_votes_that_say_nothing_are_refused(changes, said):
@@ -174,6 +189,7 @@ def test_where_every_vote_goes_one_way_nobody_has_an_interval():
         ([[0, np.nan], [1, 0]], r"wins\[0, 1\] is nan"),
         (np.ones((2, 3)), r"wins has shape \(2, 3\): give \[M, M\]"),
         (np.ones((0, 0)), r"wins has shape \(0, 0\)"),
+        (Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, -1]), ("a", "b")), r"give votes\.wins\(\)"),
     ],
 )
 def test_wins_that_are_none_are_refused(function, wins, said):
@@ -232,6 +248,19 @@ def test_votes_show_how_many_they_are():
     given = votes(models=8)
     assert repr(given) == "Votes(3,000 votes on 8 models (a, b, c, d, e, f, …); with raters)"
     assert repr(Votes([0], [1], [1], ("a", "b"))) == "Votes(1 vote on 2 models (a, b))"
+
+
+def test_votes_are_compared_by_what_they_hold():
+    given = votes(n=20)
+    assert given == copy.deepcopy(given)
+    for other in (
+        given._replace(outcome=-given.outcome),
+        given._replace(raters=None),
+        given._replace(skipped=1),
+        tuple(given),
+    ):
+        assert given != other
+        assert not given == other  # noqa: SIM201 (both are asked)
 
 
 def test_wins_that_a_mask_hides_are_missing():

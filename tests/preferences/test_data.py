@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_worlds import numpy_mdp
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.preferences import changed_pairs, random_split, sample_preferences
 
 
@@ -144,6 +145,15 @@ def test_changed_pairs_sees_every_field(field):
     other = dataclasses.replace(pairs(), **{field: array.at[7].add(1)})
     np.testing.assert_array_equal(np.flatnonzero(changed_pairs(pairs(), other)), [7])
     assert not changed_pairs(pairs(), pairs()).any()
+
+
+def test_changed_pairs_of_other_types_are_refused():
+    options = Pairs(np.eye(2), np.zeros((2, 2)))
+    for both in ((options, options), (pairs(), options)):
+        with pytest.raises(
+            TypeError, match=r"^changed_pairs compares PreferenceData, and not Pairs: .*with_table"
+        ):
+            changed_pairs(*both)
 
 
 def test_changed_pairs_sees_reward_features():

@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from robust_rlhf_jax import Pairs
-from robust_rlhf_jax.preferences import preferences_from_features, preferences_from_options
+from robust_rlhf_jax.preferences import preferences_from_features, preferences_from_options, with_table
 
 OPTION0 = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
 OPTION1 = np.array([[3.0, 4.0], [5.0, 6.0], [0.0, 0.0]])
@@ -63,9 +65,34 @@ def test_columns_of_frames_are_taken_by_their_names():
     expected = preferences_from_options(OPTION0, OPTION1, LABELS)
     turned = FRAMES[1][["time", "price"]].convert_dtypes()
     found = preferences_from_options(FRAMES[0], turned, pd.Series(LABELS))
-    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    jax.tree.map(np.testing.assert_array_equal, dataclasses.replace(found, names=()), expected)
     chosen = preferences_from_features(FRAMES[1].add_prefix("chosen_"), turned.add_prefix("rejected_") - 1)
     np.testing.assert_array_equal(chosen.differences(), np.ones((3, 2)))
+
+
+def test_names_of_columns_are_kept():
+    option0, option1 = FRAMES
+    names = tuple(option0.columns)
+    for data in (
+        preferences_from_options(option0, option1, LABELS),
+        preferences_from_features(option0.add_prefix("chosen_"), option1.add_prefix("rejected_"), LABELS),
+        with_table(Pairs(option0, option1)),
+        with_table(Pairs(OPTION0, OPTION1, names=names)),
+    ):
+        assert data.names == data.take([1]).names == names
+    assert (
+        preferences_from_options(OPTION0, OPTION1, LABELS).names
+        == with_table(Pairs(OPTION0, OPTION1)).names
+        == ()
+    )
+
+
+def test_labels_may_be_numbers_in_an_array_of_objects():
+    options = np.eye(2), np.zeros((2, 2))
+    for make in (preferences_from_options, preferences_from_features):
+        labels = make(*options, np.array([1, -1.0], object)).labels
+        assert labels.dtype == np.float32
+        assert labels.tolist() == [1, -1]
 
 
 def test_columns_of_arrow_tables_are_taken_by_their_names():
@@ -73,7 +100,8 @@ def test_columns_of_arrow_tables_are_taken_by_their_names():
     expected = preferences_from_options(OPTION0, OPTION1, LABELS)
     for other in (second.select(["time", "price"]), FRAMES[1][["time", "price"]]):
         found = preferences_from_options(first, other, pa.array(LABELS))
-        jax.tree.map(np.testing.assert_array_equal, found, expected)
+        assert found.names == ("price", "time")
+        jax.tree.map(np.testing.assert_array_equal, dataclasses.replace(found, names=()), expected)
     raters = pa.array(["ann", None, "ben"])
     pairs = Pairs(
         first, second.select(["time", "price"]), raters=raters, swapped=pa.array([False, True, False])

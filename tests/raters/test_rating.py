@@ -1,5 +1,6 @@
 """`rate_raters` and `fit_weighed`: bots are named, honest raters are not, and sides and order do not matter."""
 
+import copy
 import csv
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.stats import binomtest
 
 from robust_rlhf_jax import Pairs, Status, fit_reward
 from robust_rlhf_jax.lab.attacks.rater_bots import BOTS, replace_raters
-from robust_rlhf_jax.raters import Rater, RaterTable, fit_weighed, rate_raters
+from robust_rlhf_jax.raters import Rater, RaterTable, RaterVotes, WeighedReward, fit_weighed, rate_raters
 from robust_rlhf_jax.raters.rating import _checked, _wilson
 
 K, EACH, P = 60, 25, 4
@@ -181,6 +182,20 @@ def test_a_table_shows_how_many_raters_are_of_each_kind():
     rows = tuple(ann._replace(kind=kind) for kind in ["attentive"] * 1200 + ["random"])
     table = RaterTable(rows, np.ones(48_040))
     assert repr(table) == "RaterTable(1,201 raters of 48,040 pairs: 1,200 attentive, 1 random)"
+
+
+def test_results_are_compared_by_what_they_hold():
+    ann = Rater("ann", 40, 0.9, 0.8, 0.97, 1.2, 0.7, 1.9, 1.0, 1.0, "attentive", 0.0, (), 1.0)
+    table = RaterTable((ann,), np.ones(40))
+    weighed = WeighedReward(np.ones(2), np.int32(0), table)
+    for one, other in (
+        (table, table._replace(weights=np.zeros(40))),
+        (weighed, weighed._replace(theta=np.zeros(2))),
+        (RaterVotes(np.ones((2, 2)), np.ones((2, 2, 2)), np.array(["ann"]), None), table),
+    ):
+        assert one == copy.deepcopy(one)
+        assert one != other
+        assert one != tuple(one)
 
 
 @pytest.mark.slow

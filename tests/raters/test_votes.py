@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import pytest
 
-from robust_rlhf_jax import Pairs
+from robust_rlhf_jax import Pairs, load_rail_choices
 from robust_rlhf_jax.raters import fit_votes
 from robust_rlhf_jax.raters._places import places_of
 from robust_rlhf_jax.raters.votes import RELIABILITIES, TIES, _posterior, averaged_chances
@@ -140,6 +140,17 @@ def test_no_raters_is_one_sentence():
     pairs, *_ = votes()
     with pytest.raises(ValueError, match="nobody says who labelled the pairs"):
         fit_votes(dataclasses.replace(pairs, raters=None))
+
+
+def test_other_data_and_another_number_of_raters_are_refused_before_a_fit():
+    pairs, *_ = votes()
+    with pytest.raises(
+        ValueError, match=r"^raters has shape \(3,\): give one rater for each of the 1000 pairs\.$"
+    ):
+        fit_votes(pairs, [1, 2, 3])
+    for other in (np.ones((4, 2)), load_rail_choices()):
+        with pytest.raises(TypeError, match=rf"^data is of the type {type(other).__name__}: give Pairs"):
+            fit_votes(other, np.arange(4))
 
 
 @pytest.mark.slow

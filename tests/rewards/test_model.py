@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax._iterate import Status
@@ -119,6 +120,23 @@ def test_what_is_no_array_has_no_reward(given):
         ValueError, match=r"^the features are of the type (Pairs|NoneType|str): give an array"
     ):
         model().reward(given)
+
+
+def test_the_imaginary_part_of_features_is_not_dropped():
+    given = np.ones((2, 3)) * 1j
+    for call in (model().reward, lambda x: model().probability(x, 1.0 - x)):
+        for x in (given, jnp.asarray(given)):
+            with pytest.raises(
+                ValueError, match=r"^the features are of the type complex(64|128): give an array"
+            ):
+                call(x)
+
+
+def test_sparse_features_are_refused_with_what_to_give():
+    given = csr_array(np.ones((2, 3)))
+    for call in (model().reward, lambda x: model().probability(np.ones((2, 3)), x)):
+        with pytest.raises(ValueError, match=r"^the features are a sparse matrix: give its toarray\(\)\.$"):
+            call(given)
 
 
 def test_probabilities_are_as_uncertain_as_the_explanations():

@@ -1,5 +1,6 @@
 """A fitted reward knows its features by name: columns of data frames are taken by name, arrays by place."""
 
+import dataclasses
 import json
 import pickle
 
@@ -13,6 +14,7 @@ import pytest
 from robust_rlhf_jax import Pairs, fit_reward, preferences
 from robust_rlhf_jax.rewards import RewardModel
 from robust_rlhf_jax.rewards.front_door import known_names
+from robust_rlhf_jax.sources import ArraySource
 
 from .test_model import model
 from .test_model_files import same_bits
@@ -90,6 +92,13 @@ def test_names_are_those_of_pairs():
     assert known_names(Pairs(*FEATURES, names=list(NAMES))) == NAMES
     assert known_names(Pairs(*FEATURES)) == ()
     assert known_names(preferences.load_rail_choices()) == ()
+    assert known_names(ArraySource(FIRST, SECOND)) == NAMES
+    assert known_names(ArraySource(*FEATURES)) == ()
+    options = preferences.preferences_from_features(FIRST, SECOND)
+    assert known_names(options) == NAMES
+    steps = dataclasses.replace(options, actions=np.zeros((20, 2, 2), np.int32))  # each has a θ of its own
+    assert known_names(steps) == ()
+    assert known_names(dataclasses.replace(steps, stationary=True)) == NAMES
 
 
 @pytest.mark.slow
@@ -101,6 +110,14 @@ def test_a_fit_knows_the_names_of_its_features(ties):
     turned = [side[["size", "time", "price"]] for side in (FIRST, SECOND)]
     np.testing.assert_array_equal(fitted.probability(*turned), fitted.probability(*FEATURES))
     assert fit_reward(Pairs(*FEATURES, strength=strength), 0.0).names == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hold", [ArraySource, preferences.preferences_from_features])
+def test_a_fit_to_other_data_knows_the_names_of_its_features(hold):
+    fitted, turned = fit_reward(hold(FIRST, SECOND), 0.0), FIRST[["size", "time", "price"]]
+    assert fitted.names == NAMES
+    np.testing.assert_array_equal(fitted.reward(turned), fitted.reward(FEATURES[0]))
 
 
 @pytest.mark.parametrize("names", [(), ("price", "Zeit in „min“", "\ud800")])

@@ -139,3 +139,24 @@ def test_what_a_mask_hides_is_missing():
     assert np.argwhere(np.isnan(next(source.blocks(4)))).tolist() == [[1, 1]]
     with pytest.raises(ValueError, match=r"labels\[2\] is nan"):
         ArraySource(X, labels=np.ma.masked_array([1, -1, -1, 1], np.arange(4) == 2))
+
+
+def test_names_are_those_of_columns_or_of_pairs():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    assert ArraySource(frame).names == ("a", "b", "c")
+    assert ArraySource(frame.add_prefix("chosen_"), frame.add_prefix("rejected_")).names == ("a", "b", "c")
+    assert ArraySource.of_pairs(Pairs(frame + 1, frame)).names == ("a", "b", "c")
+    unnamed = ArraySource(X), ArraySource(X, X + 1), ArraySource.of_pairs(Pairs(X + 1, X))
+    assert [source.names for source in unnamed] == [(), (), ()]
+
+
+@pytest.mark.parametrize("name", ["rejected", "labels", "groups", "raters"])
+def test_rows_in_another_order_are_refused(name):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X)
+    column = pandas.Series(frame.index % 2) if name != "rejected" else frame
+    ArraySource(frame, **{name: column})
+    said = f"chosen and {name} have the same index in another order"
+    with pytest.raises(ValueError, match=said):
+        ArraySource(frame, **{name: column[::-1]})

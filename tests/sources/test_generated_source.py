@@ -4,6 +4,7 @@ import weakref
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from robust_rlhf_jax.sources import GeneratedSource
@@ -126,3 +127,12 @@ def test_a_block_is_not_held_while_the_next_one_is_made():
     for x in GeneratedSource(make, n_pairs=60).blocks(4):
         del x
     assert len(made) == 7
+
+
+def test_frames_have_their_columns_in_one_order():
+    frame = pd.DataFrame(np.ones((4, 2)), columns=["price", "time"])
+    assert GeneratedSource(lambda: [frame, frame]).names == ("price", "time")
+    assert GeneratedSource(lambda: [np.ones((4, 2))]).names == ()
+    for other, listed in ((frame[["time", "price"]], "time, price"), (frame.to_numpy(), "no names")):
+        with pytest.raises(ValueError, match=f"with the columns {listed}, and one with price, time before"):
+            GeneratedSource(lambda other=other: [frame, other])

@@ -3,6 +3,7 @@
 import string
 
 import numpy as np
+import pandas as pd
 import pytest
 from parquet_of_lists import parquet_file
 
@@ -278,3 +279,11 @@ def test_raters_in_capitals_are_read(tmp_path):
     source = open_pairs(parquet_file(tmp_path / "a.parquet", SIDES | {"Rater": np.array([3, 1, 3, 2])}))
     assert isinstance(source, ParquetSource)
     np.testing.assert_array_equal(source.raters, [3, 1, 3, 2])
+
+
+@pytest.mark.parametrize("given", [np.ones((4, 2)), pd.DataFrame(np.ones((4, 2)))])
+def test_what_is_in_memory_is_no_path(given):
+    with pytest.raises(
+        TypeError, match=rf"^path is of the type {type(given).__name__}: give a path; .* ArraySource"
+    ):
+        open_pairs(given)

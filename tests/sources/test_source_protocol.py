@@ -1,6 +1,7 @@
 """Every source gives the same rows in the same order, in blocks of any size, as often as asked."""
 
 import pickle
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 from parquet_of_lists import parquet_file
 
-from robust_rlhf_jax import Pairs
+from robust_rlhf_jax import Pairs, fit_reward
+from robust_rlhf_jax.audit import audit_source
 from robust_rlhf_jax.sources import (
     ArraySource,
     GeneratedSource,
@@ -20,6 +22,7 @@ from robust_rlhf_jax.sources import (
     read_ahead,
     write_shards,
 )
+from robust_rlhf_jax.sources.protocol import place_in_words
 
 N, K = 150, 3
 BFLOAT16 = np.dtype(jnp.bfloat16)
@@ -250,3 +253,26 @@ def test_values_are_not_checked(make, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "drawn", lambda *_: x)
     source, _ = make(np.dtype("float32"), tmp_path)
     assert all(np.isnan(block).all() for block in source.blocks(64))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_files_name_the_row_of_a_pair(tmp_path, suffix):
+    x = np.ones((5, 2))
+    x[3, 1] = np.nan
+    for name, rows in (("a", x[:2]), ("b", x[2:])):
+        if suffix == ".npy":
+            np.save(tmp_path / f"{name}.npy", rows)
+        else:
+            parquet_file(tmp_path / f"{name}.parquet", {"differences": rows})
+    source = open_pairs(tmp_path)
+    assert [source.place_of(pair) for pair in (1, 2)] == [
+        f"row 1 (from 0) of {tmp_path / 'a'}{suffix}",
+        f"row 0 (from 0) of {tmp_path / 'b'}{suffix}",
+    ]
+    said = f"not finite: leave it out; pair 3 is row 1 (from 0) of {tmp_path / 'b'}{suffix}."
+    with pytest.raises(ValueError, match=re.escape(said)):
+        fit_reward(source)
+    said = f"or embed them again; pair 3 is row 1 (from 0) of {tmp_path / 'b'}{suffix}."
+    with pytest.raises(ValueError, match=re.escape(said)):
+        audit_source(source)
+    assert place_in_words(ArraySource(x), 3) == ""

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.rewards.streamed.config import Tell
 from robust_rlhf_jax.sources import PairSource, read_ahead
-from robust_rlhf_jax.sources.protocol import checked_blocks
+from robust_rlhf_jax.sources.protocol import checked_blocks, place_in_words
 
 # Float32 numbers of a block.
 NUMBERS = 1 << 20
@@ -43,7 +43,8 @@ def look(source: PairSource, tell: Tell | None = None) -> Look:
     if bad:
         more = f", and {len(bad) - 1:,} more pairs have one" if len(bad) > 1 else ""
         raise ValueError(
-            f"pair {bad[0]} (from 0) has a feature that is not finite{more}: leave them out, or embed them again."
+            f"pair {bad[0]} (from 0) has a feature that is not finite{more}: leave them out, or embed them again"
+            f"{place_in_words(source, bad[0])}."
         )
     first = np.zeros(n, bool)
     first[np.unique(forth, return_index=True)[1]] = True

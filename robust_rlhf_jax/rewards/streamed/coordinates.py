@@ -15,6 +15,8 @@ from robust_rlhf_jax.kernels.units import (
     shortening,
     typical_entries,
 )
+from robust_rlhf_jax.sources import PairSource
+from robust_rlhf_jax.sources.protocol import place_in_words
 
 from ..coordinates import UnitFreePairs, informative_rows, penalty_along, weights_in_scales
 from .comparisons import KEYS, row_keys
@@ -120,7 +122,7 @@ def second_moment(
     level = None if basis is None else jnp.asarray(basis, columns.size.dtype)
     total, lengths = passes.run(Pass("second moments", _moment, (Kind.SUM, Kind.PAIR), (columns, level)))
     seen = lengths[: passes.n]
-    check_rows_finite(np.isfinite(seen))
+    check_rows_finite(np.isfinite(seen), passes.source)
     if level is not None:
         back = np.linalg.inv(np.asarray(level, np.float64))
         total = back.T @ total @ back
@@ -128,11 +130,12 @@ def second_moment(
     return total / max(counted, 1e-30)
 
 
-def check_rows_finite(finite: Bool[np.ndarray, " N"]) -> None:
+def check_rows_finite(finite: Bool[np.ndarray, " N"], source: PairSource) -> None:
     """**Raises:** ValueError that names the first pair whose features are not."""
     if not finite.all():
         first = int(np.flatnonzero(~finite)[0])
-        raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out.")
+        place = place_in_words(source, first)
+        raise ValueError(f"pair {first:,} (from 0) has features that are not finite: leave it out{place}.")
 
 
 def coordinates_of(moment: Float[np.ndarray, "k k"], columns: Columns) -> StreamedCoordinates:

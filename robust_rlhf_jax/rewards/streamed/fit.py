@@ -96,7 +96,7 @@ class _Task(NamedTuple):
         if not fits_in_memory(self.source, self.streaming):
             return self.by_passes(compare=False)[0]
         x = all_of(self.source)
-        check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)))
+        check_rows_finite(np.asarray(np.isfinite(x).all(axis=1)), self.source)
         seen = as_labelled(Pairs.of_differences(x, np.ones(self.source.n_pairs)))
         numbers = _groups_of(self.source, self.groups)
         return fit_differences(seen.x, seen.labels, self._level(), numbers, self.config, seen.comparisons)

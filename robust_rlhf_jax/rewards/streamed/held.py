@@ -17,7 +17,7 @@ WAY_OUT = "give Streaming(memory=…) more, fewer pairs or features, or ask {}, 
 
 
 def held_pairs(source: PairSource, streaming: Streaming | None = None) -> Pairs | None:
-    """The pairs of a source, in float32 and with its groups, where a fit to them fits into memory; else None.
+    """The pairs of a source, in float32 and with its groups and names, where a fit to them fits into memory; else None.
 
     **Example:**
 
@@ -32,6 +32,7 @@ def held_pairs(source: PairSource, streaming: Streaming | None = None) -> Pairs 
     if not fits_in_memory(source, streaming or Streaming()):
         return None
     more: dict[str, Any] = {"groups": source.groups, "raters": getattr(source, "raters", None)}
+    more["names"] = getattr(source, "names", ()) or None
     return Pairs.of_differences(all_of(source), np.ones(source.n_pairs), **more)
 
 

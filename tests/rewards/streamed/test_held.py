@@ -36,6 +36,12 @@ def test_pairs_of_a_source_are_its_differences_and_groups():
     assert held_pairs(given, SMALL) is None
 
 
+def test_pairs_of_a_source_keep_its_names():
+    named = ArraySource.of_pairs(Pairs(np.eye(2), 1 - np.eye(2), names=("price", "time")))
+    assert held_pairs(named).names == ("price", "time")
+    assert held_pairs(source(4)).names == ("f0", "f1", "f2")
+
+
 class Told:
     """A source that says it has other pairs than it gives."""
 

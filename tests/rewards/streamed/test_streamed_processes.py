@@ -100,7 +100,8 @@ def test_two_processes_give_the_bits_of_one_in_both(tmp_path, monkeypatch):
         said = [line for line in lines if line.startswith(("different", "bad", "gone"))]
         assert said == [
             "different: process 1 has another source than the first one.",
-            "bad: pair 7,777 (from 0) has features that are not finite: leave it out.",
+            "bad: pair 7,777 (from 0) has features that are not finite: leave it out; pair 7,777 is row "
+            "7,777 (from 0) of bad.npy.",
             "gone: pairs.npy is not here",
         ]
     assert (tmp_path / "checkpoint" / "settling.npz").exists()
