@@ -51,7 +51,7 @@ def each_named(values: Any) -> Any:
 def named_in(cells: list) -> np.ndarray:
     """`each_named` of a table's cells, numbers as words; where all are whole numbers, 12.0 is the 12 of other rows."""
     names = [None if is_missing(cell) else name_of(cell) for cell in cells]
-    if all(WHOLE.fullmatch(name) for name in names if not _is_missing(name)):
+    if all(WHOLE.fullmatch(name) for name in names if name is not None and not _is_missing(name)):
         names = [name and name.removesuffix(".0") for name in names]
     return each_named(names)
 
