@@ -10,11 +10,12 @@ from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_labels, is_traced
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, usual_names
+from .frames import aligned_frames, column_names, usual_names
 from .given_arrays import array_of, as_floats, of_numbers, same, traced_or_host, where
 from .nobody import each_named
 from .table import Source

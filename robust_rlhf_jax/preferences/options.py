@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from robust_rlhf_jax.checks import check_labels
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked, usual_names
+from robust_rlhf_jax.io.frames import aligned_frames, unmasked, usual_names
 from robust_rlhf_jax.io.pair_checks import check_columns_kept
 from robust_rlhf_jax.io.pairs import given_names
+from robust_rlhf_jax.row_order import check_rows
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding

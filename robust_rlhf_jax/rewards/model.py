@@ -19,9 +19,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.io.frames import check_rows, in_order, is_frame
+from robust_rlhf_jax.io.frames import in_order, is_frame
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.unfinished import whole_path
 
 from .config import RobustFit

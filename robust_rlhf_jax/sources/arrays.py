@@ -9,8 +9,8 @@ from jaxtyping import Float, Shaped
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import aligned_frames, column_names, unmasked
-from robust_rlhf_jax.io.frames import check_rows as check_rows_of_frames
 from robust_rlhf_jax.io.pairs import given_names
+from robust_rlhf_jax.row_order import check_rows as check_rows_of_frames
 
 from ._recut import check_rows
 from .beside import groups_and_raters, second_won
