@@ -17,6 +17,19 @@ def is_traced(x: Any) -> bool:
     return isinstance(x, Tracer)
 
 
+def check_known(**given: Any) -> None:
+    """Check that none of the values is traced, where they must be seen.
+
+    **Raises:** ValueError that names the first that is.
+    """
+    for name, values in given.items():
+        if is_traced(values):
+            raise ValueError(
+                f"the values of {name} are needed here, and jax.jit, jax.vmap or the like traces them: give an array "
+                "that is no argument of the traced function, or call this outside of it."
+            )
+
+
 def check_epsilon(epsilon: Any) -> None:
     """Check that ε is one number in [0, 1/2); the value of a traced ε is not seen.
 
