@@ -14,6 +14,8 @@ from .table import Source, Table
 
 # Pairs, characters of a text, and skipped rows that are shown.
 EXAMPLES, SHOWN, SKIPPED = 3, 300, 20
+# Pairs of which one feature predicts every label: of fewer it may do so by chance.
+FEWEST_TO_TELL = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +169,33 @@ def _notes(pairs: Pairs) -> list[str]:
             f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
             "those that are copies."
         )
+    notes += map(_telling, _predict_every_label(pairs))
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _predict_every_label(pairs: Pairs) -> list[tuple[str, bool, int]]:
+    """(name, whether the chosen side has more of it, in how many pairs) of each feature of numbers that alone says who
+    won in every decided pair; none of few pairs, of which one may do so by chance.
+    """
+    if pairs.kind != "numeric":
+        return []
+    decided = pairs.decided()
+    if decided.n_pairs < FEWEST_TO_TELL:
+        return []
+    x = np.asarray(decided.preferred_differences())
+    more, less = (x > 0).all(axis=0), (x < 0).all(axis=0)
+    return [(pairs.names[j], bool(more[j]), len(x)) for j in np.flatnonzero(more | less)]
+
+
+def _telling(found: tuple[str, bool, int]) -> str:
+    name, more, n = found
+    return (
+        f"{name} is {'higher' if more else 'lower'} on the chosen side in all {n:,} decided pairs, so that it predicts "
+        "every label: leave it out if it was computed from the labels."
+    )
 
 
 def _repeats(pairs: Pairs) -> int:

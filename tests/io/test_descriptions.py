@@ -61,3 +61,20 @@ def test_repeated_pairs_of_nobody_are_counted(tmp_path, again, said):
 def test_judgements_of_several_raters_are_no_repeats(tmp_path):
     rows = [pair(i % 4, rater=f"r{i}") for i in range(8)]
     assert not any("repeat" in line for line in lines_of(tmp_path / "p.jsonl", rows))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
+    def rows(n, wrong=0):
+        sides = [(1.0 + i, sign * (-1 if i < wrong else 1)) for i in range(n)]
+        return [
+            {"chosen_price": (7 * i) % 5, "rejected_price": 2, "chosen_logp": a + more, "rejected_logp": a}
+            for i, (a, more) in enumerate(sides)
+        ]
+
+    side = "higher" if sign > 0 else "lower"
+    said = f"logp is {side} on the chosen side in all 50 decided pairs, so that it predicts every label: leave it out"
+    assert said in lines_of(tmp_path / "p.jsonl", rows(50))[5]
+    assert "price is" not in lines_of(tmp_path / "p.jsonl", rows(50))[5]
+    for others in (rows(49), rows(60, wrong=1)):
+        assert "predicts" not in lines_of(tmp_path / "p.jsonl", others)[5]
