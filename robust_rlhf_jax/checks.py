@@ -130,6 +130,10 @@ def check_labels(labels: Any) -> None:
             raise ValueError(
                 f"labels holds {other[0]!r}: every label must be the number +1 or -1; map what you have to these."
             )
+    if values.dtype.kind == "c":
+        raise ValueError(
+            f"labels has dtype {values.dtype}: every label must be the real number +1 or -1; give labels.real."
+        )
     bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     if bad.size:
         at = tuple(int(i) for i in bad[0])

@@ -98,6 +98,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         rejected, columns = aligned_frames(self.chosen, self.rejected)
         if isinstance(self.names, set | frozenset):
             raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
+        if self.names is not None:  # a generator is read once
+            object.__setattr__(self, "names", tuple(self.names))
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *BY_PAIR):
