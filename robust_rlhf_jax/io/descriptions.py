@@ -16,6 +16,8 @@ from .table import Source, Table
 EXAMPLES, SHOWN, SKIPPED = 3, 300, 20
 # Pairs of which one feature predicts every label: of fewer it may do so by chance.
 FEWEST_TO_TELL = 50
+# Pairs of words that may be names, and how often each must recur on average.
+FEWEST_OF_NAMES, TIMES = 10, 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,11 +171,27 @@ def _notes(pairs: Pairs) -> list[str]:
             f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
             "those that are copies."
         )
+    notes += _of_names(pairs)
     notes += map(_telling, _predict_every_label(pairs))
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _of_names(pairs: Pairs) -> list[str]:
+    """A note on answers without prompts that are words which recur: a reward of their letters ranks no names."""
+    texts = pairs.texts
+    if texts is None or pairs.kind != "texts" or any(texts.prompt) or pairs.n_pairs < FEWEST_OF_NAMES:
+        return []
+    sides = [*texts.chosen, *texts.rejected]
+    words = sorted(set(sides))
+    if len(words) > len(sides) / TIMES or any(len(word.split()) > 1 for word in words):
+        return []
+    return [
+        f"The {len(sides):,} texts are {len(words):,} words that recur, such as {words[0]!r}: if they name items, "
+        "robust-rlhf leaderboard FILE --model-a COLUMN --model-b COLUMN ranks these."
+    ]
 
 
 def _predict_every_label(pairs: Pairs) -> list[tuple[str, bool, int]]:

@@ -78,3 +78,24 @@ def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
     assert "price is" not in lines_of(tmp_path / "p.jsonl", rows(50))[5]
     for others in (rows(49), rows(60, wrong=1)):
         assert "predicts" not in lines_of(tmp_path / "p.jsonl", others)[5]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({}, True),
+        ({"prompt": "which is better?"}, False),
+        ({"chosen": "an answer of several words"}, False),
+    ],
+)
+def test_words_that_recur_may_be_names_of_items(tmp_path, change, named):
+    """Their letters would be features, as of texts."""
+    names = ["gpt", "claude", "llama", "qwen"]
+    rows = [{"chosen": names[i % 4], "rejected": names[(i + 1 + i % 3) % 4]} | change for i in range(20)]
+    line = lines_of(tmp_path / "p.jsonl", rows)[5]
+    said = (
+        "The 40 texts are 4 words that recur, such as 'claude': if they name items, robust-rlhf leaderboard"
+    )
+    assert (said in line) == named
+    few = [{"chosen": f"w{i}", "rejected": f"v{i}"} for i in range(20)]
+    assert "leaderboard" not in lines_of(tmp_path / "p.jsonl", few)[5]
