@@ -204,8 +204,8 @@ def _predict_every_label(pairs: Pairs) -> list[tuple[str, bool, int]]:
     if decided.n_pairs < FEWEST_TO_TELL:
         return []
     x = np.asarray(decided.preferred_differences())
-    more, less = (x > 0).all(axis=0), (x < 0).all(axis=0)
-    return [(pairs.names[j], bool(more[j]), len(x)) for j in np.flatnonzero(more | less)]
+    more, less = np.all(x > 0, axis=0), np.all(x < 0, axis=0)
+    return [(pairs.names[j], bool(more[j]), len(x)) for j in np.flatnonzero(np.logical_or(more, less))]
 
 
 def _telling(found: tuple[str, bool, int]) -> str:

@@ -53,10 +53,9 @@ class RaterVotes(NamedTuple):
 
     def __repr__(self) -> str:
         """How many raters, and of how many features their reward is."""
+        raters = counted(len(self.names), "rater") + some_of(self.names.tolist())
         features = counted(len(self.reward.theta), "feature") + some_of(self.reward.names)
-        return (
-            f"RaterVotes({counted(len(self.names), 'rater')}{some_of(self.names)} by a reward of {features})"
-        )
+        return f"RaterVotes({raters} by a reward of {features})"
 
     @property
     def reliability(self) -> Float[np.ndarray, " K"]:
